@@ -1,9 +1,9 @@
 //! A model of a database: sorted maps with every version of every row. This module knows neither files nor
 //! durability. Of a table, it knows only the name.
 //!
-//! Every commit has one version, and there are no gaps between versions. So the state after the first n commits is
-//! the state at the version of the n-th commit. So this model is enough to test the promise that a prefix of the
-//! commits survives.
+//! Every commit has one version, and there are no gaps between versions. The database after its first n commits is
+//! the same as the database at the version of the n-th commit. Therefore this model is enough to test the promise
+//! that a prefix of the commits survives.
 
 use larch::Version;
 use std::collections::BTreeMap;
@@ -40,7 +40,7 @@ pub enum Op {
 /// A range as callers write it.
 pub type KeyRange = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
-/// The versions of one key, in ascending order; `None` for a version that erases the key.
+/// The versions of one key, in ascending order. A version without a value erases the key.
 type KeyHistory = Vec<(Version, Option<Vec<u8>>)>;
 
 /// The model.
@@ -56,7 +56,7 @@ impl Model {
         Self::default()
     }
 
-    /// Adds an empty table. This does not count as a commit: the table exists at every version.
+    /// Adds an empty table. This is no commit of the model: the table exists at every version.
     pub fn create_table(&mut self, name: &str) {
         self.tables.entry(name.to_owned()).or_default();
     }
@@ -72,8 +72,8 @@ impl Model {
         self.tables.insert(to.to_owned(), rows);
     }
 
-    /// Adds a table that has the rows of another table from `key` on, in all versions. Then commits that the other
-    /// table no longer has these rows.
+    /// Adds a table with all versions of those rows of another table whose keys are at least `key`. Then makes a
+    /// commit by which the other table loses these rows.
     pub fn split_table(&mut self, name: &str, key: &[u8], to: &str) -> Version {
         let rows =
             self.tables[name].range(key.to_vec()..).map(|(key, history)| (key.clone(), history.clone())).collect();
@@ -177,8 +177,8 @@ pub fn contains((low, high): &KeyRange, key: &[u8]) -> bool {
 
 /// Whether no string can lie in `range`. Erasing such a range is no write.
 pub fn is_empty_range((low, high): &KeyRange) -> bool {
-    // The first string in the range is `low`, or `low` with a zero byte at its end. The first string after the
-    // range is found in the same way.
+    // If `low` is included, it is the first string in the range. If it is excluded, the first string is `low` with
+    // a zero byte at its end. The first string after the range is found in the same way.
     let first = |bound: &Bound<Vec<u8>>, excluded: bool| match bound {
         Bound::Unbounded => None,
         Bound::Included(key) | Bound::Excluded(key) => {

@@ -1,9 +1,9 @@
 //! The directory of an open database is moved or removed, or its lock file is removed. Then another process opens a
 //! database at the same place.
 //!
-//! In a directory that was moved, the first writer must go on and lose nothing. If its directory or its lock file
-//! was removed, the first writer must not report any later commit as durable. The second writer must not meet any
-//! change by the first writer, whatever the first writer does.
+//! If the directory was moved, the first writer must go on there and lose nothing. If its directory or its lock
+//! file was removed, the first writer must not report any later commit as durable. In all cases, the second writer
+//! must never find a change in its database that the first writer has made.
 
 use crate::options::TinyOptions;
 use larch::{Database, Durability, Error, Follow, Result, Version};
@@ -18,7 +18,7 @@ const HERE: &str = "db";
 const THERE: &str = "moved";
 const TABLE: &str = "t";
 
-/// What a user may do to a directory that is in use.
+/// What a user may do to the directory of an open database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// `mv db moved`.
@@ -41,9 +41,9 @@ struct Writer {
 /// What was seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// The commits that the first writer reported as durable after the change.
+    /// How many commits the first writer reported as durable after the change.
     pub durable_after: u64,
-    /// The calls of the first writer that returned an error after the change.
+    /// How many calls of the first writer returned an error after the change.
     pub refused: u64,
 }
 
@@ -94,7 +94,7 @@ pub fn change_directory(seed: u64, change: Change) -> Changes {
 }
 
 impl Writer {
-    /// Makes a random call. These calls make, rename and remove files.
+    /// Makes a random call on the database. Among these calls are some that make, rename and remove files.
     fn write(&mut self, rng: &mut Xoshiro256PlusPlus) -> Result<()> {
         let table = self.db.table(TABLE)?;
         match rng.random_range(0..12) {
@@ -133,7 +133,7 @@ impl Writer {
         assert!(change == Change::Moved || more == 0, "{more} commits are reported as durable, and are nowhere");
     }
 
-    /// Closes the writer's database, and returns the rows that it must hold.
+    /// Closes the writer's database, and returns the rows that it must have when it is opened again.
     fn close_after(self, change: Change, changes: &mut Changes) -> Rows {
         match self.db.close() {
             Ok(()) => {}
@@ -152,7 +152,8 @@ impl Writer {
 fn look(follower: &Database, seen: Version, change: Change) -> Version {
     match follower.catch_up() {
         Ok(version) => assert!(version >= seen, "a follower shows {version:?} after {seen:?}"),
-        // Without its lock, the first writer may have shown a commit that the second writer does not have.
+        // If the lock file was removed, the follower may have seen a commit of the first writer that the second
+        // writer does not have.
         Err(Error::FellBehind { .. }) if change != Change::Unlocked => {
             panic!("no other database has come to the place of the one that is followed")
         }

@@ -1,5 +1,5 @@
-//! Options that are drawn from a seed. They are so small that a few dozen rows make tall trees, many files and many
-//! levels.
+//! Options of a database, drawn from a seed. Sizes and limits are so small that a few dozen rows make tall trees,
+//! many files and many levels.
 
 use larch::options::{FilterKind, Filters, LevelOptions, PageIndexKind};
 use larch::{Builder, Compression, Database, Durability, TableOptions};
@@ -15,21 +15,22 @@ pub struct TinyOptions {
     pub cache_bytes: u64,
     /// Rows in memory, in bytes.
     pub write_buffer_bytes: u64,
-    /// What a commit waits for, unless the commit itself says something else.
+    /// What a commit waits for, unless the commit itself asks for something else.
     pub durability: Durability,
-    /// The most SSTs that are open for reading. The files that are kept open and the files in use count together.
+    /// The most SSTs that are open for reading. Both the files that are only kept open and the files that reads
+    /// use at the moment count.
     pub open_files: usize,
-    /// Whether the flat index is read if a file has both indexes.
+    /// Whether a file that has both a flat index and a B-tree is read by its flat index.
     pub prefer_flat_index: bool,
     /// Shape of the levels.
     pub levels: LevelOptions,
-    /// By how many bytes a manifest may grow before a new one is begun.
+    /// How many bytes a manifest may grow by before the database begins a new one.
     pub manifest_slack_bytes: u64,
-    /// How many bytes of the disk are kept back for erases.
+    /// How many bytes of the disk other writes must leave free, so that rows can still be erased.
     pub reserve_bytes: u64,
     /// The ways in which tables are stored. Each new table takes one of them.
     pub tables: Vec<TableOptions>,
-    /// The page indexes that a table may be altered to.
+    /// The kinds of page index from which one is drawn when a table is altered.
     pub indexes: Vec<PageIndexKind>,
 }
 
@@ -53,7 +54,7 @@ impl TinyOptions {
                 slow_files: rng.random_range(4..=12),
                 base_bytes: 2 << rng.random_range(10..=15),
                 growth: rng.random_range(2..=4),
-                // If the limit is less than a block, each file has one row.
+                // If this limit is less than a block, each file gets a single row.
                 file_bytes: 1 << rng.random_range(10..=16),
             },
             manifest_slack_bytes: *[0, 500, 4 << 20].choose(rng).expect("there are three"),
@@ -63,8 +64,8 @@ impl TinyOptions {
         }
     }
 
-    /// Three variants of the options of `seed`: unchanged, with the smallest cache, and with a cache that has room
-    /// for all data.
+    /// The options of `seed` in three variants: with an unchanged cache, with the smallest cache, and with a cache
+    /// that has room for all data.
     pub fn with_each_cache(seed: u64) -> [Self; 3] {
         let options = Self::of(seed);
         let page_bytes = options.tables.iter().map(|table| u64::from(table.page_bytes)).max().expect("there are three");
@@ -73,7 +74,7 @@ impl TinyOptions {
         [options, least, ample]
     }
 
-    /// The same options, but every file has both indexes.
+    /// The same options, but every file gets both a flat index and a B-tree.
     pub fn with_both_indexes(mut self) -> Self {
         self.indexes = vec![PageIndexKind::Both];
         self.tables.iter_mut().for_each(|table| table.index = PageIndexKind::Both);
@@ -94,7 +95,7 @@ impl TinyOptions {
     }
 }
 
-/// Draws the filters of a table, and how many first bytes of each key go into them.
+/// Draws the filters of a table, and the length of the key prefixes that also go into the filters.
 pub fn filters(rng: &mut Xoshiro256PlusPlus) -> (Filters, u16) {
     let mut kind = || *FilterKind::ALL.choose(rng).expect("there are three");
     let filters = Filters { upper: kind(), deepest: kind() };

@@ -1,6 +1,6 @@
 //! Prints how to run a failed seed again.
 
-/// If a panic happens while this value lives, the command that repeats the run is printed.
+/// If a panic drops this value, it prints the command that repeats the run.
 #[derive(Debug)]
 pub struct Rerun {
     seed: u64,

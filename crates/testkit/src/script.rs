@@ -18,8 +18,8 @@
 //! VALUE, KEY:     text, and text*N is the text N times
 //! ```
 //!
-//! After the rows of `get`, `scan` and `next`, the output says what these reads cost each database. All databases
-//! are on simulated machines, whose background work runs on the thread of the script. So the costs are the same in
+//! After the rows of a `get`, `scan` or `next`, the output says what the read cost each database. All databases
+//! are on simulated machines, where background work runs on the thread of the script. So the costs are the same in
 //! every run.
 
 use crate::options::TinyOptions;
@@ -62,8 +62,8 @@ struct OpenDatabase {
 
 impl Script {
     /// A script on four databases: one with default options, one with small pages in large files, and two with
-    /// small pages in tiny files. One of these last two has only trees. The other has both indexes and prefers the
-    /// flat index.
+    /// small pages in tiny files. Of these last two databases, one has only B-trees. The other one has both kinds
+    /// of index and prefers the flat index.
     pub fn on_all_options() -> Self {
         let usual = TinyOptions {
             cache_bytes: 1 << 20,
@@ -105,7 +105,8 @@ impl Script {
         }
     }
 
-    /// Runs a script on one database with small files. It is meant for scripts whose output depends on options.
+    /// A script on a single database with small files. Scripts whose output depends on the options of the database
+    /// run on it.
     pub fn on_small_files() -> Self {
         let mut all = Self::on_all_options();
         all.worlds.truncate(1);
@@ -232,7 +233,7 @@ impl World {
         let mut text = Vec::new();
         larch::check::dump_on(&machine, &manifest, DumpDetail::default(), &mut text)?;
         let text = String::from_utf8(text).expect("a dump is text");
-        // Maps the table, the level and the file number to the rows and the keys.
+        // The rows and the keys of each file, by its table, its level and its number.
         let mut files: BTreeMap<(u32, u8, u64), (String, String)> = BTreeMap::new();
         for line in text.lines() {
             let words: Vec<&str> = line.split_whitespace().collect();

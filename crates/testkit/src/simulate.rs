@@ -1,7 +1,8 @@
-//! All tests of a whole database in which a seed decides everything. The first tests are: a history, crashes,
-//! faults, faults during recoveries, a full disk, followers that meet errors, directories that are moved and
-//! removed, and flipped bits. The other tests run the same history again: read by the other index, with held-back
-//! reads, with caches of all sizes, and by many futures at once.
+//! All tests of a whole database in which a seed decides everything. The first tests run a history alone, and then
+//! with crashes, with faults, with faults during recoveries, on a full disk, with followers that meet errors, in
+//! directories that are moved and removed, and with flipped bits. The other tests run the same history again in
+//! other ways: with the other index, with reads that are held back, with caches of three sizes, and with many
+//! futures at once.
 
 use crate::corruption::flip_bits;
 use crate::faults::{crash_at_syncs, crash_in_recoveries, fail_operations, fail_recoveries, fill_the_disk};

@@ -21,7 +21,7 @@ use std::path::Path;
 /// ExpectedRows by table and key.
 type ExpectedRows = BTreeMap<(String, Vec<u8>), Vec<u8>>;
 
-/// For a value longer than this, the texts have its length and checksum instead.
+/// If a value is longer than this, the texts have its length and checksum instead of the value.
 const SHOWN_BYTES: usize = 64;
 
 /// A specimen that is being written. Every change goes to the database and to the list of rows that it must show.
@@ -73,7 +73,8 @@ impl SpecimenWriter {
         Ok(())
     }
 
-    /// Gives table `to` those rows of `from` whose keys match `goes`. If `keeps` is false, `from` loses these rows.
+    /// Notes that table `to` now has those rows of `from` for whose keys `goes` is true. If `keeps` is false,
+    /// notes that `from` no longer has these rows.
     fn share(&mut self, from: &str, to: &str, keeps: bool, goes: impl Fn(&[u8]) -> bool) {
         let shared: Vec<_> = self
             .rows
@@ -136,7 +137,8 @@ pub fn write(machine: &Machine, folder: &Path, release: Release) -> larch::Resul
         of.put_parts(&grouped, &key, &[&[b'h'; 5], value.as_bytes(), &large(i, usize::from(i) * 20)])?;
     }
     let before: Snapshot = of.db.snapshot();
-    // The versions that the snapshot sees go to the history of the files.
+    // These rows are written again. Their old versions, which the snapshot still needs, go to the history of the
+    // files.
     for i in (0..24).step_by(3) {
         let key = format!("row{i:03}");
         of.put(&plain, &key, b"again")?;
@@ -176,7 +178,7 @@ pub fn write(machine: &Machine, folder: &Path, release: Release) -> larch::Resul
 ///
 /// # Panics
 ///
-/// Panics if they differ, or if nothing can be read.
+/// Panics if the rows differ, or if the database or the text cannot be read.
 pub fn check(machine: &Machine, folder: &Path, read_only: bool) {
     let database = folder.join("db");
     let db = Database::builder(&database).machine(machine.clone()).create(false).read_only(read_only).open();
@@ -197,7 +199,7 @@ pub fn rows(db: &Database) -> String {
     shown(&read(db))
 }
 
-/// All rows of all tables. The parts of a row are joined by a stroke.
+/// All rows of all tables. If a row has parts, they are joined with a `|` between them.
 fn read(db: &Database) -> ExpectedRows {
     let mut rows = ExpectedRows::new();
     for name in db.tables() {

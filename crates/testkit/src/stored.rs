@@ -1,5 +1,5 @@
-//! Processes that share a simulated store. Each process is a machine of its own, with its own client of the store.
-//! Their databases are small.
+//! Processes that share a simulated store. Each process runs on a machine of its own, with its own client of the
+//! store. The databases in the store are small.
 
 use larch::{Builder, Database};
 use objects::{Outside, StoreDisk};
@@ -17,7 +17,7 @@ pub fn on_store(store: Arc<dyn Store>, directory: &str, clock: &Arc<SimClock>, s
     Machine { disk, reads: Arc::new(os::io::CallerReads), clock: clock.clone(), random, threads }
 }
 
-/// The parts of such a machine that its journal needs.
+/// The parts of a machine on a store that the journal of its database needs.
 pub fn outside(clock: &Arc<SimClock>, seed: u64) -> Outside {
     Outside {
         clock: clock.clone(),
@@ -33,8 +33,8 @@ pub fn small(machine: &Machine, directory: &str) -> Builder {
     builder.write_buffer_bytes(64 << 10).cache_bytes(1 << 20).reserve_bytes(0)
 }
 
-/// The number in an environment variable. By such a variable, a user runs one seed of a random test again, or runs
-/// more seeds.
+/// The number in an environment variable. Users set such a variable to run one seed of a random test again, or to
+/// run more seeds.
 #[allow(clippy::disallowed_methods, reason = "a seed from the environment")]
 pub fn number_of(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()

@@ -1,5 +1,5 @@
-//! Stresses the whole public API at once. It uses threads and executors of the real machine, on a disk that fails
-//! now and then.
+//! Calls the whole public API from many threads at once. The threads and executors are those of the real machine,
+//! and the disk fails now and then.
 //!
 //! The threads interleave in an unknown order, so each check must hold for every order. Rows that are written in
 //! pairs must agree. Amounts that are moved must keep their sum. A snapshot must always show what it showed at
@@ -41,8 +41,8 @@ const WRITERS: usize = 3;
 /// slowest step takes, even under a sanitizer.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// How much more memory may be allocated after a round than was allocated after the first round. Executors, thread
-/// locals and the standard library keep some memory.
+/// After a round, the process may have this many bytes more allocated than after the first round. Executors,
+/// thread locals and the standard library keep some memory.
 const KEPT_BYTES: u64 = 2 << 20;
 
 /// What to run.
@@ -67,7 +67,7 @@ pub struct Summary {
     pub rounds: u64,
     /// How often each thing was done.
     pub done: BTreeMap<&'static str, u64>,
-    /// For each kind of injected trouble, how often it reached a caller.
+    /// How often callers met an injected failure, for each kind of failure.
     pub met: BTreeMap<String, u64>,
     /// The most anonymous memory that the process had during a round.
     pub most_memory_bytes: u64,
@@ -107,9 +107,9 @@ impl Counts {
 }
 
 impl Round {
-    /// Checks the outcome of a call that may meet the trouble of the disk. `None` if the call met this trouble. Any
-    /// other error makes the test fail. The test also fails if writes have stopped: no sync fails, so the database
-    /// must try everything again.
+    /// Checks the outcome of a call that may meet an injected failure of the disk. Returns `None` if the call met
+    /// one. Any other error makes the test fail. The database must not stop writes either: syncs never fail here,
+    /// so it can try everything again.
     fn expect<T>(&self, what: &'static str, outcome: Result<T>) -> Option<T> {
         match outcome {
             Ok(value) => {
@@ -145,8 +145,9 @@ pub fn stress(settings: &Settings) -> Summary {
     let mut summary = Summary::default();
     let mut writers: Vec<Writer> = (0..WRITERS).map(Writer::new).collect();
     let begin = Instant::now();
-    // The first round starts two things that the process keeps: the ring for reads, and the reactor of an executor.
-    // The least number over all rounds counts, because a read may still be under way after a round.
+    // The first round starts two things that the process keeps: the ring for reads, and the reactor of an
+    // executor. The least number of descriptors over all rounds so far is taken, because after a round a read may
+    // still be under way.
     let mut descriptors = usize::MAX;
     while summary.rounds == 0 || begin.elapsed() < settings.time {
         let number = summary.rounds;
@@ -175,8 +176,8 @@ fn open_descriptors() -> Vec<PathBuf> {
     entries.filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok()).collect()
 }
 
-/// The open descriptors. Waits until no more than `expected` are open, but only for a while. If a future was
-/// dropped, its read may end after the database has been closed.
+/// Waits for a while until no more than `expected` descriptors are open, and returns the open descriptors. Waiting
+/// is needed because the read of a dropped future may end only after the database has been closed.
 fn descriptors_at_rest(expected: usize) -> Vec<PathBuf> {
     let begin = Instant::now();
     loop {
@@ -188,7 +189,7 @@ fn descriptors_at_rest(expected: usize) -> Vec<PathBuf> {
     }
 }
 
-/// Runs one round. Returns the writers, which know what the database must hold.
+/// Runs one round. Returns the writers for the next round, because they know what the database must hold.
 fn round(settings: &Settings, number: u64, writers: Vec<Writer>, summary: &mut Summary) -> Vec<Writer> {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(settings.seed.wrapping_mul(1_000_003).wrapping_add(number));
     let disk = Arc::new(TroubledDisk::new(rng.random()));
@@ -261,7 +262,7 @@ type Ended = (String, thread::Result<Option<Writer>>);
 /// What a thread runs if it need not remember what it wrote.
 type Body = fn(&Round, Xoshiro256PlusPlus);
 
-/// The threads of a round in addition to the writers.
+/// The threads that a round has in addition to its writers.
 const BODIES: [(&str, Body); 8] = [
     ("reader 0", readers::read),
     ("reader 1", readers::read),
@@ -273,7 +274,8 @@ const BODIES: [(&str, Body); 8] = [
     ("tables", tables::come_and_go),
 ];
 
-/// Starts all threads and lets them work. Then stops the faults of the disk and waits for every thread.
+/// Starts all threads and lets them work for the time of a round. Then makes the disk work without faults, and
+/// waits for every thread.
 fn work(settings: &Settings, round: &Arc<Round>, rng: &mut Xoshiro256PlusPlus, writers: Vec<Writer>) -> Vec<Writer> {
     let (send, ended) = mpsc::channel::<Ended>();
     let running = writers.len() + BODIES.len();

@@ -1,5 +1,5 @@
-//! The pages that a read touched, for each kind: how many it found in memory, and how many it read from disk. If a
-//! page is not touched, it costs nothing.
+//! The pages that a read touched. For each kind of page, this module counts how many pages the read found in
+//! memory, and how many it read from disk.
 
 use larch::Database;
 use larch::stats::PageKind;
@@ -11,7 +11,8 @@ const KINDS: usize = PageKind::ALL.len();
 /// Pages of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Found in memory. If a step misses a page and runs again, it finds some pages a second time.
+    /// How many pages were found in memory. A step that misses a page runs again, and then the pages that it finds
+    /// again are counted twice.
     pub hits: u64,
     /// Read from disk.
     pub reads: u64,

@@ -1,10 +1,10 @@
 //! Runs random transactions on the engine and checks their isolation. Some runs interleave them on one thread of a
 //! simulated machine, whose disk fails, fills up and loses what was not synced. Other runs use threads of the real
-//! machine. A run consists of phases. A phase plays a plan on the open database, while other work is done beside
-//! it. At the end of a phase, the database stays open or is closed, the process is killed, or the machine loses
-//! power. The history of the phase is checked with everything that was seen up to this moment. If the database was
-//! opened again, a reader that sees all rows is added to the history. Then the history is checked a second time,
-//! without the commits that a power cut may lose.
+//! machine. A run consists of phases. In each phase, a plan of transactions is played on the open database, and
+//! other work is done between its steps. At the end of a phase, the database stays open or is closed, the process
+//! is killed, or the machine loses power. The history of the phase is checked with everything that was seen up to
+//! this moment. If the database was opened again, a reader that sees all rows is added to the history. Then the
+//! history is checked a second time, without the commits that a power cut may lose.
 
 mod beside;
 mod threads;
@@ -40,10 +40,10 @@ const PHASES: usize = 16;
 /// Transactions of a phase.
 const TRANSACTIONS: usize = 80;
 
-/// A phase ends after this number of failed commits, because a disk that has failed shows nothing new.
+/// A phase ends after this number of failed commits: once the disk has failed, further commits test nothing new.
 const MOST_FAILED: u64 = 6;
 
-/// The smallest write buffer: it has room for the largest transaction of a plan.
+/// The size of the smallest write buffer. It has room for the largest transaction that a plan may have.
 const LEAST_WRITE_BUFFER_BYTES: u64 = 8 << 10;
 
 /// What happened.
@@ -57,7 +57,7 @@ pub struct Summary {
     pub reopened: u64,
     /// How often after a power cut.
     pub power_cuts: u64,
-    /// The commits that a power cut lost. None of them was promised to survive a power cut.
+    /// How many commits power cuts have lost. None of these commits had been reported as durable.
     pub lost: u64,
     /// The cases of write skew and of phantoms among transactions under snapshot isolation. Serializable
     /// transactions must have none.
@@ -94,7 +94,7 @@ impl fmt::Display for Summary {
 ///
 /// # Panics
 ///
-/// Panics if the history has an anomaly, or if a commit is lost that was promised to survive.
+/// Panics if the history has an anomaly, or if a commit is lost that the database had promised to keep.
 pub fn simulate(seed: u64) -> Summary {
     let _rerun = Rerun::of_transactions(seed);
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
@@ -127,7 +127,7 @@ fn has_indexes(seed: u64) -> bool {
     seed / 4 % 2 == 1
 }
 
-/// The options of a seed. The write buffer has room for the transactions.
+/// The options of a seed, but with a write buffer that has room for any transaction of a plan.
 fn tiny_options(seed: u64) -> TinyOptions {
     let options = TinyOptions::of(seed);
     TinyOptions { write_buffer_bytes: options.write_buffer_bytes.max(LEAST_WRITE_BUFFER_BYTES), ..options }
@@ -236,7 +236,7 @@ impl Run {
         let mut promised = store.acknowledged();
         match end {
             End::Close => {
-                // The database may refuse to close because a commit or a flush failed before.
+                // If a commit or a flush failed before, closing the database may return an error.
                 if let Err(error) = store.into_database().close() {
                     assert!(!error.is_corruption(), "a fault is not corruption: {error}");
                 }
@@ -260,7 +260,7 @@ impl Run {
             End::PowerCut => self.summary.power_cuts += 1,
             _ => self.summary.reopened += 1,
         }
-        // An import of unknown outcome may have taken place although nobody saw its version. So `there` may be
+        // An import of unknown outcome may have taken place, and its version was never returned. So `there` may be
         // greater than `newest`.
         self.summary.lost += newest.0.saturating_sub(there.0);
         lose_after(history, there);
@@ -333,7 +333,8 @@ fn version(transaction: &Transaction) -> Option<Version> {
     }
 }
 
-/// How many cases of write skew and phantoms there would be if all transactions had asked to be serializable.
+/// How many cases of write skew and phantoms the history has. They are found by checking it as if all transactions
+/// had asked to be serializable.
 fn skews(history: &[Transaction]) -> u64 {
     let anomalies = check_as(Isolation::Serializable, history);
     anomalies.iter().filter(|anomaly| matches!(anomaly.kind, Kind::WriteSkew | Kind::Phantom)).count() as u64

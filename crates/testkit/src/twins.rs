@@ -1,6 +1,6 @@
-//! Two databases that get the same history. If a file has both indexes, one database reads the tree, and the other
-//! database reads the flat index. The two have the same files, so both must answer every question with the same
-//! bytes.
+//! Two databases that get the same history. Where a file has both a B-tree and a flat index, one database reads by
+//! the B-tree, and the other one reads by the flat index. Both databases have the same files, so they must answer
+//! every question with the same bytes.
 
 use crate::history::reader::{Reader, Seen, Wanted};
 use crate::history::{DIRECTORY, History};
@@ -20,8 +20,7 @@ const CHAPTERS: usize = 5;
 pub struct Reading {
     /// Pages.
     pub touched: Touched,
-    /// How often a read of a table touched index nodes in some files and a flat index in other files. A table
-    /// counts each time that it was read in this way.
+    /// How often a whole table was read by B-trees in some of its files and by flat indexes in others.
     pub mixed_tables: u64,
 }
 
@@ -41,7 +40,7 @@ pub fn read_both_ways(seed: u64, steps: usize, options: &TinyOptions) -> [Readin
     for _ in 0..CHAPTERS {
         for history in [&mut twins.tree, &mut twins.flat] {
             history.run(steps / CHAPTERS / 2).expect("the disk does not fail");
-            // Most tables are written in one way before this change and in another way after it.
+            // After this, most tables have files with the old options and files with new options.
             (0..3).try_for_each(|_| history.alter_table()).expect("the disk does not fail");
             history.go_on(steps / CHAPTERS / 2).expect("the disk does not fail");
         }

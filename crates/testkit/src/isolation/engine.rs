@@ -1,11 +1,12 @@
 //! Makes the engine a store of marks. It does not judge what the engine shows.
 //!
-//! A value begins with the number of its mark. The rest of the value follows from the number, so an incomplete
-//! value is noticed. Table 1 keeps its values in column groups. For each read of a row, the store draws a form: a
-//! call that waits, a call that tries first, or a future.
+//! A value begins with the number of its mark. The rest of the value is computed from this number, so an
+//! incomplete value is noticed. Table 1 keeps its values in column groups. For each read of a row, the store draws
+//! at random how it reads: by a call that waits, by a call that tries first, or by a future.
 //!
-//! A transaction whose commit failed did not take place, unless the engine says that its outcome is unknown. The
-//! engine promises this, and the history is checked for this promise.
+//! The engine promises that a transaction did not take place if its commit failed, unless the error says that the
+//! outcome is unknown. So in the history, such a transaction did not take place, and a check of the history tests
+//! this promise.
 
 use super::indexes;
 use super::store::{Commit, OpenTransaction, Row, Store};
@@ -35,7 +36,7 @@ pub const TABLES: u32 = 2;
 /// The number of a table that no transaction reads. Its rows are only there to fill the write buffer.
 pub const BALLAST: u32 = TABLES;
 
-/// The most puts that a transaction makes. A transaction with this many puts fits into the write buffer.
+/// The most puts that a transaction makes. The write buffer must have room for a transaction with this many puts.
 const MOST_PUTS: u64 = 16;
 
 /// The most bytes that a put takes in memory in addition to its value.
@@ -88,12 +89,14 @@ pub struct EngineStore {
     tables: Vec<EngineTable>,
     durability: Durability,
     longest_value: u64,
-    /// The reads that are held back until this thread ends them.
+    /// The reads of a simulated machine that are held back: they end only when the thread that plays the
+    /// transactions ends them. `None` on a real machine.
     reads: Option<Arc<SimReads>>,
     rng: Mutex<Xoshiro256PlusPlus>,
-    /// The forms in which rows are read. A form that stands here several times is drawn more often.
+    /// The forms from which one is drawn for each read of a row. A form that is listed several times is drawn more
+    /// often.
     forms: &'static [Form],
-    /// The index by which transactions sometimes read table 0, if the index exists.
+    /// The index through which transactions sometimes read table 0, if it exists at the moment.
     by_key: Mutex<Option<Index>>,
     counting: Counting,
     /// The newest commit that was acknowledged. `durable` is the newest commit that must survive a crash.
@@ -116,11 +119,11 @@ enum Form {
     Tries,
     Awaits,
     ForUpdate,
-    /// The row is read by an index if the table has one, and otherwise by a call that waits.
+    /// The row is read through an index. If the table has no index, it is read by a call that waits.
     ByIndex,
 }
 
-/// All forms. The forms that never wait stand here most often.
+/// The forms in which rows are read. Forms that never wait are listed most often.
 const FORMS: [Form; 10] = [
     Form::Waits,
     Form::Waits,
@@ -168,7 +171,7 @@ impl EngineStore {
         })
     }
 
-    /// The same store, but every read is a call that waits, and no read reserves its key.
+    /// The same store, but each of its reads is a plain call that waits. None of them reserves its key.
     pub fn reading_plainly(self) -> Self {
         Self { forms: &[Form::Waits], ..self }
     }
@@ -183,7 +186,7 @@ impl EngineStore {
         &self.tables[number as usize].table
     }
 
-    /// Creates the indexes of table 0 that do not exist.
+    /// Creates those indexes of table 0 that do not exist yet.
     ///
     /// # Errors
     ///
@@ -199,7 +202,7 @@ impl EngineStore {
         self.table(0).indexes().is_ok_and(|names| !names.is_empty())
     }
 
-    /// Drops the index by which transactions read table 0. If this index does not exist, creates it.
+    /// Drops the index through which transactions read table 0. If it does not exist, creates it.
     ///
     /// # Errors
     ///
@@ -218,7 +221,7 @@ impl EngineStore {
         self.db
     }
 
-    /// What a commit waits for, unless the commit itself says something else.
+    /// What a commit waits for, unless its transaction asks for something else.
     pub fn durability(&self) -> Durability {
         self.durability
     }
@@ -275,8 +278,8 @@ impl EngineStore {
         Ok(rows)
     }
 
-    /// The first rows of a range that is read by an index, in the given direction. Half of the reads are futures.
-    /// Of the other reads from the front, half have their rows handed to a closure.
+    /// Reads the first `limit` rows of `rows` in the given direction, through an index. The form of the read is
+    /// drawn: a closure that gets the rows (only from the front), a future, or calls for one row after the other.
     fn rows_by(&self, mut rows: RangeBy, direction: Direction, limit: usize) -> Result<Vec<Row>> {
         let mut given = Vec::new();
         if limit > 0 && direction == Direction::Forward && matches!(self.form(), Form::Waits) {
@@ -313,7 +316,7 @@ impl EngineStore {
     /// The value that a mark stands for.
     pub fn value(&self, mark: Mark) -> Vec<u8> {
         let mut value = mark.0.to_le_bytes().to_vec();
-        // Most values are short. Now and then a value is as long as a value may be.
+        // Most values are short. Now and then, a value has the greatest length that is allowed.
         let more = match mark.0 % 16 {
             0 => self.longest_value,
             1 => self.longest_value / 4,
@@ -357,7 +360,7 @@ impl EngineStore {
         mark
     }
 
-    /// The index by which `table` is read in `form`, if such an index exists.
+    /// The index for a read of `table` in `form`. `None` if the form uses no index, or if there is no such index.
     fn index(&self, table: u32, form: Form) -> Option<Index> {
         let reads = table == 0 && matches!(form, Form::ByIndex);
         self.by_key.lock().clone().filter(|_| reads)
@@ -367,8 +370,8 @@ impl EngineStore {
         *self.forms.choose(&mut *self.rng.lock()).expect("there are some")
     }
 
-    /// Waits for the result of a future. If the future waits for reads that are held back, this thread ends these
-    /// reads.
+    /// Waits for the result of a future. The future may wait for reads that are held back. Then this thread ends
+    /// these reads.
     fn wait<T>(&self, future: impl Future<Output = T>) -> T {
         let Some(reads) = &self.reads else { return smol::block_on(future) };
         let mut future = std::pin::pin!(future);
@@ -420,7 +423,7 @@ impl OpenTransaction for EngineTransaction<'_> {
         let form = store.form();
         if let Some(by_key) = store.index(place.table, form) {
             match inside.get_by(&by_key, &place.key) {
-                // The transaction is older than the index, so it cannot use the index.
+                // The transaction began before the index was built, so it cannot read through the index.
                 Err(Error::IndexNotReady { .. }) => {}
                 rows => {
                     let rows = rows?;

@@ -1,10 +1,10 @@
 //! The dependencies between committed transactions. Other modules decide which cycles of dependencies are
 //! anomalies.
 //!
-//! The first nodes are the transactions, by their index in the history. After them come *moments*, which are points
-//! in real time. An edge leads from an acknowledged transaction to the next moment. From a moment, edges lead to
-//! the next moment and to the transactions that begin after it. So real time costs one or two edges for each
-//! transaction, and not one edge for each pair.
+//! The first nodes of the graph are the transactions, in the order of the history. After them come *moments*,
+//! which are points in real time. From each acknowledged transaction, an edge leads to the next moment. From each
+//! moment, edges lead to the next moment and to the transactions that began between these two moments. So real
+//! time costs one or two edges for each transaction, and not one edge for each pair.
 
 use super::order::Order;
 use super::transaction::Transaction;
@@ -43,7 +43,7 @@ pub struct Edge {
     pub why: Dependency,
     /// The number of the key, unless the reason is real time.
     pub key: u32,
-    /// The version of the key that `to` wrote or read: its index among the versions of the key.
+    /// The version of the key that `to` wrote or read, as an index into the list of the key's versions.
     pub version: u32,
 }
 
@@ -61,14 +61,14 @@ impl Graph {
         Self { transactions: count as u32, moments: 0, edges: Vec::new() }
     }
 
-    /// Adds an edge, unless it leads from a transaction to itself.
+    /// Adds an edge. An edge from a transaction to itself is left out.
     pub fn add(&mut self, edge: Edge) {
         if edge.from != edge.to {
             self.edges.push(edge);
         }
     }
 
-    /// Adds an edge from each version of a key to the next one.
+    /// For each version of a key, adds an edge from its writer to the writer of the next version.
     pub fn add_writes(&mut self, order: &Order) {
         for (key, versions) in order.all() {
             for (version, pair) in (1..).zip(versions.windows(2)) {
@@ -80,8 +80,8 @@ impl Graph {
 
     /// Adds the edges that follow from the order of events.
     pub fn add_real_time(&mut self, history: &[Transaction]) {
-        // The order of the variants matters: if several events have the same number, none of them is known to have
-        // come first.
+        // The order of the variants matters. If several events have the same number, nobody knows which of them
+        // came first, so `Began` must be sorted before `Acknowledged`.
         #[derive(PartialEq, Eq, PartialOrd, Ord)]
         enum What {
             Began,
@@ -95,7 +95,7 @@ impl Graph {
         events.sort_unstable();
         let why = Dependency::RealTime;
         let edge = |from, to| Edge { from, to, why, key: 0, version: 0 };
-        // A moment collects acknowledgements until a transaction begins. Then the moment is closed.
+        // All acknowledgements up to the next beginning of a transaction share one moment.
         let (mut last, mut open): (Option<u32>, Option<u32>) = (None, None);
         for (_, what, transaction) in events {
             match what {
@@ -117,7 +117,7 @@ impl Graph {
         }
     }
 
-    /// The graph with the edges of each node side by side.
+    /// The same graph, with the edges that leave a node side by side.
     pub fn sorted(self) -> SortedGraph {
         let nodes = (self.transactions + self.moments) as usize;
         let mut starts = vec![0_u32; nodes + 1];
@@ -143,8 +143,8 @@ impl Graph {
 pub struct SortedGraph {
     /// Nodes below this number are transactions, and all other nodes are moments.
     pub transactions: u32,
-    /// For each node, the place where its edges start. The last entry is the place where the edges of the last node
-    /// end.
+    /// For each node, the place in `edges` of the first edge that leaves it. One more entry says where the edges
+    /// of the last node end.
     starts: Vec<u32>,
     /// All edges, ordered by the node that they come from.
     pub edges: Vec<Edge>,
@@ -156,7 +156,7 @@ impl SortedGraph {
         self.starts.len() - 1
     }
 
-    /// The places in `edges` of the edges that come from a node.
+    /// The places in `edges` of the edges that leave `node`.
     pub fn from(&self, node: u32) -> std::ops::Range<usize> {
         self.starts[node as usize] as usize..self.starts[node as usize + 1] as usize
     }

@@ -1,5 +1,6 @@
-//! The indexes that table 0 has while its isolation is tested. Transactions read through one index instead of
-//! reading the table. In the other index, every write moves an entry. This module knows no histories.
+//! The indexes that table 0 has while its isolation is tested. There are two. Through the first one, transactions
+//! sometimes read rows instead of reading the table. In the second one, every write of a row moves an entry. This
+//! module knows no histories.
 
 use larch::index::{IndexKeys, IndexOptions};
 use larch::{Database, Error, Index, Result, Table};
@@ -39,7 +40,7 @@ impl IndexKeys for Keys {
     }
 }
 
-/// The closure that makes the keys of an index with the given declaration.
+/// The closure that makes the keys of the index that `declaration` names.
 ///
 /// # Errors
 ///
@@ -56,12 +57,12 @@ fn name(declaration: &[u8]) -> &str {
     std::str::from_utf8(declaration).expect("it is a word")
 }
 
-/// The index by which transactions read `table`, if it exists.
+/// The index of `table` through which transactions read, if it exists.
 pub fn by_key(table: &Table) -> Option<Index> {
     table.index(name(BY_KEY)).ok()
 }
 
-/// Creates the indexes of `table` that do not exist.
+/// Creates those indexes of `table` that do not exist yet.
 ///
 /// # Errors
 ///
@@ -76,7 +77,7 @@ pub fn create(table: &Table) -> Result<()> {
     Ok(())
 }
 
-/// Drops the index by which transactions read.
+/// Drops the index of `table` through which transactions read.
 ///
 /// # Errors
 ///

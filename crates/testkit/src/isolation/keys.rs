@@ -1,5 +1,5 @@
-//! The keys that a history knows. They are numbered in key order, so that a range of keys is a range of numbers.
-//! This module knows no values.
+//! The keys that a history knows. They are numbered in the order of keys, so that a range of keys is a range of
+//! numbers. This module knows no values.
 
 use super::transaction::{Operation, Place, Transaction};
 use crate::model::KeyRange;
@@ -13,8 +13,8 @@ pub struct Keys<'h> {
 }
 
 impl<'h> Keys<'h> {
-    /// The keys of all operations of `history`. A key that is only the bound of a range is left out, because no
-    /// operation knows of a row there.
+    /// The keys of all operations of `history`. A key that occurs only as the bound of a range is left out,
+    /// because no operation reads or writes a row with this key.
     pub fn of(history: &'h [Transaction]) -> Self {
         let mut known: HashSet<(u32, &[u8])> = HashSet::new();
         for operation in history.iter().flat_map(|transaction| &transaction.operations) {

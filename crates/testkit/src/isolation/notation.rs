@@ -89,7 +89,8 @@ impl fmt::Display for Transaction {
     }
 }
 
-/// Reads a history. Each line is one transaction. If it does not understand a word, it panics with this word.
+/// Reads a history. Each line is one transaction. If a word means nothing, the function panics and names this
+/// word.
 pub fn parse(text: &str) -> Vec<Transaction> {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).map(transaction).collect()
 }

@@ -24,7 +24,7 @@ pub struct KeyVersion {
 pub enum Fate {
     /// It is what the transaction left.
     Last,
-    /// The transaction wrote to the key again before it committed.
+    /// The same transaction wrote the key again before it committed.
     Replaced,
     /// The transaction took it back.
     TakenBack,
@@ -45,7 +45,7 @@ pub struct Origin {
 struct CommittedWrites {
     version: Version,
     writer: u32,
-    /// The keys that the transaction wrote, each with the last write to it.
+    /// Each key that the transaction wrote, with the last write to this key.
     last: Vec<(u32, Write)>,
 }
 
@@ -58,8 +58,9 @@ pub struct Order {
 }
 
 impl Order {
-    /// Finds the order of the versions in `history`. Adds two kinds of anomalies to `anomalies`: commits that have
-    /// no place in the order, and overlapping writes that `level` does not allow.
+    /// Finds the order of the versions in `history`, and adds two kinds of anomalies to `anomalies`. The first
+    /// kind are commits that have no place in this order. The second kind are overlapping writes of a transaction
+    /// that asked for snapshot isolation, as `level` tells.
     pub fn of(
         history: &[Transaction],
         keys: &Keys<'_>,
@@ -137,12 +138,12 @@ impl Order {
         (0..).zip(self.versions.iter().map(Vec::as_slice))
     }
 
-    /// How many versions of a key a snapshot has.
+    /// How many versions of a key are in the snapshot at version `snapshot`.
     pub fn in_snapshot(&self, key: u32, snapshot: Version) -> usize {
         self.versions(key).partition_point(|version| version.version <= snapshot)
     }
 
-    /// Which write a value comes from, if there was such a write.
+    /// The write that the value comes from. `None` if no transaction wrote this value.
     pub fn origin(&self, mark: Mark) -> Option<Origin> {
         self.origins.get(&mark).copied()
     }

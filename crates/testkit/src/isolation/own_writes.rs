@@ -28,7 +28,7 @@ impl Write {
     }
 }
 
-/// The last write to a key, if the present transaction made it.
+/// The last write to a key. It counts only if its transaction is the present one.
 #[derive(Clone, Copy, Debug)]
 struct Cell {
     transaction: u64,
@@ -41,9 +41,9 @@ pub struct OwnWrites {
     /// For each key.
     cells: Vec<Cell>,
     transaction: u64,
-    /// For each write, the key and what the key's cell held before.
+    /// For each write of the present transaction, the key and the content that the key's cell had before.
     replaced: Vec<(u32, Cell)>,
-    /// For each savepoint, how many writes came before it.
+    /// For each savepoint, the number of writes that were made before it.
     savepoints: Vec<usize>,
 }
 

@@ -10,7 +10,7 @@ use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use std::ops::Bound;
 
-/// A step of a transaction. Before its first step, each transaction takes one more step: it begins.
+/// A step of a transaction. To begin is a step of its own that is not in this list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Read a row.
@@ -36,7 +36,7 @@ pub enum Step {
     EraseRange(u32, KeyRange),
     /// Give a key a new value if it has none.
     InsertNew(Place),
-    /// Give a key a new value if the key has the value that this transaction last saw there.
+    /// Give a key a new value if the key still has the value that this transaction has last seen for this key.
     CompareAndSwap(Place),
     /// Make a savepoint.
     Savepoint,
@@ -69,13 +69,12 @@ pub enum Levels {
 /// Transactions, and the order in which they take their steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// The transaction that puts the rows which exist at the beginning. It runs alone, before all other
-    /// transactions.
+    /// The transaction that writes the first rows. It runs alone, before all other transactions.
     pub first: PlannedTransaction,
     /// The others.
     pub transactions: Vec<PlannedTransaction>,
-    /// For each turn, the number of the transaction that takes its next step. At the first place of a transaction's
-    /// number, the transaction begins.
+    /// For each turn, the number of the transaction that takes its next step. When a number occurs for the first
+    /// time, that transaction begins.
     pub order: Vec<usize>,
 }
 
@@ -205,8 +204,8 @@ impl Draw {
     /// Draws the order of the steps. At most `open` transactions are under way at the same time.
     fn order(&mut self, transactions: &[PlannedTransaction], open: usize) -> Vec<usize> {
         let mut waiting = (0..transactions.len()).peekable();
-        // Each transaction that is under way, with the number of steps that it has left. To begin counts as one
-        // more step.
+        // Each transaction that is under way, with the number of steps that it still has to take. The beginning of
+        // a transaction counts as a step.
         let mut under_way: Vec<(usize, usize)> = Vec::new();
         let mut order = Vec::new();
         loop {

@@ -35,8 +35,8 @@ impl Tally {
         Mark(self.marks.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Returns the number of the next event. All threads share one order of events. It agrees with the order in
-    /// which threads learn from each other.
+    /// Returns the number of the next event. All threads share one order of events. If one thread can know what
+    /// another thread did before, the order shows this.
     pub fn event(&self) -> u64 {
         self.events.fetch_add(1, Ordering::SeqCst)
     }
@@ -48,8 +48,9 @@ pub fn play<S: Store>(store: &S, plan: &Plan, tally: &Tally) -> Vec<Transaction>
     play_beside(store, plan, tally, &mut |_| ControlFlow::Continue(()))
 }
 
-/// The same as [`play`], with one addition. Before each step, `beside` may do something else with the store and add
-/// it to the history. `beside` may also end the play. Then the transactions that are under way are dropped.
+/// The same as [`play`], with one addition. Before each step, `beside` is called. It may do something else with
+/// the store and add it to the history. It may also end the play, and then the transactions that are under way are
+/// dropped.
 pub fn play_beside<S: Store>(
     store: &S,
     plan: &Plan,
@@ -70,7 +71,8 @@ pub fn play_beside<S: Store>(
             history.push(ended.record);
         }
     }
-    // These transactions did not end, either because the play ended or because they began late.
+    // These transactions have not taken their last step: either the play was ended early, or they began later than
+    // planned.
     history.extend(players.into_iter().flatten().map(|player| player.record));
     history
 }
@@ -84,7 +86,7 @@ pub struct Player<'p, T: OpenTransaction> {
     /// Until it ends.
     open: Option<T>,
     savepoints: Vec<T::Savepoint>,
-    /// For each place, what the transaction last saw or wrote there.
+    /// For each key of a table, the value that the transaction has last seen or written.
     last: BTreeMap<Place, Option<Mark>>,
     record: Transaction,
 }

@@ -78,7 +78,7 @@ impl Reads<'_, '_> {
         }
     }
 
-    /// Which keys of a range were read: those up to the last row that the read gave.
+    /// Which keys of a range were read, if the read was stopped: those up to the last row that it gave.
     fn read_part(
         &self,
         table: u32,
@@ -143,8 +143,9 @@ impl Reads<'_, '_> {
         }
     }
 
-    /// How many versions of `key` a wrong read saw. `None` if the value that the read saw is no version of the key.
-    /// If a read wrongly saw no value, it counts as a read of the newest earlier version that has no value.
+    /// For a wrong read of `key`: how many versions the key had when it had the value that the read saw. `None` if
+    /// the key never had this value. If a read wrongly saw no value, it counts as a read of the newest earlier
+    /// version that has no value.
     fn version_seen(&self, key: u32, saw: Option<Mark>, in_snapshot: usize) -> Option<usize> {
         let versions = self.order.versions(key);
         if saw.is_some() {
@@ -154,7 +155,7 @@ impl Reads<'_, '_> {
         Some(absent.map_or(0, |index| index + 1))
     }
 
-    /// Adds the dependencies of a read that saw the first `count` versions of a key.
+    /// Adds the dependencies of a read that saw the key as it was after its first `count` versions.
     fn depend(&mut self, key: u32, count: usize, asked: Asked) {
         let versions = self.order.versions(key);
         // There is no writer before the first version.

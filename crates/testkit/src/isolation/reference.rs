@@ -17,11 +17,11 @@ use std::ops::Bound;
 /// What the validation of serializable transactions leaves out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Broken {
-    /// Keys that were read by name and were absent.
+    /// Whether it leaves out keys that the transaction read by name and that were absent.
     pub ignores_absent_keys: bool,
-    /// Ranges that were read.
+    /// Whether it leaves out ranges that the transaction read.
     pub ignores_ranges: bool,
-    /// Keys that were read by name and were present.
+    /// Whether it leaves out keys that the transaction read by name and that were present.
     pub ignores_rows: bool,
 }
 

@@ -52,7 +52,7 @@ pub fn play_script(text: &str) -> String {
 
 /// What a script does, in order.
 enum Act {
-    /// The transaction with this number begins or takes its next step.
+    /// The transaction with this number takes its next step. To begin is its first step.
     Step(usize),
     Flush,
 }
@@ -123,8 +123,8 @@ impl Script {
     }
 }
 
-/// The same transaction without the numbers of its events and without the name of its level. These mean nothing in
-/// a script.
+/// The same transaction without the numbers of its events and without the name of its level, because a script
+/// prints neither of them.
 fn without_events(transaction: &Transaction) -> Transaction {
     let isolation = Isolation::Serializable;
     Transaction { began: None, acknowledged: None, isolation, ..transaction.clone() }

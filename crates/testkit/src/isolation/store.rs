@@ -15,7 +15,8 @@ pub trait Store {
     where
         Self: 's;
 
-    /// Begins a transaction. Its snapshot has every commit that was acknowledged before this call.
+    /// Begins a transaction. The snapshot of the transaction must have every commit that was acknowledged before
+    /// this call.
     ///
     /// # Errors
     ///
@@ -46,11 +47,11 @@ pub type Row = (Vec<u8>, Mark);
 pub trait OpenTransaction {
     /// As that of the store.
     type Error: Debug;
-    /// A point between two writes of the transaction.
+    /// A point between two writes of the transaction, to which it can go back.
     type Savepoint;
 
-    /// The newest commit that the transaction sees. As long as the transaction has seen nothing, a step may change
-    /// this commit.
+    /// The newest commit that the transaction sees. A step may move the snapshot to a newer commit, but only as
+    /// long as the transaction has seen nothing.
     fn snapshot(&self) -> Version;
 
     /// Reads a row.
@@ -59,7 +60,8 @@ pub trait OpenTransaction {
     /// Reads some rows together.
     fn multi_get(&mut self, table: u32, keys: &[Vec<u8>]) -> Result<Vec<Option<Mark>>, Self::Error>;
 
-    /// Reads at most `limit` rows of a range. It does not ask about anything beyond the last row that it reads.
+    /// Reads at most `limit` rows of a range. The transaction learns nothing about the range beyond the last row
+    /// that it reads.
     fn range(
         &mut self,
         table: u32,
@@ -100,7 +102,8 @@ pub trait OpenTransaction {
     /// A point to go back to.
     fn savepoint(&mut self) -> Result<Self::Savepoint, Self::Error>;
 
-    /// Takes back all writes since a savepoint. The savepoint may be used again, but later savepoints may not.
+    /// Takes back all writes since a savepoint. This savepoint may be used again, but savepoints that were made
+    /// after it may not.
     fn roll_back_to(&mut self, savepoint: &Self::Savepoint) -> Result<(), Self::Error>;
 
     /// Ends the transaction.

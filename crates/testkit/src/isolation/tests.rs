@@ -10,14 +10,15 @@ use super::transaction::{Isolation, Transaction};
 use super::{check, check_as, check_with_unknown, lose_after, parse};
 use larch::Version;
 
-/// The seeds of a random test. The last seed that is printed is the one that fails.
-/// `SEED=n cargo test -p larch-testkit name_of_test` runs it alone.
+/// The seeds of a random test. Each seed is printed before it runs, so the last one that is printed is the one
+/// that fails. `SEED=n cargo test -p larch-testkit name_of_test` runs one seed alone.
 pub(super) fn seeds(count: u64) -> impl Iterator<Item = u64> {
     let seeds = only_seed().map_or(0..count, |seed| seed..seed + 1);
     seeds.inspect(|seed| println!("seed {seed}; to run it alone: SEED={seed} cargo test -p larch-testkit"))
 }
 
-/// The single seed that is to run. One seed need not show everything that many seeds show together.
+/// The single seed that is to run, if the user has named one. What must be found among many seeds need not be
+/// found with a single seed.
 fn only_seed() -> Option<u64> {
     std::env::var("SEED").ok().map(|seed| seed.parse().expect("SEED is a number"))
 }
@@ -41,8 +42,8 @@ fn kinds(isolation: Isolation, history: &str) -> Vec<Kind> {
     kinds
 }
 
-/// Compares the anomalies that are found in two cases: if all transactions are serializable, and if all have
-/// snapshot isolation.
+/// Checks a history twice: as if all transactions were serializable, and as if all had snapshot isolation.
+/// Compares the anomalies with those that are expected in each case.
 #[track_caller]
 fn expect(history: &str, serializable: &[Kind], snapshot: &[Kind]) {
     assert_eq!(kinds(Isolation::Serializable, history), serializable, "serializable");
@@ -111,7 +112,8 @@ fn an_old_row_beside_a_new_one_is_read_skew() {
         T1: b@1 w(x)=3 w(y)=4 c@2
         T2: b@1 r(x)=1 r(y)=4 c";
     expect(history, &[FutureRead, ReadSkew], &[FutureRead, ReadSkew]);
-    // A client believes that its snapshot is newer than it is, so it sees an old row.
+    // The client of T2 believes that its snapshot is newer than it really is. So it seems to see an old value of
+    // x.
     let history = "
         T0: b@0 w(x)=1 w(y)=2 c@1
         T1: b@1 w(x)=3 w(y)=4 c@2
@@ -148,7 +150,7 @@ fn rows_that_go_out_of_ranges_are_phantoms() {
 
 #[test]
 fn a_range_that_was_stopped_was_not_read_to_its_end() {
-    // In T1 the range ended before c, and in T2 it ended after c.
+    // T1 read the range only up to a row before c, and T2 read it up to a row after c.
     let forward = |rows: &str| {
         format!(
             "T0: b@0 w(a)=1 w(b)=2 c@1
@@ -167,7 +169,7 @@ fn a_range_that_was_stopped_was_not_read_to_its_end() {
     };
     expect(&backward("z:2,y:1.."), &[], &[]);
     expect(&backward("z:2,y:1"), &[Phantom], &[]);
-    // If a range was stopped before its first row, no key of it was read.
+    // If the read of a range was stopped before the first row, it has read no key of the range.
     expect(&backward("-.."), &[], &[]);
 }
 
@@ -189,7 +191,8 @@ fn bounds_of_ranges_count_as_they_are_written() {
 
 #[test]
 fn readers_that_see_two_writers_in_different_orders_are_a_long_fork() {
-    // Each reader sees only one of the two writes. No snapshot has one of them alone.
+    // T3 sees only the write of T1, and T4 sees only the write of T2. No order of these two writes fits both
+    // readers.
     let history = "
         T0: b@0 w(x)=1 w(y)=2 c@1
         T1: b@1 w(x)=3 c@2
@@ -267,7 +270,7 @@ fn a_range_read_twice_does_not_show_rows_that_came_in_between() {
 
 #[test]
 fn a_reader_can_show_that_writers_are_not_serializable() {
-    // Fekete's accounts: T2 takes from y, T1 puts into x, and T3 sees what T1 did but not what T2 did.
+    // Fekete's accounts: T2 takes money from y, T1 pays money into x, and T3 sees what T1 did but not what T2 did.
     let history = "
         T0: b@0 w(x)=1 w(y)=2 c@1
         T1: b@1 r(y)=2 w(y)=3 c@2
@@ -305,8 +308,8 @@ fn who_begins_after_an_acknowledgement_sees_the_commit() {
     expect(&history(4), &[ReadSkew], &[ReadSkew]);
     let found = check(&parse(&history(4)));
     assert!(found[0].needs_real_time && found[0].to_string().contains("rt: T1 was acknowledged before T2 began"));
-    // The cycle goes through transactions that read and write nothing, and it goes on through other transactions
-    // between them.
+    // Between T1 and T4, other transactions began and ended that read and write nothing. The cycle that is found
+    // has only T1 and T4.
     let history = "
         T1: b@0#1 w(x)=1 c@1#2
         T2: b@1#3 c#4
@@ -382,7 +385,7 @@ fn an_erase_of_an_absent_key_changes_nothing_for_its_readers() {
     expect(&history("w(z)=2"), &[], &[]);
     // T2 comes before T1, and T1 before T3.
     expect(&history("r(y)=1 w(x)=3"), &[], &[]);
-    // The erase at 1 does not hide that T3 gave x a value after T1 had read it.
+    // T2 erases x at version 1, but x had no value anyway. So T1 must still come before T3, which gives x a value.
     let history = "
         T1: b@0 r(x)=- w(y)=1 c@3
         T2: b@0 e(x) c@1

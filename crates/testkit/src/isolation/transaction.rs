@@ -21,7 +21,7 @@ pub struct Place {
 /// The level that a transaction asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isolation {
-    /// The transactions see each other's writes as if they had run one after the other.
+    /// All serializable transactions see each other's writes as if they had run one after the other.
     Serializable,
     /// All reads are of one version, and no overlapping transaction wrote a key that this transaction wrote.
     Snapshot,
@@ -39,8 +39,8 @@ pub enum Direction {
 /// How a transaction ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The transaction took place. Its version is the place of its writes in the commit order. A transaction
-    /// without writes needs no version.
+    /// The transaction took place. The version is the place of the transaction's writes in the commit order. A
+    /// transaction without writes needs no version.
     Committed(Option<Version>),
     /// The transaction did not take place: it had a conflict, or it was dropped, or a crash lost it.
     Aborted,
@@ -68,7 +68,8 @@ pub enum Operation {
         direction: Direction,
         /// The rows, in the order in which the read gave them.
         saw: Vec<(Vec<u8>, Mark)>,
-        /// Whether the read ended at the last row that it gave, without asking about the rest of the range.
+        /// Whether the read was stopped after the last row that it gave, so that it learned nothing about the rest
+        /// of the range.
         stopped: bool,
     },
     /// Gave a key a value.
@@ -110,10 +111,10 @@ pub struct Transaction {
     pub operations: Vec<Operation>,
     /// How it ended.
     pub outcome: Outcome,
-    /// The number of the event "the client is about to begin the transaction", if events were counted. No two events
-    /// have the same number.
+    /// When the client was about to begin the transaction: the number of this event, if events were counted. No
+    /// two events have the same number.
     pub began: Option<u64>,
-    /// The number of the event "the client has learned of the commit".
+    /// When the client learned that the transaction was committed: the number of this event.
     pub acknowledged: Option<u64>,
 }
 

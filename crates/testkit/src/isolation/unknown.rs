@@ -1,20 +1,20 @@
-//! Transactions of unknown outcome, and transactions that a crash lost. About a crash, this module knows only which
-//! commits were there afterwards.
+//! Transactions of unknown outcome, and transactions that a crash lost. All that this module knows about a crash
+//! is which commits existed afterwards.
 
 use super::anomaly::Anomaly;
 use super::check;
 use super::transaction::{Operation, Outcome, Transaction};
 use larch::Version;
 
-/// The most ways to place transactions of unknown outcome that are tried. If the commits of eight transactions were
-/// under way at once and four took place, there are 8 · 7 · 6 · 5 ways.
+/// There are many ways to assign versions to transactions of unknown outcome. At most this many ways are tried. If
+/// the commits of eight transactions were under way at once and four took place, there are 8 · 7 · 6 · 5 ways.
 const TRIES: usize = 2000;
 
-/// The same as [`check`], except for transactions of unknown outcome: such a transaction may have taken place at
-/// one of the versions `free`, or not at all. At each of the versions `free`, one such transaction took place. A
-/// version is free if it exists and belongs to no other commit. The caller knows this from a database that was
-/// opened again, or that refuses writes now. Returns the anomalies of the best way to place the transactions. The
-/// result is empty if there is a way without anomalies.
+/// The same as [`check`], but some transactions of unknown outcome may have taken place. The versions `free` are
+/// those versions of the database that belong to no known commit. So at each of them, one transaction of unknown
+/// outcome took place. The caller knows these versions from a database that was opened again, or that refuses
+/// writes now. The function tries ways to assign the transactions to the free versions, and returns the anomalies
+/// of the best way. The result is empty if there is a way without anomalies.
 pub fn check_with_unknown(history: &[Transaction], free: &[Version]) -> Vec<Anomaly> {
     let mut search = Search { history: history.to_vec(), free, tries: TRIES, best: None };
     search.place(0);
@@ -29,7 +29,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Tries all ways to assign transactions to the versions, from the version at `next` on.
+    /// Tries all ways to assign transactions to the free versions from number `next` on.
     fn place(&mut self, next: usize) {
         if self.best.as_ref().is_some_and(Vec::is_empty) || self.tries == 0 {
             return;
@@ -60,10 +60,10 @@ fn writes(transaction: &Transaction) -> bool {
     transaction.operations.iter().any(is_write)
 }
 
-/// Changes a history into the history that goes on after a crash. The crash lost all commits after `version`. The
-/// lost transactions did not take place. What they saw is forgotten. What transactions with a newer snapshot than
-/// `version` saw is forgotten, too. Check the history before this call, because everything that was seen before the
-/// crash had been promised.
+/// Changes a history so that it can go on after a crash that lost all commits after `version`. The lost
+/// transactions now count as transactions that did not take place, and what they saw is forgotten. The same is
+/// forgotten of other transactions if their snapshot is newer than `version`. Check the history before this call,
+/// because up to the crash, everything that was seen had to be right.
 pub fn lose_after(history: &mut [Transaction], version: Version) {
     for transaction in history {
         let is_lost = matches!(transaction.outcome, Outcome::Committed(Some(at)) if at > version);

@@ -1,4 +1,5 @@
-//! Tests the model itself, with cases written by hand: everything else is compared with the model.
+//! Tests the model itself, with cases written by hand. Other tests cannot find its mistakes, because they compare
+//! everything with the model.
 
 use super::*;
 

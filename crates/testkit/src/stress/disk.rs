@@ -7,10 +7,11 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A part of the text of each injected error. It shows that an error was injected, wherever the error is reported.
+/// Each injected error has this in its text. So the test recognizes an injected error wherever it is reported.
 pub const INJECTED: &str = "(injected)";
 
-/// The disk of the machine, but some reads, writes and opens fail: one in a given number of them.
+/// The disk of the machine, but some of the reads, writes and opens fail. How many of them fail can be set for
+/// each of the three.
 #[derive(Debug)]
 pub struct TroubledDisk {
     real: Arc<dyn Disk>,
@@ -91,8 +92,8 @@ impl Disk for TroubledDisk {
     fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn File>> {
         self.trouble.strike_open()?;
         let file = self.real.open(path, access)?;
-        // Reads through a file's own descriptor cannot be made to fail. So only about half of the files give their
-        // descriptor.
+        // If the caller reads through the file's descriptor itself, this type cannot make the read fail. So only
+        // about half of the files give away their descriptor.
         let gives_descriptor = self.trouble.draw().is_multiple_of(2);
         Ok(Arc::new(TroubledFile { file, trouble: self.trouble.clone(), gives_descriptor }))
     }

@@ -12,10 +12,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 /// A row as a range gives it.
 type Row = Result<(larch::Key, larch::Value)>;
 
-/// How many snapshots a reader keeps to look at again.
+/// How many snapshots a reader keeps, to read at them again later.
 const KEPT: usize = 6;
 
-/// Reads everything at one version, while the disk works.
+/// Reads everything at one version. This is called when the disk works without faults.
 pub fn check_all(round: &Round) {
     let snapshot = round.db.snapshot();
     compare(&snapshot, round, "", true).expect("the disk works");
@@ -25,7 +25,7 @@ pub fn check_all(round: &Round) {
     }
 }
 
-/// Reads in all forms that wait, until the round is over.
+/// Reads until the round is over, in all the ways in which a read waits for the disk.
 pub fn read(round: &Round, mut rng: Xoshiro256PlusPlus) {
     let mut kept: Vec<(Snapshot, String, u64)> = Vec::new();
     let mut newest = round.db.version();
@@ -121,8 +121,8 @@ fn multi_get(snapshot: &Snapshot, round: &Round, rng: &mut impl Rng) -> Result<(
     Ok(())
 }
 
-/// Checks that the counted interval contains the exact number of rows, and that this number is the same in both
-/// tables.
+/// Checks that both tables have the same number of rows from `from` on, and that the interval that `count` returns
+/// contains this number.
 fn count(snapshot: &Snapshot, round: &Round, from: &str) -> Result<()> {
     let (left, right) = (round.left.at(snapshot)?, round.right.at(snapshot)?);
     let (a, b) = (left.count_exact(from..)?, right.count_exact(from..)?);
@@ -144,7 +144,7 @@ pub fn sum(snapshot: &Snapshot, accounts: &Table, writer: usize) -> Result<()> {
     Ok(())
 }
 
-/// A number that stands for the rows from `from` on.
+/// A hash of the rows from `from` on, to compare them later.
 fn digest(snapshot: &Snapshot, table: &Table, from: &str) -> Result<u64> {
     let mut hasher = DefaultHasher::new();
     for row in snapshot.range(table, from..).limit(400) {
@@ -155,9 +155,9 @@ fn digest(snapshot: &Snapshot, table: &Table, from: &str) -> Result<u64> {
     Ok(hasher.finish())
 }
 
-/// Opens the database read-only while the writer has it open, again and again. The read-only database must show one
-/// version. If a compaction has removed files in the meantime, a read must end with an error, and never with wrong
-/// rows.
+/// Opens the database read-only while the writer has it open, again and again. The read-only database must show
+/// one version. The writer's compactions may remove files meanwhile. Then a read must return an error, and never
+/// wrong rows.
 pub fn read_only(round: &Round, mut rng: Xoshiro256PlusPlus) {
     while round.goes_on() {
         let builder = Database::builder(&round.directory).machine(round.machine.clone());

@@ -47,7 +47,7 @@ pub fn alter(table: &Table, rng: &mut impl Rng) -> Result<()> {
 pub fn come_and_go(round: &Round, mut rng: Xoshiro256PlusPlus) {
     while round.goes_on() {
         round.expect("pass", pass(round, &mut rng));
-        // Whatever trouble there was, the next pass begins with none of these tables.
+        // Even if the pass met a failure, its tables are dropped, so that the next pass can create them again.
         for name in NAMES {
             round.expect("drop", round.db.drop_table(name).map(drop));
         }
@@ -57,7 +57,7 @@ pub fn come_and_go(round: &Round, mut rng: Xoshiro256PlusPlus) {
 /// The life of a table.
 fn pass(round: &Round, rng: &mut impl Rng) -> Result<()> {
     let db = &round.db;
-    // If a table could not be dropped before, it is dropped first.
+    // If a table of the last pass still exists, this pass does nothing, and the table is dropped after it.
     for name in NAMES {
         if db.existing_table(name)?.is_some() {
             return Ok(());

@@ -30,9 +30,10 @@ pub fn on_one_thread(round: &Round, mut rng: Xoshiro256PlusPlus) {
                 })
                 .collect();
             for (i, task) in tasks.into_iter().enumerate() {
-                // One task in five is cancelled at whatever point it is, and then waited for. Without this wait,
-                // the executor might be dropped while another thread wakes the cancelled task. Then the future
-                // would never be dropped, and the snapshot in it would keep the database open.
+                // One task in five is cancelled, at whatever point it has reached. Then this loop waits until the
+                // task is gone. Otherwise the executor might be dropped while another thread wakes the cancelled
+                // task. In that case the task's future would never be dropped, and the snapshot in it would keep
+                // the database open.
                 if i % 5 == 4 {
                     task.cancel().await;
                 } else {
@@ -137,7 +138,7 @@ pub fn parked(round: &Round, mut rng: Xoshiro256PlusPlus) {
         }
         round.expect("get beside parked", smol::block_on(get(round, snapshot, &keys[PARKED])));
         round.expect("prefetch beside parked", round.left.prefetch(keys[0].as_str().., AtMost::rows(20)).map(drop));
-        // Half of these futures run to their end, and the others are dropped.
+        // Half of the futures that were left alone now run to their end, and the others are dropped.
         let dropped = parked.split_off(parked.len() / 2);
         for read in parked {
             round.expect("parked", smol::block_on(read));

@@ -17,11 +17,11 @@ pub const SUM: u64 = ACCOUNTS as u64 * 1000;
 #[derive(Debug)]
 pub struct Writer {
     number: usize,
-    /// The number of commits so far. The value of a row is made from the number of its commit.
+    /// The number of commits so far. The value of a row is computed from the number of the commit that wrote the
+    /// row.
     commits: u64,
     holds: Holdings,
-    /// What the writer would hold after its last commit. It is set if it is not known whether that commit took
-    /// effect.
+    /// Set if the outcome of the last commit is unknown: what the writer holds if that commit took effect.
     perhaps: Option<Holdings>,
 }
 
@@ -44,7 +44,7 @@ fn account_key(writer: usize, account: u32) -> String {
     format!("writer {writer} account {account:03}")
 }
 
-/// The accounts of a writer lie from the first key to before the second key.
+/// The range of keys in which all accounts of a writer lie.
 pub fn account_range(writer: usize) -> std::ops::Range<String> {
     format!("writer {writer} ")..format!("writer {writer}!")
 }
@@ -70,7 +70,8 @@ impl Writer {
         self.number
     }
 
-    /// Compares what the database holds with what the writer knows, while the disk works.
+    /// Compares what the database holds with what the writer knows. This is called when the disk works without
+    /// faults.
     pub fn verified(mut self, round: &Round) -> Self {
         let found = self.found(round).expect("the disk works");
         let is_perhaps = self.perhaps.as_ref().is_some_and(|perhaps| *perhaps == found);
@@ -104,7 +105,7 @@ impl Writer {
         Ok(Holdings { rows, amounts })
     }
 
-    /// Makes commits until the round is over or writes are stopped.
+    /// Makes commits until the round is over, or until the outcome of a commit is unknown.
     pub fn write(mut self, round: &Round, mut rng: Xoshiro256PlusPlus) -> Self {
         while round.goes_on() && self.perhaps.is_none() {
             let (holds, outcome) = self.commit(round, &mut rng);
@@ -118,7 +119,8 @@ impl Writer {
         self
     }
 
-    /// Makes one commit. Returns what the writer holds if the commit takes effect, and the outcome of the commit.
+    /// Makes one commit. Returns two things: what the writer holds if the commit has taken effect, and the outcome
+    /// of the commit.
     fn commit(&self, round: &Round, rng: &mut impl Rng) -> (Holdings, Result<()>) {
         let mut holds = self.holds.clone();
         let mut batch = round.db.batch();

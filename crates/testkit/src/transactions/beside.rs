@@ -22,11 +22,12 @@ pub struct Beside<'s> {
     store: &'s EngineStore,
     tally: &'s Tally,
     rng: Xoshiro256PlusPlus,
-    /// Whether no other thread commits in the meantime. Then the newest version is the version of the last write.
+    /// Whether no other thread commits at the same time. If so, the newest version of the database is the version
+    /// of the last write.
     is_alone: bool,
 }
 
-/// The outcome of a write: its version, if it wrote.
+/// The outcome of a conditional write. The version is `None` if its condition was false, so that it wrote nothing.
 type Written = Result<Option<Version>>;
 
 impl<'s> Beside<'s> {
@@ -64,7 +65,7 @@ impl<'s> Beside<'s> {
         vec![self.rng.random_range(KEYS)]
     }
 
-    /// Makes a write. Adds it to the history as a transaction with the operations that it stands for.
+    /// Makes a write. Adds a transaction to the history that has the same effect as this write.
     fn write(
         &mut self,
         history: &mut Vec<Transaction>,
@@ -78,7 +79,8 @@ impl<'s> Beside<'s> {
             Ok(Some(version)) => {
                 assert!(!self.is_alone || version.0 == before.0 + 1, "the version after {before:?} is {version:?}");
                 self.store.acknowledge(version, durability);
-                // The write was compared with all commits before its own version.
+                // The condition of the write was checked against all commits before it. So its snapshot is the
+                // version before its own.
                 (Version(version.0 - 1), Outcome::Committed(Some(version)))
             }
             Err(Error::OutcomeUnknown { .. }) => (before, Outcome::Unknown),
@@ -108,7 +110,8 @@ impl<'s> Beside<'s> {
             let mut saw = |saw: Option<Mark>| operations.push(Operation::Read { place: place.clone(), saw });
             match choice {
                 0 if table.contains_key(key)? => match table.insert_new(key, value) {
-                    // This write changed no row, and what it read may be lost.
+                    // The write would have changed no row, so it is left out although its outcome is unknown. The
+                    // commit that it read may be lost.
                     Err(Error::OutcomeUnknown { .. }) => Ok(None),
                     is_new => is_new.map(|is_new| {
                         assert!(!is_new, "the key has a value");
@@ -153,7 +156,8 @@ impl<'s> Beside<'s> {
         let (marks, by_version) = ([self.tally.mark(), self.tally.mark()], self.rng.random());
         self.write(history, durability, |store, operations| {
             let mut batch = store.database().batch().durability(durability);
-            // The first key is only read, the second key is read and written, and the third key is only written.
+            // There are three keys. The batch only reads the first one, reads and writes the second one, and only
+            // writes the third one.
             for place in &places[..2] {
                 let saw = expect(store, &mut batch, place, by_version)?;
                 operations.push(Operation::Read { place: place.clone(), saw });
@@ -255,7 +259,7 @@ fn expect(store: &EngineStore, batch: &mut Batch, place: &Place, by_version: boo
     loop {
         let version = table.version_of(&place.key)?;
         let saw = store.get(place)?;
-        // Another thread may have written the key between the two reads.
+        // If another thread has written the key since its version was read, this is tried again.
         if table.version_of(&place.key)? != version {
             continue;
         }

@@ -28,13 +28,13 @@ const TRANSACTIONS: usize = 1500;
 ///
 /// # Panics
 ///
-/// Panics if the history has an anomaly, or if a commit is missing when the database is opened again.
+/// Panics if the history has an anomaly, or if a commit is missing after the database was opened again.
 pub fn on_threads(seed: u64, threads: usize) -> Summary {
     let _rerun = Rerun::of_threads(seed, threads);
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let (scratch, tally) = (Scratch::new("transactions"), Tally::new());
     let mut options = tiny_options(seed);
-    // If commits do not sync, the threads meet more often.
+    // Commits that do not sync take less time, so the transactions of different threads meet more often.
     options.durability = if rng.random_range(0..4) == 0 { Durability::Synced } else { Durability::Buffered };
     let levels = levels(seed);
     let mut summary = Summary::default();
@@ -48,7 +48,8 @@ pub fn on_threads(seed: u64, threads: usize) -> Summary {
         indexes::expect_clean(store.database(), store.table(0));
         let there = store.database().version();
         if phase > 0 {
-            // This reader is the last one of the previous phase. It sees the database after it was opened again.
+            // This reader still belongs to the history of the previous phase. It reads the database after it was
+            // opened again.
             history.extend(Player::play(&store, &reader(), &tally));
             expect_clean(&history, base, there);
             summary.skews += if levels == Levels::All(Isolation::Snapshot) { skews(&history) } else { 0 };

@@ -1,5 +1,5 @@
-//! In a random history of transactions that ran one after the other, the checker finds nothing. If one row in it is
-//! wrong, the checker finds it.
+//! The checker must find nothing in a random history of transactions that ran one after the other. If a read of
+//! this history is changed to show a wrong row, the checker must find that.
 
 use super::{expect_clean, only_seed, seeds, shown};
 use crate::isolation::anomaly::Kind;
@@ -100,7 +100,8 @@ fn one_wrong_row_in_a_history_is_found() {
     }
 }
 
-/// Draws a read of `history` and makes it wrong. `None` if this read has nothing that could be made wrong.
+/// Draws a read of `history` and changes it so that it is wrong. `None` if this read saw nothing that could be
+/// changed.
 fn spoil(history: &mut [Transaction], rng: &mut Xoshiro256PlusPlus) -> Option<String> {
     let put = |operation: &Operation| match operation {
         Operation::Put { place, mark } => Some((place.key.clone(), *mark)),
