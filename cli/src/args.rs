@@ -587,8 +587,8 @@ pub enum Command {
     /// Predict what a table of a size takes, and what a get of it costs
     ///
     /// Nothing is created or read. The command computes its results without a table. `larch bench experiment
-    /// scale` compares these results with real tables. The prediction assumes that the table was compacted or imported, that
-    /// values lie in their pages, and that all rows are read equally often.
+    /// scale` compares these results with real tables. The prediction assumes that the table was compacted or
+    /// imported, that values lie in their pages, and that all rows are read equally often.
     #[command(after_help = PLAN_EXAMPLES)]
     Plan(Plan),
     /// Measure Larch and other stores

@@ -17,8 +17,8 @@ use groups::{Group, GroupSpec};
 const PLAIN: u32 = 1;
 /// The version of a schema with groups. It is the newest version that this program understands.
 const GROUPED: u32 = 2;
-/// The number of the last column that can be named by its number if there is no header. No row has so many columns,
-/// and memory can hold a note about each column up to this one.
+/// If there is no header, columns are named by their numbers, and this is the greatest number that is allowed. No
+/// row has so many columns. But the program can keep something in memory for each number up to this one.
 const MAX_COLUMN: usize = 1_000_000;
 
 /// The format of the text from which rows are made.
@@ -115,7 +115,8 @@ impl std::str::FromStr for KeySpec {
 /// What the rows of a table are made of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schema {
-    /// The version of this description. It also distinguishes the description from the metadata of other programs.
+    /// The version of this description. The field also shows that the description is not the metadata of another
+    /// program.
     #[serde(rename = "larch_rows")]
     version: u32,
     /// The format of the text from which rows are made.
@@ -148,8 +149,8 @@ impl Schema {
         Ok(Self::with_key(format, columns, key))
     }
 
-    /// The schema of an input with the key columns `key`. The caller knows that these columns exist, or only
-    /// compares the schema.
+    /// The schema of an input with the key columns `key`. These columns are not checked: the caller knows that
+    /// they exist, or only compares the schema with another one.
     pub fn with_key(format: Format, columns: Vec<String>, key: Vec<KeyColumn>) -> Self {
         assert!(!key.is_empty(), "the caller asks for at least one key column");
         Self { version: PLAIN, format, columns, key, groups: Vec::new(), made_by: None }
@@ -163,7 +164,8 @@ impl Schema {
         Ok(self.with_groups_of(groups))
     }
 
-    /// The same schema with these groups. The caller knows that they fit, or only compares the schema.
+    /// The same schema with these groups. The groups are not checked: the caller knows that they fit, or only
+    /// compares the schema with another one.
     pub fn with_groups_of(self, groups: Vec<Group>) -> Self {
         Self { version: if groups.is_empty() { PLAIN } else { GROUPED }, groups, ..self }
     }
@@ -196,8 +198,8 @@ impl Schema {
         }
     }
 
-    /// The names of the columns as members of a JSON object. Each name occurs once. If a name is empty, or an
-    /// earlier column has the same name, the number of the column replaces it.
+    /// The names of the columns as members of a JSON object. Each name occurs once. If a column has no name, or
+    /// has the same name as an earlier column, its number is used as its name.
     pub fn members(&self) -> Vec<String> {
         let mut taken: Vec<String> = Vec::with_capacity(self.columns.len());
         for (at, name) in self.columns.iter().enumerate() {

@@ -6,8 +6,8 @@ mod tests;
 
 const UNITS: [(&str, u32); 4] = [("K", 10), ("M", 20), ("G", 30), ("T", 40)];
 
-/// Parses `4096`, `4096B`, `16K`, `16KiB`, `64MiB` or `1GiB`, in the same way as options of a target of `larch
-/// bench`.
+/// Parses a size such as `4096`, `4096B`, `16K`, `16KiB`, `64MiB` or `1GiB`. Options of targets of `larch bench`
+/// are parsed in the same way.
 pub fn parse(text: &str) -> Result<u64, String> {
     harness::target::parse_bytes(text)
 }
@@ -57,7 +57,7 @@ pub fn seconds(time: std::time::Duration) -> String {
     }
 }
 
-/// The number per second, rounded to a whole number.
+/// The number divided by the time in seconds, rounded to a whole number.
 pub fn rate(number: u64, time: std::time::Duration) -> u64 {
     (number as f64 / time.as_secs_f64().max(1e-9)) as u64
 }

@@ -5,7 +5,7 @@ use larch::TableOptions;
 use serde::Serialize;
 use std::fmt;
 
-/// The part of [`TableOptions`] that can be altered.
+/// Those of the [`TableOptions`] that can still be altered when the table exists.
 #[derive(Serialize)]
 pub struct Storage {
     page_bytes: u32,

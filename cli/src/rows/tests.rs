@@ -99,8 +99,8 @@ fn csv_says_where_a_row_is_wrong() {
 #[test]
 fn a_row_with_more_or_fewer_columns_than_the_others_is_named() {
     for (format, separator) in [(Format::Csv, ","), (Format::Tsv, "\t")] {
-        // The key is tried in front and at another place, because a row with the key in front is read without
-        // looking at its columns.
+        // The key is tried as the first column and as another column, because a row whose key is the first column
+        // is read without looking at its other columns.
         for key in ["1", "2", "1:int"] {
             let error = |header, text: &str| read(format, header, key, &text.replace(',', separator));
             for (header, of) in [(true, "the header of the table"), (false, "the first row")] {

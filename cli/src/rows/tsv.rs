@@ -61,7 +61,7 @@ impl<R: BufRead> Tsv<R> {
     }
 }
 
-/// A line, and the places where its columns end.
+/// The text of a line, and the place in the text at which each of its columns ends.
 struct Line<'l> {
     text: &'l [u8],
     ends: &'l [usize],

@@ -21,7 +21,7 @@ mod tests;
 pub const MAX_GROUPS: usize = 16;
 /// The most bytes in the name of a group.
 const MAX_NAME_BYTES: usize = 64;
-/// This text stands for all columns that no other group names.
+/// In the list of a group's columns, this text stands for all columns that no other group names.
 const REST: &str = "*";
 
 /// A group in the form in which a schema stores it.
@@ -29,7 +29,8 @@ const REST: &str = "*";
 pub struct Group {
     /// The name of the group. No two groups have the same name.
     pub name: String,
-    /// The columns of the group, in sorted order. They are empty if the group takes the rest.
+    /// The columns of the group, in sorted order. The list is empty if the group takes all columns that no other
+    /// group names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub columns: Vec<Place>,
     /// Whether the group takes all columns that no other group names.
@@ -125,7 +126,7 @@ pub(super) fn check(format: Format, columns: &[String], key: &[KeyColumn], group
             first.name, second.name
         ));
     }
-    // For each column, the group that takes it, or `None` for the key.
+    // For each column that is named, the group that names it, or `None` if it is a column of the key.
     let mut taken: BTreeMap<&Place, Option<&str>> = key.iter().map(|key| (&key.column, None)).collect();
     for group in groups {
         for place in &group.columns {

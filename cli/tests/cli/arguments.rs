@@ -1,4 +1,4 @@
-//! Tests that wrong arguments are usage errors, and that these say what to write instead.
+//! Tests that wrong arguments are usage errors, and that the messages say what to write instead.
 
 use crate::session::{Ran, Session};
 use std::io::{Read as _, Write as _};
@@ -84,8 +84,8 @@ fn what_the_engine_refuses_of_the_arguments_exits_with_2_too() {
     session.run(&["import", "db", "t", "rows.tsv", "--page", "100"]).fails(2, &["a page of 100 bytes"]);
 }
 
-/// Commands that read table `t` of `db`. For each of them, a part of the output that shows a row which a writing
-/// process has only in its log.
+/// Commands that read table `t` of `db`. A process writes to the database and has a row only in its log. The
+/// second field is a part of the command's output that shows this row.
 const READERS: [(&[&str], &str); 14] = [
     (&["get", "db", "t", "b"], "2\n"),
     (&["scan", "db", "t"], "b\t2\n"),

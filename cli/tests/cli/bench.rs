@@ -3,7 +3,7 @@
 use crate::session::{Ran, Session};
 use serde_json::Value;
 
-/// A small number of records. The rest of the workload has its defaults.
+/// A small number of records. All other properties of the workload keep their defaults.
 pub const RECORDS: &str = "recordcount=500";
 
 /// Runs `larch bench ycsb …` without lines of progress.
@@ -29,7 +29,7 @@ pub fn oks(run: &Value) -> Vec<(String, u64)> {
     kinds.iter().map(ok).filter(|(_, oks)| *oks > 0).collect()
 }
 
-/// Checks the lines for publication. There must be one for each workload, in this order.
+/// Checks the lines for publication. There must be one line for each workload, in the order of `workloads`.
 #[track_caller]
 pub fn has_seed_lines(text: &str, workloads: &str) {
     let lines: Vec<&str> = text.lines().filter(|line| line.contains(" UTC ")).collect();
@@ -180,7 +180,7 @@ fn examples_of_the_help_work() {
     let help = session.run(&["bench", "ycsb", "--help"]).ok();
     let examples: Vec<&str> = help.lines().filter_map(|line| line.strip_prefix("  larch bench ycsb ")).collect();
     assert_eq!(examples.len(), 6, "{help}");
-    // Other tests run the examples that need a server or workers.
+    // The examples that need a server or workers are run in other tests.
     let is_alone = |example: &&str| !["postgres:", "--workers"].iter().any(|part| example.contains(part));
     for example in examples.into_iter().filter(is_alone) {
         let small = example.replace("=1000000", "=500").replace(" 10000000", " 500").replace(" 30s", " 200ms");
@@ -232,7 +232,7 @@ fn what_is_loaded_is_run_on() {
     for part in ["load a on larch:db", "500 operations in", "4 clients", "INSERT", "more in the background"] {
         assert!(told.contains(part), "{part:?} is not in {told}");
     }
-    // The table of YCSB can be read like any other table.
+    // The table that `larch bench ycsb` fills can be read with `larch scan`, like any other table.
     assert_eq!(session.run(&["scan", "db", "usertable", "--keys"]).ok().lines().count(), 500);
 
     for workload in ["a", "b", "c", "d", "e", "f"] {
@@ -409,7 +409,7 @@ fn a_run_that_meets_no_rows_is_no_result() {
     let session = Session::new();
     ycsb(&session, &["load", "-P", "a", "-p", RECORDS, "--target", "larch:db"]).ok();
     for workload in ["a", "c", "e", "f"] {
-        // Workload E would insert one row in twenty, and then find the rows that it has inserted itself.
+        // Inserts are switched off, because workload E would otherwise insert rows and then find them.
         let args = ["run", "-P", workload, "-p", RECORDS, "-p", "insertproportion=0", "--target", "larch:db"];
         session.run(&["delete-range", "db", "usertable", "--prefix", "user"]).ok();
         let ran = ycsb(&session, &args);

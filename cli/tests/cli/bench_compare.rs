@@ -45,7 +45,7 @@ fn a_slow_down_is_found_and_ends_with_1() {
     let page = String::from_utf8(session.bytes("page.html")).expect("a page is text");
     assert!(page.contains("workload a: operations a second") && page.contains("WORSE at 1 %"));
 
-    // If the two sides are exchanged, the comparison says that the new side is better.
+    // If the base and the new result are exchanged, the comparison says that the new result is better.
     let faster = session.run(&compare(&new, &base, &["--tell", "1e9%"])).ok();
     assert!(faster.contains("No significant worsening at 1 %. Better: workload a all throughput"), "{faster}");
     // A comparison of a result with itself finds no difference.
@@ -97,8 +97,8 @@ fn an_interrupted_run_is_not_compared() {
     session.run(&compare(&["a.json"], &["cut.json"], &[])).fails(2, &["cut.json: workload a was interrupted"]);
 }
 
-/// Whether a comparison found nothing worse. The comparison may also say that it cannot tell, because two rounds on
-/// a busy machine may differ greatly.
+/// Whether a comparison has not found that something became worse. This is also so if the comparison cannot tell,
+/// because two rounds on a busy machine may differ greatly.
 fn is_not_worse(ran: &Ran) -> bool {
     matches!(ran.code, Some(0 | 4))
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 const SHARING: [&str; 3] = ["bench", "experiment", "sharing"];
 
-/// The counter `what` of a run at the time when all readers had ended.
+/// The value that the counter `what` of a run had when all readers had ended.
 #[track_caller]
 fn counted(run: &Value, what: &str) -> f64 {
     let counters = run["measured"]["counters"].as_array().expect("there are counters");
@@ -47,7 +47,8 @@ fn both_sides_of_sharing_are_shown_and_written_as_runs() {
     assert_eq!(report.code, Some(0), "{}", report.err);
 }
 
-/// Runs an experiment twice. The second time, nothing is measured and the result is the same.
+/// Runs an experiment twice. The second run measures nothing, because the result of the first run is already
+/// there. Both runs show the same result.
 #[track_caller]
 fn leaves_a_result_and_is_not_made_twice(name: &str, cells: usize, parts: &[&str]) {
     let session = Session::new();
@@ -87,7 +88,7 @@ fn stats_leaves_a_result() {
 fn with_check_a_goal_that_was_missed_is_a_failure() {
     let session = Session::new();
     let ran = session.run(&[&SHARING[..], &["--scale", "tiny", "--time", "50ms", "--out", "o", "--check"]].concat());
-    // The speed of the two sides depends on the machine.
+    // Whether the goal is missed depends on the speed of the machine.
     let is_short = !String::from_utf8(ran.out).expect("tables are ASCII").contains("falls short: 0");
     assert_eq!(ran.code, Some(i32::from(is_short)), "{}", ran.err);
     assert_eq!(ran.err.contains("--check: "), is_short, "{}", ran.err);
@@ -155,7 +156,7 @@ fn index_counts_reads_and_instructions_of_all_arms() {
     for arm in ["both, flat read", "both, tree read", "tree alone"] {
         let counted = &result["cells"][format!("instructions of a get, cache 4x, {arm}")];
         let is_counted = counted["each"].as_f64().is_some_and(|each| each > 100.0);
-        // If there is no valgrind, the result gives this as the reason for the missing number.
+        // If valgrind is not installed, the result has no number, and says that valgrind is missing.
         assert!(is_counted || counted["why_not"].as_str().is_some_and(|why| why.contains("valgrind")), "{counted}");
     }
 }

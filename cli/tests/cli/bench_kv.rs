@@ -64,7 +64,7 @@ fn rows_are_written_read_and_checked() {
     ))));
     session.run(&["bench", "report", "r.json", "--out", "r.html"]).ok();
 
-    // Values that were written without the option are reported as wrong.
+    // If values were written without `-validate-data`, a read with this option reports them as wrong.
     done(kv(&session, &format!("-mode write -workload sequential -truncate-table {SMALL} -clustering-row-size 60")));
     let ran = kv(&session, &format!("-mode read -workload sequential {SMALL} -validate-data"));
     assert_eq!(ran.code, Some(1), "{}", ran.err);
@@ -119,8 +119,8 @@ fn a_time_series_is_written_and_its_reader_takes_what_the_writer_printed() {
             "-mode read {series} -start-timestamp {start} -write-rate {rate} -distribution {distribution} \
              -operations 300 -validate-data"
         );
-        // The writer has ended. If a read asks for a row that the writer would have written since then, it gets an
-        // earlier row.
+        // The writer has ended. A read may ask for a row that the writer would have written by now if it were
+        // still running. Then the read gets an earlier row.
         assert_eq!(count(&done(kv(&session, &line)), "Total rows"), 300, "{distribution}");
     }
     let text = done(kv(&session, &format!("-mode mixed {series} -max-rate 4000 -operations 400 -validate-data")));
@@ -137,7 +137,7 @@ fn rates_are_exact_however_many_clients_share_them() {
     let text = done(on(&session, "noop:", line));
     let measured = &runs(&session, "r.json")[0]["measured"];
     let number = |name: &str| measured[name].as_u64().expect("a number");
-    // Operations that were due but could not be sent or served in time are counted, too.
+    // The count includes operations that were due but were not sent or not served in time.
     assert_eq!(number("operations") + number("unsent") + number("cut"), 1000, "{text}");
     let log = String::from_utf8(session.bytes("r.hlog")).expect("a log is text");
     for tag in ["Tag=co-fixed,", "Tag=raw,", "times in microseconds"] {

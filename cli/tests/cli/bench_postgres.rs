@@ -37,7 +37,7 @@ fn postgresql_is_loaded_and_run_on() {
 
     for workload in ["a", "b", "c", "f", "d", "e"] {
         if workload == "e" {
-            // Workload D has already inserted the records that E would insert.
+            // Workload E would insert records that workload D has already inserted, so the table is loaded again.
             ycsb(&session, &[&["load", "-P", "e", "--recreate"], &on[..]].concat()).ok();
         }
         let args = [&["run", "-P", workload, "--operations", "300", "--threads", "4"], &on[..]].concat();

@@ -7,7 +7,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, Stdio};
 
-/// Reads the output of a run until `part` appears. Returns a function that reads the rest of the output.
+/// Reads what a run prints on standard error until the text `part` appears. Returns a function that reads the rest
+/// of the output.
 pub fn wait_for(child: &mut Child, part: &str) -> impl FnOnce(Child) -> Ran + use<> {
     let mut said = BufReader::new(child.stderr.take().expect("it was asked for"));
     let mut err = String::new();
@@ -100,7 +101,7 @@ fn a_result_that_cannot_be_written_is_told_after_the_table() {
     assert_eq!(session.names(), ["r.csv"], "the other file is written");
 }
 
-/// As in `full_disk`, a limit on the size of files simulates a full disk.
+/// A limit on the size of files simulates a full disk; see the tests in `full_disk`.
 #[test]
 fn a_full_disk_is_told_with_what_was_loaded_until_then() {
     let session = Session::new();

@@ -55,7 +55,7 @@ fn two_warehouses_are_loaded_run_checked_and_removed() {
     let lines = measured["counts"][0]["value"].as_u64().expect("a number");
     assert!(orders > 0 && (5 * orders..=15 * (orders + orders / 10 + 10)).contains(&lines), "{orders}, {lines}");
     is_consistent(&session, &[]);
-    // The rows have changed. A check that expects the rows of the import reports this.
+    // The rows have changed. A check that expects the rows as the import has made them must fail.
     let changed = tpcc(&session, &["check", "--target", TARGET, "--after-import", "-q"]);
     assert_eq!(changed.code, Some(1), "{}", changed.err);
 

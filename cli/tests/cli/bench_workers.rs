@@ -43,7 +43,7 @@ impl Worker {
         }
     }
 
-    /// The number of operations in the run that ends next.
+    /// Waits until the worker has ended a run, and returns the number of operations in this run.
     fn operations(&mut self) -> u64 {
         let line = self.line_with(" operations in ");
         let number = line.split(' ').find_map(|word| word.parse().ok());
@@ -77,7 +77,7 @@ fn done(ran: Ran) -> String {
     String::from_utf8(ran.out).expect("results are UTF-8")
 }
 
-/// Makes a run, to show that a worker still serves.
+/// Checks that the worker still does runs for a coordinator.
 #[track_caller]
 fn serves(session: &Session, address: &str) {
     done(session.run(&tpcc(address, &["--time", "500ms", "-q"])));
@@ -358,7 +358,7 @@ fn one_worker_can_have_a_database_of_its_own() {
     let by = ["--target", "larch:db", "--secret-file", "secret", "--workers", &worker.address];
     let load = ["load", "-P", "a", "-p", "recordcount=300", "--threads", "2"];
     done(ycsb(&session, &[&load[..], &by].concat()));
-    // The coordinator learned from the worker that the load fails.
+    // The worker finds out that the load cannot be done, and the coordinator prints the worker's error.
     ycsb(&session, &[&load[..], &by].concat()).fails(2, &[&worker.address, "is not empty", "--recreate"]);
     done(ycsb(&session, &["run", "-P", "c", "-p", "recordcount=300", "--time", "300ms", "--target", "larch:db"]));
 }

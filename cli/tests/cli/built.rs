@@ -57,7 +57,7 @@ fn files_are_built_like_a_table_and_refused_by_others() {
     let other = ["build-files", "-", "--format", "tsv", "--like", "db", "t", "--out", "other"];
     session.run_with(&other, rows(0..10, "x")).fails(3, &["table t holds", "nothing was built"]);
     assert!(!session.has("other"));
-    // A killed `ingest` would leave an empty table like the one that is made here.
+    // `ingest` would leave such an empty table if it were killed.
     session.run(&["create-table", "db", "new"]).ok();
     session.run(&["ingest", "db", "new", "more"]).ok();
     assert_eq!(session.run(&["scan", "db", "new"]).ok(), "7\tAda L\t37\n9\tGrace\t85\n");

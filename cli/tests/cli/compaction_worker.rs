@@ -7,10 +7,11 @@ use std::io::{BufRead as _, BufReader};
 use std::process::Child;
 use std::sync::mpsc::{Receiver, channel};
 
-/// More rows than a writer writes before it notices a living worker and has something to compact.
+/// If a writer has written so many rows, it must have noticed that a worker lives, and must have had something to
+/// compact.
 const MOST_ROWS: u64 = 2_000_000;
 
-/// Starts a worker. Returns the worker and the lines that it prints.
+/// Starts a worker. Returns the worker's process, and a channel that receives the lines that the worker prints.
 fn start(session: &Session, args: &[&str]) -> (Child, Receiver<String>) {
     let mut child = session.start(&[&["compaction-worker", "db"], args].concat());
     let lines = BufReader::new(child.stdout.take().expect("it was asked for")).lines();
@@ -25,7 +26,7 @@ fn start(session: &Session, args: &[&str]) -> (Child, Receiver<String>) {
     (child, receiver)
 }
 
-/// Writes rows until a worker has printed a line.
+/// Writes rows until a worker has printed a line, and returns this line.
 fn write_until_done(writer: &mut Writer, next: &mut u64, lines: &Receiver<String>) -> String {
     loop {
         if let Ok(line) = lines.try_recv() {

@@ -2,15 +2,16 @@
 //! files that it names.
 //!
 //! An example that measures for seconds or minutes is not run, but the program must be able to parse it. Some
-//! examples cannot work in the default build or do not end by themselves. These are listed below with their
-//! reasons. If an entry of these lists matches no example, the list is wrong.
+//! examples cannot work in the default build or do not end by themselves. These examples are in the lists below,
+//! each with the reason. If an entry of a list matches no example, the test fails.
 
 use crate::session::{Ran, Session};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Examples that need something that a test does not have. An entry is the beginning of a line, or a part of it.
+/// Examples that a test cannot run, because they need something that a test does not have. The first text of an
+/// entry is a part of the example's line, and the second text says what the example needs.
 const NOT_RUN: &[(&str, &str)] = &[
     ("cargo ", "it builds this tree, or runs its tests"),
     ("s3://", "a store: the binary of crates/remote has them, and its tests run against one"),
@@ -32,7 +33,8 @@ const NOT_RUN: &[(&str, &str)] = &[
 /// An example, and the place where it was found.
 #[derive(Clone, Debug)]
 struct Example {
-    /// The name of a command, such as `import`, or of a file, such as `guide/command-line.md`.
+    /// Where the example was found: the name of a command, such as `import`, or of a file, such as
+    /// `guide/command-line.md`.
     place: String,
     line: String,
 }
@@ -168,7 +170,8 @@ fn world(place: &str) -> Session {
     session
 }
 
-/// Runs a line in a shell, in the directory of a session. The program and the stubs are on the path.
+/// Runs a line in a shell, in the directory of a session. The shell finds the program `larch` and the replacements
+/// for other programs.
 fn shell(session: &Session, line: &str) -> Ran {
     let program = Path::new(env!("CARGO_BIN_EXE_larch")).parent().expect("it is in a directory");
     let path = format!(
@@ -182,7 +185,8 @@ fn shell(session: &Session, line: &str) -> Ran {
     Ran::new(command.output().expect("there is a shell"))
 }
 
-/// Lets the program parse the arguments of a line without doing anything. Returns what is wrong with the arguments.
+/// Lets the program parse the arguments of a line without doing anything. Returns the error if the program cannot
+/// parse them.
 fn understand(line: &str) -> Option<String> {
     // The words of the last command on the line, split as a shell splits them.
     let from = line.find("larch bench ").expect("it measures");

@@ -9,7 +9,7 @@ fn numbers(options: &[&str]) -> Session {
     Session::with(&[&["--format", "tsv"], options].concat(), rows)
 }
 
-/// The report about a read of table `t`, as JSON.
+/// Explains a read of table `t`, and returns the report of the command.
 fn report(session: &Session, read: &[&str]) -> Value {
     let args = [&["explain", "db", "t"], read, &["--json"]].concat();
     serde_json::from_str(&session.run(&args).ok()).expect("a report is JSON")
@@ -91,7 +91,7 @@ fn groups_that_are_not_read_are_not_touched() {
 
 #[test]
 fn the_index_that_was_asked_for_is_read() {
-    // With small pages, the tree has two levels. The flat list is always one page, whatever the number of rows is.
+    // With small pages, the tree has two levels. The flat list needs one page for any number of rows.
     let session = numbers(&["--index", "both", "--page", "512", "--node", "512"]);
     let indexes_read = |kind: &str| {
         let report = report(&session, &["get", "002500", "--read-index", kind]);

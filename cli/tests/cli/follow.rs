@@ -70,7 +70,7 @@ fn a_read_that_follows_sees_every_acknowledged_row_and_a_prefix() {
         let missing = session.run(&["get", "db", "t", &key(next - 1), "--read-only"]);
         assert_eq!(missing.code, Some(1), "without following, rows that are only in the log are not seen");
         session.run(&["get", "db", "t", &key(next - 1), "--follow"]).ok();
-        // More rows are written while the scan reads.
+        // While the scan reads, the writer writes more rows.
         let following = session.start(&["scan", "db", "t", "--follow"]);
         for _ in 0..40 {
             writer.write(next);
@@ -109,8 +109,8 @@ fn a_follower_that_is_killed_leaves_nothing_behind_once_the_writer_works() {
     assert!(session.has("db/followers"));
     follower.kill().expect("it runs until it is killed");
     follower.wait().expect("it was started");
-    // The writer flushes and compacts in the background. When the writer removes a file, it finds the lease of the
-    // dead follower.
+    // The writer flushes and compacts in the background. When the writer wants to remove a file, it finds the
+    // lease of the dead follower, and removes this lease.
     let mut number = 301;
     while session.has("db/followers") {
         writer.write(number);

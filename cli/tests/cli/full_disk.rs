@@ -1,6 +1,6 @@
-//! Tests of writes that the system refuses. A limit on the size of files simulates a full disk. The same calls
-//! return the error, and the test needs neither a disk of its own nor special rights. At the limit, the system
-//! sends the program a signal that would end it, but `larch` ignores this signal.
+//! Tests of writes that the system refuses. A limit on the size of files simulates a full disk. The system then
+//! returns errors from the same calls as on a full disk. Such a test needs neither a disk of its own nor special
+//! rights. At the limit, the system sends the program a signal that would end it, but `larch` ignores this signal.
 
 use crate::session::{Ran, Session};
 
@@ -75,7 +75,7 @@ fn an_import_that_cannot_write_never_was() {
     assert_eq!(session.scan(&[]), "a\t1\n");
     session.is_sound();
 
-    // A table that the import has made is removed again.
+    // The import has failed, so the table that it made was removed again.
     let args = ["import", "db", "u", "-", "--format", "tsv"];
     run_limited(&session, 128, &args, &all).fails(3, &parts);
     session.run(&["scan", "db", "u"]).fails(1, &["no table u"]);
@@ -98,7 +98,7 @@ fn a_key_value_run_ends_where_the_disk_does_and_its_rows_are_there() {
     let text = String::from_utf8(ran.out).expect("lines are UTF-8");
     let rows = text.lines().find_map(|line| line.strip_prefix("Total rows:")).expect("it tells its rows");
     let written: usize = rows.trim().parse().expect("a number");
-    // A line with a key has 17 bytes: two numbers of 8 bytes, and the line end.
+    // `scan --keys` prints 17 bytes for each key: two numbers of 8 bytes each, and the line end.
     let kept = session.run(&["scan", "db", "test", "--keys"]).out.len() / 17;
     assert!(written > 100 && kept >= written, "{written} rows were acknowledged, {kept} are there");
     session.is_sound();

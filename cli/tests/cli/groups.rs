@@ -54,7 +54,8 @@ fn lines_and_numbers_come_back_as_they_went_in() {
     assert_eq!(session.scan(&["--groups", "c,a"]), "\t\tx\t\nk1\tb\tc\td\nk2\t\t\t\nk5\t\t\t\n");
     session.is_sound();
 
-    // The text of a number is stored in the first group; the numeric value is in every group.
+    // The first group stores the text of a number that is in the key. All other groups have only its numeric
+    // value.
     let numbers = ["--format", "tsv", "--key", "2:int", "--groups", "a:3;b:1"];
     let session = Session::with(&numbers, "x\t010\ta\ny\t+9\tb\n");
     assert_eq!(session.scan(&[]), "y\t+9\tb\nx\t010\ta\n");
@@ -103,7 +104,7 @@ fn one_row_is_put_and_deleted() {
     let session = Session::with(HOT_COLD, CSV);
     session.run(&["put", "db", "t", "2", "kurt\t71\tdear"]).ok();
     session.run(&["put", "db", "t", "4", "only one"]).fails(2, &["3 columns beside its key", "nothing was written"]);
-    // The row is read from memory, and then from files.
+    // The first time, the rows are read from memory, and the second time from files.
     for _ in 0..2 {
         assert_eq!(session.run(&["get", "db", "t", "2", "--groups", "cold"]).ok(), "dear\n");
         assert_eq!(session.scan(&["--groups", "hot"]), "1\tada\t36\n2\tkurt\t71\n3\temmy\t\n");
@@ -210,8 +211,8 @@ fn parts_of_another_program_are_shown_and_not_written() {
     for key in ["a", "b", "c"] {
         session.run(&["delete", "db", "t", key]).ok();
     }
-    // An empty table of another program keeps its groups, too: no import has made the table, so no import makes it
-    // again.
+    // If another program has made an empty table, the table keeps its groups as well, because an import makes a
+    // table again only if an import has made it.
     session
         .import(&["--format", "tsv"], "d\t4\n")
         .fails(3, &["table t holds raw keys and values in groups hot, cold,"]);

@@ -155,8 +155,8 @@ fn another_schema_is_refused_and_the_same_is_not() {
 
 #[test]
 fn a_header_of_numbers_does_not_confuse_the_key() {
-    // The key must be the first column, and not the column that is named 1. This holds without --key, and in a
-    // table that declares its key.
+    // The second column is called 1. The key must be the first column, and not the second. This is tested
+    // without --key, and with a --key that names the first column.
     for key in [&[][..], &["--key", "id"], &["--key", "id:int"]] {
         let options = [&["--format", "csv"][..], key].concat();
         let session = Session::with(&options, "id,1\n5,x\n");

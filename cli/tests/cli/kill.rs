@@ -1,5 +1,5 @@
-//! Kills the program at random moments. Everything that it acknowledged must be there afterwards, and no import may
-//! be half done.
+//! Kills the program at random moments. Every row that the program acknowledged must be there afterwards, and no
+//! import may be half done.
 
 use crate::bench_stops::{interrupt, wait_for};
 use crate::session::Session;
@@ -13,8 +13,9 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::Child;
 
 const KILLS: u32 = 20;
-/// The number of bytes after which the import has certainly made its table. It is more than larch reads before that
-/// (one read of at most 64 KiB, the size of a pipe) plus the bytes that wait in the pipe.
+/// The number of bytes after which the import has certainly made its table. Before an import makes its table, it
+/// reads at most 64 KiB, the size of a pipe. As many bytes may wait in the pipe. This number is larger than both
+/// together.
 const SURELY_BEGUN: usize = 160 << 10;
 
 /// A random generator for this run, and the seed to repeat the run.
@@ -110,7 +111,7 @@ fn load_and_kill(mut child: Child, seed: u64, first: u64, enough: u64) -> (u64, 
     (feeder.join().expect("the feeder counts"), acknowledged)
 }
 
-/// A row for every key. Each row says from which import it comes.
+/// A row for every key. The value of each row says which import has made the row.
 fn generation(number: u32) -> BTreeMap<String, String> {
     (0..8_000).map(|key| (format!("key {key:05}"), format!("import {number} {}", "y".repeat(key % 200)))).collect()
 }
@@ -144,7 +145,7 @@ fn an_import_that_is_killed_never_was() {
         session.is_sound();
         let scanned = session.scan(&[]);
         if scanned == text(&rows) {
-            // The kill came after the import had ended.
+            // In this case, the program was killed only after the import had ended.
             there = rows;
         } else {
             assert!(scanned == text(&there), "the rows are neither those before the import nor those after");
@@ -158,7 +159,7 @@ fn an_import_that_is_killed_never_was() {
     session.is_sound();
 }
 
-/// Kills the program after it has got `bytes` bytes. The input is still open, so the import has not ended.
+/// Kills the program after it has got `bytes` bytes. The input was not closed, so the import cannot have ended.
 fn kill_while_fed(child: &mut Child, input: &[u8], bytes: usize) {
     let mut stdin = child.stdin.take().expect("it was asked for");
     stdin.write_all(&input[..bytes]).expect("larch reads");
@@ -166,7 +167,8 @@ fn kill_while_fed(child: &mut Child, input: &[u8], bytes: usize) {
     child.wait().expect("it was started");
 }
 
-/// Kills the program after the end of the input: at once, or when the list of files has changed this many times.
+/// Kills the program after the end of its input: at once if `changes` is 0, and otherwise when the list of the
+/// database's files has changed `changes` times.
 fn kill_while_finishing(session: &Session, child: &mut Child, input: &[u8], changes: u32) {
     let mut stdin = child.stdin.take().expect("it was asked for");
     stdin.write_all(input).expect("larch reads");

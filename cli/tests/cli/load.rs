@@ -113,7 +113,8 @@ fn rows_are_removed_by_their_keys_and_each_key_is_printed_once_that_is_safe() {
     assert!(ran.err.contains("standard input:2: ") && ran.err.contains("rows whose keys were printed are removed"));
 }
 
-/// Rows of a raw table in key order. They contain all characters that have a special meaning in text.
+/// Rows of a raw table in key order. Their keys and values contain all characters that have a special meaning in
+/// text.
 fn awkward_rows() -> Vec<(Vec<u8>, Vec<u8>)> {
     let pieces = [&b"tmp"[..], b"\n", b"\t", b"\\", b"\r", b"n", b"\\n", b"\xef\xbb\xbf", b"\xff\0", b"precious"];
     let mut rows = std::collections::BTreeMap::new();

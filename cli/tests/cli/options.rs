@@ -8,7 +8,7 @@ use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// For each command, a line for a shell that works.
+/// For each command, an example that a shell can run and that succeeds.
 const LINES: &[(&str, &str)] = &[
     ("import", "larch import db new rows.tsv"),
     ("build-files", "larch build-files rows.tsv --out made"),
@@ -52,7 +52,7 @@ const LINES: &[(&str, &str)] = &[
     ("plan", "larch plan --rows 1e9 --row-bytes 100"),
 ];
 
-/// Options of commands that make or change tables, each with a value whose effect can be seen.
+/// For each option of commands that make or change tables, a value that has a visible effect.
 const OF_TABLES: &[(&str, &str)] = &[
     ("--page", "4KiB"),
     ("--node", "4KiB"),
@@ -63,8 +63,8 @@ const OF_TABLES: &[(&str, &str)] = &[
     ("--in-memory", "true"),
 ];
 
-/// An option, and a line that uses it. The result is compared with the result of a second line. If the second line
-/// is empty, it is the line of the command in [`LINES`].
+/// An option, and a line that uses it. The last text is another line, and the results of the two lines must
+/// differ. If it is empty, the line of the command in [`LINES`] is used.
 const TRIED: &[(&str, &str, &str)] = &[
     ("import --format", "larch import db new - --format tsv < rows.tsv", "larch import db new - < rows.tsv"),
     ("import --header", "larch import db new rows.tsv --header", ""),
@@ -406,8 +406,8 @@ fn seen(template: &Session, line: &str) -> Seen {
     copy(&template.path(""), &session.path(""));
     let ran = shell(&session, line);
     let out = String::from_utf8_lossy(&ran.out).into_owned();
-    // Lines about the engine's work differ from run to run, except for the line that says how the database was
-    // opened.
+    // With `--verbose`, the engine prints lines that differ from run to run. Only the line is kept that says how
+    // the database was opened.
     let is_kept = |told: &&str| !line.contains("--verbose") || told.contains("opened ") || ran.code != Some(0);
     let err: String = ran.err.lines().filter(is_kept).flat_map(|told| [told, "\n"]).collect();
     (ran.code, timeless(&out) + &timeless(&err), session.names())

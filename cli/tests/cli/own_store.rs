@@ -8,8 +8,8 @@ use std::process::Command;
 
 const GUIDE: &str = include_str!("../../../docs/guide/own-store.md");
 
-/// The files in the guide. Each has a line that begins with its path between `**` and `` ` ``, and its content is
-/// the next block of code.
+/// The files in the guide. In front of each file, the guide has a line that begins with the path of the file
+/// between `**` and `` ` ``. The next block of code is the content of the file.
 fn files() -> Vec<(&'static str, &'static str)> {
     let parts = GUIDE.split("**`").skip(1);
     let file = |part: &'static str| {
@@ -31,7 +31,8 @@ fn commands() -> Vec<&'static str> {
 
 #[test]
 fn the_guide_adds_a_store_and_a_workload_outside_the_workspace() {
-    // Each run of the test uses the same directory, so that cargo replaces what it built in the run before.
+    // Every run of this test uses the same directory. Therefore what cargo builds replaces what it built in the
+    // previous run.
     let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("own-store");
     match fs::remove_dir_all(&place) {
         Err(error) if error.kind() != ErrorKind::NotFound => panic!("{}: {error}", place.display()),

@@ -1,4 +1,4 @@
-//! Tests of `plan`: predictions from sizes, and the tables with which they are compared.
+//! Tests of `plan`, which predicts the size of a table, and of real tables that are compared with the predictions.
 
 use crate::session::Session;
 use serde_json::Value;

@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The two ends of a new terminal: first the test's end, then the program's end.
+/// Makes a terminal, and returns its two ends: first the end for the test, then the end for the program.
 fn terminal() -> (File, File) {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("the system has terminals");
     grantpt(&ours).and_then(|()| unlockpt(&ours)).expect("it is ours");
@@ -27,7 +27,7 @@ fn long_work_shows_how_far_it_is_on_a_terminal_and_takes_it_away_again() {
     let mut command = session.command(&["import", "db", "t", "-", "--format", "tsv"]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(theirs).env("TERM", "xterm");
     let mut child = command.spawn().expect("larch was built");
-    // Dropping the command drops the test's last copy of the program's end.
+    // The command has the last copy of the program's end that this process still has.
     drop(command);
 
     let seen = Arc::new(AtomicBool::new(false));

@@ -73,7 +73,7 @@ impl Session {
         self.dir.join(name)
     }
 
-    /// The names of the files in the session's directory, in order.
+    /// The names of the files in the session's directory, in sorted order.
     pub fn names(&self) -> Vec<String> {
         self.names_in("")
     }
@@ -109,8 +109,8 @@ impl Session {
         Self::feed(self.command(args), input.as_ref())
     }
 
-    /// Does the same as [`Self::run_with`], but another program starts the command. It gets the command as its last
-    /// arguments.
+    /// Does the same as [`Self::run_with`], but starts the program `starter`, which starts the command. `starter`
+    /// gets the command as its last arguments.
     pub fn run_under(&self, starter: &[&str], args: &[&str], input: impl AsRef<[u8]>) -> Ran {
         let mut command = Command::new(starter[0]);
         command.args(&starter[1..]).arg(env!("CARGO_BIN_EXE_larch")).args(args).current_dir(self.dir.path());
@@ -134,10 +134,11 @@ impl Session {
         self.command_for_signals(args).spawn().expect("env is there, and larch was built")
     }
 
-    /// A command that the caller may change before it is started. The caller then writes its input and reads its
-    /// output.
+    /// Makes a command that ^C can end. The caller may change the command before starting it. The caller then
+    /// writes its input and reads its output.
     pub fn command_for_signals(&self, args: &[&str]) -> Command {
-        // A script that runs tests in the background makes them ignore ^C, and larch would inherit this.
+        // A script that starts tests in the background makes them ignore ^C. Without `env`, larch would also
+        // ignore it.
         let mut command = Command::new("env");
         command.arg("--default-signal=INT").arg(env!("CARGO_BIN_EXE_larch")).args(args).current_dir(self.dir.path());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -154,7 +155,7 @@ impl Session {
         names
     }
 
-    /// Checks `db`. There must be no damage, and no SST that no table knows.
+    /// Checks `db`. There must be no damage, and every SST in the directory must belong to a table.
     #[track_caller]
     pub fn is_sound(&self) {
         // A process that writes removes the files that a dead process has left.

@@ -14,8 +14,9 @@ use larch_datafusion::command::Elsewhere;
 use os::sync::Arc;
 use std::time::Duration;
 
-/// How long an executor that has rows for the client may be silent, without even a keep-alive message. After this
-/// time, the client asks the executor for a sign of life. So the client notices a loss after twice this time.
+/// The client wants to hear from an executor that sends it rows. If the executor sends nothing for this time, the
+/// client asks whether it is still alive. If there is no answer for the same time, the client takes the executor
+/// for lost. So the client notices a loss after twice this time.
 const ALIVE: Duration = Duration::from_secs(10);
 
 /// Ballista's messages about a lost executor: the scheduler has ended the query, or another executor or the client
@@ -27,7 +28,7 @@ const LOST: [&str; 4] = [
     "Error connecting to Ballista scheduler or executor",
 ];
 
-/// The executors of a scheduler, for queries about one database.
+/// The executors of a scheduler. They answer queries about one database.
 #[derive(Clone, Debug)]
 pub struct Cluster {
     /// `HOST:PORT`.
@@ -37,8 +38,8 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// The executors of the scheduler at `HOST:PORT`. They find the database at the place `database`: in this
-    /// directory, or at this URL.
+    /// The executors of the scheduler at `HOST:PORT`. The executors find the database at `database`, which is a
+    /// directory or a URL.
     pub fn new(scheduler: &str, database: &str) -> Self {
         Self { scheduler: scheduler.to_owned(), database: database.to_owned() }
     }
@@ -54,7 +55,8 @@ impl Elsewhere for Cluster {
         // The client only sends plans, so it opens no databases.
         let databases = Databases::new(Arc::new(|place| exec_err!("{place} is not read by the process that asks")));
         let config = here.config().clone().with_ballista_logical_extension_codec(LogicalCodec::new(&databases));
-        // With these keep-alive messages, the client notices if an executor stops while it sends rows.
+        // Because of these keep-alive messages, the client notices if an executor stops while it sends rows to the
+        // client.
         let config = config.with_ballista_override_create_grpc_client_endpoint(Arc::new(|endpoint| {
             let alive = endpoint.http2_keep_alive_interval(ALIVE).keep_alive_timeout(ALIVE);
             Ok(alive.keep_alive_while_idle(true).connect_timeout(ALIVE))

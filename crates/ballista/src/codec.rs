@@ -1,5 +1,5 @@
-//! Sends tables and scans of Larch between processes. They are sent as JSON after a word with which no message of
-//! Ballista begins. Everything else is sent in Ballista's own way.
+//! Sends tables and scans of Larch between processes. They are sent as JSON. In front of the JSON is a word with
+//! which no message of Ballista begins. Everything else is sent in Ballista's own way.
 
 use crate::databases::Databases;
 use crate::failure::{external, to_be_sent};
@@ -21,8 +21,8 @@ use os::sync::Arc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// The bytes with which a table begins. In a message of Ballista, the first of these bytes would mean the end of a
-/// group that never began.
+/// The bytes with which a table begins. If a message of Ballista began with the first of these bytes, this byte
+/// would end a group that the message has not begun.
 const TABLE: &[u8] = b"larch table 1 ";
 
 /// The bytes with which a scan begins.

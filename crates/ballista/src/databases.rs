@@ -1,10 +1,11 @@
-//! The databases that a process has open for queries of other processes, and the versions of these databases that
-//! it can show. This module knows no plans.
+//! The databases that a process opens to answer queries together with other processes. For each of them, the
+//! process can show certain versions. This module knows no plans.
 //!
-//! One process plans a query, and other processes read the rows. All of them must read the same version. Otherwise
-//! rows would be missing or counted twice. A process follows only the files of a database. Therefore the version
-//! that it shows changes when the writer has written rows to files, and not with each commit. A process takes a
-//! snapshot of each version that it sees, and keeps this snapshot for a while:
+//! One process plans a query, and other processes read the rows. All of them must read the same version. If two
+//! processes read different versions, rows might be missing or might be counted twice. A process follows only the
+//! files of a database. Therefore the version that it shows changes when the writer has written rows to files, and
+//! not with each commit. A process takes a snapshot of each version that it sees, and keeps this snapshot for a
+//! while:
 //!
 //! ```text
 //! version       17 ──────────────────── 18 ──────────────────── 19            shown by this process
@@ -33,11 +34,11 @@ mod tests;
 /// A function that opens the database in a directory or at a URL, as a follower of its files.
 pub type Open = Arc<dyn Fn(&str) -> Result<Database> + Send + Sync>;
 
-/// These words are part of every message about a version that is no longer shown.
+/// The error about a version that a process no longer shows contains these words.
 pub const MOVED_ON: &str = "is not shown any more";
 
-/// How long a snapshot is kept if no query asks for it. A query asks for its snapshot after it was planned. Each
-/// process asks for it at its first task of the query.
+/// How long a snapshot is kept if no query asks for it. After a query was planned, each process asks for the
+/// snapshot of the query when it begins its first task of the query.
 const KEPT_UNASKED: Duration = Duration::from_secs(60);
 
 /// How long a snapshot is kept after the last time that a query asked for it. The tasks of a query ask for it one
@@ -48,23 +49,25 @@ const KEPT_ASKED: Duration = Duration::from_secs(600);
 /// pages, and a lease of the files that it shows.
 const KEPT_OPEN: Duration = Duration::from_secs(3600);
 
-/// How long a process waits for a version that another process has already seen. Ballista gives up a task that
-/// begins 20 seconds late.
+/// How long a process waits until it sees a version that another process has already seen. Ballista gives up a
+/// task that begins 20 seconds late.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How often a process checks for a version that it waits for, and for new versions in general.
+/// How often a process checks whether its databases have new versions. A query may wait for such a version.
 pub const PAUSE: Duration = Duration::from_millis(50);
 
 /// The place and the version of the database that a query reads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
-    /// The directory of the database, or its URL. Every process that answers the query finds the database there.
+    /// The directory of the database or the URL of the database. Every process that answers the query finds the
+    /// database there.
     pub database: String,
     /// The version that is read.
     pub version: u64,
 }
 
-/// The databases that a process has open. If opening a database takes long, only requests for this database wait.
+/// The databases that a process has open. If it takes long to open a database, only requests for the same database
+/// wait.
 pub struct Databases {
     open: Open,
     shown: Mutex<BTreeMap<String, Arc<Slot>>>,
@@ -79,14 +82,14 @@ pub struct Shown {
     moments: Mutex<Vec<Moment>>,
     /// When a query last asked for the database, by the clock.
     asked: Mutex<Duration>,
-    /// The number of partitions of scans that were begun.
+    /// How many partitions of scans this process has begun to read.
     pub partitions: AtomicU64,
 }
 
 /// A version that can be read.
 struct Moment {
     snapshot: Snapshot,
-    /// The time until which the snapshot is kept, by the clock.
+    /// The time on the machine's clock until which the snapshot is kept.
     until: Duration,
 }
 
@@ -106,7 +109,8 @@ pub struct Reads {
 }
 
 impl Databases {
-    /// No databases yet. `open` opens a database when it is asked for the first time.
+    /// No databases yet. `open` is called to open a database when a query asks for this database for the first
+    /// time.
     pub fn new(open: Open) -> Arc<Self> {
         Arc::new(Self { open, shown: Mutex::default() })
     }
@@ -148,8 +152,8 @@ impl Databases {
     }
 
     /// Removes and returns the databases that no task reads and that no query has asked for since `then`. The next
-    /// query for such a place opens its database again. The caller closes the returned databases by dropping them.
-    /// Dropping them waits for their threads.
+    /// query that asks for such a database opens it again. The caller closes the returned databases by dropping
+    /// them. Dropping them waits for their threads.
     #[must_use]
     fn take_unasked(&self, then: Duration) -> Vec<Arc<Shown>> {
         let is_unasked = |shown: &mut Arc<Shown>| Arc::strong_count(shown) == 1 && *shown.asked.lock() < then;
@@ -161,7 +165,7 @@ impl Databases {
         closed
     }
 
-    /// Makes the next request for a place open the database there again.
+    /// Forgets the database at a place. The next request for this place opens the database that is there then.
     pub fn forget(&self, place: &str) {
         self.shown.lock().remove(place);
     }
@@ -171,8 +175,8 @@ impl Databases {
         self.opened().iter().map(|(place, shown)| shown.reads(place)).collect()
     }
 
-    /// Regularly looks for new versions and closes unused databases. It ends when nothing else holds the databases
-    /// any more.
+    /// Regularly looks for new versions and closes unused databases. The task ends when it is the last owner of
+    /// the databases.
     pub async fn watch(databases: Weak<Self>) {
         while let Some(databases) = databases.upgrade() {
             let all = databases.opened();
@@ -184,15 +188,16 @@ impl Databases {
                 // Closing may wait for a store that does not answer, so it is done on a thread that may wait.
                 tokio::task::spawn_blocking(move || drop(unasked));
             }
-            // The engine does not report that a follower shows new files. Therefore the process checks again and
-            // again.
+            // The engine does not report that a follower shows new files. Therefore the process looks again after
+            // each pause.
             tokio::time::sleep(PAUSE).await;
         }
     }
 }
 
 impl Shown {
-    /// Takes a snapshot if there is a new version, and drops the snapshots whose time is over.
+    /// If there is a new version, takes a snapshot of it. Also drops the snapshots that need not be kept any
+    /// longer.
     fn look(&self) {
         let now = Machine::real().clock.now();
         let mut moments = self.moments.lock();

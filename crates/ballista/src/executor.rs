@@ -28,7 +28,7 @@ pub struct Options {
     pub threads: usize,
     /// Memory for the work of the query engine, in addition to the memory of databases.
     pub memory_bytes: u64,
-    /// A directory for rows that are sent between processes.
+    /// The executor makes its own directory in this directory, for rows that are sent between processes.
     pub work: PathBuf,
 }
 

@@ -1,8 +1,9 @@
 //! The executors that a scheduler knows. This module also ends the queries that have lost an executor.
 //!
-//! If an executor is lost, Ballista 55 repeats the stages whose rows were on it. But it does not forget the rows
-//! that these stages have already given to the next stage, so these rows would come twice. Therefore, before
-//! Ballista learns that an executor is lost, all running queries are ended. Their clients then ask them again.
+//! Some stages of a query have left their rows on an executor. If this executor is lost, Ballista 55 repeats these
+//! stages. But it does not forget the rows that these stages have already given to the next stage, so these rows
+//! would come twice. Therefore, before Ballista learns that an executor is lost, all running queries are ended.
+//! Their clients then ask them again.
 
 use ballista_core::JobId;
 use ballista_core::error::Result;
@@ -32,11 +33,11 @@ pub struct Executors {
     losses: mpsc::UnboundedSender<Loss>,
 }
 
-/// The message about a lost executor. [`end_queries`] answers it when the running queries have ended.
+/// The message about a lost executor. When the running queries have ended, [`end_queries`] sends the answer.
 pub type Loss = oneshot::Sender<()>;
 
 impl Executors {
-    /// The executors in `known`, and the stream of messages about lost executors.
+    /// Wraps `known`, Ballista's record of executors. Also returns the stream of messages about lost executors.
     pub fn new(known: Arc<dyn ClusterState>) -> (Arc<Self>, mpsc::UnboundedReceiver<Loss>) {
         let (losses, taken) = mpsc::unbounded();
         (Arc::new(Self { known, losses }), taken)
@@ -63,7 +64,8 @@ pub async fn end_queries(
     };
     let mut empty = 0;
     loop {
-        // Ballista reports that an executor is lost, but not how long there has been no executor at all.
+        // Ballista does not report how long there has been no executor at all, so this loop counts how many times
+        // there was none.
         match tokio::time::timeout(WAIT / LOOKS, losses.next()).await {
             Ok(Some(loss)) => {
                 end_all().await?;
@@ -120,11 +122,11 @@ impl ClusterState for Executors {
         self.known.save_executor_heartbeat(heartbeat).await
     }
 
-    /// Ballista begins stages again after it has removed an executor. Therefore the queries are ended before the
-    /// executor is removed.
+    /// Ballista begins stages again after it has removed an executor. Therefore this function waits until the
+    /// queries have ended, and then removes the executor.
     async fn remove_executor(&self, executor: &str) -> Result<()> {
         let (loss, ended) = oneshot::channel();
-        // Sending fails only if the scheduler is ending, and then all its queries end, too.
+        // Sending fails only if the scheduler is ending. In this case, all its queries end as well.
         if self.losses.unbounded_send(loss).is_ok() {
             ended.await.unwrap_or(());
         }

@@ -6,7 +6,7 @@ use datafusion::error::DataFusionError;
 const BEFORE: &str = "[larch: ";
 const AFTER: &str = " :larch]";
 
-/// An error of another crate, in the form in which DataFusion passes it on.
+/// Wraps an error of another crate, so that DataFusion can pass it on.
 pub fn external(error: impl std::error::Error + Send + Sync + 'static) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }
@@ -22,12 +22,13 @@ pub fn to_be_sent(error: DataFusionError) -> DataFusionError {
     DataFusionError::Execution(format!("{BEFORE}{words}{AFTER}"))
 }
 
-/// The words of Larch in an error that another process has sent, or `None` if the error has no such words.
+/// Finds the words of Larch in an error that another process has sent. Returns `None` if the error does not
+/// contain such words.
 pub fn sent(error: &DataFusionError) -> Option<String> {
     let text = error.to_string();
     let start = text.find(BEFORE)? + BEFORE.len();
     let words = &text[start..start + text[start..].find(AFTER)?];
-    // The words come as a string in Rust's debug format, or unchanged.
+    // The words are either the content of a string in Rust's debug format, or they are unchanged.
     let is_quoted = text[..start - BEFORE.len()].ends_with('"');
     Some(if is_quoted {
         words.replace("\\\"", "\"").replace("\\'", "'").replace("\\\\", "\\")

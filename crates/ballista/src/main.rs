@@ -24,7 +24,8 @@ fn main() -> ExitCode {
     larch_cli::main_with(larch_cli::STORES, additions)
 }
 
-/// The machine for databases in a store. As in `crates/remote`, environment variables contain its settings.
+/// The machine for databases in a store. The settings of the store come from environment variables, as in
+/// `crates/remote`.
 #[cfg(feature = "remote")]
 fn machine_of(
     directory: &std::path::Path,
@@ -45,7 +46,7 @@ fn run_query(query: &Query) -> Result<(), Failure> {
     let Some(database) = directory.to_str() else {
         return Err(Failure::Usage(format!("{} is no text, so it cannot be sent; rename it", directory.display())));
     };
-    // A relative path would be another directory for a process that runs elsewhere.
+    // For a process that runs in another directory, a relative path would mean another directory.
     let database = if database.contains("://") {
         database.to_owned()
     } else {
@@ -103,7 +104,8 @@ fn databases(open: &OpenBuilder) -> Arc<Databases> {
     }))
 }
 
-/// Runs `work` until it fails or ^C is pressed. With `stops_with_input`, it also ends at the end of standard input.
+/// Runs `work` until it fails or ^C is pressed. If `stops_with_input` is true, the end of standard input also ends
+/// the work.
 fn until_stopped(
     threads: Option<usize>,
     stops_with_input: bool,

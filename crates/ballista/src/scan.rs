@@ -1,9 +1,10 @@
-//! A scan whose partitions are the rows of a small table beneath it in the plan. This module itself reads nothing.
+//! A scan of a table of Larch. In the plan, a small table lies beneath the scan, and each of its rows is a
+//! partition of the scan. This module itself reads nothing.
 //!
-//! Ballista gives each task its partitions by changing the leaves of the plan. It can change only its own kinds of
-//! leaves and DataFusion's. A leaf of another kind would be read as a whole by each task. Therefore the key ranges
-//! of all partitions are in a leaf of a known kind: a table in memory, with a row for each partition. The scan
-//! reads the ranges that it finds in this leaf:
+//! Ballista gives each task its partitions by changing the leaves of the plan. Ballista can only change kinds of
+//! leaves that belong to Ballista or DataFusion. A leaf of another kind would be read as a whole by each task.
+//! Therefore the key ranges of all partitions are in a leaf of a known kind: a table in memory, with a row for
+//! each partition. The scan reads the ranges that it finds in this leaf:
 //!
 //! ```text
 //! planned                                a task for partitions 2 and 3
@@ -69,7 +70,7 @@ impl PlacedScan {
     ///
     /// # Errors
     ///
-    /// Fails if the scan is for another table than its own specification says, or if the leaf has no key ranges.
+    /// Fails if `spec` is for another table than `table`, or if the leaf has no key ranges.
     pub fn of_spec(table: PlacedTable, spec: PlacedSpec, leaf: Arc<dyn ExecutionPlan>) -> Result<Self> {
         let partitions = partitions_of(&leaf)?;
         let scan = table.table().scan_of(ScanSpec { partitions, ..spec.scan })?;
@@ -82,7 +83,7 @@ impl PlacedScan {
         PlacedSpec { table: self.table.spec(), scan }
     }
 
-    /// The same partitions as in this scan, read in another way.
+    /// A scan that reads the same partitions as this scan, but in the way of `scan`.
     fn with(&self, scan: &LarchScan) -> Self {
         Self { scan: scan.clone(), ..self.clone() }
     }
@@ -162,7 +163,8 @@ impl ExecutionPlan for PlacedScan {
         vec![&self.leaf]
     }
 
-    /// The leaf is not data that could be spread over more readers.
+    /// It would not help to spread the rows of the leaf over more readers, because each row is a partition of this
+    /// scan.
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {
         vec![false]
     }
@@ -170,7 +172,7 @@ impl ExecutionPlan for PlacedScan {
     fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
         let [leaf] = &children[..] else { return internal_err!("a scan of Larch has one child") };
         let partitions = partitions_of(leaf)?;
-        // If the partitions do not change, the scan keeps what is known about its rows.
+        // If the new leaf has the same partitions, what is known about the rows of the scan is still true.
         let is_same = partitions == self.scan.spec().partitions;
         let scan = if is_same { self.scan.clone() } else { self.scan.with_partitions(partitions) };
         Ok(Arc::new(Self { table: self.table.clone(), scan, leaf: leaf.clone() }))

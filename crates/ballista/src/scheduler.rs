@@ -13,8 +13,8 @@ use os::sync::Arc;
 use std::net::SocketAddr;
 use tokio::net::TcpListener;
 
-/// The number of seconds without a heartbeat after which an executor counts as lost. Then the running queries end,
-/// and their clients ask them again.
+/// The number of seconds without a heartbeat after which an executor counts as lost. In this case, the running
+/// queries end, and their clients ask them again.
 const LOST_AFTER_SECONDS: u64 = 60;
 
 /// How often, in seconds, the scheduler looks for lost executors.
@@ -25,7 +25,7 @@ const LOOK_SECONDS: u64 = 5;
 pub enum Said {
     /// The scheduler accepts queries and executors at this address.
     Listens(SocketAddr),
-    /// The scheduler has as many executors as it had to wait for.
+    /// As many executors have come as the scheduler had to wait for.
     Ready,
 }
 
@@ -47,14 +47,14 @@ pub async fn serve(
         bind_host: address.ip().to_string(),
         external_host: address.ip().to_string(),
         bind_port: address.port(),
-        // Executors get their tasks at once, and all executors get some.
+        // The scheduler sends tasks to executors at once, and gives each executor some of them.
         scheduling_policy: TaskSchedulingPolicy::PushStaged,
         task_distribution: TaskDistributionPolicy::RoundRobin,
         min_ready_executors: executors,
         executor_timeout_seconds: LOST_AFTER_SECONDS,
         expire_dead_executor_interval_seconds: LOOK_SECONDS,
-        // If the rows of a stage cannot be fetched, the stage is not begun again. Instead the query ends, for the
-        // reason that `executors` explains.
+        // If the rows of a stage cannot be fetched, the stage is not begun again. Instead the whole query ends.
+        // The module `executors` gives the reason.
         stage_max_failures: 1,
         override_session_builder: Some(Arc::new(crate::stages::session)),
         override_logical_codec: Some(LogicalCodec::new(&databases)),

@@ -1,10 +1,10 @@
 //! Makes plans that stay right when Ballista divides them into stages.
 //!
 //! DataFusion plans for a single process. In one process, a hash exchange keeps the order of its rows if it has a
-//! single input or merges its inputs. A hash join also keeps the order of one of its sides. The plan above may
-//! depend on this order: it may have a merge join, or an aggregate that reads its rows in order. Ballista turns
-//! each exchange into a shuffle, and a shuffle keeps no order. When Ballista divides the plan, it also swaps the
-//! sides of joins. In some stages it sorts the rows again, and in others it does not.
+//! single input or merges its inputs. A hash join keeps the order of one of its sides. The plan above may depend
+//! on this order: it may have a merge join, or an aggregate that reads its rows in order. Ballista turns each
+//! exchange into a shuffle, which does not keep an order. When Ballista divides the plan, it also swaps the sides
+//! of joins. In some stages, Ballista sorts the rows again after this, and in others it does not.
 //!
 //! Therefore, for the rules that depend on an order, every order in the plan ends at a [`Cut`]. The rules add a
 //! sort where one is needed:
@@ -42,16 +42,16 @@ use std::fmt;
 type Plan = Arc<dyn ExecutionPlan>;
 type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
 
-/// How many times a rule may run. A rule may have to add exchanges, because an order that made them unnecessary is
-/// gone. Each exchange is added only once. If more runs are needed, the rules do not agree about the plan.
+/// How many times a rule may run. If a cut has ended an order, the rule may have to add exchanges that the order
+/// made unnecessary. Each exchange is added only once. If a rule needs more runs than this, the plan is refused.
 const ATTEMPTS: usize = 8;
 
 /// The session in which the scheduler plans a query.
 ///
 /// A query is planned once, before it begins, whatever the client asks for. Ballista 55 has another planner, which
 /// plans the rest of a query again after each stage. This planner may swap the sides of joins beneath a stage that
-/// has ended. The readers of such a stage then expect the number of partitions in the new plan, and not the number
-/// that the stage has written. As a result, rows are missing in the answer.
+/// has already ended. The new plan then has another number of partitions for this stage than the stage has
+/// written, and the readers of the stage use the number in the plan. As a result, rows are missing in the answer.
 ///
 /// # Errors
 ///
@@ -62,14 +62,15 @@ pub fn session(config: SessionConfig) -> Result<SessionState> {
     Ok(SessionStateBuilder::new_from_existing(state).with_physical_optimizer_rules(rules).build())
 }
 
-/// The rules of DataFusion. For rules that depend on an order, cuts end every order. Ballista uses merge joins
-/// where DataFusion uses hash joins, so most filters of outer joins are filters of merge joins.
+/// The rules of DataFusion. For rules that depend on an order, cuts end every order. The rule [`MergeJoinFilters`]
+/// comes last. It matters here more than in DataFusion, because Ballista uses merge joins where DataFusion uses
+/// hash joins.
 fn rules(planned: &[Rule]) -> Vec<Rule> {
     let bounded = |rule: &Rule| -> Vec<Rule> {
         let within = Arc::new(WithinCuts(rule.clone()));
         match rule.name() {
-            // This rule adds exchanges and sorts where they are needed. First it runs without cuts and adds all
-            // exchanges, as for a single process.
+            // The rule `EnsureRequirements` adds exchanges and sorts where they are needed. First it runs without
+            // cuts and adds all exchanges, as for a single process.
             "EnsureRequirements" => vec![rule.clone(), within],
             "OptimizeAggregateOrder" | "PushdownSort" => vec![within],
             _ => vec![rule.clone()],
@@ -89,8 +90,8 @@ impl PhysicalOptimizerRule for WithinCuts {
         for _ in 0..ATTEMPTS {
             let exchanges = plan.transform_up(cut_exchange)?;
             plan = self.0.optimize(exchanges.data, config)?;
-            // The rule may have added exchanges and may depend on their order, so the rule runs again with cuts at
-            // these exchanges.
+            // The rule may have added exchanges, and the plan may depend on the order of their rows. Therefore the
+            // rule runs again, with cuts at these exchanges.
             let has_more = plan.exists(|plan| Ok(hash_of(plan).is_some()))?;
             if !has_more {
                 return plan.transform_up(mend).data();

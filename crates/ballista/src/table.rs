@@ -16,7 +16,8 @@ pub struct TableSpec {
     /// The name of the table in the database.
     pub table: String,
     /// The number of the database, and the number of the table in it. Names are not enough. A table may get the
-    /// name of another table without a new version, and later another database may be in the directory.
+    /// name of another table while the version stays the same. And another database may later be in the same
+    /// directory.
     pub identity: (u64, u32),
     /// The columns of the table, as [`larch_datafusion::Columns`] writes them.
     pub columns: String,
@@ -27,12 +28,14 @@ pub struct TableSpec {
 pub struct PlacedTable {
     place: Place,
     table: LarchTable,
-    /// The database with the counters of what is read; `None` in the process that asks, because it reads nothing.
+    /// The database with the counters of what is read; `None` in the process that plans the query, because it
+    /// reads no rows.
     shown: Option<Arc<Shown>>,
 }
 
 impl PlacedTable {
-    /// The table for a query that other processes answer. They find its database at the place `database`.
+    /// The table for a query that other processes answer. The other processes find its database at the place
+    /// `database`.
     pub fn new(database: &str, table: LarchTable) -> Self {
         let place = Place { database: database.to_owned(), version: table.version().0 };
         Self { place, table, shown: None }
@@ -52,7 +55,7 @@ impl PlacedTable {
         let columns = columns.parse().map_err(external)?;
         let table = LarchTable::new(&snapshot, &table, columns).map_err(external)?;
         if table.identity().0 != identity.0 {
-            // The next query opens the database that is there then.
+            // The next query that asks for this place opens the database that is there then.
             databases.forget(&place.database);
             return exec_err!("{} is another database for this process than for the one that asks", place.database);
         }
@@ -74,12 +77,12 @@ impl PlacedTable {
         &self.place
     }
 
-    /// The table in the form in which this process reads it.
+    /// The table, which this process can scan.
     pub fn table(&self) -> &LarchTable {
         &self.table
     }
 
-    /// The database whose counters count what is read.
+    /// The database that counts what this process reads of the table. `None` in the process that plans the query.
     pub fn shown(&self) -> Option<&Arc<Shown>> {
         self.shown.as_ref()
     }

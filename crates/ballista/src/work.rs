@@ -1,6 +1,6 @@
-//! The directory of an executor. It is for rows that are sent between processes, and for data that does not fit in
-//! memory. It is removed when the executor ends. If the executor is killed, the next executor that starts on this
-//! machine removes the directory.
+//! The directory of an executor. The executor puts rows there that are sent between processes, and data that does
+//! not fit in memory. It is removed when the executor ends. If the executor is killed, the next executor that
+//! starts on this machine removes the directory.
 //!
 //! ```text
 //! PARENT/larch-executor-5cVx1q/LOCK     held as long as the executor lives
@@ -23,8 +23,8 @@ const LOCK: &str = "LOCK";
 const ROWS: &str = "rows";
 const PREFIX: &str = "larch-executor-";
 
-/// How many times the executor tries to make a directory. A try fails only if another executor removes the
-/// directory before the lock is held.
+/// How many directories the executor makes until it gives up. The executor must make another directory only if
+/// another executor has removed the first one before this executor could lock it.
 const ATTEMPTS: u32 = 100;
 
 /// A directory that is removed when this value is dropped.
@@ -54,8 +54,8 @@ impl Work {
                     remove_left(parent, directory.path());
                     return Ok(Self { directory, lock });
                 }
-                // Another executor took the directory for a leftover. It removed the directory before or while this
-                // executor locked it.
+                // Another executor has found the directory without a lock, and has taken it for the directory of a
+                // dead executor. It removed the directory before or while this executor locked it.
                 Ok(_) => {}
                 Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::WouldBlock) => last = Some(error),
                 Err(error) => return Err(error),

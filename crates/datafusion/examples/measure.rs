@@ -10,8 +10,8 @@
 //!
 //! With the argument TEXT, only queries whose names contain TEXT are asked. The two sides are asked in turns, and
 //! their medians are compared.
-//! *Cached*: the query was asked before. *Cold*: the files were removed from the system's memory, and the database
-//! has just been opened.
+//! *Cached* means that the query was asked before. *Cold* means that the files were removed from the system's
+//! memory, and that the database has just been opened.
 
 #![allow(
     clippy::disallowed_types,
@@ -45,8 +45,8 @@ const COLUMNS: &str = "key.tuple(id u64), value.tuple(amount i64, price f64), pa
 /// The number of rows that are made in one step.
 const BATCH_ROWS: u64 = 100_000;
 
-/// The queries. Each comes with a goal: the most time that Larch may take, as a multiple of Parquet's time.
-/// `{from}` and `{to}` are the ends of a thousandth of all keys.
+/// The queries. A query comes with a goal: the time of Larch divided by the time of Parquet must not exceed this
+/// number. `{from}` and `{to}` are the first and the last key of a range with a thousandth of all keys.
 const QUERIES: [(&str, &str, Option<f64>); 5] = [
     ("aggregate of one column", "SELECT sum(amount) FROM t", Some(8.0)),
     ("aggregate of two columns", "SELECT sum(amount), avg(price) FROM t WHERE price < 0.5", None),
@@ -135,8 +135,8 @@ fn measure(options: &Options) -> Result<()> {
             let compared = runtime.block_on(compare(&sides, &sql, is_cold, options.repeats))?;
             let ratio = compared.larch / compared.parquet;
             let goal = match goal {
-                // The query of one column has its own goal only if the data is cached. With cold data, it has the
-                // goal of all columns.
+                // For the query of one column, the goal holds only if the data is cached. If the data is cold,
+                // this query has the goal of the query of all columns.
                 Some(_) if is_cold => "1.5".to_owned(),
                 Some(goal) => goal.to_string(),
                 None => "-".to_owned(),
@@ -157,8 +157,8 @@ fn fill(sides: &Sides, rows: u64) -> Result<()> {
     let groups = ["numbers", "note"].map(str::to_owned).to_vec();
     let table = database.table_with("t", TableOptions { groups, ..TableOptions::default() })?;
     let mut import = table.import()?;
-    // Neither side is compressed. The rows of a real table are more alike than these rows, so compression would
-    // tell little here.
+    // Neither side is compressed. The rows are random, so they would compress less well than the rows of a real
+    // table.
     let properties = WriterProperties::builder().set_compression(Compression::UNCOMPRESSED).build();
     let mut writer = ArrowWriter::try_new(File::create(&sides.parquet)?, schema(), Some(properties))?;
     let mut random = 1_u64;
@@ -207,7 +207,8 @@ fn sizes(sides: &Sides) -> Result<String> {
     Ok(format!("{} MiB of database, {} MiB of Parquet", database >> 20, parquet >> 20))
 }
 
-/// The medians in milliseconds, and the number of pages that Larch read in one run.
+/// The median times of both sides in milliseconds, and the number of pages that Larch read in one run of the
+/// query.
 struct Compared {
     larch: f64,
     parquet: f64,
@@ -288,7 +289,8 @@ impl Side {
 }
 
 fn context(threads: usize) -> SessionContext {
-    // Parquet evaluates filters while it reads a file. This is faster for a range of keys.
+    // With this setting, DataFusion evaluates filters while it reads the Parquet file. This is faster for a range
+    // of keys.
     let config = SessionConfig::new().with_target_partitions(threads);
     SessionContext::new_with_config(config.set_bool("datafusion.execution.parquet.pushdown_filters", true))
 }

@@ -14,8 +14,8 @@
 //! type:     kind [ "?" ] [ "desc" ]     as docs/format/tuple.md has them
 //! ```
 //!
-//! The words are the same as in `docs/format/extractor.md`, where they declare indexes. Here each source is written
-//! only once, with all its fields.
+//! The words are the same as in `docs/format/extractor.md`, where they declare indexes. In contrast to a
+//! declaration of an index, each source is written only once, with all its fields.
 
 use datafusion::arrow::datatypes::{DataType, Field as ArrowField, Schema, SchemaRef};
 use rows::{Declaration, FieldType, Kind};
@@ -26,8 +26,8 @@ use std::sync::Arc;
 #[cfg(test)]
 mod tests;
 
-/// The type of a column of whole numbers with 128 bits. Such numbers have up to 39 digits, and a decimal of 128
-/// bits has fewer.
+/// The type of a column of whole numbers with 128 bits. Such a number has up to 39 digits, and a decimal number of
+/// 128 bits has room for fewer digits.
 const WHOLE_128: DataType = DataType::Decimal256(39, 0);
 
 /// The most column groups that can be named. No table has so many.
@@ -68,7 +68,7 @@ pub enum Form {
     /// The fields follow each other. With `has_rest`, the last field is everything that is left, without an end
     /// marker.
     Tuple {
-        /// Whether the last field has no end marker.
+        /// Whether the last field takes the rest of the bytes, without an end marker.
         has_rest: bool,
     },
     /// Texts with a byte between them.
@@ -91,7 +91,8 @@ pub struct Field {
     pub name: Option<String>,
     /// The type of the field.
     pub field_type: FieldType,
-    /// The path to the field in a JSON object, unless the field is the member with the column's name.
+    /// The path to the field in a JSON object, or `None` if the field is the member that has the name of the
+    /// column.
     pub path: Option<Vec<Step>>,
 }
 
@@ -128,8 +129,8 @@ impl Columns {
     ///
     /// # Errors
     ///
-    /// Fails if no column is named, two columns have the same name, the key is declared twice, or a form and its
-    /// fields do not fit together.
+    /// Fails in four cases: no column is named, two columns have the same name, the key is declared twice, or a
+    /// form does not fit its fields.
     pub fn new(sources: Vec<Source>) -> Result<Self, BadColumns> {
         let bad = |what: String| Err(BadColumns(what));
         let mut names: Vec<&str> = Vec::new();
@@ -151,14 +152,15 @@ impl Columns {
         Ok(Self { sources })
     }
 
-    /// The columns of a table about whose rows nothing is known: `key`, and `value` or a column for each column
-    /// group.
+    /// The columns of a table about whose rows nothing is known: `key`, and `value` for the whole value. If the
+    /// table has column groups, there is a column for each group instead of `value`.
     pub fn raw(groups: &[String]) -> Self {
         Self::of_key(Source::whole(None, "key", Kind::Bytes), groups)
     }
 
     /// The columns of a table whose keys are tuples, with types but without names for their fields: `key_0`,
-    /// `key_1`, …, and `value` or a column for each column group.
+    /// `key_1`, …, and `value` for the whole value. If the table has column groups, there is a column for each
+    /// group instead of `value`.
     pub fn of_tuples(key: &Declaration, groups: &[String]) -> Self {
         let fields = key.fields().iter().enumerate();
         let fields = fields.map(|(at, &field_type)| Field::new(Some(format!("key_{at}")), field_type)).collect();
@@ -184,13 +186,13 @@ impl Columns {
         Self { sources }
     }
 
-    /// The sources, in the order of their columns.
+    /// The key and the parts of the value that have columns. They come in the order of their columns.
     pub fn sources(&self) -> &[Source] {
         &self.sources
     }
 
-    /// The source of the key, with its fields in order, the most significant one first. `None` if no column is in
-    /// the key.
+    /// The source that is the key. Its fields are in order, the most significant field first. `None` if no column
+    /// is in the key.
     pub fn key(&self) -> Option<&Source> {
         self.sources.iter().find(|source| source.group.is_none())
     }
@@ -286,13 +288,14 @@ pub fn data_type(kind: Kind) -> DataType {
         Kind::F64 => DataType::Float64,
         Kind::String => DataType::Utf8View,
         Kind::Fixed(bytes) => DataType::FixedSizeBinary(bytes.into()),
-        // `bytes`, and every kind that may be added later, because all values have bytes.
+        // This arm is for `bytes`, and for every kind that may be added later, because each value can be shown as
+        // bytes.
         _ => DataType::BinaryView,
     }
 }
 
 impl Source {
-    /// A source with a single field, which is all its bytes.
+    /// A source that has a single field. The field contains all bytes of the source.
     pub fn whole(group: Option<usize>, name: impl Into<String>, kind: Kind) -> Self {
         Self { group, form: Form::Whole, fields: vec![Field::new(Some(name.into()), FieldType::new(kind))] }
     }
@@ -437,7 +440,7 @@ fn source(text: &mut Cursor<'_>) -> Result<Source, BadColumns> {
     Ok(Source { group, form, fields })
 }
 
-/// Parses a path in JSON, such as `$.a['b c'][2]`.
+/// Parses a path to a field in JSON, such as `$.a['b c'][2]`.
 fn path(text: &str) -> Result<Vec<Step>, BadColumns> {
     let mut text = Cursor { text, at: 0 };
     let mut steps = Vec::new();
@@ -535,7 +538,8 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    /// Reads a text in quotes. In the text, a backslash stands before each quote and backslash, and `\t` is a tab.
+    /// Reads a text in quotes. Between the quotes, a backslash must stand before each quote and each backslash,
+    /// and `\t` stands for a tab.
     fn quoted(&mut self, quote: char) -> Result<String, BadColumns> {
         let mut chars = self.rest().char_indices();
         if chars.next().is_none_or(|(_, first)| first != quote) {

@@ -28,7 +28,7 @@ const ATTEMPTS: u32 = 5;
 
 /// Other processes that answer queries.
 pub trait Elsewhere {
-    /// Makes the table provider for each table in the session.
+    /// Returns the function that makes the table provider for each table in the session.
     fn provide(&self) -> Provide;
 
     /// A session whose queries the other processes answer.
@@ -38,7 +38,8 @@ pub trait Elsewhere {
     /// Fails if the other processes cannot be asked.
     fn session(&self, here: SessionState) -> datafusion::error::Result<SessionState>;
 
-    /// Whether a query failed because the other processes now show other rows than this process does.
+    /// Whether a query failed because the other processes now show another version of the database than this
+    /// process.
     fn have_moved_on(&self, error: &DataFusionError) -> bool;
 
     /// Whether a query failed because one of the processes was lost. In this case the processes return no wrong
@@ -50,7 +51,7 @@ pub trait Elsewhere {
     fn words_of(&self, error: &DataFusionError) -> Option<String>;
 }
 
-/// Runs all statements of a query in this process.
+/// Answers the statements of a query in this process, one after the other.
 ///
 /// # Errors
 ///
@@ -87,8 +88,8 @@ pub fn run_on(query: &Query, elsewhere: Option<&dyn Elsewhere>) -> Result<(), Fa
 
 /// Why statements were not answered.
 enum Stopped {
-    /// The other processes show newer rows, and nothing was printed yet. Therefore the statements can be begun
-    /// again.
+    /// The other processes show a newer version of the database, and no row was printed yet. Therefore the
+    /// statements can be begun again.
     Early,
     Failed(Failure),
 }
@@ -129,8 +130,8 @@ async fn answer(query: &Query, elsewhere: Option<&dyn Elsewhere>, output: &mut O
                     Err(error) => error,
                 };
                 let Some(others) = elsewhere else { return Err(failure(error).into()) };
-                // All statements must see the same rows. Therefore the statements cannot be begun again once some
-                // rows were printed.
+                // All statements must see the same rows. If some rows were already printed, the statements cannot
+                // be begun again.
                 if !has_printed && others.have_moved_on(&error) {
                     return Err(Stopped::Early);
                 }
@@ -193,9 +194,10 @@ fn context(query: &Query, snapshot: &Snapshot, elsewhere: Option<&dyn Elsewhere>
     Ok(context)
 }
 
-/// The error about a statement that is refused. If the statement names a table that does not exist, the error has
-/// the same text as in other commands. DataFusion decides whether a name is such a table, because it may also be
-/// the name of a function, or of a table that the statement makes.
+/// The error about a statement that is refused. If a statement names a table that does not exist, the error has
+/// the same text as in other commands of `larch`. A name in a statement may also be the name of a function, or of
+/// a table that the statement makes. Therefore it counts as the name of a missing table only if the words of
+/// DataFusion's error say so.
 fn refused(context: &SessionContext, query: &Query, statement: &Statement, error: DataFusionError) -> Failure {
     let state = context.state();
     let words = error.find_root().strip_backtrace();
@@ -261,7 +263,8 @@ fn unprintable(error: ArrowError) -> Failure {
     }
 }
 
-/// The failure of the command for an error of DataFusion, with the words and the exit code of the command line.
+/// Turns an error of DataFusion into the failure of the command. The failure has the words and the exit code that
+/// other commands use.
 fn failure(error: DataFusionError) -> Failure {
     let root = error.find_root();
     if let DataFusionError::External(external) = root {

@@ -1,4 +1,4 @@
-//! The errors of a table in a query that are neither errors of the engine nor of DataFusion.
+//! The errors that a query on a table of Larch can end with, besides the errors of the engine and of DataFusion.
 
 use datafusion::error::DataFusionError;
 use std::fmt;

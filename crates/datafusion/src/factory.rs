@@ -6,7 +6,7 @@
 //! OPTIONS ('columns' 'key.tuple(number u32), value.json(name string, people u64)')
 //! ```
 //!
-//! `LOCATION` is the name of the table in the database. Without the option, the table has the columns that it
+//! `LOCATION` gives the name of the table in the database. Without the option, the table has the columns that it
 //! declares itself.
 
 use crate::error::external;
@@ -20,10 +20,11 @@ use larch::{Database, Snapshot};
 use std::fmt;
 use std::sync::Arc;
 
-/// The name of Larch's format after `STORED AS`.
+/// The word that stands for Larch after `STORED AS`.
 pub const FORMAT: &str = "LARCH";
 
-/// The name of the option that declares the columns. DataFusion adds the word before the point.
+/// The name of the option that declares the columns. In the statement, the option is called `columns`; DataFusion
+/// puts `format.` in front.
 const COLUMNS: &str = "format.columns";
 
 /// Makes the table provider that a session uses for a table.

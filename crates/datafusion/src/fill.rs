@@ -13,10 +13,10 @@ use rows::{BadTuple, Decoder, FieldType, Kind, Mistake};
 #[cfg(test)]
 mod tests;
 
-/// Why a row has no value of the column's type.
+/// The bytes of a row do not contain a value of the type that a column has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadField {
-    /// The number of the column in the schema, or `None` if the bytes as a whole are wrong.
+    /// The number of the column in the schema, or `None` if the error is not in the value of a single column.
     pub column: Option<usize>,
     /// What is wrong.
     pub what: String,
@@ -35,7 +35,7 @@ pub struct Filler {
     builders: Vec<Builder>,
     /// The kinds of the arrays' values.
     kinds: Vec<Kind>,
-    /// How many rows the arrays have room for at first.
+    /// The number of rows for which new arrays have room.
     capacity: usize,
     rows: usize,
 }
@@ -47,14 +47,14 @@ struct Wanted {
     part: Option<usize>,
     /// The fields up to the last one that is needed.
     fields: Vec<Place>,
-    /// How many fields at the beginning have a [plain width](Place::plain_width).
+    /// The number of fields, counted from the first, that have a [plain width](Place::plain_width).
     plain: usize,
     /// Whether `fields` are all fields of the source.
     is_all: bool,
     json: json::Tree,
 }
 
-/// A field, and the array to which its values go.
+/// A field, and the array to which the values of the field are appended.
 #[derive(Clone, Copy)]
 struct Place {
     field_type: FieldType,
@@ -68,9 +68,9 @@ struct Place {
 }
 
 impl Filler {
-    /// Arrays for these columns, in this order. Each column may be named only once. `groups` are the groups that
-    /// are read, in the order of the parts of a row. The arrays begin with room for `capacity` rows, so that values
-    /// need not be moved while the arrays grow.
+    /// Arrays for these columns, in this order. Each column may be named only once. `groups` are the column groups
+    /// that are read. The parts of each row come in the same order. The arrays begin with room for `capacity`
+    /// rows, so that values need not be moved while the arrays grow.
     ///
     /// # Panics
     ///
@@ -111,11 +111,11 @@ impl Filler {
         Self { sources, builders, kinds, capacity, rows: 0 }
     }
 
-    /// Appends a row: its key, and its parts in the groups that are read.
+    /// Appends a row to the arrays. `parts` are the row's parts in the groups that are read.
     ///
     /// # Errors
     ///
-    /// Fails if a field does not fit its column. After an error, the arrays cannot be used any more.
+    /// Fails if a field does not fit its column. After such a failure, the arrays must not be used any more.
     #[inline]
     pub fn push(&mut self, key: &[u8], parts: &[&[u8]]) -> Result<(), BadField> {
         for wanted in &self.sources {
@@ -130,8 +130,8 @@ impl Filler {
     ///
     /// # Errors
     ///
-    /// Fails if a field does not fit its column. The error contains the number of the row among these rows. After
-    /// an error, the arrays cannot be used any more.
+    /// Fails if a field does not fit its column. The error also contains the number of the row, counted from the
+    /// first row of this call. After such a failure, the arrays must not be used any more.
     pub fn push_rows(
         &mut self,
         keys: impl Fn(&mut dyn FnMut(&[u8])),
@@ -167,7 +167,8 @@ impl Filler {
         self.builders.iter().map(Builder::bytes).sum()
     }
 
-    /// Returns the arrays with the rows so far, in the order of the wanted columns, and begins new arrays.
+    /// Returns the arrays with all rows that were appended, in the order of the columns that the query wants. Then
+    /// begins new arrays.
     pub fn take(&mut self) -> Vec<ArrayRef> {
         self.rows = 0;
         let next = |(builder, kind): (&mut Builder, &Kind)| {
@@ -178,8 +179,8 @@ impl Filler {
 }
 
 impl Wanted {
-    /// Reads this source of many rows. If all fields have a [plain width](Place::plain_width), it reads column
-    /// after column.
+    /// Reads this source of many rows. If all fields have a [plain width](Place::plain_width), all values of a
+    /// field are read before the next field.
     fn read_all(&self, sources: &[&[u8]], builders: &mut [Builder]) -> Result<(), (usize, BadField)> {
         if self.plain_columns(sources, builders).is_some() {
             return Ok(());
@@ -188,9 +189,9 @@ impl Wanted {
         sources.try_for_each(|(row, bytes)| self.read(bytes, builders).map_err(|bad| (row, bad)))
     }
 
-    /// Reads this source column after column. Returns `None` if a row is damaged. The arrays may then have some of
-    /// the new values. Also returns `None` if this source cannot be read in this way. The arrays then have no new
-    /// values.
+    /// Reads this source column after column. Returns `None` if a row is damaged. In this case, some of the new
+    /// values may be in the arrays. Also returns `None` if the form of the source does not allow to read it column
+    /// after column. The arrays then have no new values.
     fn plain_columns(&self, sources: &[&[u8]], builders: &mut [Builder]) -> Option<()> {
         if !matches!(self.form, Form::Tuple { .. }) || self.plain < self.fields.len() {
             return None;
@@ -265,8 +266,8 @@ impl Wanted {
         Some(left)
     }
 
-    /// Reads the fields of a tuple, starting with the field number `first`. `left` are the bytes of the tuple from
-    /// this field on.
+    /// Reads the fields of a tuple from the field number `first` on. `left` are the bytes of the tuple from this
+    /// field on.
     fn tuple_from(
         &self,
         first: usize,

@@ -1,8 +1,8 @@
 //! Sets of keys. A set is a list of byte ranges, which are in order and do not overlap. This module knows neither
 //! fields nor SQL.
 //!
-//! Invariant: each range ends at or before the beginning of the next range. No range is empty. Two ranges that
-//! touch are not joined, because each of them may stand for one value of a field.
+//! Invariant: the ranges are in order, and each range ends at or before the beginning of the next one. No range is
+//! empty. Two ranges that touch are not joined, because each of them may stand for one value of a field.
 
 use serde::{Deserialize, Serialize};
 use std::ops::Bound;
@@ -10,7 +10,7 @@ use std::ops::Bound;
 #[cfg(test)]
 mod tests;
 
-/// The keys from `low` up to `high`, without `high` itself, or up to the last key.
+/// The keys from `low` on and before `high`, or, if `high` is `None`, all keys from `low` on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyRange {
     /// The first key.
@@ -42,7 +42,7 @@ impl KeyRange {
         (Bound::Included(self.low.clone()), self.high.clone().map_or(Bound::Unbounded, Bound::Excluded))
     }
 
-    /// The same range among keys that begin with `prefix`: the bounds apply to the bytes after `prefix`.
+    /// The range of the keys that consist of `prefix` and a key of this range.
     pub fn below(&self, prefix: &[u8]) -> Self {
         let high = match &self.high {
             Some(high) => Some([prefix, high].concat()),
@@ -102,7 +102,7 @@ impl KeySet {
         Self { ranges: joined }
     }
 
-    /// The same set of keys, with ranges that touch joined into one.
+    /// The same set of keys. If two ranges touch, one range takes their place.
     pub fn joined(self) -> Self {
         let mut joined: Vec<KeyRange> = Vec::with_capacity(self.ranges.len());
         for range in self.ranges {

@@ -1,7 +1,7 @@
 //! Changes filters of outer merge joins, so that they can be evaluated for a row without a partner.
 //!
 //! `SortMergeJoinExec` of DataFusion 55.2 evaluates the filter of an outer join even for rows whose keys have no
-//! match. The columns of the other side are NULL then. DataFusion discards the result of this evaluation. But the
+//! match. For such a row, the columns of the other side are NULL, and DataFusion does not use the result. But the
 //! filter's schema says that such a column is never NULL, so the query ends with `Column 'y' is declared as
 //! non-nullable but contains null values`:
 //!

@@ -1,7 +1,7 @@
-//! Plans a minus before an unsigned number. DataFusion's planner of SQL refuses this. Here the number is first
-//! converted to a signed type.
+//! Plans a minus before an unsigned number. The SQL planner of DataFusion refuses such a minus. This module first
+//! converts the number to a signed type.
 //!
-//! DataFusion's planner has no hook for operators with one operand, but it has a hook for unknown operators with
+//! The planner cannot be extended by operators with one operand, but it can be extended by unknown operators with
 //! two operands. Therefore each minus in a statement is replaced by such an operator, and [`Minus`] plans it:
 //!
 //! ```text

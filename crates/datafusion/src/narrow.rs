@@ -7,9 +7,9 @@
 //!                 a = 1 AND b > 2 OR a > 1           the ranges of both sides, together
 //! ```
 //!
-//! The set of keys for a filter contains every key that passes the filter. It may also contain other keys. For each
-//! filter, the result says whether the set contains such other keys. More filters do not change this, because each
-//! of them only removes values of a field.
+//! The set of keys for a filter contains every key that passes the filter. It may also contain other keys. The
+//! result says for each filter whether the set may contain keys that do not pass the filter. This stays true if
+//! there are more filters, because each filter only removes values of a field.
 
 use crate::columns::{Columns, Form};
 use crate::key_set::{KeyRange, KeySet};
@@ -24,8 +24,8 @@ use std::cmp::Ordering;
 #[cfg(test)]
 mod tests;
 
-/// The most ranges that a list of values for one field may become, together with the values of the fields before
-/// it.
+/// A filter may list values for a field. For each combination with the values of the fields before it, there is a
+/// range. This is the most ranges that may result.
 const MAX_RANGES: usize = 1024;
 
 /// How well a set of keys describes which keys a filter allows.
@@ -35,7 +35,7 @@ pub enum Fit {
     Unused,
     /// The set contains all keys that the filter allows, and possibly others.
     Inexact,
-    /// The set contains exactly the keys that the filter allows.
+    /// The set contains the keys that the filter allows, and no others.
     Exact,
 }
 
@@ -60,7 +60,8 @@ pub fn narrow(columns: &Columns, filters: &[&Expr]) -> Narrowed {
 /// What a filter says about one field.
 struct OfField {
     field: usize,
-    /// The allowed ranges, for the bytes of a key that begin with the field.
+    /// The allowed values as ranges of bytes. The bytes of the field are compared with these ranges, together with
+    /// all bytes of the key that follow the field.
     values: KeySet,
     is_exact: bool,
 }
@@ -73,11 +74,12 @@ struct KeyFields<'c> {
 struct KeyField<'c> {
     name: Option<&'c str>,
     field_type: FieldType,
-    /// The declaration of a tuple with only the one field, or `None` if the field is the rest of a key.
+    /// The declaration of a tuple that has only this field, or `None` if the field takes all bytes to the end of
+    /// the key.
     declaration: Option<Declaration>,
 }
 
-/// A constant that is compared with a field.
+/// The constant with which a filter compares a field.
 enum Operand {
     /// A value of the field's type, as its bytes.
     Value(Vec<u8>),
@@ -149,7 +151,8 @@ impl<'c> KeyFields<'c> {
         Narrowed { keys, fits, pinned }
     }
 
-    /// What `filter` says about a field, or `None` if it says something else, or nothing that can be used.
+    /// What `filter` says about one field of the key. `None` if it concerns more than one field or no field, or if
+    /// it cannot be used.
     fn of_field(&self, filter: &Expr) -> Option<OfField> {
         match filter {
             Expr::BinaryExpr(BinaryExpr { left, op: op @ (Operator::And | Operator::Or), right }) => {
@@ -178,7 +181,8 @@ impl<'c> KeyFields<'c> {
                 let mut values = Vec::with_capacity(list.len());
                 for value in list {
                     let Expr::Literal(value, _) = value else { return None };
-                    // A NULL in a list equals nothing. If the list is negated, no row passes the filter.
+                    // A NULL in a list equals nothing. If such a list is negated, as in `NOT IN`, no row passes
+                    // the filter.
                     if value.is_null() {
                         return None;
                     }
@@ -281,7 +285,7 @@ impl KeyField<'_> {
         }
     }
 
-    /// Whether the range contains exactly one value of the field, and all keys with this value.
+    /// Whether the range contains all keys with one certain value of the field, and no other keys.
     fn is_value(&self, range: &KeyRange) -> bool {
         match &self.declaration {
             None => *range == self.one(range.low.clone()),
@@ -325,8 +329,8 @@ impl KeyField<'_> {
     }
 
     /// The bytes of all values for which a comparison is true after a cast to numbers with fractions. For example,
-    /// a query makes such a cast to compare `id` with 10.5. Such a cast keeps the order of the values, although it
-    /// may map several values to the same number.
+    /// a query makes such a cast to compare `id` with 10.5. If two values are in order, the numbers to which they
+    /// are cast are also in order. But several values may be cast to the same number.
     fn compared_as(&self, to: &DataType, op: Operator, value: &ScalarValue) -> Option<KeySet> {
         if self.field_type.kind == Kind::F32 {
             return self.compared_as_double(to, op, value);
@@ -357,8 +361,8 @@ impl KeyField<'_> {
         if f64::from(near) == *number {
             return self.compared(op, &single(near)?);
         }
-        // No value of the field equals the constant. The least value above the constant. In a key, -0.0 is the same
-        // as 0.0.
+        // No value of the field equals the constant, so the field is compared with the least value above the
+        // constant. The least value above the constant. In a key, -0.0 is the same as 0.0.
         let above = if f64::from(near) > *number { near } else { near.next_up() } + 0.0;
         match op {
             Operator::Lt | Operator::LtEq => self.compared(Operator::Lt, &single(above)?),
@@ -390,7 +394,7 @@ impl KeyField<'_> {
                     Err(_) => return Some(Operand::Above),
                 },
             },
-            // SQL orders -0.0 before 0.0 and knows many NaNs. A key knows only one zero and one NaN.
+            // In SQL, -0.0 comes before 0.0, and there are many NaNs. A key knows only one zero and one NaN.
             Kind::F32 => match value {
                 ScalarValue::Float32(Some(number)) if is_plain((*number).into()) => FieldValue::F32(*number),
                 _ => return None,
@@ -459,7 +463,7 @@ fn whole(value: &ScalarValue) -> Option<Whole> {
     Some(u128::try_from(number).map_or(Whole::Negative(number), Whole::Natural))
 }
 
-/// Whether a number is compared in SQL in the same way as in a key.
+/// Whether SQL compares this number in the same way as keys are compared.
 fn is_plain(number: f64) -> bool {
     !number.is_nan() && number.to_bits() != (-0.0_f64).to_bits()
 }
@@ -474,13 +478,13 @@ fn bytes(value: &ScalarValue) -> Option<&[u8]> {
     }
 }
 
-/// Two whole numbers: the first one that is not less than a constant after a cast to `to`, and the first one that
-/// is greater than the constant. Returns `None` if `kind` is no whole number, or if the cast does not keep the
-/// order.
+/// Casts whole numbers to the type `to` and compares them with a constant. Returns two whole numbers: the first
+/// one that is not less than the constant, and the first one that is greater than the constant. Returns `None` if
+/// `kind` is no whole number, or if the cast does not keep the order.
 fn borders(to: &DataType, kind: Kind, value: &ScalarValue) -> Option<(i128, i128)> {
     let digits = digits(kind)?;
     match (to, value) {
-        // Arrow casts with the same rounding and compares in the same order.
+        // When Arrow casts whole numbers, it rounds as this code does, and it compares in the same order.
         (DataType::Float64, ScalarValue::Float64(Some(value))) if is_plain(*value) => {
             Some(borders_by(|number| (number as f64).total_cmp(value)))
         }
@@ -497,9 +501,9 @@ fn borders(to: &DataType, kind: Kind, value: &ScalarValue) -> Option<(i128, i128
     }
 }
 
-/// The first whole number for which `compare` does not return less, and the first one for which it returns greater.
-/// If there is no such number, the result is greater by one than the largest whole number of 64 bits. When the
-/// numbers grow, `compare` must return first less, then equal, then greater.
+/// Returns two whole numbers: the first one for which `compare` does not return `Less`, and the first one for
+/// which it returns `Greater`. If there is no such number, the result is greater by one than the largest whole
+/// number of 64 bits. For growing numbers, `compare` must return first `Less`, then `Equal`, and then `Greater`.
 fn borders_by(compare: impl Fn(i128) -> Ordering) -> (i128, i128) {
     let first = |is_past: &dyn Fn(Ordering) -> bool| {
         let (mut low, mut high) = (i128::from(i64::MIN), i128::from(u64::MAX) + 1);
@@ -516,8 +520,8 @@ fn borders_by(compare: impl Fn(i128) -> Ordering) -> (i128, i128) {
     (first(&Ordering::is_ge), first(&Ordering::is_gt))
 }
 
-/// The most digits of a whole number of the kind `kind`, or `None` if the kind is no whole number, or one of 128
-/// bits.
+/// The most digits that a whole number of this kind has. `None` if `kind` is no kind of whole numbers, or if its
+/// numbers have 128 bits.
 fn digits(kind: Kind) -> Option<u8> {
     match kind {
         Kind::U8 | Kind::I8 => Some(3),

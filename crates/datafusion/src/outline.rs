@@ -13,13 +13,13 @@ use datafusion::common::{ColumnStatistics, ScalarValue, Statistics};
 use larch::stats::{Estimate, RangeStats};
 use larch::{Key, Readable};
 
-/// The most ranges for which the rows of each range are counted. If there are more ranges, the number of rows is
-/// not known before the scan.
+/// If the keys consist of at most this many ranges, the rows of each range are counted. Otherwise the number of
+/// rows is not known before the scan.
 const MAX_COUNTED_RANGES: usize = 64;
 
-/// An estimate has a lower and an upper bound. If the two bounds differ by at most this number of rows, an exact
-/// count replaces the estimate. Each end of a range that lies within a file adds the rows of one page to this
-/// difference.
+/// An estimate has a lower and an upper bound. If the bounds for a range differ by at most this number of rows,
+/// the rows are counted exactly. If an end of the range lies within a file, the bounds can differ by the rows of
+/// one more page.
 const MAX_UNCERTAIN_ROWS: u64 = 4096;
 
 /// The least number of bytes for which another reader is useful.
@@ -28,17 +28,17 @@ const MIN_PARTITION_BYTES: u64 = 256 << 10;
 /// What is known about the keys of a scan.
 #[derive(Debug)]
 pub struct Outline {
-    /// For each reader, the ranges that it reads, in key order. There is at least one reader.
+    /// For each reader, the ranges that it reads, in the order of keys. There is at least one reader.
     pub partitions: Vec<Vec<KeyRange>>,
     /// How many of the first fields of the key have a single value.
     pub pinned: usize,
-    /// The statistics of all columns of the table.
+    /// The statistics of the scan, with an entry for each column of the table.
     pub statistics: Statistics,
 }
 
 impl Outline {
-    /// Finds out what is known about the keys `keys`. At most `partitions` readers will read the columns of
-    /// `projection`.
+    /// Finds out what is known about the keys `keys`. The scan will read the columns of `projection`, with at most
+    /// `partitions` readers.
     ///
     /// # Errors
     ///
@@ -99,8 +99,8 @@ impl Outline {
     }
 }
 
-/// The bytes that a scan of the groups `groups` reads: the main tree, which contains the keys, and the trees of the
-/// other groups.
+/// The number of bytes that a scan of the groups `groups` reads. The scan reads the main tree, which contains the
+/// keys, and the trees of the other groups.
 fn read_bytes(stats: &RangeStats, groups: &[usize]) -> u64 {
     let beside = groups.iter().filter(|group| **group > 0).filter_map(|group| stats.groups.get(*group));
     let beside: u64 = beside.map(|group| group.bytes.high).sum();
@@ -122,7 +122,7 @@ fn shares(cut: Vec<(KeyRange, u64)>, count: usize, share: u64) -> Vec<Vec<KeyRan
     let mut taken = 0_u64;
     for (range, bytes) in cut {
         let last = partitions.last_mut().expect("there is one at the start");
-        // If more than half of a piece would be beyond the share, the piece goes to the next reader.
+        // If a reader's share would end before the middle of a piece, the next reader gets this piece.
         if !last.is_empty() && taken + bytes / 2 >= share && partitions.len() < count {
             partitions.push(Vec::new());
             taken = 0;
@@ -133,9 +133,9 @@ fn shares(cut: Vec<(KeyRange, u64)>, count: usize, share: u64) -> Vec<Vec<KeyRan
     partitions
 }
 
-/// Derives statistics of the key's columns from the first and the last key. For the first field, these are its
-/// least and its greatest value. A later field gets these statistics, too, if all fields before it have a single
-/// value.
+/// Derives statistics of the key's columns from the first and the last key. For the first field of the key, these
+/// are the least and the greatest value. For a later field, they are known only if all fields before it have a
+/// single value.
 fn describe_key(
     source: &TableSource,
     ranges: &[KeyRange],
@@ -170,7 +170,8 @@ fn describe_key(
     Ok(())
 }
 
-/// The first key of the first range and the last key of the last range; `None` if one of these ranges has no keys.
+/// The first key of the first range and the last key of the last range; `None` if the first or the last range has
+/// no keys.
 fn ends(source: &TableSource, ranges: &[KeyRange]) -> larch::Result<Option<(Key, Key)>> {
     let (Some(first), Some(last)) = (ranges.first(), ranges.last()) else { return Ok(None) };
     let keys = source.table.select([""; 0])?;
@@ -180,7 +181,7 @@ fn ends(source: &TableSource, ranges: &[KeyRange]) -> larch::Result<Option<(Key,
     Ok(first.zip(last).map(|((first, _), (last, _))| (first, last)))
 }
 
-/// The values of a column in two keys, or `None` if one of them is not a key of the table.
+/// The values of a column in each of two keys. `None` if one of the keys is not a valid key of the table.
 fn values(columns: &Columns, column: usize, keys: [&Key; 2]) -> Option<[ScalarValue; 2]> {
     let mut filler = Filler::new(columns, &[column], &[], keys.len());
     for key in keys {

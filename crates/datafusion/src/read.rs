@@ -8,8 +8,8 @@
 //!
 //! A call on a thread that may wait for the disk reads one batch. Between two calls, no thread is occupied.
 //! Therefore a query with many partitions does not run out of threads, whichever partition it waits for. One batch
-//! is read ahead. When the stream is dropped, no further call is made. A call that is running ends with its batch,
-//! and the rows and bytes of a batch are bounded.
+//! is read ahead. When the stream is dropped, no further call is made. If a call is running at this moment, it
+//! ends with its batch. This does not take long, because the size of a batch is limited.
 //!
 //! Here a *batch* is a batch of DataFusion and not a row batch of the engine. The memory of a batch counts in
 //! DataFusion's pool from its first row on, until the query has taken the batch.
@@ -33,19 +33,20 @@ use smallvec::SmallVec;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// The size in bytes at which a batch ends, as soon as the reader finds that it is reached.
+/// When the reader finds that a batch has this many bytes, the batch ends.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// The number of rows after which the reader measures the arrays and asks the pool for their memory.
+/// Each time so many rows were appended, the reader measures the arrays and asks the pool for their memory.
 const ROWS_BETWEEN_REQUESTS: usize = 1024;
 
-/// The length in bytes of a long part. If a part of a new row is so long, the reader measures the arrays at once.
+/// The length in bytes of a long part. If a row has a part of this length, the reader measures the arrays right
+/// after this row.
 const LONG_BYTES: usize = BATCH_BYTES / ROWS_BETWEEN_REQUESTS;
 
 /// What a partition has to read.
 pub struct Work {
     pub source: Arc<TableSource>,
-    /// The numbers of the columns that are read.
+    /// The numbers of the columns that the stream returns.
     pub projection: Vec<usize>,
     /// The schema of these columns.
     pub schema: SchemaRef,
@@ -112,7 +113,7 @@ struct Reading {
     groups: Vec<usize>,
     memory: MemoryReservation,
     filler: Filler,
-    /// The rest of the range that is being read.
+    /// The rows of the current range that are still to be read.
     rows: Option<Rows>,
     /// The number of ranges that were begun.
     begun: usize,
@@ -122,13 +123,14 @@ struct Reading {
     unmeasured: usize,
 }
 
-/// The rows of a range: with whole values, or only with the parts in some groups.
+/// The rows of a range. They are read either with their whole values, or only with their parts in some column
+/// groups.
 enum Rows {
     Whole(Range<Value>),
     Parts(Range<Parts>),
 }
 
-/// Says that reading the range pauses because the batch is full.
+/// Says that a batch is full before all rows of the range were read.
 struct Full;
 
 impl Reading {
@@ -139,7 +141,7 @@ impl Reading {
         Self { groups, memory, filler, rows: None, begun: 0, left: work.rows, unmeasured: 0, work }
     }
 
-    /// Whether it is certain that no row is left.
+    /// Whether it is certain that no rows are left to read.
     fn is_done(&self) -> bool {
         self.left == 0 || self.rows.is_none() && self.begun == self.work.ranges.len()
     }
@@ -226,7 +228,7 @@ impl Reading {
     }
 }
 
-/// Appends rows, and returns whether a part of one of them is long.
+/// Appends rows to the arrays. Returns whether one of the rows has a long part.
 fn push(source: &TableSource, rows: &RowBatch<'_>, filler: &mut Filler) -> Result<bool> {
     if let Some(row) = rows.row() {
         return push_row(source, row, filler);
@@ -247,7 +249,8 @@ fn push(source: &TableSource, rows: &RowBatch<'_>, filler: &mut Filler) -> Resul
     Ok(parts.iter().flatten().any(|part| part.len() >= LONG_BYTES))
 }
 
-/// Does the same as [`push`] for a single row. Parts that are stored outside of their pages are loaded together.
+/// Does the same as [`push`] for a single row. If parts of the row are stored outside of its page, they are loaded
+/// together.
 fn push_row(source: &TableSource, row: &RowRef<'_>, filler: &mut Filler) -> Result<bool> {
     let parts = (0..row.part_count()).map(|part| row.inline_part(part));
     if let Some(parts) = parts.collect::<Option<SmallVec<[&[u8]; 4]>>>() {

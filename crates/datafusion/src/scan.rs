@@ -50,9 +50,9 @@ pub struct ScanSpec {
     pub columns: String,
     /// The numbers of the columns that are read, in the order of the output.
     pub projection: Vec<usize>,
-    /// For each partition, the ranges of keys that it reads, in order.
+    /// For each partition, the ranges of keys that it reads, in the order of keys.
     pub partitions: Vec<Vec<KeyRange>>,
-    /// How many of the first fields of the key have a single value.
+    /// The number of fields at the beginning of the key that have a single value in all rows.
     pub pinned: usize,
     /// The most rows that each partition returns.
     pub fetch: Option<usize>,
@@ -106,14 +106,14 @@ impl LarchScan {
         &self.spec
     }
 
-    /// The scan with other partitions, for example with only some of its own. Nothing is known about its rows
-    /// before it reads them.
+    /// The scan with other partitions, for example with only some of its own. What was known about the rows is not
+    /// true for other partitions, so nothing is known about them.
     pub fn with_partitions(&self, partitions: Vec<Vec<KeyRange>>) -> Self {
         let statistics = Arc::new(Statistics::new_unknown(&self.schema));
         Self { statistics, ..self.with(ScanSpec { partitions, ..self.spec.clone() }) }
     }
 
-    /// The scan with another specification: another order, or fewer rows.
+    /// The same scan with another specification. For example, it may have another order or fewer rows.
     fn with(&self, spec: ScanSpec) -> Self {
         let properties = Arc::new(properties(&self.source, &spec, &self.schema));
         Self { spec, properties, metrics: ExecutionPlanMetricsSet::new(), ..self.clone() }
@@ -151,7 +151,7 @@ fn properties(source: &TableSource, spec: &ScanSpec, schema: &SchemaRef) -> Plan
         EmissionType::Incremental,
         Boundedness::Bounded,
     )
-    // A task that waits for a reading thread lets other tasks run.
+    // When a task waits for the thread that reads, other tasks can run.
     .with_scheduling_type(SchedulingType::Cooperative)
 }
 
@@ -238,7 +238,7 @@ impl ExecutionPlan for LarchScan {
         let is_whole = args.partition().is_none() || self.spec.partitions.len() == 1;
         match (is_whole, self.spec.fetch) {
             (true, None) => Ok(self.statistics.clone()),
-            // With a limit, the least and the greatest value may be different.
+            // If the scan has a limit, its least and greatest values may differ from those of all rows.
             (true, Some(fetch)) => {
                 let mut statistics = Statistics::new_unknown(&self.schema);
                 let most = fetch.saturating_mul(self.spec.partitions.len());
@@ -266,7 +266,7 @@ impl ExecutionPlan for LarchScan {
     }
 
     fn try_pushdown_sort(&self, order: &[PhysicalSortExpr]) -> Result<SortOrderPushdownResult<Arc<dyn ExecutionPlan>>> {
-        // A limit takes rows from the beginning, so the order cannot be reversed.
+        // If the scan has a limit, it must return the first rows, so its order cannot be reversed.
         if self.spec.fetch.is_some() {
             return Ok(SortOrderPushdownResult::Unsupported);
         }

@@ -43,7 +43,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// DataFusion puts this prefix before the names of options that it passes on.
+/// DataFusion passes the options of a statement on with this prefix before their names.
 const PREFIX: &str = "format.";
 
 /// The names of the options, without the prefix.
@@ -146,7 +146,7 @@ impl FileFormat for BuiltFiles {
                 sink.original_url
             );
         };
-        // The path without the trailing slash. DataFusion adds this slash if the directory exists already.
+        // The path without the trailing slash. If the directory exists, DataFusion adds a slash to the path.
         let directory = directory.components().collect();
         let writer = RowWriter::new(columns, &input.schema()).map_err(external)?;
         let groups = match (writer.parts(), &self.groups[..]) {
@@ -163,8 +163,8 @@ impl FileFormat for BuiltFiles {
     }
 
     fn file_source(&self, schema: TableSchema) -> Arc<dyn FileSource> {
-        // The trait demands something that reads files. This reader is never used: the files are only written, and a
-        // plan that would read them fails earlier.
+        // The trait demands a value that could read files of this format. This reader is never used: the files are
+        // only written, and a plan that would read them fails earlier.
         Arc::new(ArrowSource::new_file_source(schema))
     }
 }
@@ -282,8 +282,8 @@ async fn build(
         added.push(shard.map_err(external)??);
     }
     let total = added.iter().map(|(_, rows)| rows).sum();
-    // One thread finishes all shards: if the query is cancelled meanwhile, the thread still finishes all of them,
-    // and not only some.
+    // One thread finishes all shards. If the query is cancelled meanwhile, the thread goes on, so it cannot happen
+    // that only some shards are finished.
     wait(move || {
         for (files, rows) in added {
             // A shard without rows is removed when its builder is dropped.
@@ -299,11 +299,11 @@ async fn build(
     Ok(total)
 }
 
-/// Removes the finished shards, because one shard could not be finished.
+/// Removes all finished shards after one shard could not be finished.
 fn take_back(directory: &Path, shards: usize) {
     for shard in 0..shards {
-        // An unfinished shard is no directory of built files, so this call passes over it. If the directory of an
-        // unfinished shard stays, the error of the query tells the user that it is no result.
+        // If a shard is not finished, its directory is no directory of built files. This call then does nothing.
+        // The directory of such a shard may remain. The error of the query tells the user that it is no result.
         larch::bulk::BuiltFiles::at(directory.join(shard_name(shard))).and_then(|files| files.remove()).ok();
     }
 }

@@ -1,4 +1,4 @@
-//! A table of a database as a query sees it, at one version. This type plans scans and reads no rows itself.
+//! A table of a database as a query sees it, at one version. This type plans scans; it does not read rows itself.
 
 use crate::columns::{BadColumns, Columns};
 use crate::error::external;
@@ -17,8 +17,8 @@ use larch::{Database, Snapshot, Table, Version};
 use rows::Declaration;
 use std::sync::Arc;
 
-/// A table of Larch for DataFusion, as a snapshot shows it. Cloning is cheap. The snapshot lives as long as the
-/// table is registered. To see later rows, register the table again with a new snapshot.
+/// A table of Larch for DataFusion, as a snapshot shows it. Cloning is cheap. The table keeps the snapshot until
+/// it is no longer registered. To see later rows, register the table again with a new snapshot.
 ///
 /// A query reads only the keys that pass its filters, and only the column groups of its columns.
 ///
@@ -78,8 +78,8 @@ impl LarchTable {
         &self.source.columns
     }
 
-    /// The number of the database, and the number of the table in it. The name of a table may later be given to
-    /// another table, but a number never is.
+    /// The number of the database, and the number of the table in it. A table may later get the name of another
+    /// table. But no two tables ever have the same number.
     pub fn identity(&self) -> (u64, u32) {
         (self.source.table.database_id(), self.source.table.number())
     }
@@ -94,7 +94,8 @@ impl LarchTable {
         self.source.snapshot.version()
     }
 
-    /// The scan that a specification describes. Another process may have planned the scan over the same rows.
+    /// The scan that a specification describes. The scan may have been planned by another process that sees the
+    /// same rows.
     ///
     /// # Errors
     ///
@@ -144,11 +145,11 @@ impl TableProvider for LarchTable {
         let projection = projection.cloned().unwrap_or_else(|| (0..self.source.schema.fields().len()).collect());
         let options = &state.config_options().execution;
         let (partitions, rows) = (options.target_partitions, options.batch_size.get());
-        // If the query wants only a few rows, one partition is enough: its reader soon has them all.
+        // If the query wants only a few rows, one reader finds them soon, so one partition is enough.
         let partitions = if limit.is_some_and(|limit| limit <= rows) { 1 } else { partitions };
         let source = self.source.clone();
         let columns = projection.clone();
-        // This step reads index pages and may wait for the disk.
+        // The outline reads index pages and may wait for the disk, so another thread does it.
         let outline = move || Outline::of(&source, narrowed.keys, narrowed.pinned, &columns, partitions);
         let outline = SpawnedTask::spawn_blocking(outline).join_unwind().await.map_err(external)?.map_err(external)?;
         Ok(Arc::new(LarchScan::new(self.source.clone(), projection, outline, limit)))

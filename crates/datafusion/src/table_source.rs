@@ -1,4 +1,5 @@
-//! A table at one version with its columns, as a scan reads it. This type does not know what the query asks for.
+//! What a scan reads: a table, the version at which it is read, and its columns. This type does not know what the
+//! query asks for.
 
 use crate::columns::Columns;
 use datafusion::arrow::datatypes::SchemaRef;

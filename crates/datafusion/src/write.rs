@@ -55,7 +55,7 @@ enum Member {
 /// The error for a row that cannot be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unwritable {
-    /// The column whose value cannot be written.
+    /// The name of the column that has the value.
     pub column: String,
     /// What is wrong with the value.
     pub what: String,
@@ -86,8 +86,8 @@ impl RowWriter {
                 other.name()
             )));
         }
-        // Each column of the query was found in the table. So if the query has more columns than the table, two of
-        // them have the same name.
+        // Each column of the query has the name of a column of the table. So if the query has more columns than
+        // the table, two of its columns have the same name.
         if query.fields().len() > wanted.fields().len() {
             return Err(BadColumns::new(
                 "two columns of the query have one name; give each another one with AS".to_owned(),
@@ -176,9 +176,10 @@ impl Target {
         })
     }
 
-    /// The arrays of the fields, cast to the Arrow types of the table's columns.
+    /// Returns an array for each field. Arrays are cast to the types that the table's columns have in Arrow.
     fn arrays(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>, Unwritable> {
-        // A value that does not fit the type is an error; the cast must not turn it into NULL.
+        // If a value does not fit the type of its column, this must be an error, and the cast must not turn the
+        // value into NULL.
         let options = CastOptions { safe: false, ..CastOptions::default() };
         let cast = |((column, kind), name): ((&usize, &Kind), &String)| {
             let array = batch.column(*column);
@@ -188,7 +189,8 @@ impl Target {
             };
             let (given, wanted) = (array.data_type(), data_type(*kind));
             let written = cast(array, &wanted)?;
-            // The cast cuts off a fraction that has no room, and so makes another number of it.
+            // The cast cuts off digits of a fraction for which the type has no room. Then the number has changed,
+            // so it is refused.
             if given.is_numeric()
                 && wanted.is_numeric()
                 && *given != wanted

@@ -22,7 +22,8 @@ impl IndexKeys for RowKeys {
     }
 }
 
-/// Makes the extractor of an index with this declaration. Pass this function to [`larch::Builder::extractors`].
+/// Makes the extractor of an index with this declaration. A program passes this function to
+/// [`larch::Builder::extractors`].
 ///
 /// # Errors
 ///

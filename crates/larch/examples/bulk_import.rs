@@ -10,7 +10,8 @@ use std::error::Error;
 const MIB: u64 = 1 << 20;
 const ROWS: u64 = 300_000;
 
-/// Turns each number into another number that looks random, so the rows come in no order. No key comes twice.
+/// Turns each number into another number that looks random. Keys that are made from these numbers are not in
+/// order. No key comes twice.
 fn scattered(number: u64) -> u64 {
     number.wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
@@ -22,7 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let db = builder.on_event(|event| println!("event: {event}")).open()?;
     let readings = db.table("readings")?;
 
-    // Nothing is visible before `finish`. If the import is dropped instead, the table stays as it was.
+    // Nothing is visible before `finish`. If the import is dropped and not finished, the table stays as it was.
     let mut import = readings.import()?;
     for number in 0..ROWS {
         import.add(&scattered(number).to_be_bytes(), format!("reading {number:92}").as_bytes())?;

@@ -59,7 +59,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     })?;
     println!("{CHECKPOINTS} checkpoints: {commits} commits, the longest took {longest:?}");
 
-    // With no rows in memory, a checkpoint has only the files to copy.
+    // If no rows are in memory, a checkpoint only has to copy files.
     db.flush()?;
     let start = Instant::now();
     let report = db.checkpoint(directory.path().join("last copy"))?;

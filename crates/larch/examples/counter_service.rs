@@ -16,7 +16,7 @@ struct Counters {
     table: Table,
 }
 
-/// Turns an error of the database into an answer to the request.
+/// Wraps an error of the database, so that axum can make a response from it.
 struct Failed(larch::Error);
 
 impl From<larch::Error> for Failed {

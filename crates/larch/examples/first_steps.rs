@@ -11,7 +11,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let directory = tempfile::tempdir()?;
     let db = Database::open(directory.path())?;
 
-    // A table is created when it is first asked for. Keys and values are bytes; keys are sorted.
+    // A table is created when it is first asked for. Keys and values are bytes, and a table keeps its rows in the
+    // order of their keys.
     let births = db.table("births")?;
     births.insert("lovelace", "1815")?;
     assert_eq!(births.get("lovelace")?.as_deref(), Some(&b"1815"[..]));

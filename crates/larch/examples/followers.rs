@@ -1,6 +1,7 @@
-//! Measures a follower of a writer that runs in another process. Shows how long after a commit a read of the
-//! follower sees the commit, and how long the follower's reads take around a switch to new files. The reads are
-//! measured twice: with and without loading pages of the new files before a switch.
+//! Measures a follower of a writer that runs in another process. Shows how much time passes between a commit and
+//! the first read of the follower that sees the commit. Also shows how long the follower's reads take when it
+//! switches to new files. These reads are measured twice. In one measurement, the follower loads pages of the new
+//! files before each switch, and in the other it does not.
 //!
 //! `cargo run --release -p larch-db --example followers -- 1000000 20` writes a million rows, and takes 20 seconds
 //! for each measurement.
@@ -18,11 +19,11 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 const VALUE: [u8; 100] = [b'v'; 100];
-/// The follower reads only half of the rows. These rows are one range of keys, and the follower's cache holds all of
-/// them.
+/// The follower reads only the first rows: all rows divided by this number. These rows form one range of keys, and
+/// the follower's cache holds all of them.
 const READ_SHARE: u64 = 2;
 const CACHE_BYTES: u64 = 128 << 20;
-/// A read that begins within this time after a switch counts as beside the switch.
+/// If a read begins within this time after a switch, it is counted as a read beside the switch.
 const BESIDE: Duration = Duration::from_millis(50);
 /// The number of commits in a second, and the number of rows that each commit changes.
 const COMMITS: u64 = 500;
@@ -47,7 +48,7 @@ fn nanos() -> u64 {
 }
 
 /// Runs in the other process: fills a database, and then changes rows all over the table at a steady rate. The row
-/// `now` has the time of the last commit.
+/// `now` of the table `times` contains the time of the last commit.
 fn write(directory: &Path, rows: u64) -> Result<(), Box<dyn Error>> {
     let db = builder(directory).cache_bytes(16 << 20).open()?;
     let (table, times) = (db.table("t")?, db.table("times")?);
@@ -91,7 +92,8 @@ fn lag(times: &Table, seconds: u64) -> larch::Result<Vec<Duration>> {
     while start.elapsed() < Duration::from_secs(seconds) {
         let value = times.get("now")?;
         let written = value.and_then(|value| value.as_ref().try_into().ok().map(u64::from_le_bytes));
-        // A commit comes every two milliseconds, so even on the writer the newest row may be two milliseconds old.
+        // There is a commit only every two milliseconds, so the newest row may be two milliseconds old even on the
+        // writer.
         lags.push(Duration::from_nanos(nanos().saturating_sub(written.unwrap_or_default())));
         Machine::real().clock.sleep(Duration::from_micros(200));
     }
@@ -119,7 +121,7 @@ fn reads(directory: &Path, rows: u64, seconds: u64, preloads: bool) -> Result<()
             break;
         }
     }
-    // Reads before this moment do not count, because the cache is still being filled.
+    // Reads before this moment are left out, because the cache was still being filled.
     let warm = start + Duration::from_secs(seconds / 4);
     let shown = shown.lock().expect("no reader panics").clone();
     let is_beside = |at: Instant| {

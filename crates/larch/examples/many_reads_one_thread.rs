@@ -26,7 +26,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     import.finish(|_| {})?;
 
-    // The try form answers at once: it returns the row, or says that it would have to read from the disk.
+    // A function whose name begins with `try` never waits: it returns the row, or says that it would have to read
+    // from the disk.
     let wanted = key(ROWS / 2);
     assert!(rows.try_get(wanted)?.would_fault());
     assert!(rows.get(wanted)?.is_some());

@@ -32,7 +32,8 @@ fn work_on(db: &Database, jobs: &Table, results: &Table) -> Result<u32> {
     Ok(done)
 }
 
-/// The number in a key. The highest byte of the number comes first, so that keys sort in the order of the numbers.
+/// The number in a key. In the key, the highest byte of the number comes first. Therefore the order of the keys is
+/// the order of the numbers.
 fn number(key: &[u8]) -> u64 {
     key.try_into().map_or(0, u64::from_be_bytes)
 }
@@ -53,7 +54,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (place, first) = jobs.first_key_value()?.expect("nobody has worked yet");
     println!("job {} is first: {}", number(&place), String::from_utf8_lossy(&first));
 
-    // This call takes a row from the queue without a transaction. Two callers never get the same row.
+    // `pop_first` removes and returns the first row of the queue without a transaction. Two callers never get the
+    // same row.
     let (_, taken) = jobs.pop_first()?.expect("it is there still");
     assert_eq!(taken, first);
 

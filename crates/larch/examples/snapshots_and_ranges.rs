@@ -10,7 +10,7 @@ use std::error::Error;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let directory = tempfile::tempdir()?;
-    // A power failure may lose these rows, because their commits do not wait for the disk.
+    // Commits do not wait for the disk here, so a power failure may lose rows.
     let db = Database::builder(directory.path()).durability(Durability::Buffered).open()?;
     let orders = db.table("orders")?;
 
@@ -47,8 +47,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     assert_eq!(newest.len(), 3);
 
-    // No reader needs the removed rows any more, so a compaction drops them. The index alone tells how many rows are
-    // in a range: it gives a lower and an upper bound.
+    // No snapshot shows the removed rows any more, so a compaction drops them. The index alone tells how many rows
+    // are in a range: it gives a lower and an upper bound.
     drop((day, october));
     db.compact()?;
     let about = orders.count("2026-10-20".."2026-10-27")?;

@@ -1,5 +1,6 @@
-//! A triple store. A fact has a subject, a predicate and an object, and is stored in three orders. So each question,
-//! whichever names it leaves open, reads one range of keys.
+//! A triple store. A fact has a subject, a predicate and an object, and is stored in three orders. A question
+//! gives some names of a fact and leaves the others open. The facts that answer it are always one range of keys in
+//! one of the orders.
 
 use larch::{Batch, Database, Result, Snapshot, Table};
 
@@ -39,9 +40,10 @@ impl Triples {
         batch.insert(&self.by_object, key(&[object, subject, predicate]), "");
     }
 
-    /// The facts at `moment` that have the given names. A name that is `None` may be any name.
+    /// The facts at the moment `moment` that have the names which are given. A name that is `None` may be any
+    /// name.
     fn find(&self, moment: &Snapshot, [subject, predicate, object]: [Option<&str>; 3]) -> Result<Vec<Fact>> {
-        // The table in whose key order the given names come first.
+        // Chooses the table in whose keys the given names come first.
         let (table, names, turned) = match (subject, predicate, object) {
             (Some(_), _, None) | (None, None, None) => (&self.by_subject, [subject, predicate, None], 0),
             (None, Some(_), _) => (&self.by_predicate, [predicate, object, None], 1),

@@ -1,9 +1,9 @@
 //! Measures compactions by a worker in another process. Shows how much processor time the writing process saves, and
 //! whether all rows are still there if the worker is killed again and again.
 //!
-//! `cargo run --release -p larch-db --example workers -- 2000000 20` writes two million rows four times: without
-//! compactions, with compactions by the writer itself, with a worker, and with a worker that is killed 20 times. It
-//! takes two minutes.
+//! `cargo run --release -p larch-db --example workers -- 2000000 20` writes two million rows four times. The first
+//! time there are no compactions. The second time the writer compacts, and the third time a worker does this. The
+//! fourth time a worker compacts as well, but it is killed 20 times. All this takes two minutes.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "it measures a real machine")]
 
@@ -19,12 +19,12 @@ use std::time::{Duration, Instant};
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
 const VALUE_BYTES: usize = 100;
-/// At this slow rate no write waits for a compaction. A writer that waits for microseconds keeps its processor busy,
-/// which would count as processor time.
+/// The writer writes so slowly that no write waits for a compaction. A writer that waits for microseconds keeps
+/// its processor busy, which would count as processor time.
 const ROWS_PER_SECOND: u64 = 100_000;
 /// The number of rows that are written without a pause.
 const ROWS_AT_ONCE: u64 = 1_000;
-/// If no compaction ends for this long, all compactions are done.
+/// If no compaction has ended for this time, all compactions are done.
 const REST: Duration = Duration::from_secs(3);
 
 /// How the writer compacts.
@@ -58,7 +58,7 @@ fn value(number: u64) -> [u8; VALUE_BYTES] {
     std::array::from_fn(|at| scatter(number).to_le_bytes()[at % 8])
 }
 
-/// The processor time, in user and system mode, that the engine's threads in this process have used so far. These
+/// How much processor time, in user and system mode, the engine's threads in this process have used so far. These
 /// threads flush, compact and install. The time of the thread that writes rows is left out: this thread does the
 /// same work in each run, and its time varies between runs by more than compactions take.
 fn processor_time() -> Outcome<Duration> {
@@ -75,9 +75,9 @@ fn processor_time() -> Outcome<Duration> {
     Ok(Duration::from_millis(10 * ticks))
 }
 
-/// Runs in the writer: writes the rows, and waits until all compactions are done. Prints four numbers: the processor
-/// time in milliseconds, the number of compactions, how many of them workers did, and how many compactions workers
-/// failed to do.
+/// This function runs in the process of the writer. It writes the rows, and waits until all compactions are done.
+/// Prints four numbers: the processor time in milliseconds, the number of compactions, how many of them workers
+/// did, and how many compactions workers failed to do.
 fn write(directory: &Path, rows: u64, how: Compacts) -> Outcome<()> {
     let db = builder(directory, how).open()?;
     let table = db.table("t")?;
@@ -129,7 +129,8 @@ struct Run {
     kills: u32,
 }
 
-/// Lets another process write the rows to a new database, and then reads the rows back.
+/// Starts another process that writes the rows to a new database. When this process has ended, reads the rows
+/// back.
 fn run(rows: u64, how: Compacts, kills: u32) -> Outcome<Run> {
     let directory = tempfile::Builder::new().prefix("workers").tempdir_in("target")?;
     let path = directory.path().join("db");
@@ -140,8 +141,8 @@ fn run(rows: u64, how: Compacts, kills: u32) -> Outcome<Run> {
     let clock = Machine::real().clock;
     let mut done = 0;
     while done < kills && writer.0.try_wait()?.is_none() {
-        // The worker lives between a third of a second and one second. So the kill comes while the worker starts,
-        // merges, writes, or reports what it wrote.
+        // The worker lives between a third of a second and one second. So a kill may come while the worker starts,
+        // while it merges or writes rows, or while it reports what it has written.
         clock.sleep(Duration::from_millis(300 + scatter(done.into()) % 700));
         // Kills the worker and starts another one.
         drop(worker.take());

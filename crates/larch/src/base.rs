@@ -1,5 +1,5 @@
-//! What all other folders use: errors, options, events, bounds of keys, and the bytes of commits and log records.
-//! This folder does not know what a database is.
+//! Contains what all other folders use: errors, options, events, bounds of keys, and the bytes of commits and log
+//! records. This folder does not know what a database is.
 
 pub mod bounds;
 pub mod conflict;

@@ -133,7 +133,7 @@ fn rows_and_keys_of_any_bytes_are_read_as_they_are_printed() {
                 assert_eq!(read_back(&layout, format, &rows), rows, "{format:?} of {:?}", layout.schema());
                 assert_eq!(keys_back(&layout, format, &rows), keys, "keys as {format:?} of {:?}", layout.schema());
             }
-            // On the command line, a key is written in the same way as it is printed.
+            // A key can be written on the command line in the form in which it is printed.
             for key in &keys {
                 let mut text = Vec::new();
                 layout.key_text(key, &mut Vec::new(), &mut text);

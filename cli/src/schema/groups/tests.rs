@@ -3,7 +3,8 @@
 use super::*;
 use crate::schema::Schema;
 
-/// The description of the schema, or what is wrong with it. If `columns` is empty, there is no header.
+/// Makes a schema and returns its text, or returns the error if the schema cannot be made. If `columns` is empty,
+/// there is no header.
 fn describe(format: Format, columns: &str, key: &str, groups: &str) -> String {
     match schema(format, columns, key, groups) {
         Ok(schema) => schema.to_string(),

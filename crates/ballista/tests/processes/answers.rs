@@ -110,7 +110,7 @@ fn each_executor_reads_only_its_partitions() {
     assert_eq!(ask(&cluster, &directory, "SELECT sum(amount) AS s, max(note) AS m FROM orders").lines().count(), 2);
     let [one, two] = cluster.stop();
     assert_eq!(one[0] + two[0], 8, "each partition is read once: {one:?} and {two:?}");
-    // If a page belongs to two partitions, it is read for both.
+    // A page with rows of two partitions is read twice, once for each partition.
     for (read, alone) in [(one[1] + two[1], data), (one[2] + two[2], groups)] {
         assert!(
             (alone..alone + 8).contains(&read),
@@ -119,7 +119,7 @@ fn each_executor_reads_only_its_partitions() {
     }
     assert!(one[2] > 0 && two[2] > 0, "both read: {one:?} and {two:?}");
 
-    // This query needs only one column group and a range of keys.
+    // The next query needs only one column group and a range of keys.
     let cluster = Cluster::start();
     let sum = ask(&cluster, &directory, "SELECT sum(amount) AS s FROM orders WHERE id < 4000");
     assert_eq!(sum, "s\n23994000\n");
@@ -165,7 +165,7 @@ fn what_goes_wrong_is_said_to_the_one_who_asks() {
     let mut follows = ask_with(&cluster, &directory, "SELECT 1");
     follows.arg("--follow");
     fails(follows, 2, "leave --follow or --scheduler out");
-    // After all errors of this test, the cluster still answers.
+    // The errors above have not stopped the cluster: it still answers.
     assert_eq!(ask(&cluster, &directory, "SELECT count(*) AS n FROM shops"), "n\n100\n");
     let address = cluster.address.clone();
     cluster.stop();
@@ -178,8 +178,8 @@ fn what_goes_wrong_is_said_to_the_one_who_asks() {
     fails(larch(&["sql-executor", "--scheduler", &address]), 3, "check addresses and ports");
 }
 
-/// Each commit moves an amount from one row to another row, mostly in another partition. Therefore the sum is the
-/// same in all versions.
+/// Each commit moves an amount from one row to another row, mostly in another partition. Therefore the sum of all
+/// amounts is the same in all versions.
 #[test]
 fn no_answer_mixes_versions_while_a_writer_goes_on() {
     let scratch = Scratch::new("ballista-moves");
@@ -202,7 +202,8 @@ fn no_answer_mixes_versions_while_a_writer_goes_on() {
                     batch.insert_parts(&orders, key, &parts);
                 }
                 batch.commit().expect("it is written");
-                // New files appear all the time, and a query must end between two of them.
+                // The writer makes new files all the time. A query can only succeed if it ends before new files
+                // come.
                 if moved % 200 == 0 {
                     database.flush().expect("it is flushed");
                 }

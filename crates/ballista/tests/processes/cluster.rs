@@ -12,7 +12,8 @@ pub fn larch(arguments: &[&str]) -> Command {
     command
 }
 
-/// A process that ends when the pipe to its input is closed. If the test fails, the process is killed.
+/// A process that the test has started. It ends when the pipe to its input is closed, and is killed if the test
+/// fails.
 pub struct Process {
     child: Child,
     input: Option<ChildStdin>,
@@ -73,7 +74,8 @@ pub struct Cluster {
     scheduler: Process,
     pub executors: [Process; 2],
     pub address: String,
-    /// A directory for each executor. It is removed even if the executor is killed and cannot remove its files.
+    /// A directory for each executor. When the test ends, these directories are removed, even if an executor was
+    /// killed and could not remove its files.
     scratch: [Scratch; 2],
 }
 
@@ -104,7 +106,8 @@ impl Cluster {
         files
     }
 
-    /// A command with statements that the executors answer. Each scan is divided into `threads` parts.
+    /// A command that asks the statements `sql`. The executors answer it. Each scan in it is divided into
+    /// `threads` parts.
     pub fn command(&self, database: &Path, threads: usize, sql: &str) -> Command {
         let threads = threads.to_string();
         let mut command = larch(&["sql", "--scheduler", &self.address, "--threads", &threads, "--format", "csv"]);

@@ -1,5 +1,5 @@
 //! Compares the output of `larch sql` for a list of queries with DataFusion's answers to the same queries.
-//! DataFusion answers them in this process, from rows in memory.
+//! DataFusion runs in the process of this test, and reads rows from memory.
 
 use datafusion::arrow::csv::WriterBuilder;
 use datafusion::datasource::MemTable;

@@ -10,16 +10,16 @@ use larch::{Database, TableOptions};
 use os::sync::Arc;
 use rows::Tuple;
 
-/// A table whose rows have an `id`, which is the key, and three numbers that depend on the id. `few` has 97
-/// different values and is a number of 32 bits. `many` has about as many different values as the table has rows.
-/// `half` is NULL in every second row.
+/// A table whose rows have an `id`, which is the key, and three numbers that depend on the id. `few` is a number
+/// of 32 bits, and has 97 different values. `many` has about as many different values as there are rows. `half` is
+/// NULL in every second row.
 struct Table {
     name: &'static str,
     rows: i64,
 }
 
-/// A table of one page, a table of some pages, and a table of many pages. Each table has ids and numbers that the
-/// other tables do not have.
+/// A table of one page, a table of some pages, and a table of many pages. In each table, some ids and numbers
+/// occur that the other tables do not have.
 const TABLES: [Table; 3] =
     [Table { name: "small", rows: 60 }, Table { name: "middle", rows: 900 }, Table { name: "large", rows: 6_000 }];
 
@@ -61,15 +61,16 @@ impl Table {
     }
 }
 
-/// A query, and whether it is asked for each way to plan joins. A query that is not always asked differs from
-/// another query only by the sizes of its sides. It is asked where these sizes decide how a join is planned.
+/// A query. There are several ways to plan a join, and the flag says whether the query is asked in each of these
+/// ways. All other queries are asked only where the sizes of the sides decide how a join is planned. Such a query
+/// differs from another query only by the sizes of its sides.
 struct Query {
     text: String,
     is_always_asked: bool,
 }
 
-/// Each kind of join, with the larger table on either side: on keys of equal and of different types, with and
-/// without NULL, and with filters in addition to the keys.
+/// Queries for each kind of join. The larger table is on either side. The keys are of equal or of different types,
+/// with and without NULL. Some queries have filters in addition to the keys.
 fn queries() -> Vec<Query> {
     let mut queries = Vec::new();
     let on = [
@@ -102,7 +103,7 @@ fn queries() -> Vec<Query> {
     }
     queries.extend(
         [
-            // These queries return the joined rows and not sums of them.
+            // These queries return the joined rows. The queries above return only sums.
             "SELECT a.id, b.id, b.half FROM middle a LEFT JOIN small b ON a.few = b.few",
             "SELECT a.id, a.half, b.half FROM small a FULL JOIN middle b ON a.id = b.id WHERE b.id IS NULL OR b.id < 300",
             // These queries join a table with itself, once and twice.
@@ -160,8 +161,8 @@ fn joins_of_every_shape_have_the_answers_of_datafusion_over_rows_in_memory() {
     let always = pairs.zip(&asked).filter(|(_, query)| query.is_always_asked).map(|(pair, _)| pair);
     let (few, of_few): (Vec<_>, Vec<_>) = always.unzip();
     let cluster = Cluster::start();
-    // The estimated sizes of the sides decide in which of three ways a join is planned. With these settings, only
-    // one way is possible.
+    // The estimated sizes of the sides decide in which of three ways a join is planned. With the following
+    // settings, joins are planned in only one of these ways.
     let exchanged = "SET datafusion.optimizer.hash_join_single_partition_threshold = 0;\n\
         SET datafusion.optimizer.hash_join_single_partition_threshold_rows = 0;\n\
         SET ballista.optimizer.broadcast_join_threshold_bytes = 1;\n";

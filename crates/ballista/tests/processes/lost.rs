@@ -1,5 +1,5 @@
-//! Tests in which an executor is killed or paused while it works on a query. The query is begun again with the
-//! remaining executors, or it ends with an error that says why. It does not hang, and no rows come twice.
+//! Tests in which an executor is killed or paused while it works on a query. The query must be begun again with
+//! the remaining executors, or it must end with an error that says why. It does not hang, and no rows come twice.
 //! `docs/scale.md` says how long this takes.
 
 use crate::answers::{alone, ask_with, filled};
@@ -9,12 +9,12 @@ use std::process::{Child, Output, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// The longest time for which a test waits. Only a query that hangs takes so long: the time is several times as
-/// long as `docs/scale.md` says.
+/// The longest time for which a test waits. It is several times as long as the times in `docs/scale.md`, so only a
+/// query that hangs takes so long.
 const PATIENCE: Duration = Duration::from_secs(400);
 
-/// A join whose answer is one row. Two stages exchange the rows of its two sides between the executors, and a third
-/// stage joins them.
+/// A join whose answer is one row. Two stages read the two sides and exchange their rows between the executors. A
+/// third stage joins the rows.
 const QUERY: &str = "SELECT count(*) AS n, sum(a.amount + b.amount) AS s FROM orders a JOIN orders b \
     ON a.shop = b.shop AND a.id / 1000 = b.id / 1000";
 
@@ -58,8 +58,8 @@ fn a_query_has_its_answer_although_an_executor_is_killed_whose_rows_others_have_
     let expected = alone(&directory, QUERY);
     let mut cluster = Cluster::start();
     let mut query = begin(&cluster, &directory);
-    // The other executor has joined the rows of some partitions. For more partitions, it needs rows from this
-    // executor.
+    // The other executor has joined the rows of some partitions. To join the rows of more partitions, it needs
+    // rows from the executor that is killed next.
     until(&cluster, 1, "3", 2, &mut query);
     cluster.executors[0].kill();
     assert_eq!(answered(&end(query)), expected);
@@ -84,7 +84,7 @@ fn a_query_has_its_answer_although_an_executor_is_paused() {
     until(&cluster, 0, "1", 1, &mut query);
     cluster.executors[0].signal("STOP");
     assert_eq!(answered(&end(query)), expected);
-    // One more query is asked while the executor is paused, and one more after it goes on.
+    // One more query is asked while the executor is paused, and another one after the executor has gone on.
     assert_eq!(answered(&end(begin(&cluster, &directory))), expected);
     cluster.executors[0].signal("CONT");
     assert_eq!(answered(&end(begin(&cluster, &directory))), expected);
@@ -97,7 +97,7 @@ fn an_executor_that_is_killed_leaves_no_files_once_another_one_has_started() {
     let directories = |executor: usize| std::fs::read_dir(cluster.scratch(executor)).expect("it is there").count();
     assert_eq!([0, 1].map(directories), [1, 1]);
     for executor in [0, 1] {
-        // This executor finds no scheduler. Therefore it ends and removes its own directory.
+        // This executor finds no scheduler. Therefore the executor ends and removes its own directory.
         let mut next = larch(&["sql-executor", "--scheduler", "127.0.0.1:1"]);
         let output = next.env("TMPDIR", cluster.scratch(executor)).output().expect("the program starts");
         assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));

@@ -16,7 +16,8 @@ use tpchgen::generators as rows_of;
 use tpchgen::q_and_a::queries;
 
 /// The values of the parameters `:1`, `:2`, … in each query. They are the values that the specification uses for
-/// its answers. Other values are used if these would leave no row, because the tables have few rows.
+/// its answers. If these values would leave no row, other values are used, because the tables of the test have few
+/// rows.
 const PARAMETERS: [&[&str]; 22] = [
     &["90"],
     &["15", "BRASS", "EUROPE"],
@@ -64,8 +65,8 @@ fn table(
     Table { name, key, lines, schema: batches[0].schema(), batches }
 }
 
-/// Makes the tables for a scale, but only those for which `is_asked` returns true. At scale 1, all eight tables
-/// together have a gigabyte of text.
+/// Makes the tables whose names `is_asked` accepts, with the number of rows for a scale. At scale 1, all eight
+/// tables together have a gigabyte of text.
 fn tables(scale: f64, is_asked: impl Fn(&str) -> bool) -> Vec<Table> {
     macro_rules! table {
         ($name:literal, $key:expr, $rows:ident, $arrow:ident) => {
@@ -138,7 +139,8 @@ impl Table {
     }
 }
 
-/// A query with its parameters. Queries are numbered from 1. If the query needs a view, the view comes first.
+/// A query with its parameters. Queries are numbered from 1. If the query needs a view, the text begins with the
+/// statement that makes the view.
 fn query(number: usize) -> String {
     let mut text = queries::query(number as i32).expect("there are 22 queries").replace(" day (3)", " day");
     // The name `:1` is also the beginning of `:10`, so the last parameter is replaced first.
@@ -186,8 +188,8 @@ fn all_queries_of_tpch_have_the_answers_of_datafusion_over_rows_in_memory() {
     cluster.stop();
 }
 
-/// A query that Ballista's other planner answered wrongly: it swapped the sides of a join beneath a stage that had
-/// already ended.
+/// Ballista's other planner answered this query wrongly, because it swapped the sides of a join beneath a stage
+/// that had already ended.
 #[test]
 fn a_stage_that_has_ended_is_read_as_it_was_written() {
     let scratch = Scratch::new("ballista-sides");
@@ -199,7 +201,7 @@ fn a_stage_that_has_ended_is_read_as_it_was_written() {
     let queries = [query.to_owned()];
     let expected = expected(in_memory(&tables), &queries);
     assert_eq!(expected, [["35920"]]);
-    // The table has numbers of 32 bits and keys of 64 bits, so the sides of joins are cast.
+    // The columns of 32 bits in these tables are compared with keys of 64 bits, so the sides of joins are cast.
     let columns = [
         ("region", "key.tuple(r_regionkey i64), value.split(''|'')(_ string, r_name string)"),
         ("nation", "key.tuple(n_nationkey i64), value.split(''|'')(_ string, n_name string, n_regionkey i32)"),

@@ -1,5 +1,5 @@
-//! A builder of an array of one type. It appends values in the forms in which rows contain them: bytes, fields of
-//! tuples, and text.
+//! A builder of an array of one type. A value is appended in one of the forms that occur in rows: as bytes, as a
+//! field of a tuple, or as text.
 
 use datafusion::arrow::array::{
     ArrayBuilder, ArrayRef, ArrowPrimitiveType, BinaryViewBuilder, BooleanBuilder, Decimal256Builder,
@@ -31,7 +31,7 @@ pub enum Builder {
     F64(Float64Builder),
     /// The number counts the bytes of content so far.
     String(StringViewBuilder, usize),
-    /// The number counts the bytes of content so far.
+    /// The number says how many bytes of content the values have so far.
     Bytes(BinaryViewBuilder, usize),
     /// The number is the size of each value in bytes.
     Fixed(FixedSizeBinaryBuilder, usize),
@@ -60,7 +60,8 @@ macro_rules! each {
     };
 }
 
-/// Appends the next value from the decoder `$from` if values have a fixed width. For all other kinds, does `$else`.
+/// If all values of the builder's kind have the same width, reads the next value from the decoder `$from` and
+/// appends it. For all other kinds, does `$else`.
 macro_rules! push_fixed {
     ($builder:expr, $from:expr, $other:pat => $else:expr) => {
         match $builder {
@@ -141,7 +142,7 @@ impl Builder {
         each!(self, array => array.append_null());
     }
 
-    /// Appends a value whose bytes are given unchanged.
+    /// Appends a value that consists of exactly these bytes.
     ///
     /// # Errors
     ///
@@ -166,7 +167,7 @@ impl Builder {
         }
     }
 
-    /// Reads a field of a tuple that is not NULL.
+    /// Reads a field of a tuple and appends its value. The field must not be NULL.
     ///
     /// # Errors
     ///
@@ -190,7 +191,8 @@ impl Builder {
         Ok(())
     }
 
-    /// Does the same as [`Builder::push_plain`] for many fields. The loop does not check the type for each field.
+    /// Appends many fields, each as [`Builder::push_plain`] would. Because the type is checked before the loop,
+    /// this is faster.
     ///
     /// # Errors
     ///
@@ -265,7 +267,7 @@ impl Builder {
     }
 }
 
-/// Appends numbers. Each value must be exactly the bytes of a number.
+/// Appends numbers. Each item of `values` must be exactly the bytes of one number.
 #[inline]
 fn push_numbers<'b, T: ArrowPrimitiveType>(
     array: &mut PrimitiveBuilder<T>,
@@ -273,7 +275,8 @@ fn push_numbers<'b, T: ArrowPrimitiveType>(
     decode: impl Fn(&mut Decoder<'b>) -> Result<T::Native, Mistake>,
 ) -> Result<(), Mistake> {
     let numbers = values.map(|value| decode(&mut Decoder::new(value)));
-    // All numbers are appended in one call, because the array notes in each call that the values are not NULL.
+    // All numbers are appended in one call. Each call also notes in the array that the values are not NULL, so
+    // many calls would cost more.
     array.append_slice(&numbers.collect::<Result<Vec<_>, _>>()?);
     Ok(())
 }

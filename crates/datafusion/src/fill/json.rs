@@ -21,7 +21,7 @@ pub struct Tree {
 struct Node {
     members: Vec<(String, Node)>,
     elements: Vec<(usize, Node)>,
-    /// The fields whose paths end at the node, as indexes into `slots`.
+    /// The indexes in `slots` of the fields whose paths end at this node.
     ends: Vec<usize>,
 }
 
@@ -34,8 +34,9 @@ pub enum Bad {
 }
 
 impl Tree {
-    /// The tree for the fields of `source` that have an array. `array_of` returns the number of a field's array.
-    /// The tree is empty if the source is not JSON.
+    /// Makes the tree of the paths of all fields of `source` for which `array_of` returns an array. `array_of`
+    /// gets the number of a field, and returns the number of the field's array. The tree is empty if the source is
+    /// not JSON.
     pub fn of(source: &Source, array_of: impl Fn(usize) -> Option<usize>) -> Self {
         let mut tree = Self::default();
         if source.form != Form::Json {
@@ -52,7 +53,8 @@ impl Tree {
         tree
     }
 
-    /// Appends the value of each field in the JSON value `bytes`, or NULL if the field is missing.
+    /// Appends the value of each field from the JSON value `bytes`. If the JSON value does not contain the field,
+    /// appends NULL.
     pub fn read(&self, bytes: &[u8], builders: &mut [Builder]) -> Result<(), Bad> {
         let text = std::str::from_utf8(bytes).map_err(|bad| Bad::Whole(not_utf8(bad.valid_up_to())))?;
         let found = RefCell::new(vec![None; self.slots.len()]);

@@ -1,8 +1,8 @@
 //! Texts with a byte between them. This is the form of CSV and TSV rows in tables of the command line. This module
 //! knows no types.
 
-/// Passes all texts before number `end` to `take`, each with its number from 0. It passes `None` for a missing
-/// text.
+/// Passes the texts with the numbers from 0 up to `end` to `take`, without the text `end`. Each text comes with
+/// its number. It passes `None` for a missing text.
 ///
 /// # Errors
 ///
@@ -30,8 +30,8 @@ pub fn read(
     Ok(())
 }
 
-/// The texts in bytes that may contain no text at all. Empty bytes mean that there is no text, and a zero byte at
-/// the start is skipped.
+/// Removes the mark from `bytes`. Returns `None` if `bytes` is empty, because this means that there is no text. If
+/// `bytes` begins with a zero byte, this byte is skipped.
 pub fn unmarked(bytes: &[u8]) -> Option<&[u8]> {
     match bytes.first() {
         None => None,

@@ -19,7 +19,7 @@ fn rows(declared: &str, wanted: Option<&[usize]>, rows: &[(&[u8], &[&[u8]])]) ->
     }
     let shown = |mut filler: Filler| texts(&columns, wanted, &mut filler);
     let one_by_one = pushed.map(|()| shown(filler));
-    // Rows that are appended together give the same arrays.
+    // If the rows are appended in one call, the arrays must be the same.
     let mut together = Filler::new(&columns, wanted, &groups, 1);
     let parts: Vec<Vec<&[u8]>> =
         groups.iter().map(|group| rows.iter().map(|(_, parts)| parts[*group]).collect()).collect();

@@ -45,7 +45,7 @@ impl Universe {
         (0..answer.len()).map(|row| answer.is_valid(row) && answer.value(row)).collect()
     }
 
-    /// Compares the keys that the filters allow with the keys that they should allow.
+    /// Finds the keys that the filters allow, and compares them with the keys that DataFusion lets pass.
     fn check(&self, filters: &[Expr]) -> Vec<Fit> {
         let narrowed = narrow(&self.columns, &filters.iter().collect::<Vec<_>>());
         let truths: Vec<Vec<bool>> = filters.iter().map(|filter| self.truth(filter)).collect();
@@ -214,7 +214,7 @@ fn a_field_is_used_if_those_before_it_have_single_values() {
     check_fits(declared, &[two.clone(), col("b").eq(lit(2_u32))], &[Exact, Exact], 3);
     // Consecutive values become a single range.
     check_fits(declared, &[two], &[Exact], 2);
-    // This is the filter with which a program reads the next page of an answer.
+    // A program that reads an answer page by page uses such a filter to read the next page.
     let after = col("a").gt(lit(1_u32)).or(col("a").eq(lit(1_u32)).and(col("b").gt(lit(2_u32))));
     check_fits(declared, &[after], &[Exact], 1);
     let beside = col("a").eq(lit(1_u32)).and(col("v").eq(lit(1_u32))).or(col("a").eq(lit(3_u32)));
@@ -258,7 +258,8 @@ fn comparisons(column: &str, constants: &[ScalarValue]) -> Vec<Expr> {
     constants.iter().flat_map(of).collect()
 }
 
-/// The constant has a fraction, so the query engine casts the field to a number with a fraction.
+/// Some constants have a fraction. To compare the field with them, the query engine casts the field to a type that
+/// has fractions.
 #[test]
 fn whole_numbers_are_compared_with_numbers_that_have_fractions() {
     let exact = 1_i64 << 53;
@@ -298,11 +299,13 @@ fn whole_numbers_are_compared_with_numbers_that_have_fractions() {
         let seen = datafusion::logical_expr::cast(col("a"), DataType::Float64);
         check_fits("key.tuple(a i64)", &[seen.eq(lit(number))], &[Fit::Unused], 1);
     }
-    // If a decimal has no room for all values of the field, the cast would end the query with an error.
+    // If the decimal type of a cast does not have room for all values of the field, the cast may fail. Therefore
+    // such a filter is not used.
     let narrow = datafusion::logical_expr::cast(col("a"), DataType::Decimal128(20, 1));
     let constant = lit(ScalarValue::Decimal128(Some(5), 20, 1));
     check_fits("key.tuple(a i64)", &[narrow.eq(constant)], &[Fit::Unused], 1);
-    // Each value of the first field stays a range of its own, so the next field can be used, too.
+    // The values of the first field that fulfil the filter stay separate ranges, so the filter on the second field
+    // can be used as well.
     let three = datafusion::logical_expr::cast(col("a"), DataType::Float64).eq(lit(255.0_f64));
     check_fits("key.tuple(a u32, b u32)", &[three, col("b").gt(lit(2_u32))], &[Fit::Exact, Fit::Exact], 1);
 }

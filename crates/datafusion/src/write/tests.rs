@@ -3,7 +3,7 @@ use crate::fill::Filler;
 use datafusion::arrow::array::{BooleanArray, Float64Array, Int64Array, StringArray};
 use std::sync::Arc;
 
-/// Rows of a query with columns `a` (0, 1, NULL), `b` (text), `c` and `d`.
+/// A batch with three rows, as a query may return it.
 fn batch() -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable([
         ("a", Arc::new(Int64Array::from(vec![Some(0), Some(1), Some(300)])) as ArrayRef, true),

@@ -161,8 +161,8 @@ fn a_query_reads_beside_a_process_that_has_the_database_open() {
     let count = ["sql", "DIR", "SELECT count(*) n FROM events", "--format", "csv"];
     let events = database.existing_table("events").expect("it can be asked").expect("it is there");
     events.insert("c", "{}").expect("it is written");
-    // Without `--follow`, the command counts only the rows in files. With `--follow`, it also counts the rows in the
-    // log.
+    // Without `--follow`, `larch sql` counts only the rows in files. With `--follow`, it also counts the rows in
+    // the log.
     assert_eq!(world.succeeds(&count), "n\n2\n");
     assert_eq!(world.succeeds(&[&count[..], &["--follow"]].concat()), "n\n3\n");
     drop(database);

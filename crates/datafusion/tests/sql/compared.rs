@@ -1,6 +1,6 @@
-//! Runs random queries over a table of Larch, and over a Parquet file with the same rows. The rows of the Parquet
-//! file come from the list that filled the table, and not from the table itself. A random case prints its seed; run
-//! it again with `LARCH_SEED=n`.
+//! Runs random queries over a table of Larch, and over a Parquet file with the same rows. The list of rows from
+//! which the table was filled also makes the Parquet file. The table is not read for this. A random case prints
+//! its seed; run it again with `LARCH_SEED=n`.
 
 use crate::session::Session;
 use datafusion::arrow::array::{
@@ -200,7 +200,7 @@ fn queries_have_the_answers_that_they_have_over_a_parquet_file() {
         let session = Session::new(random.random_range(1..5), *[1, 7, 100, 8192].choose(&mut random).expect("some"));
         session.add("larch", &database, &table, COLUMNS);
         add_parquet(&session, &directory, batch(&model));
-        // The queries read a snapshot, so writes from here on do not show.
+        // The queries read an earlier snapshot, so they must not see that all rows are now removed.
         table.remove_range(..).expect("it is removed");
         for _ in 0..60 {
             let (sql, is_ordered) = query(&mut random);

@@ -20,7 +20,7 @@ fn a_damaged_row_is_named_by_table_key_and_column() {
     let expected =
         format!(r#"External error: table cities, row (17, "x"), column people: "300" is not of type u8; {advice}"#);
     assert_eq!(session.error("SELECT sum(people) FROM t"), expected);
-    // Other rows, and other columns of the bad row, can still be read.
+    // All other rows can still be read, and so can the other columns of the bad row.
     assert_eq!(session.rows("SELECT sum(people) FROM t WHERE id <> 17"), ["1470"]);
     assert_eq!(session.rows("SELECT count(*), max(name) FROM t"), ["50|x"]);
     table.insert([0, 0, 0, 99, 7], "{}").expect("it is written");

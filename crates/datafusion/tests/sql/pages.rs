@@ -48,7 +48,7 @@ fn an_aggregate_of_one_group_reads_no_page_of_the_others() {
     let (data, groups, all_bytes) = reads("SELECT sum(amount) FROM t", "599970000");
     assert!(data > 0 && groups == 0, "{data} and {groups} pages");
     let (_, small, small_bytes) = reads("SELECT sum(small) FROM t", "990000");
-    // 20,000 rows of 4 bytes fill 20 pages of 4 KiB; 20,000 rows of 200 bytes fill 1,000.
+    // 20,000 rows of 4 bytes need 20 pages of 4 KiB, and 20,000 rows of 200 bytes need 1,000 pages.
     assert!((1..100).contains(&small), "{small} pages of a group with {ROWS} rows of 4 bytes");
     assert!(all_bytes < 600 << 10 && small_bytes < 800 << 10, "{all_bytes} and {small_bytes} bytes");
     let (_, large, _) = reads("SELECT max(large) FROM t", &"ff".repeat(200));
@@ -59,7 +59,7 @@ fn an_aggregate_of_one_group_reads_no_page_of_the_others() {
 fn counts_and_ends_read_no_rows() {
     let (data, groups, _) = reads("SELECT count(*) FROM t", "20000");
     assert_eq!((data, groups), (0, 0));
-    // The query reads only the pages with the first and the last key.
+    // To find the least and the greatest key, the query reads two pages: those of the first and the last key.
     let (data, groups, _) = reads("SELECT count(*), min(id), max(id), count(id) FROM t", "20000|0|19999|20000");
     assert!(data <= 2 && groups == 0, "{data} and {groups} pages");
     let (data, groups, _) = reads("SELECT count(*), max(id) FROM t WHERE id BETWEEN 70 AND 9000", "8931|9000");
@@ -68,8 +68,8 @@ fn counts_and_ends_read_no_rows() {
 
 #[test]
 fn a_filter_on_keys_reads_only_its_pages() {
-    // A row of the main group takes about 20 bytes. So 100 rows are on two pages, or on three if they begin and end
-    // in the middle of a page.
+    // A row of the main group takes about 20 bytes. So 100 rows are on two pages. If they begin and end in the
+    // middle of a page, they are on three pages.
     let (data, groups, _) = reads("SELECT sum(amount) FROM t WHERE id >= 10000 AND id < 10100", "3014850");
     assert!((1..=3).contains(&data) && groups == 0, "{data} and {groups} pages");
     let (data, groups, _) =
@@ -78,7 +78,8 @@ fn a_filter_on_keys_reads_only_its_pages() {
     assert!(data <= 3 && groups <= 10, "{data} and {groups} pages");
     let (data, groups, _) = reads("SELECT sum(amount) FROM t WHERE id IN (5, 7000, 19000)", "78015");
     assert!(data <= 3 && groups == 0, "{data} and {groups} pages");
-    // If a constant has a fraction, DataFusion casts the key, but the scan reads the same range.
+    // If a constant has a fraction, DataFusion casts the key. The scan must nevertheless read only the range of
+    // the matching keys.
     for (filter, sum) in [("id = 3.0", "9"), ("id IN (5.0, 7000, 19000.5)", "21015"), ("id > 19989.5", "599835")] {
         let (data, groups, _) = reads(&format!("SELECT sum(amount) FROM t WHERE {filter}"), sum);
         assert!((1..=3).contains(&data) && groups == 0, "{filter}: {data} and {groups} pages");

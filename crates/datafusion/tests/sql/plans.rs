@@ -1,4 +1,4 @@
-//! Tests which parts of a query the scan takes over, as the plan shows them.
+//! Tests which parts of a query the scan does itself. The tests look at the plan of the query.
 
 use crate::session::Session;
 use datafusion::physical_plan::ExecutionPlan;

@@ -22,7 +22,7 @@ impl Session {
         Self::of(SessionStateBuilder::new().with_config(config(partitions, batch_rows)))
     }
 
-    /// A session in which `STORED AS LARCH` gives access to the tables of a database.
+    /// A session in which a statement with `STORED AS LARCH` can make the tables of a database available.
     pub fn with_factory(database: &Database) -> Self {
         let factory = LarchFactory::new(database, &database.snapshot());
         let state = SessionStateBuilder::new().with_config(config(2, 1000));
@@ -34,12 +34,13 @@ impl Session {
         Self::of_state(state.with_default_features().build())
     }
 
-    /// A session with this state, which has all its features already.
+    /// A session from a state that has all its features already.
     pub fn of_state(state: SessionState) -> Self {
         Self { context: SessionContext::new_with_state(state), runtime: Runtime::new().expect("threads") }
     }
 
-    /// Registers a table with these columns, as a snapshot shows it now.
+    /// Registers a table under `name`, with the columns `columns`. The session sees the rows that the table has
+    /// now.
     pub fn add(&self, name: &str, database: &Database, table: &Table, columns: &str) -> &Self {
         let columns = columns.parse().unwrap_or_else(|bad| panic!("{columns}: {bad}"));
         let table = LarchTable::new(&database.snapshot(), table, columns).expect("the columns fit");

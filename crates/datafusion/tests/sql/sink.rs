@@ -25,7 +25,7 @@ fn fill(scratch: &Scratch) -> Database {
     database
 }
 
-/// A session that has the table as `t` and knows `COPY … STORED AS LARCH`.
+/// A session in which the table is called `t`, and which knows `COPY … STORED AS LARCH`.
 fn session(database: &Database) -> Session {
     let mut state = SessionStateBuilder::new().with_config(config(4, 1000)).with_default_features().build();
     state.register_file_format(Arc::new(BuiltFormat), true).expect("the name is free");

@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 const ROWS: u32 = 20_000;
 
-/// Fills a table with rows of a thousand bytes, sixteen to a page. The value of the last row is not in the row's
-/// page.
+/// Fills a table with rows of a thousand bytes, sixteen to a page. The last row has a large value, which is not
+/// stored in the row's page.
 fn fill(scratch: &Scratch) -> (Database, Table) {
     let database = Database::open(scratch.path()).expect("a database");
     let table = database.table("t").expect("a table");

@@ -90,7 +90,7 @@ pub fn of_prefix(prefix: &[u8]) -> Owned {
     (Bound::Included(prefix.to_vec()), high)
 }
 
-/// The key range with the same keys, or `None` if there can be no key in `range`.
+/// The keys of `range` as a [`KeyRange`], or `None` if there can be no key in `range`.
 pub fn keys(range: &impl IntoKeyRange) -> Option<KeyRange> {
     let (low, high) = range.bounds();
     KeyRange::between(low, high)

@@ -9,28 +9,28 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Conflict {
-    /// Another commit has written a key on which the transaction depends, after the transaction began.
+    /// After the transaction began, another commit has written a key on which the transaction depends.
     Changed {
         /// Name of the table.
         table: String,
-        /// The written key. If the commit removed a range, this is the first key in the range that matters to the
-        /// transaction; the key need not have had a value.
+        /// The written key. If the commit removed a range of keys, this is the first key of the range on which the
+        /// transaction depends. The key may have had no value.
         key: Box<[u8]>,
     },
-    /// After the transaction began, an index was made or dropped for a table to which the transaction writes. So the
-    /// index entries among its writes may be wrong.
+    /// After the transaction began, an index was made or dropped for a table to which the transaction writes. So
+    /// the transaction may contain wrong index entries.
     Indexes {
         /// Name of a table.
         table: String,
     },
-    /// The transaction cannot be compared with all commits since it began, because it began before the oldest commit
-    /// that the engine remembers. This has one of three causes. The transaction took long while others wrote much to
-    /// the tables that it uses. Such a table got an import, or a batch larger than the write buffer. Some table was
-    /// cloned, split, renamed or dropped meanwhile.
+    /// The transaction began before the oldest commit that the engine remembers. Therefore it cannot be compared
+    /// with all commits that were made since it began. There are three possible causes: the transaction took
+    /// long, and others wrote much to the tables that it uses; one of these tables got an import, or a batch larger
+    /// than the write buffer; or some table was cloned, split, renamed or dropped while the transaction ran.
     TooOld {
         /// The version at which the transaction began.
         began: Version,
-        /// Transactions that began at this version, or later, can be compared.
+        /// A transaction that began at this version or later can be compared with all commits since it began.
         oldest: Version,
     },
 }

@@ -17,7 +17,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The system failed to read or write a file, or an SST has other bytes than were written.
+    /// The system failed to read or write a file, or the bytes of an SST are not the bytes that were written.
     #[error(transparent)]
     Page(#[from] pages::Error),
     /// The write-ahead log or the manifest could not be read or written.
@@ -44,7 +44,8 @@ pub enum Error {
         /// Why the last attempt failed.
         cause: Box<Error>,
     },
-    /// An earlier write or sync failed, so rows in memory may not be durable. Reads go on.
+    /// An earlier write or sync failed, so some rows may be in memory but not on the disk. Further writes are
+    /// refused. Reads go on.
     #[error("writes are refused since one failed ({0}); remove the cause, then close the database and open it again")]
     WritesStopped(String),
     /// A sync failed, so it is not known whether the writes that waited for it are durable. Further writes are
@@ -96,8 +97,8 @@ pub enum Error {
     /// different table.
     #[error("the table {0:?} was dropped; ask the database for a table of this name again, if there is a new one")]
     TableDropped(String),
-    /// A database was opened read-only, and a read needs files that a writer has replaced since. The newest files
-    /// show a newer version than the version at which the read began.
+    /// A read of a database that was opened read-only needs files that a writer has replaced. The new files show a
+    /// newer version of the database than the version that the read uses.
     #[error(
         "the read of {} at version {} cannot go on: a writer has replaced its files, and the newest version is {}; begin \
          the read again to see that one, or open the database for writing, where versions in use are kept",
@@ -111,9 +112,9 @@ pub enum Error {
         /// The newest version in files.
         newest: Version,
     },
-    /// A database that is open read-only beside its writer now has fewer commits than it had before. Either commits
-    /// were lost, or an older copy or another database was put in its place. Reads still show the newest commits
-    /// that were seen before this.
+    /// A database that is open read-only beside its writer now has fewer commits than it had before. Either
+    /// commits were lost, or an older copy or another database was put in its place. Reads still show the newest
+    /// commits that this process has ever seen.
     #[error(
         "the database {} has commits up to version {} now, and version {} was read before: it has lost commits, or an older \
          copy or another database has taken its place; open it again to see what it has",
@@ -127,8 +128,8 @@ pub enum Error {
         /// The newest version that the database has now.
         newest: Version,
     },
-    /// A transaction asked for the statistics of a table to which it has written. The statistics would not count the
-    /// transaction's own rows.
+    /// A transaction asked for the statistics of a table to which it has written. Statistics do not count the rows
+    /// that the transaction itself has written.
     #[error(
         "the transaction has written to table {0:?}, and statistics do not count its own rows; ask before the first write, or after \
          the commit"
@@ -143,7 +144,7 @@ pub enum Error {
     /// A batch or a read was given a table that belongs to another database.
     #[error("the table {0:?} belongs to another database; use a handle from this one")]
     ForeignTable(String),
-    /// The table does not have this column group.
+    /// The table has no column group with this name.
     #[error("{}", no_such_group(.table, .group, .groups))]
     NoSuchGroup {
         /// Name of the table.
@@ -191,8 +192,8 @@ pub enum Error {
     /// The directory for a copy of a database, or for built files, is not empty.
     #[error("{} is not empty; name a directory that is not there yet, or an empty one", .0.display())]
     CopyTarget(PathBuf),
-    /// A directory for a database, a copy of one, backups or built files lies within a database, or within the
-    /// backups from which it is restored.
+    /// A directory must not lie within a database, or within the backups from which it is restored. This holds for
+    /// the directory of a database, of a copy, of backups, and of built files.
     #[error(
         "{} lies in {}, whose files all belong to a database or to backups of one; name a directory outside of it",
         directory.display(), database.display()
@@ -200,7 +201,7 @@ pub enum Error {
     WithinDatabase {
         /// The directory.
         directory: Box<Path>,
-        /// The database or the backups that the directory lies in.
+        /// The database within which the directory lies, or the backups.
         database: Box<Path>,
     },
     /// The directory for a copy of a database, or for built files, is locked.
@@ -350,8 +351,8 @@ pub enum Error {
         /// The key of the other row.
         row: Box<[u8]>,
     },
-    /// The program panicked in the middle of [`Transaction::remove_range`](crate::Transaction::remove_range), so the
-    /// transaction has only a part of the range erase.
+    /// The program panicked in the middle of [`Transaction::remove_range`](crate::Transaction::remove_range).
+    /// Therefore the transaction would erase only a part of the range.
     #[error("a panic has ended the erase of a range of table {table} before its end; begin another transaction")]
     HalfErased {
         /// Name of the table.
@@ -402,8 +403,8 @@ pub enum Error {
         /// Why no extractor was made.
         why: String,
     },
-    /// A closure makes the keys of an index, but the program has not passed this closure since it opened the
-    /// database. Writes to the table are refused; reads still work.
+    /// The keys of an index are made by a closure. Since the program opened the database, it has not passed this
+    /// closure to the engine. Writes to the table are refused; reads still work.
     #[error(
         "the keys of index {index} of table {table} are made by a closure, which the program has not given since the database was \
          opened; call index_by({index:?}, ..) on the table with this closure before the first write, or drop the index"
@@ -443,8 +444,8 @@ pub enum Error {
     /// No index can have this name.
     #[error("an index cannot be named {0:?}; a name has 1 to 255 bytes and no control characters")]
     BadIndexName(String),
-    /// An index was read before it had the entries of all rows. Or the index was read in a snapshot or transaction
-    /// that is older than the moment when it got all entries.
+    /// An index was read before it had the entries of all rows. Or the snapshot or transaction in which the index
+    /// was read is older than the moment when the index got all entries.
     #[error(
         "index {index} of table {table} was not built yet at that moment; read it when that is done, in a snapshot or transaction that \
          begins afterwards"
@@ -471,7 +472,7 @@ pub enum Error {
         /// What is wrong with it.
         why: &'static str,
     },
-    /// A row was given with more or fewer parts than the table has column groups.
+    /// The number of parts of a row is not the number of the table's column groups.
     #[error("{}", part_count(.table, .groups, *.parts))]
     PartCount {
         /// Name of the table.
@@ -536,7 +537,7 @@ impl Error {
         Self::Page(pages::Error::io(action, file, source))
     }
 
-    /// The path of the missing file, if the error is that a file is missing.
+    /// If the error says that a file is missing, the path of this file.
     pub(crate) fn missing_file(&self) -> Option<&Path> {
         match self {
             Self::Page(pages::Error::Io { file, source, .. }) if source.kind() == ErrorKind::NotFound => Some(file),
@@ -555,9 +556,9 @@ impl Error {
         }
     }
 
-    /// Whether the same call may succeed later, although nobody changes the program or opens the database again. A
-    /// call may succeed later after five causes: the disk had no room, a store was not reachable, other transactions
-    /// conflicted, another process was using something, or a writer replaced the files of a read.
+    /// Whether the same call may succeed later, although nobody changes the program or opens the database again.
+    /// There are five such cases: the disk had no room, a store was not reachable, other transactions conflicted,
+    /// another process was using something, or a writer replaced the files that a read needed.
     pub fn is_retryable(&self) -> bool {
         self.is_disk_full()
             || matches!(self.kind(), os::store::UNAVAILABLE | ErrorKind::TimedOut)
@@ -617,7 +618,8 @@ pub(crate) fn is_disk_full(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }
 
-/// Whether nothing can be written to a place: the disk is full, or the user or the file system may only read.
+/// Whether the error says that nothing can be written to a place: the disk is full, the user may not write, or the
+/// file system is read-only.
 pub(crate) fn is_write_refused(error: &std::io::Error) -> bool {
     is_disk_full(error) || matches!(error.kind(), ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied)
 }

@@ -2,7 +2,7 @@
 //! also go to the crate `tracing`. The engine does not know what the program does with events.
 //!
 //! An event is built only if a hook or `tracing` listens. The hook is called on the thread that does the reported
-//! work. A panic in a hook does not disturb the engine: the panic is caught and the event is lost.
+//! work. If a hook panics, the engine catches the panic and goes on, but the event is lost.
 
 use os::sync::Arc;
 use sst::Version;
@@ -12,14 +12,14 @@ use std::time::Duration;
 
 /// Something that the engine did, or a problem that it met. New releases may add new kinds of events.
 ///
-/// `Display` gives one line for people. A size counts bytes as they are stored, and a duration is measured by the
-/// machine's clock.
+/// `Display` gives one line for people. A size is the number of bytes that are stored, and a duration is measured
+/// by the machine's clock.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
     /// The database was opened.
     Opened {
-        /// In words: whether the database was opened for reading or writing, and with which options.
+        /// Says in words whether the database was opened for reading or for writing, and with which options.
         with: String,
         /// Files that the manifest names.
         files: u64,
@@ -27,7 +27,7 @@ pub enum Event {
         logs: u64,
         /// Commits found in these logs.
         commits: u64,
-        /// Files to which the rows from the logs were written.
+        /// The number of files into which the rows of the logs were written.
         recovered_files: u64,
         /// The newest version.
         version: Version,
@@ -114,7 +114,7 @@ pub enum Event {
     Resumed {
         /// What they waited for.
         reason: StallReason,
-        /// How long commits waited, counted from the first commit that waited.
+        /// The time between the moment when the first commit began to wait and the moment when commits went on.
         time: Duration,
     },
     /// Background work failed; the engine will try it again by itself.
@@ -323,7 +323,7 @@ impl EventHook {
         let event = event();
         trace(&event);
         if let Some(hook) = &self.0 {
-            // Rust has already printed the panic; the engine goes on, and this event is lost.
+            // Rust has already printed the message of the panic. The engine goes on without this event.
             catch_unwind(AssertUnwindSafe(|| hook(&event))).unwrap_or_default();
         }
     }

@@ -7,21 +7,21 @@ use std::fmt;
 /// Makes the keys of one index from the rows of its table. A program registers a function that makes such an
 /// extractor from the declaration of an index. See [`Builder::extractors`](crate::Builder::extractors).
 ///
-/// The index keys of a row must depend only on the bytes of the row, in this and in each later release of the
-/// program: to remove an entry, the engine makes its key again.
+/// The index keys of a row must depend only on the bytes of the row, and later releases of the program must make
+/// the same keys. The reason is that the engine makes a key again when it removes the entry.
 pub trait IndexKeys: Send + Sync {
     /// Numbers of the [column groups](crate::TableOptions::groups) that the extractor needs, counted from 0. In a
-    /// table without groups, 0 is the whole value. If the list is empty, the extractor needs only the key of the
-    /// row.
+    /// table without column groups, the number 0 stands for the whole value. An extractor that returns an empty
+    /// list needs only the key of the row.
     fn groups(&self) -> &[usize];
 
-    /// Passes each index key of a row to `emit`. A row without index keys is not in the index. A key that is passed
-    /// twice counts once. `part` returns the row's part in one of the [`groups`](Self::groups), or `None` if the
-    /// table does not have this group.
+    /// Passes each index key of a row to `emit`. A row without index keys is not in the index. A key that is
+    /// passed twice counts once. `part` gets one of the numbers in [`groups`](Self::groups), and returns the row's
+    /// part in this group. It returns `None` if the table does not have this group.
     ///
     /// # Errors
     ///
-    /// The error says why the row cannot be in the table. Then the write of the row fails with
+    /// If the row must not be in the table, returns an error that says why. Then the write of the row fails with
     /// [`Error::BadRow`](crate::Error::BadRow).
     fn index_keys<'r>(
         &self,
@@ -31,8 +31,8 @@ pub trait IndexKeys: Send + Sync {
     ) -> Result<(), String>;
 }
 
-/// The declaration of an index whose keys come from a closure, see [`Table::index_by`](crate::Table::index_by). The
-/// registered extractors are not asked for such an index.
+/// The declaration of an index whose keys come from a closure, see [`Table::index_by`](crate::Table::index_by).
+/// The engine does not ask the registered extractors for the keys of such an index.
 pub const BY_CLOSURE: &[u8] = b"larch: a closure of the program";
 
 /// An extractor that calls a closure with the key and the value of a row.
@@ -71,7 +71,7 @@ impl Extractors {
     ///
     /// # Errors
     ///
-    /// The error says why no extractor was made.
+    /// If no extractor can be made, the error says why.
     pub fn make(&self, declaration: &[u8]) -> Result<Arc<dyn IndexKeys>, String> {
         match &self.0 {
             _ if declaration == BY_CLOSURE => Err("no closure was given since the database was opened".to_owned()),

@@ -17,12 +17,12 @@ pub fn head(key: &[u8]) -> u64 {
     }
 }
 
-/// Keys longer than this are compared by the system's function, which is faster for long keys.
+/// Keys with more bytes than this are compared by the system's function, because it is faster for long keys.
 const LONGEST_IN_NUMBERS: usize = 64;
 
-/// The order of two keys with equal [heads](head). The keys of a table mostly have the same length, and often more
-/// than their heads are equal. Keys of one length are compared eight bytes at a time, as numbers. This is faster
-/// than a call of the system's function.
+/// Compares two keys whose [heads](head) are equal. Most keys of a table have the same length. Two keys often have
+/// more equal bytes than those in their heads. Keys of one length are compared eight bytes at a time, as numbers.
+/// This is faster than a call of the system's function.
 #[inline]
 pub fn order_after_head(a: &[u8], b: &[u8]) -> Ordering {
     let bytes = a.len();
@@ -38,7 +38,7 @@ pub fn order_after_head(a: &[u8], b: &[u8]) -> Ordering {
         }
         (a_rest, b_rest) = (a_after, b_after);
     }
-    // The last eight bytes of a key overlap with bytes that were already compared and are equal.
+    // The last comparison uses the last eight bytes of each key. Some of them were already compared and are equal.
     let last = |key: &[u8]| u64::from_be_bytes(*key.last_chunk().expect("eight bytes or more"));
     last(a).cmp(&last(b))
 }

@@ -16,7 +16,8 @@
 //! most five bytes.
 //!
 //! Invariant: the bytes of a [`BatchOps`] always decode, because bytes from a file are checked before the batch
-//! takes them. Order matters: a later op on the same key wins, and a range erase hides the earlier ops in its range.
+//! takes them. The order of the ops matters: if two ops write the same key, the later one wins, and a range erase
+//! hides the earlier ops in its range.
 //!
 //! All ops of a batch get the same version. At equal versions a put wins over a range erase. So
 //! [`BatchOps::resolve`] removes the puts that a later range erase hides.
@@ -101,7 +102,7 @@ impl<'a> Op<'a> {
         }
     }
 
-    /// Whether the op changes the value of `key`.
+    /// Whether the op puts or erases the value of `key`.
     pub fn writes_to(&self, key: &[u8]) -> bool {
         match *self {
             Self::Put { key: written, .. } | Self::Erase { key: written } => written == key,
@@ -170,8 +171,8 @@ impl BatchOps {
         self.begin(ERASE, table, key);
     }
 
-    /// Appends an erase of all keys in `start..end`. An empty `end` means that the range has no end: the op erases
-    /// all keys from `start` on.
+    /// Appends an op that erases all keys from `start` on and before `end`. An empty `end` means that the range
+    /// has no end: the op erases all keys from `start` on.
     pub fn range_erase(&mut self, table: u32, start: &[u8], end: &[u8]) {
         self.is_unresolved |= self.count > 0;
         self.range_erases += 1;
@@ -244,7 +245,7 @@ impl BatchOps {
         BatchMark { bytes: self.bytes.len() - ops.rest.len(), count, range_erases, is_unresolved }
     }
 
-    /// Removes all ops after `mark`. The batch must not have been resolved since `mark` was made.
+    /// Removes all ops after `mark`. [`Self::resolve`] must not have changed the batch since `mark` was made.
     pub fn rewind(&mut self, mark: &BatchMark) {
         self.bytes.truncate(mark.bytes);
         (self.count, self.range_erases, self.is_unresolved) = (mark.count, mark.range_erases, mark.is_unresolved);
@@ -278,8 +279,8 @@ impl BatchOps {
         self.is_unresolved = false;
     }
 
-    /// Whether the ops have the same effect if all get one version as if they are done in order. Both effects are
-    /// the same unless a range erase hides an earlier op.
+    /// Whether it makes no difference if all ops get the same version, or if they are done one after the other. It
+    /// makes a difference only if a range erase hides an earlier op.
     pub fn is_resolved(&self) -> bool {
         !self.is_unresolved
     }
@@ -337,8 +338,8 @@ impl<'a> Iterator for Ops<'a> {
 
 impl ExactSizeIterator for Ops<'_> {}
 
-/// The byte ranges of the ops that no later range erase hides. The search goes from the last op to the first. On the
-/// way it collects the ranges of all range erases that it has passed.
+/// The byte ranges of the ops that no later range erase hides. The ops are visited from the last one to the first
+/// one. The ranges of all range erases that were visited are collected on the way.
 fn visible_ops(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut places = Vec::new();
     let mut rest = bytes;
@@ -382,8 +383,8 @@ impl<'a> Spans<'a> {
             return;
         }
         let (mut start, mut end) = (start, end);
-        // If the span before the new span reaches into the new span, the two become one. The new span also swallows
-        // all spans that start inside it.
+        // If the previous span ends at or after the start of the new span, the two become one span. Spans that
+        // start inside the new span are also joined with it.
         let before = self.0.range((table, [].as_slice())..=(table, start)).next_back();
         if let Some((&(_, before_start), &before_end)) = before
             && (before_end.is_empty() || start <= before_end)
@@ -407,7 +408,7 @@ fn later_end<'a>(a: &'a [u8], b: &'a [u8]) -> &'a [u8] {
     if a.is_empty() || b.is_empty() { &[] } else { a.max(b) }
 }
 
-/// Takes the first op off `rest`. If the op does not decode, returns what is wrong with it.
+/// Takes the first op off `rest`. If the bytes are not a valid op, the error says what is wrong with them.
 fn split_op<'a>(rest: &mut &'a [u8]) -> Result<(u32, Op<'a>), &'static str> {
     let (&[kind, a, b, c, d], after) = rest.split_first_chunk().ok_or("ends within its kind and table")?;
     *rest = after;
@@ -426,7 +427,7 @@ fn split_op<'a>(rest: &mut &'a [u8]) -> Result<(u32, Op<'a>), &'static str> {
     Ok((table, op))
 }
 
-/// Takes a length off `rest`, and then as many bytes as the length says. Returns `None` if they do not decode.
+/// Takes a length off `rest`, and then as many bytes as this length says. Returns `None` if they do not decode.
 fn split_bytes<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     let mut length = 0u64;
     for shift in [0, 7, 14, 21, 28] {

@@ -7,7 +7,8 @@ use os::Machine;
 use os::sync::Mutex;
 use std::io::ErrorKind;
 
-/// A database on a simulated machine, with the list of the names of its events so far.
+/// Opens a database on a simulated machine. Returns the database and a list to which the text of each event is
+/// added.
 fn database(machine: &Machine) -> (Database, Arc<Mutex<Vec<String>>>) {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let told = seen.clone();
