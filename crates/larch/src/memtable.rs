@@ -2,19 +2,20 @@
 //! should see, which commits are durable, or when the memtable is flushed.
 //!
 //! Rows are in a skip list in an arena (decision 47). They are ordered by key, and for each key from the newest
-//! version to the oldest. So one search finds "the newest version at or before `at`". Range erases are kept beside
-//! the skip list, cut into fragments that do not overlap.
+//! version to the oldest. So one search finds "the newest version at or before `at`". Range erases are not in the
+//! skip list. They are kept separately, cut into fragments that do not overlap.
 //!
 //! Invariants:
-//! - Nothing is removed. But a row hides an earlier row with the same key and version, because one batch may write
-//!   a key twice.
-//! - When a reader asks at a version, all commits up to this version have been applied. So what a reader sees at a
-//!   version does not change, even if more commits are applied meanwhile.
+//! - Nothing is removed. If a batch writes a key twice, the list has two rows with the same key and version, and
+//!   the row that was added last hides the other.
+//! - Before a reader may read at a version, all commits up to this version are applied. So what a reader sees at
+//!   its version does not change when more commits are applied.
 //! - If a put and a range erase have the same version, the put wins; see [`crate::base::ops::BatchOps::resolve`].
 //!
 //! Thread safety: any number of threads may apply batches, and any number of threads may read at the same time.
-//! Each batch is applied by one thread. Looking up a row takes no lock and allocates nothing. The filter of the set
-//! denies most absent keys (decision 68). Asking for range erases takes a read lock, but only if there are any.
+//! Each batch is applied by one thread. Looking up a row takes no lock and allocates nothing. For most keys
+//! without a row, the filter of the memory set says that they have none (decision 68). A reader that asks for
+//! range erases takes a read lock, but only if the memtable has any.
 
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, RwLock};
@@ -43,7 +44,7 @@ use node::{Content, Node};
 use set_filter::TableFilter;
 use skip_list::{Probe, SkipList};
 
-/// How many range erases are listed before the lock is released.
+/// A walk over the range erases lists this many of them before it releases the lock for a moment.
 const LISTED_ERASES: usize = 64;
 
 /// Rows of one table in memory.
@@ -72,7 +73,8 @@ pub struct Rows<'m> {
     inserter: skip_list::Inserter<'m>,
 }
 
-/// The memory that most rows take in addition to key and value, in bytes: a header and a link.
+/// The memory that a row takes in addition to its key and its value, in bytes: a header and a link. Some rows have
+/// more links.
 pub const ROW_BYTES: u64 = node::SMALLEST_BYTES as u64;
 
 impl Default for Memtable {
@@ -82,7 +84,7 @@ impl Default for Memtable {
 }
 
 impl Memtable {
-    /// An empty memtable. Its rows will be in `arena`, and `filter` will know its keys.
+    /// An empty memtable. It will put its rows into `arena` and its keys into `filter`.
     fn in_arena(arena: Arc<Arena>, filter: Option<TableFilter>) -> Self {
         Self {
             rows: SkipList::new(arena),
@@ -96,7 +98,7 @@ impl Memtable {
         }
     }
 
-    /// An empty memtable that belongs to no set.
+    /// An empty memtable that belongs to no memory set.
     pub fn new() -> Self {
         Self::in_arena(Arc::new(Arena::new(Arc::default())), None)
     }
@@ -107,13 +109,14 @@ impl Memtable {
         self.batch().apply(key, version, kind, value);
     }
 
-    /// An object that adds rows, one after the other. It is faster for rows in ascending order.
+    /// Returns an object through which one thread adds rows, one after the other. Adding rows is faster if their
+    /// keys are in ascending order.
     pub fn batch(&self) -> Rows<'_> {
         Rows { memtable: self, inserter: self.rows.inserter() }
     }
 
-    /// Erases the keys in `start..end` as of `version`. If `end` is empty, erases all keys from `start` on. Returns
-    /// the bytes of all range erases before and after this call.
+    /// Erases the keys in `start..end` as of `version`. If `end` is empty, erases all keys from `start` on.
+    /// Returns the memory of all range erases of the memtable before this call and after it, in bytes.
     pub fn remove_range(&self, start: &[u8], end: &[u8], version: Version) -> (u64, u64) {
         let mut fragments = self.range_erases.write();
         let before = fragments.memory_bytes();
@@ -133,7 +136,8 @@ impl Memtable {
         if is_denied { None } else { self.get(key.bytes(), at) }
     }
 
-    /// The newest version of `key` at or before `at`. [`Memtable::cover`] tells whether a range erase hides it.
+    /// The newest version of `key` at or before `at`. A range erase may hide this version, see
+    /// [`Memtable::cover`].
     #[inline]
     pub fn get(&self, key: &[u8], at: Version) -> Option<MemRow> {
         let node = self.rows.first_from(&Probe::new(key, at))?;
@@ -153,8 +157,9 @@ impl Memtable {
         self.range_erase_count.load(Ordering::Acquire) != 0
     }
 
-    /// The range erases in fragments. Fragments are sorted and do not overlap, and each has all its versions. Range
-    /// erases that are applied during the walk may be missing, as a whole or in part.
+    /// The range erases in fragments. Fragments are sorted and do not overlap, and each comes with the versions of
+    /// all its range erases. If another thread applies a range erase while the caller walks over the fragments,
+    /// all or some parts of this range erase may be missing.
     pub fn range_erases(&self) -> impl Iterator<Item = RangeErase<Arc<[u8]>>> + '_ {
         let mut chunk = Vec::new().into_iter();
         // All fragments that begin before this key were listed already.
@@ -170,18 +175,20 @@ impl Memtable {
         })
     }
 
-    /// The newest range erase at or before `at` that covers `key`, and how far around `key` the same answer holds.
+    /// The newest range erase at or before `at` that covers `key`, and the keys around `key` for which the answer
+    /// is the same.
     pub fn cover_around(&self, key: &[u8], at: Version, direction: Direction) -> CoverAround {
         self.range_erases.read().cover_around(key, at, direction)
     }
 
-    /// Every row, sorted by key and from the newest to the oldest version. Other threads may add rows during the
-    /// walk.
+    /// Every row, sorted by key and from the newest to the oldest version. Other threads may add rows while the
+    /// caller walks over the rows.
     pub fn all_versions(&self) -> impl Iterator<Item = MemRow> + '_ {
         self.rows_from(self.rows.first())
     }
 
-    /// Every row from `start` on, in the same order. Other threads may add rows during the walk.
+    /// Every row from `start` on, in the same order. Other threads may add rows while the caller walks over the
+    /// rows.
     pub fn versions_from<'m>(&'m self, start: &[u8]) -> impl Iterator<Item = MemRow> + use<'m> {
         self.rows_from(self.rows.first_from(&Probe::before(start)))
     }
@@ -190,7 +197,7 @@ impl Memtable {
         std::iter::from_fn(move || {
             let here = next?;
             next = self.rows.following(here);
-            // A later row of the same batch has replaced this row.
+            // The next row has the same key and version, so the row that was just returned replaces it.
             while let Some(replaced) = next.filter(|next| next.version() == here.version() && next.has_key_of(here)) {
                 next = self.rows.following(replaced);
             }
@@ -198,8 +205,8 @@ impl Memtable {
         })
     }
 
-    /// The memory that the rows and the range erases take, in bytes. The memory of the rows is exact; `fragments`
-    /// shows how the rest is estimated.
+    /// The memory that the rows and the range erases take, in bytes. The memory of the rows is exact. The memory
+    /// of the range erases is an estimate, which the module `fragments` explains.
     pub fn bytes(&self) -> u64 {
         self.row_bytes.load(Ordering::Relaxed) + self.range_erase_bytes.load(Ordering::Relaxed)
     }

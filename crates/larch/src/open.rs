@@ -1,5 +1,5 @@
-//! Opens a database: reads the manifest, recovers commits from logs, and begins the background work. It reads no
-//! page of any SST. This module does not know how a log is read.
+//! Opens a database: reads the manifest, recovers commits from logs, and begins the background work. An open reads
+//! no page of any SST. This module does not know how a log is read.
 
 mod begin;
 pub mod idle;
@@ -38,8 +38,8 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 ///
-/// [`Error::NotADatabase`], [`Error::Locked`], [`Error::NoThreads`], [`Error::BadOptions`]; damage to the manifest
-/// or to a log; what the disk refuses.
+/// [`Error::NotADatabase`], [`Error::Locked`], [`Error::NoThreads`], [`Error::BadOptions`]; an error if the
+/// manifest or a log is damaged; an error of the disk.
 pub fn open(
     machine: Machine,
     directory: PathBuf,
@@ -60,8 +60,8 @@ pub fn open(
     if !has_database {
         check_outside(&*machine.disk, &directory)?;
     }
-    // A writer looks a second time, when it holds the lock. This first look only avoids making a directory for an
-    // open that is refused afterwards.
+    // A writer looks for the database a second time, after it has taken the lock. Because of this first look, an
+    // open that will be refused makes no directory.
     if (options.read_only || !options.create) && !has_database {
         return Err(Error::NotADatabase(directory));
     }
@@ -100,7 +100,8 @@ fn open_read_only(machine: Machine, directory: PathBuf, options: Options, cache:
 /// Saves which pages are in memory, if the options say that the next open loads them.
 fn save_warm_state(core: &Core) {
     if core.env.options.warm_from_last {
-        // An error is ignored: without this state, the next open is only slower.
+        // An error is ignored. If the file is missing, the next open loads no pages early, so its first reads are
+        // slower.
         state::save(&core.env, &core.views.newest()).ok();
     }
 }
@@ -130,10 +131,12 @@ fn open_follower(
 
 fn open_writer(machine: Machine, directory: PathBuf, options: Options, cache: Arc<PageCache>) -> Result<Arc<Core>> {
     let begin_time = machine.clock.now();
-    // Threads are started before anything else is made: without them, writers would wait for flushes forever.
+    // Threads are started before files and directories are made. If the threads did not start, writers would wait
+    // for flushes forever.
     machine.threads.start().map_err(|error| Error::NoThreads(error.to_string()))?;
     machine.disk.create_dir(&directory).map_err(|error| Error::io("create", &directory, error))?;
-    // From here on, the machine finds all files of the database in the locked directory.
+    // `hold` returns a machine that finds the files of the database in this directory even if the directory is
+    // moved later.
     let machine = hold(&machine, &directory)?;
     let lock = lock(&machine, &directory)?;
     let opener = opener(&machine, &directory, &options, cache);
@@ -141,10 +144,10 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, cache: Ar
     let mut files = if ManifestLog::exists(&machine, &directory)? {
         ManifestLog::read(&machine, &ManifestLog::current(&machine, &directory)?, &opener)?
     } else if ManifestLog::is_unfinished_copy(&machine, &directory)? {
-        // The copy was begun after the first look, and the process that made it has ended since.
+        // After the first look, another process began a copy here, and ended before the copy was complete.
         return Err(Error::UnfinishedCopy(directory));
     } else if machine.disk.exists(&directory.join(LIST)).map_err(|error| Error::io("look in", &directory, error))? {
-        // Files that were built for other databases are not the rest of a database.
+        // The directory has files that were built for other databases. They are not what is left of a database.
         return Err(Error::NotADatabase(directory));
     } else if listed.iter().any(|name| !matches!(name, ListedFile::Manifest(_))) {
         // If the creation of a database was not finished, only manifests are left.
@@ -158,8 +161,8 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, cache: Ar
     let dropped = drop_unfinished_indexes(&mut files, &opener);
     files.check_readable_by(options.compat)?;
     files.written_for = Some(options.compat.to_string());
-    // In a store, another process may open the database at the same time. That process gets another epoch, so its
-    // files have other names.
+    // In an object store, another process may open the database at the same time as this one. That process gets
+    // another epoch, so the files of the two processes have different names.
     files.epoch = lock.holder().map_or(files.epoch + 1, |holder| holder.max(files.epoch + 1));
     // The next number is greater than the numbers of all files that an earlier writer may have left. So no such
     // file is overwritten.
@@ -174,7 +177,8 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, cache: Ar
     }
     let tables: Vec<TableId> = dropped.iter().map(|(table, _)| *table).collect();
     let begun = Beginning { core: &core, listed: &listed, dropped: &tables }.begin()?;
-    // The old manifest still names the files of a dropped index, until the first edit is written to this manifest.
+    // If the old manifest is continued, it still names the files of a dropped index until the next edit is
+    // written. So these files are kept.
     let kept = dropped.into_iter().flat_map(|(_, names)| names).filter(|_| begun.is_old_manifest);
     remove_orphans(&core, listed, kept.collect(), &begun);
     core.env.report(|| Event::Opened {
@@ -189,11 +193,11 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, cache: Ar
     jobs::begin(&core);
     core.at_close.set(save_warm_state).expect("a database is opened once");
     if core.views.newest().memory.len() > 1 {
-        // The first flush is tried here, so that a process that ends soon does not leave all the work to the next
-        // process.
+        // The recovered rows are flushed here, if possible. Otherwise a process that ends soon would leave this
+        // work to the next process.
         flush::attempt(&core);
     }
-    // If this fails, the next put reports that the disk is full.
+    // If the reserve cannot be filled, the next put reports that the disk is full.
     core.writes.reserve.fill().ok();
     core.warm_kept_tables();
     if core.env.options.warm_from_last {
@@ -204,7 +208,8 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, cache: Ar
 }
 
 /// Drops the indexes whose build was not finished when the database was closed or the process ended. Returns the
-/// tables of their entries and the names of their files. The manifest of this open does not contain these indexes.
+/// tables with their entries and the names of the files of these tables. The manifest that this open writes does
+/// not contain these indexes.
 fn drop_unfinished_indexes(files: &mut FileSet, opener: &FileOpener) -> Vec<(TableId, Vec<String>)> {
     let unfinished = |files: &FileSet| {
         let mut indexes = files.tables.indexes();
@@ -214,7 +219,7 @@ fn drop_unfinished_indexes(files: &mut FileSet, opener: &FileOpener) -> Vec<(Tab
     };
     let mut dropped = Vec::new();
     while let Some((table, names)) = unfinished(files) {
-        // The files of the index are removed later as orphans.
+        // The files of the index are removed later, because no manifest will name them.
         let outcome = files.apply(&Edit::DropTable(table), opener, &mut Vec::new());
         outcome.expect("the index is there, and has no index itself");
         dropped.push((table, names));
@@ -222,8 +227,8 @@ fn drop_unfinished_indexes(files: &mut FileSet, opener: &FileOpener) -> Vec<(Tab
     dropped
 }
 
-/// Takes the lock of the directory. If this process is closing the database and will soon release the lock, waits
-/// for that.
+/// Takes the lock of the directory. If the lock is held because this process is still closing the same database,
+/// the call waits until the lock is released.
 fn lock(machine: &Machine, directory: &Path) -> Result<Box<dyn Lock>> {
     let path = directory.join(LOCK);
     loop {
@@ -241,7 +246,7 @@ fn lock(machine: &Machine, directory: &Path) -> Result<Box<dyn Lock>> {
 }
 
 /// Removes those of the `listed` files that earlier writers left behind: SSTs that the manifest does not name and
-/// that are not `kept`, and manifests and logs that nothing uses any more.
+/// that are not `kept`, and the manifests and logs that this open does not need.
 fn remove_orphans(core: &Core, listed: Vec<ListedFile>, kept: Vec<String>, begun: &Begun) {
     let view = core.views.newest();
     let live: BTreeSet<String> = view

@@ -211,9 +211,8 @@ pub fn sst_name(number: u64, epoch: u64) -> String {
     format!("{number:08}-{epoch}.sst")
 }
 
-/// Another process may make files with the same next numbers, for example for a copy of the database. To avoid
-/// this, a writer skips so many file numbers. Then two different files hardly ever get the same name. `random` may
-/// be any number.
+/// How many file numbers a writer skips if another writer may also make files with the next numbers, for example
+/// in a copy of the database. Then two different files hardly ever get the same name. `random` may be any number.
 pub fn number_distance(random: u64) -> u64 {
     1 + (random >> 20)
 }

@@ -1,7 +1,8 @@
 //! The bounds of the files of a level, in a form that can be searched fast for one key. The prefix that all bounds
-//! have in common is stored once. After this prefix, only the heads of the bounds are kept here, side by side. The
-//! heads of a whole level take a few cache lines. The full bounds are stored with each file, and three pointers
-//! lead to them. It is not for a level whose files overlap.
+//! have in common is stored once. Of the rest of each bound, only the *head* is stored here: its first eight bytes
+//! as a number. The heads are side by side, so the heads of a whole level take a few cache lines. The full bounds
+//! are stored with each file, and a reader follows three pointers to get there. This form is not for a level whose
+//! files overlap.
 
 use super::db_file::DbFile;
 use crate::base::key_head::head;
@@ -26,8 +27,9 @@ impl LevelBounds {
     pub fn of(level: &[Arc<DbFile>]) -> Self {
         let lows = || level.iter().map(|file| file.sst.bounds().low.as_slice());
         let highs = || level.iter().map(|file| file.sst.bounds().high.as_deref());
-        // Bounds are in order, so a common prefix of the least and the greatest bound is a prefix of all bounds. An
-        // upper bound that was cut is greater than a later lower bound that was cut to the same bytes.
+        // Bounds are in order, so a common prefix of the least and the greatest bound is a prefix of all bounds.
+        // If bounds were cut to the same bytes, an upper bound counts as greater than a later lower bound, so both
+        // are compared.
         let greatest = highs().flatten().next_back().max(lows().next_back()).unwrap_or_default();
         let least = lows().next().unwrap_or_default();
         let prefix = &least[..least.iter().zip(greatest).take_while(|(a, b)| a == b).count()];
@@ -39,8 +41,9 @@ impl LevelBounds {
         }
     }
 
-    /// The places of the files that may hold `key`. If the head of `key` equals the head of a bound, some of these
-    /// files may be unable to hold `key`. The second value is true if all of these files may hold it.
+    /// The places, in the level, of the files that may have `key`. Only heads are compared. If the head of `key`
+    /// equals the head of a bound, the full bounds may show that some of these files cannot have `key`. The second
+    /// value is true if the heads alone are enough.
     #[inline]
     pub fn around(&self, key: &[u8]) -> (Range<usize>, bool) {
         let shared = key.len().min(self.prefix.len());

@@ -3,9 +3,9 @@
 //!
 //! Every open for writing starts a new manifest, whose first records hold the whole file set. A manifest that has
 //! grown to twice its first length is also replaced by a new one. So no manifest grows without limit. If the disk
-//! has no room for a new manifest, an open continues the old manifest. Before that, it cuts off a torn tail that
-//! another process has left, and makes the rest of the old manifest durable. When the new manifest is durable, a
-//! rename replaces `CURRENT`.
+//! has no room for a new manifest, an open continues the old manifest. Before it does so, it removes an unfinished
+//! write at the end that another process has left, and makes the rest of the old manifest durable. When the new
+//! manifest is durable, a rename replaces `CURRENT`.
 //!
 //! Invariant: edits are appended to a manifest only while it is certain that `CURRENT` names this manifest. If a
 //! rename failed, it is unknown which of the two manifests `CURRENT` names. Both describe the same file set. The
@@ -45,16 +45,17 @@ pub struct ManifestLog {
     writer: RecordWriter,
     scratch: Vec<u8>,
     number: u64,
-    /// The length of the manifest when it had only the first file set.
+    /// The length of the manifest before the first edit came after the file set at its beginning.
     initial_bytes: u64,
-    /// A manifest that is to replace this one. It has the same file set, and was written and synced. `CURRENT` may
-    /// name it already.
+    /// A manifest that is to replace this one. It describes the same file set, and was written and synced.
+    /// `CURRENT` may name it already.
     successor: Option<Box<ManifestLog>>,
-    /// Edits that have taken effect already. The next commit writes them together with its own edits.
+    /// Edits that have taken effect already, but are not in the manifest yet. The next commit writes them together
+    /// with its own edits.
     pending: Vec<Edit>,
 }
 
-/// Whether the manifest contains the edits of a commit.
+/// The outcome of a commit: whether the manifest contains its edits.
 #[derive(Debug)]
 pub enum EditsOutcome {
     /// The manifest contains the edits, and the edits are durable.
@@ -88,8 +89,8 @@ impl ManifestLog {
         machine.disk.exists(&mark).map_err(|error| Error::io("look for", &mark, error))
     }
 
-    /// The error that a directory has files of a database but no `CURRENT`. Without `CURRENT` it is unknown which
-    /// of these files are in use.
+    /// The error for a directory that has files of a database but no `CURRENT`. Without `CURRENT`, nobody knows
+    /// which of these files are in use.
     pub fn current_is_missing(directory: &Path) -> Error {
         LogError::corrupt(&directory.join(CURRENT), 0, "it is missing, but logs or SSTs of a database are there").into()
     }
@@ -164,8 +165,8 @@ impl ManifestLog {
         Position { manifest: self.number, end: self.writer.end() }
     }
 
-    /// The error for the caller whose edit was refused. If the table of the edit was dropped meanwhile, this is no
-    /// corruption.
+    /// The error for a caller whose edit was refused. If the table of the edit was dropped meanwhile, the error
+    /// does not say that the manifest is corrupt.
     pub fn refused(&self, refusal: EditRefusal) -> Error {
         match refusal {
             EditRefusal::NoTable(id) => Error::NoSuchTable(format!("#{}, dropped", id.0)),
@@ -190,8 +191,8 @@ impl ManifestLog {
 
     /// Continues the manifest at `path`, because the disk has no room for a new manifest. `CURRENT` names this
     /// manifest. An earlier process has left it. The call takes no disk space. `pending` are edits that have taken
-    /// effect already, and the first commit writes them. `None` if readers of the release `compat` need a manifest
-    /// of another form.
+    /// effect already; the first commit writes them. The result is `None` if the manifest has another form than
+    /// the form for readers of the release `compat`.
     ///
     /// # Errors
     ///
@@ -203,7 +204,7 @@ impl ManifestLog {
         let features = LogKind::Manifest.features_for(compat);
         let Some(header) = reader.header().filter(|header| header.features == features) else { return Ok(None) };
         let (number, end) = (header.number, reader.end());
-        // The rename that made `CURRENT` name this manifest may not be durable, either.
+        // An earlier process has renamed a file to `CURRENT`, and the rename may not be durable yet.
         let directory = path.parent().unwrap_or(Path::new(""));
         machine.disk.sync_dir(directory).map_err(|error| Error::io("sync", directory, error))?;
         rewrite_tail(&*machine.disk, path, reader.proven_end()..end)?;
@@ -216,7 +217,7 @@ impl ManifestLog {
         self.number
     }
 
-    /// Writes manifest `number`, without a change of `CURRENT`.
+    /// Writes manifest `number`, and does not change `CURRENT`.
     fn write(machine: &Machine, directory: &Path, number: u64, set: &FileSet, compat: Release) -> Result<Self> {
         let path = directory.join(manifest_name(number));
         let header = Header::new(LogKind::Manifest, machine.random.next_u64() | 1, number, None);
@@ -238,7 +239,7 @@ impl ManifestLog {
     }
 
     /// Writes manifest `number` for a copy of a database. It contains `set` with the changes of `edits`. No
-    /// `CURRENT` names it yet, and its own file name is not durable.
+    /// `CURRENT` names the new manifest yet, and the name of its file is not durable.
     ///
     /// # Errors
     ///
@@ -251,7 +252,8 @@ impl ManifestLog {
     ) -> Result<()> {
         let mut log = Self::write(machine, directory, number, set, compat)?;
         match log.commit(edits) {
-            // The second sync makes the proof durable, because a backup notes a checksum of the whole file.
+            // The commit has appended a proof after its sync. A second sync makes this proof durable, because a
+            // backup stores a checksum of the whole file.
             EditsOutcome::Durable => Ok(log.writer.file().sync().map(drop)?),
             EditsOutcome::Not(error) | EditsOutcome::Unknown(error) => Err(error.into()),
         }
@@ -306,26 +308,27 @@ impl ManifestLog {
         Ok(())
     }
 
-    /// Whether it is unknown if `CURRENT` names this manifest or its successor. If so, no edits can be appended
-    /// until [`ManifestLog::renew`] has succeeded.
+    /// Returns true if `CURRENT` may name either this manifest or its successor, and nobody knows which. Then no
+    /// edits can be appended until [`ManifestLog::renew`] has succeeded.
     pub fn is_in_doubt(&self) -> bool {
         self.successor.is_some()
     }
 
-    /// Appends a proof that all edits so far are durable. Without this proof, a damaged last record would look like
-    /// a record that was never finished. Its edits would be lost without an error. If this call fails, the next
-    /// record serves as the proof.
+    /// Appends a proof that all edits before the proof are durable. Without it, a damaged last record would look
+    /// like a record that was never finished, and its edits would be lost without an error. If this call fails,
+    /// the next record serves as the proof.
     fn append_proof(&mut self) {
         self.writer.append_proof().ok();
     }
 
-    /// Whether a new manifest is worth writing, because this one is mostly about files that no longer exist. It is
-    /// worth it when the manifest has grown by its initial length and `slack_bytes`.
+    /// Whether this manifest is so long that it should be replaced: it has grown by its initial length and
+    /// `slack_bytes`, so most of its edits name files that no longer exist.
     pub fn is_overgrown(&self, slack_bytes: u64) -> bool {
         self.writer.end() > 2 * self.initial_bytes + slack_bytes
     }
 
-    /// The end of the last record, and the length of the manifest when it had only the first file set.
+    /// The offset at which the last record ends, and the length of the manifest before the first edit came after
+    /// its first file set.
     #[cfg(test)]
     pub fn lengths(&self) -> (u64, u64) {
         (self.writer.end(), self.initial_bytes)
@@ -382,7 +385,7 @@ fn make_current(machine: &Machine, directory: &Path) -> Result<()> {
     machine.disk.sync_dir(directory).map_err(|error| Error::io("sync", directory, error))
 }
 
-/// Applies the next records of `reader` to `set`, and returns their number.
+/// Applies all further records of `reader` to `set`, and returns the number of these records.
 ///
 /// # Errors
 ///
@@ -406,8 +409,8 @@ fn apply_record(
 ) -> std::result::Result<(), Unreadable> {
     while !payload.is_empty() {
         let Some(edit) = Edit::decode(&mut payload, framing)? else { continue };
-        // Removed files need not be discarded here. They are gone from the disk already, or the open removes them,
-        // or a later edit adds them again in another level.
+        // An edit may remove files from the set, but they are not removed from the disk here. Either they are gone
+        // already, or the open removes them, or a later edit adds them to another level.
         set.apply(&edit, opener, &mut Vec::new()).map_err(|why| why.to_string())?;
     }
     Ok(())

@@ -6,9 +6,9 @@ use super::edit::NewFile;
 
 /// Finished files that are not part of the database yet.
 pub struct NewFiles {
-    /// What the manifest needs to know about each file.
+    /// For each file, everything that the manifest says about it.
     pub files: Vec<NewFile>,
-    /// Removes the files unless they are installed.
+    /// When this field is dropped, it removes the files from the disk, unless they were installed.
     pub fresh: FreshFiles,
 }
 

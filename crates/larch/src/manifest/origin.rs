@@ -1,5 +1,6 @@
-//! What the footer of an SST says about the table that the SST was written for. With it, a repair and a dump work
-//! without a manifest. No other code reads it, because an undamaged database has the present names in its manifest.
+//! What the footer of an SST says about the table that the SST was written for. Because of this information, a
+//! repair and a dump work without a manifest. No other code reads it, because an undamaged database has the
+//! present names of its tables in its manifest.
 //!
 //! ```text
 //! numbered fields, see sst::format::field:
@@ -33,11 +34,12 @@ pub struct FileOrigin {
     pub name: Option<String>,
     /// The column groups of the table.
     pub groups: Option<Vec<String>>,
-    /// If the table has the entries of an index, this is the id of the table to which the index belongs.
+    /// If the table consists of the entries of an index, this is the id of the table to which the index belongs.
     pub index_of: Option<u32>,
     /// Whether the rows belong to a transaction that has not committed.
     pub is_run: bool,
-    /// If the file was built elsewhere, this is the number that all files have that were built together.
+    /// If the file was built without a database, this number identifies the files that were built together: all of
+    /// them have it.
     pub built: Option<u64>,
 }
 

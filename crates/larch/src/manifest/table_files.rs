@@ -15,7 +15,8 @@ pub struct TableFiles {
     pub info: Arc<TableInfo>,
     /// The levels of the table.
     pub levels: [Level; LEVELS],
-    /// The bounds of the files in each level except level 0. The first read that needs them makes them.
+    /// The bounds of the files in each level except level 0. The first read that needs the bounds of a level
+    /// computes them.
     bounds: [OnceLock<Arc<LevelBounds>>; LEVELS],
 }
 
@@ -35,7 +36,7 @@ impl TableFiles {
         self.levels[level].iter().map(|file| file.sst.visible_bytes()).sum()
     }
 
-    /// The files whose bounds allow that they hold `key`, newest first.
+    /// The files that may have `key` according to their bounds, newest first.
     pub fn files_with_key(&self, key: &[u8]) -> impl Iterator<Item = &Arc<DbFile>> {
         let (level0, deeper) = self.levels.split_first().expect("a table has levels");
         let deeper = deeper.iter().zip(&self.bounds[1..]).filter(|(files, _)| !files.is_empty());
@@ -56,8 +57,8 @@ impl TableFiles {
     }
 }
 
-/// The files of `level` whose bounds allow that they hold `key`. `level` is not 0. It is at most one file, or
-/// several files if bounds were cut to the same bytes.
+/// The files of `level` that may have `key` according to their bounds. `level` is not 0. The result has at most
+/// one file, except where neighbouring files have the same bounds because long bounds are cut.
 fn files_with_key<'a>(level: &'a [Arc<DbFile>], key: &[u8]) -> std::slice::Iter<'a, Arc<DbFile>> {
     let start = level.partition_point(|file| file.sst.bounds().high.as_deref().is_some_and(|high| high < key));
     let end = level[start..].partition_point(|file| file.sst.bounds().low.as_slice() <= key);

@@ -1,6 +1,6 @@
-//! The file set of a database to which another process may be writing at the same time. It is read from the newest
-//! manifest. Later it follows the edits that are appended, and the manifests that replace the first manifest. This
-//! module does not know what the edits mean.
+//! The file set of a database to which another process may be writing at the same time. The file set is read from
+//! the newest manifest. Later calls read the edits that were appended since, and the manifests that have replaced
+//! the first one. This module does not know what the edits mean.
 //!
 //! A tail belongs to one thread at a time.
 
@@ -13,7 +13,7 @@ use crate::base::record::{LogError, LogKind, RecordReader};
 use os::Machine;
 use std::path::{Path, PathBuf};
 
-/// A file set, and the place in the manifest up to which it was read.
+/// A file set, and the place in the manifest at which reading will continue.
 #[derive(Debug)]
 pub struct ManifestTail {
     path: PathBuf,
@@ -37,8 +37,8 @@ impl ManifestTail {
                 Ok(tail) => return Ok(tail),
                 Err(error) => error,
             };
-            // A writer removes a manifest only after `CURRENT` names the next one. So if `CURRENT` still names this
-            // manifest, the error is real.
+            // A writer removes a manifest only after `CURRENT` names the next one. So if `CURRENT` still names
+            // this manifest, the error does not come from a removed file, and is returned.
             if ManifestLog::named(machine, directory)? == path {
                 ManifestLog::check_there(machine, &path)?;
                 return Err(error);
@@ -55,16 +55,16 @@ impl ManifestTail {
         Ok(Self { path: path.to_owned(), reader, files })
     }
 
-    /// Applies the edits that the writer has made since the last look. Returns whether there were any.
+    /// Applies the edits that the writer has appended since the last call. Returns whether there were any.
     ///
     /// # Errors
     ///
-    /// A manifest cannot be read. Then the file set may have only a part of the later edits, so this tail cannot be
-    /// used any more.
+    /// A manifest cannot be read. After an error, the file set may have only some of the new edits, so this tail
+    /// must not be used any more.
     pub fn look_again(&mut self, machine: &Machine, directory: &Path, opener: &FileOpener) -> Result<bool> {
         self.reader.look_again()?;
         let records = apply_next(&mut self.files, &mut self.reader, opener)?;
-        // The next manifest begins with all edits of this one.
+        // The next manifest begins with the file set that this manifest describes.
         if ManifestLog::named(machine, directory)? == self.path {
             return Ok(records > 0);
         }
@@ -72,7 +72,7 @@ impl ManifestTail {
         Ok(true)
     }
 
-    /// The place in the manifest up to which this tail was read.
+    /// The place in the manifest up to which edits were applied.
     pub fn position(&self) -> Position {
         Position { manifest: self.reader.header().map_or(0, |header| header.number), end: self.reader.end() }
     }

@@ -5,15 +5,15 @@
 //!                                                                  ▲ current: pieces come from here, one after the other
 //! ```
 //!
-//! A new chunk has an eighth of the memory of all chunks before it, but at least 4 KiB. As soon as an eighth is 256
-//! KiB, new chunks have 1 MiB. So a thousand small arenas stay small, and a large arena has few chunks. A piece of
-//! more than a quarter of the current chunk gets a chunk of its own, so that few bytes are lost at the end of a
-//! chunk.
+//! A new chunk is an eighth of all chunks before it together, but at least 4 KiB. When this eighth would be 256
+//! KiB or more, a new chunk has 1 MiB. So a thousand small arenas stay small, and a large arena has few chunks. A
+//! piece that is larger than a quarter of a chunk gets a chunk of its own, so that few bytes are lost at the ends
+//! of chunks.
 //!
 //! Invariants:
 //! - A piece does not move as long as the arena lives, and no two pieces share a byte.
-//! - If one thread allocates the same sizes in the same order again, the arena uses the same number of bytes. So a
-//!   simulated run can be repeated.
+//! - If one thread allocates the same sizes in the same order from two arenas, both arenas use the same number of
+//!   bytes. So a simulated run can be repeated exactly.
 //!
 //! Thread safe. A piece costs one atomic addition. A chunk takes a lock.
 
@@ -26,7 +26,7 @@ use std::ptr::{self, NonNull};
 /// Pieces begin at multiples of this number.
 pub(super) const ALIGNMENT: usize = 8;
 
-/// When an eighth of the arena is this large, chunks stop growing little by little.
+/// When an eighth of the arena is at least this large, new chunks have [`POOL_CHUNK_BYTES`].
 const LARGE_CHUNK: usize = 256 << 10;
 
 /// Memory for pieces.
@@ -43,21 +43,22 @@ pub struct Arena {
     is_flushed: AtomicBool,
 }
 
-/// A run of memory whose bytes are handed out from the start on.
+/// A buffer whose bytes are handed out in order, from its first byte to its last.
 #[derive(Debug)]
 struct Chunk {
     /// The start of the buffer's bytes. It is aligned to blocks.
     start: NonNull<u8>,
     capacity: usize,
-    /// How many bytes were asked for so far. It is more than `capacity` when the chunk is full.
+    /// How many bytes were requested from this chunk so far. The number is more than `capacity` after a request
+    /// that found no room.
     asked: AtomicUsize,
-    /// The buffer keeps the memory of the chunk. Nobody touches this field while the chunk lives.
+    /// The buffer owns the memory of the chunk. No code uses this field; it is only dropped with the chunk.
     #[expect(dead_code, reason = "it frees the memory when it is dropped")]
     buffer: Buffer,
 }
 
-// SAFETY: the chunks belong only to the arena. Only their atomic counter changes, and the arena hands out each byte
-// only once.
+// SAFETY: the chunks belong only to the arena. Nothing in a chunk changes except its atomic counter, and the arena
+// hands out each byte only once.
 unsafe impl Send for Arena {}
 // SAFETY: as above.
 unsafe impl Sync for Arena {}
@@ -81,8 +82,8 @@ impl Arena {
         let bytes = bytes.next_multiple_of(ALIGNMENT);
         loop {
             let seen = self.current.load(Ordering::Acquire);
-            // SAFETY: a current chunk was made by `add` before it was stored with release, and lives as long as the
-            // arena.
+            // SAFETY: `current` is null or leads to a chunk that `add` has made. The chunk was complete before the
+            // release store that made it the current one, and it lives as long as the arena.
             let chunk = unsafe { seen.as_ref() };
             if let Some(chunk) = chunk.filter(|chunk| bytes <= chunk.capacity / 4)
                 && let Some(piece) = chunk.take(bytes)
@@ -95,8 +96,8 @@ impl Arena {
         }
     }
 
-    /// Adds a chunk, unless another thread has added one after `seen`. If the piece needs a chunk of its own, makes
-    /// this chunk and returns the piece.
+    /// Adds a new current chunk, if `seen` is still the current one. If a piece of `bytes` bytes needs a chunk of
+    /// its own, makes this chunk instead and returns the piece.
     #[cold]
     fn grow(&self, seen: *mut Chunk, bytes: usize) -> Option<NonNull<u8>> {
         let mut chunks = self.chunks.lock();
@@ -133,20 +134,19 @@ impl Arena {
         // SAFETY: as in `allocate`.
         let chunk = unsafe { self.current.load(Ordering::Acquire).as_ref() };
         let rest = chunk.map_or(0, |chunk| chunk.capacity.saturating_sub(chunk.asked.load(Ordering::Relaxed)));
-        // The bytes of a chunk are added before the chunk becomes the current one, so this difference is not
-        // negative.
+        // `bytes` grows before the new chunk becomes the current one, so it is never less than `rest`.
         self.bytes() - rest as u64
     }
 
-    /// Notes that no view has the rows any more, so that only readers keep the arena in memory. After this call,
-    /// nobody asks for pieces.
+    /// This is called when the rows were flushed and no view has them any more. From then on, only readers keep
+    /// the arena in memory. After this call, nobody asks for pieces.
     pub(super) fn note_flushed(&self) {
         if !self.is_flushed.swap(true, Ordering::Relaxed) {
             self.memory.keep(self.bytes());
         }
     }
 
-    /// Whether a value may keep the arena in memory for an unlimited time.
+    /// Whether a value that was read may keep the arena in memory for an unlimited time.
     #[inline]
     pub(super) fn may_be_kept(&self) -> bool {
         self.memory.may_lend()
@@ -159,7 +159,8 @@ impl Drop for Arena {
             self.memory.free(self.bytes());
         }
         for chunk in self.chunks.get_mut().drain(..) {
-            // SAFETY: the chunk was leaked by `add`, and the arena is gone, so nothing else refers to it.
+            // SAFETY: `add` has leaked the chunk, and the arena is being dropped, so nothing else refers to the
+            // chunk.
             drop(unsafe { Box::from_raw(chunk.as_ptr()) });
         }
     }
@@ -174,7 +175,8 @@ impl Chunk {
     /// The next `bytes` bytes, if the chunk has this many left. `bytes` is a multiple of [`ALIGNMENT`].
     #[inline]
     fn take(&self, bytes: usize) -> Option<NonNull<u8>> {
-        // Relaxed: the old number alone decides which thread gets the bytes.
+        // Relaxed: each thread gets the bytes after the number that `fetch_add` returns to it, so nothing else has
+        // to be ordered.
         let before = self.asked.fetch_add(bytes, Ordering::Relaxed);
         if before + bytes > self.capacity {
             return None;

@@ -1,15 +1,16 @@
-//! Copies of some rows of a memtable. A range takes these rows one after the other, and does not keep the memtable
-//! in memory. This module does not know the other sources of the range.
+//! Copies of some rows of a memtable. A range takes these copies one after the other, and need not keep the
+//! memtable in memory. This module does not know the other sources of the range.
 //!
-//! If a range is idle between two rows, it must not keep the memory of a write buffer. So it copies some rows
-//! instead. It copies only a few small rows, because rows in memory are mostly far apart, with many rows of files
-//! between them.
+//! While the program does not ask a range for its next row, the range must not keep the memory of a write buffer.
+//! So it copies its next rows from the memtable. A few small rows are enough, because there are mostly many rows
+//! of files between two rows in memory.
 
 use super::{MemCursor, MemRow};
 use sst::{Direction, RowKind, StreakRow, StreakStart, Version};
 use std::ops::Bound;
 
-/// Copies of the next rows of a memtable in one direction, as of the version of a cursor.
+/// Copies of the next rows of a memtable in one direction. Only rows that the cursor sees at its version are
+/// copied.
 #[derive(Debug)]
 pub struct CopiedRows {
     direction: Direction,
@@ -19,12 +20,12 @@ pub struct CopiedRows {
     rows: Vec<CopiedRow>,
     /// The row that comes next.
     next: usize,
-    /// Whether the copies reach the end of the walk for which they were made. If not, rows at the far end were left
-    /// out.
+    /// Whether the copies contain all rows up to the end of the walk. If not, more rows may come after the last
+    /// copy.
     is_cut: bool,
 }
 
-/// One row. Its key is in `bytes` from `key_start` to `key_end`.
+/// One copied row. Its key is in `bytes` from `key_start` to `key_end`.
 #[derive(Debug)]
 struct CopiedRow {
     key_start: u32,
@@ -32,16 +33,16 @@ struct CopiedRow {
     says: StreakRow,
 }
 
-/// A copy ends when it has the first number of rows or at least the second number of bytes.
+/// Copying stops when there are `MAX_ROWS` rows or at least `ENOUGH_BYTES` bytes.
 const MAX_ROWS: usize = 32;
 const ENOUGH_BYTES: usize = 8 << 10;
 
-/// A longer value is not copied: at its row, the walk goes on in the memtable.
+/// A value that is longer than this is not copied. When the walk comes to its row, it goes on in the memtable.
 const MAX_VALUE_BYTES: usize = 1 << 10;
 
 impl CopiedRows {
-    /// Copies at most `most` rows, beginning at the place of `cursor`, while `is_before_end` is true for their
-    /// keys. Rows that a range erase with the version `erased` hides are copied without a value.
+    /// Copies at most `most` rows from the row of `cursor` on, as long as `is_before_end` is true for their keys.
+    /// If a range erase with the version `erased` hides a row, the row is copied without its value.
     pub fn new(
         cursor: &MemCursor,
         start: StreakStart,
@@ -61,8 +62,8 @@ impl CopiedRows {
                 break;
             }
             copies.copy(cursor.row(), erased);
-            // No further row is looked for after the last copied row, because an old snapshot may see only one row
-            // in many.
+            // This check comes before the next step, because a step may be long: an old snapshot may see only few
+            // of the rows.
             if copies.rows.len() >= most.min(MAX_ROWS) || copies.bytes.len() >= ENOUGH_BYTES || copies.ends_elsewhere()
             {
                 break;
@@ -72,7 +73,8 @@ impl CopiedRows {
         copies
     }
 
-    /// Whether the walk has to go on in the memtable at the row that was copied last.
+    /// Whether the last row has a value that was not copied, so that the walk has to go on in the memtable at this
+    /// row.
     fn ends_elsewhere(&self) -> bool {
         self.rows.last().is_some_and(|row| row.says == StreakRow::Elsewhere)
     }
@@ -111,8 +113,7 @@ impl CopiedRows {
         self.rows.is_empty()
     }
 
-    /// Whether the walk has no more rows in the memtable after the last copied row. If not, it may have more such
-    /// rows.
+    /// Whether the walk ends after the last copied row. If not, the memtable may have more rows for it.
     pub fn is_cut(&self) -> bool {
         self.is_cut
     }
@@ -138,7 +139,7 @@ impl CopiedRows {
         key.extend_from_slice(self.key_of(&self.rows[row]));
     }
 
-    /// The value between two places, which an answer of [`CopiedRows::read`] contains.
+    /// The value from the offset `start` to the offset `end`, which [`CopiedRows::read`] has returned.
     pub fn value(&self, start: u32, end: u32) -> &[u8] {
         &self.bytes[start as usize..end as usize]
     }
@@ -153,10 +154,11 @@ impl CopiedRows {
         self.next > 0
     }
 
-    /// Moves `cursor` to the last row that was passed. `cursor` is at the place from which the rows were copied.
+    /// Moves `cursor` to the last copied row that was passed. `cursor` is still at the row at which copying began.
     pub fn resume(&self, cursor: &mut MemCursor) {
         let there = usize::from(self.start == StreakStart::At);
-        // A step backward takes two searches, so one search for the key is cheaper than several steps.
+        // A step backward takes two searches. So to go back several rows, one search for the key of the last
+        // passed row is cheaper.
         if self.direction == Direction::Backward && self.next > there + 1 {
             cursor.seek_back(Bound::Included(self.key_of(&self.rows[self.next - 1])));
             return;

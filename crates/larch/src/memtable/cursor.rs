@@ -1,13 +1,13 @@
-//! Walks through the keys of a memtable as of a version, in both directions. It does not hide erased keys, because
-//! the merge above needs them. This module does not know range erases, because the merge asks the memtable for
-//! them.
+//! Walks through the keys of a memtable in both directions, and sees only versions up to its own version. It does
+//! not hide erased keys, because the merge that uses it needs them. This module does not know range erases,
+//! because the merge asks the memtable for them.
 //!
-//! The cursor keeps its memtable in memory and stands on a row of the skip list. A step forward follows the links
+//! A cursor stands on a row of the skip list, and keeps the memtable in memory. A step forward follows the links
 //! of the lowest level. A step back costs two searches, because the skip list is linked in only one direction.
 //!
 //! Invariants:
-//! - The row at which the cursor stands is the newest visible version of its key. The set of rows that are visible
-//!   as of a version does not change, and no row leaves the list. So the cursor can go on from its row at any time.
+//! - The row at which the cursor stands is the newest visible version of its key. The rows that are visible at a
+//!   version are always the same, and no row leaves the list. So the cursor can go on from its row at any time.
 //! - `Before` and `After` are the two ends of the table.
 //!
 //! Thread safety: a cursor belongs to one thread. Other threads may apply newer versions at the same time.
@@ -19,10 +19,11 @@ use os::sync::Arc;
 use sst::{Direction, Version};
 use std::ops::Bound;
 
-/// A key may have thousands of versions. After skipping this many rows one by one, another search is cheaper.
+/// A key may have thousands of versions. After the cursor has skipped this many rows one by one, a new search is
+/// cheaper than going on.
 const SKIPPED_ROWS: usize = 8;
 
-/// A position among the keys of a memtable as of a version.
+/// A position among the keys of a memtable, for a reader at a version.
 #[derive(Clone, Debug)]
 pub struct MemCursor {
     table: Arc<Memtable>,
@@ -43,13 +44,13 @@ impl MemCursor {
         Self { table, at, place: CursorPlace::Before }
     }
 
-    /// The version as of which the cursor sees rows.
+    /// The version of the cursor: it sees rows with this version or an older one.
     #[cfg(test)]
     pub fn at(&self) -> Version {
         self.at
     }
 
-    /// Goes to the first key at or after the bound. If the bound is excluded, goes to the first key after it.
+    /// Goes to the first key at or after an included bound, or to the first key after an excluded bound.
     pub fn seek(&mut self, bound: Bound<&[u8]>) {
         let rows = &self.table.rows;
         let first = match bound {
@@ -61,7 +62,7 @@ impl MemCursor {
         self.place.set(rows, visible, CursorPlace::After);
     }
 
-    /// Goes to the last key at or before the bound. If the bound is excluded, goes to the last key before it.
+    /// Goes to the last key at or before an included bound, or to the last key before an excluded bound.
     pub fn seek_back(&mut self, bound: Bound<&[u8]>) {
         let rows = &self.table.rows;
         let last = match bound {
@@ -73,8 +74,8 @@ impl MemCursor {
         self.place.set(rows, visible, CursorPlace::Before);
     }
 
-    /// Goes to the next key. A cursor before the first key goes to the first key. From the last key it goes to the
-    /// place after it, and stays there.
+    /// Goes to the next key. A cursor before the first key goes to the first key. A cursor at the last key goes to
+    /// the place after all keys, and stays there.
     pub fn next(&mut self) {
         match &self.place {
             CursorPlace::After => {}
@@ -87,8 +88,8 @@ impl MemCursor {
         }
     }
 
-    /// Goes to the previous key. A cursor after the last key goes to the last key. From the first key it goes to
-    /// the place before it, and stays there.
+    /// Goes to the previous key. A cursor after the last key goes to the last key. A cursor at the first key goes
+    /// to the place before all keys, and stays there.
     pub fn prev(&mut self) {
         match &self.place {
             CursorPlace::Before => {}
@@ -132,7 +133,7 @@ impl MemCursor {
 }
 
 impl CursorPlace {
-    /// Goes to `row`, or to `end` if `row` is `None`. All rows of the cursor come from the same `rows`.
+    /// Goes to `row`, or to `end` if `row` is `None`. `rows` must be the same list in all calls for a cursor.
     fn set(&mut self, rows: &SkipList, row: Option<Node<'_>>, end: Self) {
         match (row, self) {
             (Some(node), Self::On(row)) => row.set(node),
@@ -154,8 +155,8 @@ fn after_key<'l>(rows: &'l SkipList, node: Node<'_>) -> Option<Node<'l>> {
     rows.first_from(&Probe::after(node.key()))
 }
 
-/// The first row at or after `node` that is visible as of `at`. `node` must be the newest version of its key, or
-/// newer than `at`.
+/// The first row at or after `node` that a reader at `at` sees. `node` must be the newest version of its key, or
+/// have a version newer than `at`.
 fn first_visible<'l>(rows: &'l SkipList, mut node: Option<Node<'l>>, at: Version) -> Option<Node<'l>> {
     let mut skipped = 0;
     loop {
@@ -172,9 +173,10 @@ fn first_visible<'l>(rows: &'l SkipList, mut node: Option<Node<'l>>, at: Version
     }
 }
 
-/// The newest visible row of the key of `node`. If this key has no visible row, it is the newest visible row of the
-/// nearest key before it that has one. In a walk backward, the first row of a key is its oldest version. If this
-/// oldest version is visible, another search finds the newest visible version of the key.
+/// The newest row of the key of `node` that a reader at `at` sees. If the reader sees no row of this key, the
+/// nearest key before it with a visible row is taken instead. The search goes backward from `node`, the oldest
+/// version of its key. If this version is visible, another search finds the newest visible version of the same
+/// key.
 fn last_visible<'l>(rows: &'l SkipList, mut node: Option<Node<'l>>, at: Version) -> Option<Node<'l>> {
     loop {
         let here = node?;

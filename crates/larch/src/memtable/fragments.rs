@@ -1,5 +1,5 @@
-//! The range erases of a memtable, cut at each other's ends, so that each key is in at most one fragment. This
-//! module does not know rows.
+//! The range erases of a memtable. Where one begins or ends within another, the other is cut, so that each key is
+//! in at most one fragment. This module does not know rows.
 //!
 //! ```text
 //! erase @5       a ──────────── m
@@ -8,8 +8,9 @@
 //!                 [5]   [9, 5]     [9]
 //! ```
 //!
-//! A fragment lists all versions at which it was erased, because readers at different versions share it. So n
-//! overlapping range erases may take memory for n² versions. The estimate of memory includes these versions.
+//! A fragment lists the versions of all range erases that cover it, because readers at different versions use the
+//! same fragment. So if n range erases overlap, their fragments may list n² versions. The estimate of memory
+//! includes these versions.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -29,24 +30,24 @@ pub(super) struct Fragments {
 
 #[derive(Debug)]
 struct Fragment {
-    /// An empty end stands for the end of all keys.
+    /// An empty end means that the fragment has no end.
     end: Arc<[u8]>,
-    /// The versions from the oldest to the newest, so that a new version is appended.
+    /// The versions of the range erases that cover the fragment, from the oldest to the newest.
     versions: Vec<Version>,
 }
 
-/// The memory that a fragment takes in the tree. A node of std's B-tree has 11 places, and a fragment takes 56
-/// bytes: 11 × 56 + 16 = 632. For this, the allocator takes 640 bytes. After a split, at least 5 places of a node
-/// are used. So a fragment takes at most 128 bytes. Inner nodes are not included, but most leaves are fuller than
-/// that.
+/// The most memory that a fragment takes in the B-tree of the standard library, in bytes. A node of this B-tree
+/// has 11 places, and a fragment takes 56 bytes: 11 × 56 + 16 = 632. For this, the allocator takes 640 bytes.
+/// After a split, at least 5 places of a node are used. So a fragment takes at most 128 bytes. The inner nodes of
+/// the tree are not included, but most leaves have more than 5 fragments.
 const PLACE_BYTES: u64 = 128;
-/// The memory of the first node, which exists as soon as there is a fragment.
+/// The memory of the first node of the tree. This node exists as soon as there is a fragment.
 const NODE_BYTES: u64 = 640;
 /// The two counts of an `Arc`.
 const SHARED_BYTES: usize = 16;
 
 impl Fragments {
-    /// Adds a range erase of `start..end`. An empty `end` stands for the end of all keys. The range must not be
+    /// Adds a range erase of `start..end`. An empty `end` means that the range has no end. The range must not be
     /// empty.
     pub(super) fn insert(&mut self, start: &[u8], end: &[u8], version: Version) {
         assert!(end.is_empty() || start < end, "the caller drops empty ranges");
@@ -169,8 +170,8 @@ impl Fragment {
         self.versions[..visible].last().copied()
     }
 
-    /// Adds a version of an erase. Versions come in ascending order. The same version may come twice, because one
-    /// batch may erase a range twice.
+    /// Adds the version of a range erase. Versions come in ascending order. The same version may be added twice,
+    /// because one batch may erase a range twice.
     fn note(&mut self, version: Version) {
         if let Err(place) = self.versions.binary_search(&version) {
             self.versions.insert(place, version);

@@ -6,9 +6,10 @@
 //! ```
 //!
 //! The *head* is the first eight bytes of the key as a number. Most comparisons on the way down a skip list need
-//! only the head. Such a comparison reads one number, which is 16 bytes after the lowest link. For this reason, a
-//! key of fewer than eight bytes is padded with zeros. A node takes 24 bytes plus the key and the value, rounded up
-//! to a multiple of 8 bytes. Each link after the first adds 8 bytes. On average, a node has a third of such a link.
+//! only the head. Such a comparison reads one number, which is 16 bytes after the lowest link. So that every key
+//! has such a number, a key of fewer than eight bytes is padded with zeros. A node takes 24 bytes plus the key and
+//! the value, rounded up to a multiple of 8 bytes. These 24 bytes include one link. Each further link adds 8
+//! bytes; on average, a node has a third of a further link.
 //!
 //! Invariants: after a node was written, nothing in it changes except its links. A link is null or leads to a node
 //! of the same arena. That node was written before the link was set.
@@ -30,7 +31,8 @@ const HEADER_BYTES: usize = size_of::<Header>();
 /// The memory of a node with one link, an empty key and an empty value.
 pub(super) const SMALLEST_BYTES: usize = LINK_BYTES + HEADER_BYTES;
 
-/// How many bits the length of a key and the height of a node have in the number that holds both.
+/// One number holds both the length of a key and the height of a node. These are the numbers of bits that they
+/// have there.
 const KEY_BITS: u32 = 17;
 const HEIGHT_BITS: u32 = 4;
 
@@ -41,8 +43,8 @@ const _: () = assert!(LINK_BYTES.is_multiple_of(align_of::<Header>()));
 /// A link to the next node of a level.
 pub(super) type Link = AtomicPtr<Header>;
 
-/// The part that all nodes have in the same form. The links are before it in memory, and the key and the value are
-/// after it.
+/// The header of a node, which has the same form in all nodes. In memory, the links are before it, and the key and
+/// the value are after it.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Header {
@@ -155,8 +157,8 @@ impl<'a> Node<'a> {
     /// The key.
     #[inline]
     pub(super) fn key(self) -> &'a [u8] {
-        // SAFETY: the key has this length and is behind the header, in the same piece; `write` has written it. It
-        // does not change while the arena lives.
+        // SAFETY: the key has this length and is behind the header, in the same piece; `write` has written it. The
+        // key does not change while the arena lives.
         unsafe { slice::from_raw_parts(self.bytes(), self.key_bytes()) }
     }
 
@@ -177,7 +179,7 @@ impl<'a> Node<'a> {
     /// The first byte after the header.
     #[inline]
     fn bytes(self) -> *const u8 {
-        // SAFETY: the header lies within a piece, which goes on at least to the end of the header.
+        // SAFETY: the whole header lies within a piece, so the address after it is within the piece or at its end.
         unsafe { self.0.as_ptr().cast::<u8>().add(HEADER_BYTES) }
     }
 
@@ -203,8 +205,8 @@ impl<'a> Node<'a> {
     #[inline]
     pub(super) fn prefetch(self) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        // SAFETY: every processor of this architecture has the instruction, and a prefetch reads nothing that can be
-        // seen.
+        // SAFETY: every processor of this architecture has this instruction, and a prefetch has no effect that the
+        // program can see.
         unsafe {
             std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(self.0.as_ptr().cast());
         }

@@ -7,7 +7,7 @@ use sst::{RowKind, Version};
 use std::fmt;
 use std::ptr::NonNull;
 
-/// One version of a key. It keeps the arena of the row in memory, so it may live longer than the memtable.
+/// One version of a key. This value keeps the arena of the row in memory, so it may live longer than the memtable.
 #[derive(Clone)]
 pub struct MemRow {
     node: NonNull<Header>,
@@ -26,7 +26,7 @@ impl MemRow {
         Self { node: node.address(), arena: arena.clone() }
     }
 
-    /// Makes this value the row at `node`, which must be in the same arena.
+    /// Changes this value, so that it stands for the row at `node`. `node` must be in the same arena.
     #[inline]
     pub(super) fn set(&mut self, node: Node<'_>) {
         self.node = node.address();

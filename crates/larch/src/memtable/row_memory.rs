@@ -1,16 +1,16 @@
-//! The memory for the rows of one database. It gives chunks to arenas, and counts the memory that only values keep.
-//! This module does not know rows.
+//! The memory for the rows of one database. This module gives chunks to arenas. It counts the memory of flushed
+//! rows that stays only because values of the program use it. This module does not know rows.
 //!
-//! Large chunks come from a pool on huge pages. After a flush, the pool takes chunks back and gives them to the
-//! next memtables, so the system need not zero their memory again. (A search follows about 25 pointers to as many
-//! pages, and with pages of 4 KiB the processor would have to look most of them up.) A database that never had many
-//! rows in memory has no pool.
+//! Large chunks come from a pool on huge pages. After a flush, the pool takes the chunks back and gives them to
+//! the next memtables, so the system need not zero their memory again. The pages are huge because a search follows
+//! about 25 pointers to as many pages. With pages of 4 KiB, the processor would have to look most of these pages
+//! up. A database that never had many rows in memory has no pool.
 //!
 //! A value that was read from a memtable borrows its bytes from the arena. So the value keeps the whole arena in
-//! memory, even when the rows of the arena are in files. A program may keep such values as long as it likes. While
-//! such values keep more than a certain part of the write buffer, further values are copies. So values never keep
-//! more than this part plus the arenas that were in use when they exceeded it. These arenas take at most one write
-//! buffer.
+//! memory, even when the rows of the arena are in files. A program may keep such values as long as it likes. When
+//! such values keep more than a quarter of the write buffer, values that are read after that are copies. So values
+//! never keep more than this quarter and, in addition, the arenas that were in use when the quarter was exceeded.
+//! The arenas in use take at most one write buffer.
 //!
 //! Thread safe.
 
@@ -18,11 +18,12 @@ use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, OnceLock};
 use os::{Arena as Pool, Buffer};
 
-/// Chunks of this size come from the pool. It is half of a huge page, which is the longest run that the pool has.
+/// Chunks of this size come from the pool. It is half of a huge page. The pool has no run of memory that is longer
+/// than a huge page.
 pub(super) const POOL_CHUNK_BYTES: usize = 1 << 20;
 
-/// The memory for the rows of one database. By default there is no pool, and values borrow bytes until some flushed
-/// arena is kept.
+/// The memory for the rows of one database. The default value has no pool. With it, values borrow bytes until some
+/// value keeps a flushed arena in memory.
 #[derive(Debug, Default)]
 pub struct RowMemory {
     pool: OnceLock<Arc<Pool>>,
@@ -41,7 +42,7 @@ impl RowMemory {
     pub(super) fn chunk(&self, bytes: usize) -> Buffer {
         let is_pooled = bytes == POOL_CHUNK_BYTES && self.pool_bytes > 0;
         let pooled = is_pooled.then(|| self.pool.get_or_init(|| Pool::new(self.pool_bytes)).buffer(bytes)).flatten();
-        // The pool may be empty while values keep flushed rows.
+        // If values keep many chunks with flushed rows, the pool may have no chunk left.
         pooled.unwrap_or_else(|| Buffer::zeroed(bytes))
     }
 
@@ -59,7 +60,7 @@ impl RowMemory {
         self.kept_bytes() + self.pool.get().map_or(0, spare)
     }
 
-    /// The memory of arenas whose rows are in files, in bytes.
+    /// The memory of the arenas that are still kept although their rows are in files, in bytes.
     pub(super) fn kept_bytes(&self) -> u64 {
         self.kept_bytes.load(Ordering::Relaxed)
     }

@@ -1,10 +1,11 @@
 //! The memtables of all tables that belong to one log. This module does not know how the log is written.
 //!
 //! The rows of all memtables are in one arena. So the memory of a set is known exactly, and the rows of ten
-//! thousand tables take no more memory than the same rows in one table. If look-ups ask the set, one filter knows
-//! the keys of all memtables in it. The memtables are the nodes of a tree. The spread bits of a table's number say
-//! where its node is: each level of the tree stands for two bits. Nodes are added and never removed, so a reader
-//! finds its memtable without a lock or a reference count.
+//! thousand tables take no more memory than the same rows in one table. If the set is used for look-ups, it has
+//! one filter for the keys of all its memtables. The memtables are the nodes of a tree. A hash of the table's
+//! number says where its node is: at each level of the tree, the next two bits of the hash choose one of four
+//! branches. Nodes are added and never removed, so a reader finds its memtable without a lock or a reference
+//! count.
 //!
 //! Thread safe. Any number of threads may add memtables and read at the same time.
 
@@ -21,13 +22,14 @@ use sst::Version;
 /// first write makes.
 #[derive(Debug)]
 pub struct MemSet {
-    /// The number of the log that holds the same rows.
+    /// The number of the log that has the same rows as this set.
     pub log: u64,
-    /// The numbers of older logs that also hold rows of this set. A recovery makes such a set, because it reads
-    /// several logs into one set.
+    /// The numbers of older logs that also hold rows of this set. Only a set that a recovery has made has older
+    /// logs, because a recovery reads several logs into one set.
     pub older_logs: Vec<u64>,
     arena: Arc<Arena>,
-    /// Denies absent keys. It exists only in a set that look-ups ask.
+    /// The filter that tells for most absent keys that the set does not have them. Only a set that is used for
+    /// look-ups has it.
     filter: Option<Arc<SetFilter>>,
     tables: OnceLock<Box<TableNode>>,
     /// The memory of the memtables outside the arena, in bytes: the tree and the range erases.
@@ -49,7 +51,7 @@ struct TableNode {
 }
 
 impl MemSet {
-    /// A set without memtables and without a filter. The memory of their rows comes from `memory`.
+    /// A set without memtables and without a filter. The memory for rows will come from `memory`.
     pub fn new(log: u64, memory: Arc<RowMemory>) -> Self {
         Self {
             log,
@@ -64,7 +66,7 @@ impl MemSet {
         }
     }
 
-    /// The same set with a filter, for a set that look-ups will ask.
+    /// Adds a filter to the set, so that it can be used for look-ups.
     pub fn with_filter(mut self) -> Self {
         self.filter = Some(Arc::default());
         self
@@ -132,31 +134,32 @@ impl MemSet {
         self.arena.used_bytes() + self.filter_bytes() + outside
     }
 
-    /// Notes that a commit with `version` is going to be applied and takes about `bytes` bytes. Commits are noted
-    /// in the order of their versions.
+    /// This is called before a commit with `version` is applied. It reserves about `bytes` bytes for the commit.
+    /// Calls come in the order of the versions.
     pub fn note_commit(&self, version: Version, bytes: u64) {
         self.reserved_bytes.fetch_add(bytes, Ordering::Relaxed);
         self.oldest.fetch_min(version.0, Ordering::Relaxed);
         self.newest.fetch_max(version.0, Ordering::Relaxed);
     }
 
-    /// Notes that a commit was applied for which `bytes` bytes were reserved.
+    /// This is called after a commit was applied. `bytes` is the number that was reserved for the commit.
     pub fn note_applied(&self, bytes: u64) {
         self.reserved_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Notes that the range erases of a memtable took `before` bytes until now, and take `now` bytes from now on.
+    /// This is called after a range erase was added to a memtable. The range erases of this memtable took `before`
+    /// bytes until now, and take `now` bytes from now on.
     pub fn note_range_erases(&self, (before, now): (u64, u64)) {
-        // The difference may be negative, because range erases that touch may become one.
+        // The difference may be negative, because neighbouring range erases may be joined into one.
         self.other_bytes.fetch_add(now.wrapping_sub(before), Ordering::Relaxed);
     }
 
-    /// The oldest version of a noted commit; the greatest possible version if no commit was noted.
+    /// The oldest version of a commit in this set; the greatest possible version if no commit has come.
     pub fn oldest(&self) -> Version {
         Version(self.oldest.load(Ordering::Relaxed))
     }
 
-    /// The newest version of a noted commit; 0 if no commit was noted.
+    /// The newest version of a commit in this set; 0 if no commit has come.
     pub fn newest(&self) -> Version {
         Version(self.newest.load(Ordering::Relaxed))
     }
@@ -182,8 +185,8 @@ impl Drop for MemSet {
 /// allocator.
 const TABLE_BYTES: u64 = size_of::<Memtable>() as u64 + 2 * 8 + 2 * 16;
 
-/// Spreads the bits of a table's number, so that the tree is balanced. The multiplier is odd, so no two numbers
-/// become equal.
+/// A hash of a table's number, which makes the tree balanced. The multiplier is odd, so two different numbers
+/// never have the same hash.
 fn spread(table: TableId) -> u32 {
     table.0.wrapping_mul(0x9e37_79b1).reverse_bits()
 }

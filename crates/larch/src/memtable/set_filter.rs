@@ -1,5 +1,5 @@
-//! Denies most keys that have no row in a memory set, so that a look-up need not search the memtables for these
-//! keys. This module does not know the rows.
+//! Says for most keys without a row in a memory set that the set does not have them. A look-up need not search the
+//! memtables for these keys. This module does not know the rows.
 //!
 //! ```text
 //! part           0       | 1       | 2       | …  6        | 7        | …       each is made when the first key is noted in it
@@ -8,15 +8,15 @@
 //! block          64 bytes, a line of the processor's cache; a key sets three bits in each of two words of one block
 //! ```
 //!
-//! One byte of a part stands for 64 bytes of rows. So the key of a row of 160 bytes has twenty bits, and the filter
-//! lets one in two hundred absent keys through. A row with hardly any value has eight bits or fewer, and the filter
-//! lets one in six absent keys through. The filter grows with the rows. So the filters of ten thousand databases
-//! with a few rows each stay small, and nearly all keys of a large set are in its last two parts. Such blocks of
-//! Bloom filters are described by Putze, Sanders and Singler, "Cache-, hash- and space-efficient Bloom filters"
-//! (2009).
+//! The filter consists of parts, and grows with the rows. For 64 bytes of rows, a part has one byte. So for a row
+//! of 160 bytes, there are twenty bits, and for one in two hundred absent keys, the filter does not say that the
+//! key is absent. If rows have hardly any value, there are eight bits or fewer for a row, and this happens for one
+//! in six absent keys. So the filters of ten thousand databases with a few rows each stay small, and nearly all
+//! keys of a large set are in its last two parts. Bloom filters that consist of blocks like these are described by
+//! Putze, Sanders and Singler, "Cache-, hash- and space-efficient Bloom filters" (2009).
 //!
-//! Thread safe. A key is noted before its commit becomes visible. So a reader that asks at a visible version finds
-//! the bits of all rows that it may see.
+//! Thread safe. A key is added to the filter before its commit becomes visible. So a reader that asks at a visible
+//! version finds the bits of all rows that it may see.
 
 use crate::base::table::TableId;
 use os::sync::atomic::{AtomicU64, Ordering};
@@ -25,7 +25,7 @@ use os::sync::{Arc, OnceLock};
 const FIRST_BYTES: usize = size_of::<Block>();
 /// Each part is this many times as large as the part before it.
 const GROWTH: usize = 4;
-/// How many bytes of rows stand behind one byte of a part.
+/// For this many bytes of rows, a part has one byte.
 const ROW_BYTES_EACH: u64 = 64;
 /// The number of parts. The last part has 16 MiB. When the rows have 340 MiB, all further keys go into this part.
 const PARTS: usize = 10;
@@ -48,7 +48,7 @@ struct Block([AtomicU64; WORDS]);
 #[derive(Debug)]
 pub(super) struct TableFilter {
     filter: Arc<SetFilter>,
-    /// Makes the hashes of the same key in two tables different.
+    /// A number that differs from table to table, so that the same key has different hashes in two tables.
     salt: u64,
 }
 
@@ -61,7 +61,7 @@ impl SetFilter {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Notes a key with the hash `hash` while the rows of the set take `row_bytes` bytes.
+    /// Adds a key with the hash `hash`. At this time, the rows of the set take `row_bytes` bytes.
     fn note(&self, hash: u64, row_bytes: u64) {
         let number = part_at(row_bytes);
         let part = self.parts[number].get_or_init(|| {
@@ -71,16 +71,16 @@ impl SetFilter {
         });
         let block = block_of(part, hash);
         for (word, bits) in Bits::of(hash).0 {
-            // Most rows are new versions of keys that were noted before. For them, nothing is written, so the cache
-            // line need not move to this processor. Relaxed: the step that makes the commit visible to a reader
-            // also makes these bits visible.
+            // Most rows are new versions of keys that were added before. For such a key, nothing is written, so
+            // this processor need not take the cache line away from other processors. Relaxed: the step that makes
+            // the commit visible to a reader also makes these bits visible.
             if block.0[word].load(Ordering::Relaxed) & bits != bits {
                 block.0[word].fetch_or(bits, Ordering::Relaxed);
             }
         }
     }
 
-    /// Whether a key with the hash `hash` may have been noted.
+    /// Whether a key with the hash `hash` may have been added.
     #[inline]
     fn may_have(&self, hash: u64) -> bool {
         let Bits([(first, first_bits), (second, second_bits)]) = Bits::of(hash);
@@ -99,13 +99,13 @@ impl TableFilter {
         Self { filter, salt: u64::from(table.0).wrapping_mul(0x9e37_79b9_7f4a_7c15) }
     }
 
-    /// Notes the key with the hash `hash` while the rows of all tables take `row_bytes` bytes.
+    /// Adds the key with the hash `hash`. At this time, the rows of all tables take `row_bytes` bytes.
     #[inline]
     pub(super) fn note(&self, hash: u64, row_bytes: u64) {
         self.filter.note(hash ^ self.salt, row_bytes);
     }
 
-    /// Whether the key with the hash `hash` may have been noted.
+    /// Whether the key with the hash `hash` may have been added.
     #[inline]
     pub(super) fn may_have(&self, hash: u64) -> bool {
         self.filter.may_have(hash ^ self.salt)
@@ -115,7 +115,7 @@ impl TableFilter {
 impl Bits {
     #[inline]
     fn of(hash: u64) -> Self {
-        // These bits exclude the uppermost bits, because those have chosen the block.
+        // The uppermost bits of the hash have chosen the block, so they are not used here again.
         let mut fields = hash.wrapping_mul(0xd6e8_feb8_6659_fd93) >> 16;
         let mut next = |values: u64| {
             let field = fields % values;
@@ -136,7 +136,7 @@ fn block_of(part: &[Block], hash: u64) -> &Block {
     &part[(((hash >> 32) * part.len() as u64) >> 32) as usize]
 }
 
-/// The part in which keys are noted while the rows take `row_bytes` bytes. All parts before part `i` together have
+/// The part to which keys are added while the rows take `row_bytes` bytes. All parts before part `i` together have
 /// (4^i - 1) / 3 times the size of the first part.
 #[inline]
 fn part_at(row_bytes: u64) -> usize {

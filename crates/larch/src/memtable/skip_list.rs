@@ -8,17 +8,18 @@
 //! ```
 //!
 //! On average, a quarter of the nodes of a level are also in the level above. A search starts at the top. On each
-//! level, it goes to the right as long as the next node comes before its place. Then it goes down a level. An
-//! insert writes the node, and then links it from level 0 upwards. On each level, it sets the link of the new node
-//! to the next node, and changes the link of the node before by a compare-and-swap. If another thread has changed
-//! that link first, the insert walks on from the node before and tries again, on this level only.
+//! level, the search goes to the right as long as the next node comes before the place that it looks for. Then it
+//! goes down a level. An insert writes the node, and then links it from level 0 upwards. On each level, it first
+//! sets the link of the new node to the next node. Then a compare-and-swap changes the link of the node before, so
+//! that it leads to the new node. If another thread has changed that link first, the insert goes on from the node
+//! before and tries again, on this level only.
 //!
 //! Invariants:
-//! - A linked node stays linked. A link only changes to a node that comes between. So a reader that has a node can
-//!   always go on from it.
-//! - A node that is on a level has a height above this level, and is on all levels below it, too. A node is written
-//!   first and then linked with release, and links are followed with acquire. So every node that a thread reaches
-//!   is complete.
+//! - A linked node stays linked. If a link changes, it then leads to a new node between its two nodes. So a reader
+//!   that has a node can always go on from it.
+//! - A node of height h has links for the levels 0 to h - 1. If a node is linked on a level, it is also linked on
+//!   all lower levels. A node is written first and then linked with a release store, and readers follow links with
+//!   acquire loads. So every node that a thread reaches is complete.
 //! - If rows have the same key and version, the row that was inserted last comes first. One thread inserts all rows
 //!   of one version.
 //!
@@ -39,17 +40,17 @@ use std::ptr::{self, NonNull};
 pub(super) struct SkipList {
     /// The head of the list. It is a node in `arena` with links on all levels, and it comes before all keys.
     start: NonNull<Header>,
-    /// The number of levels that may have nodes.
+    /// The number of levels that may have nodes besides the head.
     height: AtomicUsize,
     arena: Arc<Arena>,
 }
 
-// SAFETY: the node at `start` lives in the arena and is shared only as a node, which is Send and Sync.
+// SAFETY: the node at `start` lives in the arena. Other code sees it only as a `Node`, which is Send and Sync.
 unsafe impl Send for SkipList {}
 // SAFETY: as above.
 unsafe impl Sync for SkipList {}
 
-/// A place in the order of rows.
+/// A place in the order of rows, for which a search looks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Probe<'k> {
     head: u64,
@@ -60,8 +61,8 @@ pub(super) struct Probe<'k> {
 }
 
 impl<'k> Probe<'k> {
-    /// The place of the version `version` of `key`. The first row from there on is the newest version at or before
-    /// `version`.
+    /// The place of the version `version` of `key`. If `key` has a version at or before `version`, the first row
+    /// at or after this place is the newest such version.
     pub(super) fn new(key: &'k [u8], version: Version) -> Self {
         Self { head: head(key), key, version, is_after: false }
     }
@@ -91,17 +92,16 @@ impl<'k> Probe<'k> {
     }
 }
 
-/// For each level, the two nodes around a place. The first node of a pair is on the level and comes before the
-/// place.
+/// For each level, the node before a place and the node after it. The node before is linked on this level.
 type Splice<'l> = [(Node<'l>, Option<Node<'l>>); MAX_HEIGHT];
 
-/// Inserts rows one after the other. Each search begins where the last search ended. So rows of one batch in
-/// ascending order cost little more than copying their bytes.
+/// Inserts rows one after the other. The search for the place of a row begins where the search for the row before
+/// has ended. So rows of one batch in ascending order cost little more than copying their bytes.
 #[derive(Debug)]
 pub(super) struct Inserter<'l> {
     list: &'l SkipList,
     splice: Splice<'l>,
-    /// The number of levels of the splice that are set.
+    /// For the levels below this number, the splice is set.
     height: usize,
 }
 
@@ -170,13 +170,13 @@ impl SkipList {
 
     #[inline]
     fn height(&self) -> usize {
-        // Relaxed: if a thread does not know a new level yet, it just does not use it. If it knows a level too
-        // early, the level has only null links.
+        // Relaxed: a thread that does not know a new level yet searches without this level. A thread that knows a
+        // level before it has nodes finds only null links there.
         self.height.load(Ordering::Relaxed)
     }
 
-    /// Returns the nodes around a place on level 0. On the way down, it calls `note` with the nodes around the
-    /// place on each level.
+    /// Returns the node before a place and the node after it, on level 0. On the way down, it calls `note` with
+    /// the two nodes on each level.
     #[inline]
     fn search<'l>(
         &'l self,
@@ -190,15 +190,16 @@ impl SkipList {
 /// The node after `node` on `level`. `node` must be on this level.
 #[inline]
 fn next(node: Node<'_>, level: usize) -> Option<Node<'_>> {
-    // SAFETY: a node that is on a level is higher than the level; the start has all levels.
+    // SAFETY: the node is linked on `level`, so its height is greater than `level`. The head of the list has links
+    // on all levels.
     let link = unsafe { node.link(level) };
     let address = NonNull::new(link.load(Ordering::Acquire))?;
     // SAFETY: links lead to nodes of the same arena, see `node`.
     Some(unsafe { Node::at(address) })
 }
 
-/// Goes down through `levels`. It begins with known nodes around a place, or with the start and the end of the
-/// level. Returns the nodes around the place on level 0.
+/// Goes down through `levels`. It begins with two nodes around the place on the uppermost of these levels, or with
+/// the start and the end of the list. Returns the nodes around the place on level 0.
 #[inline]
 fn descend<'l>(
     (mut before, mut after): (Node<'l>, Option<Node<'l>>),
@@ -210,7 +211,7 @@ fn descend<'l>(
         if level > 0
             && let Some(below) = next(before, level - 1)
         {
-            // This node is loaded while a node of the level above is compared.
+            // The processor loads this node while it compares a node of the level above.
             below.prefetch();
         }
         (before, after) = walk((before, after), level, probe);
@@ -220,7 +221,7 @@ fn descend<'l>(
 }
 
 /// Finds the nodes around a place on a level. It walks from `before`, which is on the level and comes before the
-/// place. It does not compare with `after`, which is known not to come before the place.
+/// place. It does not compare `after`, because the caller knows that `after` does not come before the place.
 #[inline]
 fn walk<'l>(
     (mut before, after): (Node<'l>, Option<Node<'l>>),
@@ -262,9 +263,9 @@ impl<'l> Inserter<'l> {
                 around.0 = node;
             }
         } else {
-            // Another thread has inserted a row next to the place. On some levels, the splice has this other row,
-            // and on others it does not have it. So the levels are not nested, but the next search would rely on
-            // nested levels. For this reason, the splice starts anew.
+            // Another thread has inserted a row next to the place. The splice has the node of that row on some
+            // levels and not on others. But the next search assumes that the nodes of a lower level are at least
+            // as near to the place as those of a higher level. So the inserter starts with an empty splice.
             *self = list.inserter();
         }
         (node.memory_bytes(), is_new)
@@ -277,7 +278,8 @@ impl<'l> Inserter<'l> {
             (around.0.address() == list.start || probe.follows(around.0))
                 && around.1.is_none_or(|after| !probe.follows(after))
         };
-        // The search starts at the lowest level on which the new place is between the same nodes as the last place.
+        // The search starts at the lowest level on which the two nodes of the last search are also around the new
+        // place.
         let known = splice[..*height].iter().position(fits).unwrap_or(*height);
         let (from, known) = match splice[..*height].get(known) {
             Some(around) => (*around, known),
@@ -287,7 +289,8 @@ impl<'l> Inserter<'l> {
         *height = levels.max(*height);
     }
 
-    /// Links the node on `level`. Returns whether no other row was inserted next to it since it was located.
+    /// Links the node on `level`. Returns false if another thread has inserted a row next to it since its place
+    /// was found.
     fn link(&mut self, node: Node<'l>, level: usize, probe: &Probe<'_>) -> bool {
         // SAFETY: the caller links a node only on levels below its height.
         let own = unsafe { node.link(level) };
@@ -297,7 +300,7 @@ impl<'l> Inserter<'l> {
             let address = |node: Option<Node<'_>>| node.map_or(ptr::null_mut(), |node| node.address().as_ptr());
             // Relaxed: the compare-and-swap below makes this link visible to other threads.
             own.store(address(after), Ordering::Relaxed);
-            // SAFETY: `before` is on this level, so its height is above the level.
+            // SAFETY: `before` is linked on this level, so its height is greater than the level.
             let link: &Link = unsafe { before.link(level) };
             let change =
                 link.compare_exchange(address(after), address(Some(node)), Ordering::Release, Ordering::Relaxed);
@@ -313,7 +316,7 @@ impl<'l> Inserter<'l> {
 /// A height for the next node: 2 or more for a quarter of the nodes, 3 or more for a sixteenth, and so on. It is
 /// computed from the number of bytes that the arena has used so far, which grows with each node. So threads share
 /// no random generator, and a simulated run can be repeated. Two threads that read the same number get the same
-/// height. This does no harm.
+/// height, which does no harm.
 fn random_height(arena: &Arena) -> usize {
     // The finalizer of SplitMix64, which spreads each bit over all others.
     let mut bits = arena.used_bytes().wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -323,8 +326,8 @@ fn random_height(arena: &Arena) -> usize {
     (1 + bits.trailing_zeros() as usize / 2).min(MAX_HEIGHT)
 }
 
-/// Checks two things: each level is a part of the level below, in the same order; and each node is on as many
-/// levels as its height says.
+/// Checks that each level has a part of the nodes of the level below, in the same order. Checks also that the
+/// number of levels of each node is its height.
 #[cfg(test)]
 fn check_levels(list: &SkipList) {
     let level_nodes = |level: usize| {

@@ -25,7 +25,8 @@ static COUNTING: Counting<Thread> = Counting::new();
 
 /// A row in the model: its key, version, kind and value.
 type Seen = (Vec<u8>, u64, RowKind, Vec<u8>);
-/// Places are ordered by key. For the same key, the newest version comes first.
+/// The place of a row in the model. Places are ordered by key. If two places have the same key, the newer version
+/// comes first.
 type Place = (Vec<u8>, Reverse<u64>);
 type Content = (RowKind, Vec<u8>);
 
@@ -71,7 +72,7 @@ fn random_key(random: &mut StdRng) -> Vec<u8> {
     key
 }
 
-/// A memtable and its model after random commits, and their newest version.
+/// A memtable and its model after the same random commits, and the version of the last commit.
 fn random_table(random: &mut StdRng, commits: u64) -> (Arc<Memtable>, Model, u64) {
     let (table, mut model) = (Arc::new(Memtable::new()), Model::default());
     let mut version = random.random_range(0..3);
@@ -178,7 +179,8 @@ fn a_later_write_of_one_batch_replaces_an_earlier_one() {
 
 /// Moves the cursor at random, and compares every position with `visible`.
 fn walk(cursor: &mut MemCursor, visible: &[Seen], random: &mut StdRng, seed: u64) {
-    // 0 is the place before the first row, and n + 1 the place after the last row.
+    // Of n rows, the rows have the places 1 to n. The place before the first row is 0, and the place after the
+    // last row is n + 1.
     let mut place = 0;
     for _ in 0..150 {
         let key = random_key(random);
@@ -308,8 +310,8 @@ fn readers_at_a_version_are_not_disturbed_by_newer_commits() {
                         let key = random_key(&mut random);
                         let cover = table.cover(&key, Version(at)).map(|version| version.0);
                         assert_eq!(cover, model.cover(&key, at), "seed {seed}");
-                        // Every commit rewrites this key. So its newest version is at least the version that was
-                        // published.
+                        // Every commit writes this key again, so the key has a row with exactly the version that
+                        // was published.
                         let newest = published.load(Ordering::Acquire);
                         if newest > at {
                             let row = table.get(b"every commit", Version(newest)).expect("it was published");
@@ -355,11 +357,11 @@ fn a_read_allocates_nothing() {
     assert_eq!(Thread::so_far().count - before.count, 0);
 }
 
-/// In addition to its key of 20 bytes and its value of 100 bytes, a row takes a header, a link, and a third of a
-/// link on average.
+/// A row with a key of 20 bytes and a value of 100 bytes takes more than these 120 bytes: a header, a link, and on
+/// average a third of another link.
 #[test]
 fn a_row_takes_less_than_40_bytes_besides_its_own() {
-    // There are so few rows that all chunks are on the heap.
+    // With so few rows, all chunks are on the heap and none is in the pool.
     const ROWS: u64 = 4000;
     for (key_bytes, value_bytes) in [(20, 100), (19, 100), (8, 1)] {
         let before = Thread::so_far();
@@ -379,7 +381,7 @@ fn a_row_takes_less_than_40_bytes_besides_its_own() {
         assert!(each <= 40.0, "{each}");
         let rows: u64 = memtable.all_versions().map(|row| row.memory_bytes()).sum();
         assert_eq!(memtable.bytes(), rows);
-        // The difference is the filter, and the bytes that are lost at the ends of chunks.
+        // The used bytes exceed the rows by the filter, and by the bytes that are lost at the ends of chunks.
         assert!(set.used_bytes() - rows <= set.bytes() / 12, "{} bytes are used for rows of {rows}", set.used_bytes());
     }
 }
@@ -391,7 +393,8 @@ fn check_estimate(what: &str, table: &Memtable, real: u64) {
     assert!((-5.0..=40.0).contains(&excess_percent), "{what}: {excess_percent:+.1} %");
 }
 
-/// Range erases also allocate temporary values, which are freed at once. Rows do not share this memory.
+/// Adding range erases also allocates temporary values, which are freed at once. The table has no rows, so all
+/// memory that is left belongs to its range erases.
 fn check_range_erases_estimate(what: &str, range_erases: &[(u64, u64)]) {
     let key = |number: u64| format!("{number:016}").into_bytes();
     let range_erases: Vec<_> = range_erases.iter().map(|(start, end)| (key(*start), key(*end))).collect();

@@ -1,5 +1,5 @@
-//! Begins the manifest and the log of a writer, and shows what was recovered from older logs. This module does not
-//! know how a log is read.
+//! Begins the manifest and the log of a writer, and makes the rows visible that were recovered from older logs.
+//! This module does not know how a log is read.
 //!
 //! An open needs little room on the disk, and none if the disk is full:
 //!
@@ -30,13 +30,13 @@ use sst::Version;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// What an open has begun and what it has recovered.
+/// Describes what an open has begun and what it has recovered.
 pub struct Begun {
     /// The number of the manifest.
     pub manifest: u64,
-    /// Whether the manifest was begun by an earlier process.
+    /// Whether the open continues the manifest of an earlier process.
     pub is_old_manifest: bool,
-    /// The numbers of the logs that are needed, including the log that takes commits.
+    /// The numbers of the logs that are needed, including the log to which new commits go.
     pub logs: BTreeSet<u64>,
     /// The number of logs that were read.
     pub logs_read: u64,
@@ -61,7 +61,7 @@ impl Beginning<'_> {
     ///
     /// # Errors
     ///
-    /// A log that is needed is missing or corrupt; any refusal of the disk except that it is full.
+    /// An error if a log that is needed is missing or corrupt; an error of the disk, except that the disk is full.
     pub fn begin(&self) -> Result<Begun> {
         match self.with_files() {
             Err(error) if error.is_disk_full() => self.in_memory(),
@@ -69,9 +69,10 @@ impl Beginning<'_> {
         }
     }
 
-    /// Begins with the recovered rows written to files. After an error, everything is as before, except that the
-    /// manifest may be a new one with the same file set. But after [`Error::OutcomeUnknown`], all written files
-    /// stay, and the next open finds out which of them belong to the database.
+    /// Writes the recovered rows to files, and begins the manifest and the log. After most errors, everything is
+    /// as it was before, except that there may be a new manifest with the same file set. After
+    /// [`Error::OutcomeUnknown`], all written files stay, and the next open finds out which of them belong to the
+    /// database.
     fn with_files(&self) -> Result<Begun> {
         let core = self.core;
         let recovered = replay(core, &core.env.directory, self.listed, &core.env.place())?;
@@ -102,7 +103,8 @@ impl Beginning<'_> {
         Ok(begun)
     }
 
-    /// Begins with the recovered rows in memory, and uses as little room on the disk as it can.
+    /// Keeps the recovered rows in memory, and begins the manifest and the log with as little disk space as
+    /// possible.
     fn in_memory(&self) -> Result<Begun> {
         let core = self.core;
         core.writes.reserve.give_back_left();
@@ -117,8 +119,8 @@ impl Beginning<'_> {
             commits: recovered.commits,
             files: 0,
         };
-        // Without recovered rows, there is nothing to flush. Then the first flush of the new log also removes the
-        // old logs.
+        // If no rows were recovered, there is no memory set that could be flushed to get rid of the old logs. In
+        // this case, the first flush of the new log also removes the old logs.
         let older_logs = if recovered.rows.is_empty() { std::mem::take(&mut recovered.needed) } else { Vec::new() };
         let (writer, memory) = match (self.create_log(numbers.log, recovered.previous, newest, older_logs), recovered) {
             (Ok((writer, active)), Recovered { rows, .. }) => {
@@ -139,8 +141,8 @@ impl Beginning<'_> {
         Ok(begun)
     }
 
-    /// Returns three things: numbers for a manifest and a log; the file set in view, whose next number follows
-    /// these numbers; and the newest version. `recovered` is the version of the newest recovered commit.
+    /// Takes numbers for a manifest and a log. Returns them, the present file set with a next number after these
+    /// numbers, and the newest version. `recovered` is the version of the newest recovered commit.
     fn numbered(&self, recovered: Version) -> (Numbers, FileSet, Version) {
         let writes = &self.core.writes;
         let numbers = Numbers { manifest: writes.new_number(), log: writes.new_number() };
@@ -150,7 +152,7 @@ impl Beginning<'_> {
         (numbers, files, newest)
     }
 
-    /// Creates a new manifest. After an error, nothing of it is left, unless `CURRENT` may name it.
+    /// Creates a new manifest. After an error, its file is removed, unless `CURRENT` may name it.
     fn create_manifest(&self, number: u64, files: &FileSet) -> Result<ManifestLog> {
         let env = &self.core.env;
         let manifest = ManifestLog::create(&env.log_machine, &env.directory, number, files, env.options.compat);
@@ -162,8 +164,8 @@ impl Beginning<'_> {
         })
     }
 
-    /// Creates a new manifest. If the disk has no room for it, continues the manifest of an earlier process. The
-    /// second value is true if it continues the manifest of an earlier process.
+    /// Creates a new manifest. If the disk has no room for a new manifest, continues the manifest of an earlier
+    /// process. The second value says whether it does so.
     fn manifest_without_room(&self, number: u64, files: &FileSet) -> Result<(ManifestLog, bool)> {
         let env = &self.core.env;
         let old = self.current_manifest()?;
@@ -172,8 +174,8 @@ impl Beginning<'_> {
                 old.iter().for_each(|old| env.opener.leftovers.remove(old));
                 return Ok((manifest, false));
             }
-            // If `CURRENT` already named the new manifest, nobody would know which of the two manifests it names
-            // after a crash.
+            // The old manifest is continued only if `CURRENT` still names it. Otherwise nobody would know which of
+            // the two manifests `CURRENT` names after a crash.
             (Err(error), Some(old)) if error.is_disk_full() && self.current_manifest()?.as_ref() == Some(&old) => {
                 let mut pending = vec![Edit::Epoch(files.epoch), Edit::NextNumber(files.next_number)];
                 pending.extend(files.written_for.clone().map(Edit::WrittenFor));
@@ -195,8 +197,8 @@ impl Beginning<'_> {
         is_there.then(|| ManifestLog::current(machine, directory)).transpose()
     }
 
-    /// Creates log `number`, which continues `previous`, and the memtables for it. A flush of these memtables makes
-    /// `older_logs` useless.
+    /// Creates log `number`, which continues `previous`, and the memtables for it. When these memtables are
+    /// flushed, `older_logs` are not needed any more.
     fn create_log(
         &self,
         number: u64,
@@ -216,7 +218,8 @@ impl Beginning<'_> {
         self.core.env.opener.leftovers.remove(&log_path(&self.core.env.directory, number));
     }
 
-    /// Makes `files` and `memory` visible. From now on, commits go to `writer` and edits go to `manifest`.
+    /// Makes `files` and `memory` visible to readers. After this call, commits go to `writer` and edits go to
+    /// `manifest`.
     fn show(&self, files: FileSet, manifest: ManifestLog, writer: Writer, memory: Vec<Arc<MemSet>>, newest: Version) {
         let core = self.core;
         let (leftovers, weak) = (&core.env.opener.leftovers, Arc::downgrade(core));

@@ -153,8 +153,8 @@ fn a_file_is_added_once() {
     assert_eq!(refusal(&[file.clone(), add_file(4, 0, 1), file]).as_deref(), Some(why));
 }
 
-/// Tests files with bounds that may be cut, may have no upper end, or may be equal. It asks for keys within these
-/// bounds and around them.
+/// The files of this test have bounds of different kinds: some bounds are cut, some have no upper end, and some
+/// are equal. The test asks for keys within these bounds and around them.
 #[test]
 fn the_files_that_may_hold_a_key_are_those_whose_bounds_have_it() {
     let mut rng = StdRng::seed_from_u64(1);

@@ -1,4 +1,4 @@
-//! Finds what changed after a version, and compares it with a model that looks at every write.
+//! Asks a memtable what changed after a version, and compares the answer with a model that looks at every write.
 
 use super::*;
 use crate::base::record::tests::seeds;

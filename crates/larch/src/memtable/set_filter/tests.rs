@@ -20,8 +20,8 @@ fn no_key_that_was_noted_is_denied() {
 
 #[test]
 fn most_other_keys_are_denied_whatever_the_size() {
-    // `most` of ten thousand absent keys may be let through. The first check is for rows with small values, the
-    // second for rows with hardly any value.
+    // The filter may fail to deny `most` of ten thousand absent keys. The first check is for rows with small
+    // values, the second check is for rows with hardly any value.
     let check = |count: u64, row_bytes: u64, most: usize| {
         let filter = filled(count, row_bytes);
         let passed = (0..10_000).filter(|key| filter.may_have(hash(1 << 40 | key))).count();

@@ -29,8 +29,8 @@ fn check_rows(list: &SkipList) -> usize {
     count
 }
 
-/// Runs threads that insert rows between, before and after the same rows, each in one batch, and one thread that
-/// reads.
+/// Runs `threads` threads. Each inserts a row for every key in `keys`, with a version of its own, while this
+/// thread reads the list.
 fn check(threads: u64, keys: &'static [&'static [u8]]) {
     let list = Arc::new(SkipList::new(Arc::new(Arena::new(Arc::default()))));
     insert(&mut list.inserter(), b"m", 1);
