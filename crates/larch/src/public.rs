@@ -1,5 +1,5 @@
-//! The modules that a program sees in addition to the root of the crate. They only contain names. Each module has
-//! the explanation and the example that its topic needs. The code behind these names is in the folders below.
+//! The modules that a program sees in addition to the root of the crate. They only contain names of types and
+//! functions, which are defined in other folders. Each of these modules explains its topic and gives an example.
 
 pub mod backup;
 pub mod bulk;

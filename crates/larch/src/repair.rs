@@ -1,16 +1,17 @@
-//! Saves everything that can be read of a damaged database into a new database. The damaged database is only read:
-//! the repair takes no lock there, and writes and removes no files there. This module does not know how pages are
-//! read.
+//! Saves everything that can be read of a damaged database into a new database. The repair only reads the damaged
+//! database: it takes no lock there, and writes and removes no files there. This module does not know how pages
+//! are read.
 //!
 //! The information comes from three places. The manifest says which files belong to the database, to which table
-//! each file belongs, which part of it the table sees, and where imports stand in the order of commits. The
+//! each file belongs, which part of the file this table sees, and after which commit each import came. The
 //! manifest is read up to its first damage. If the manifest is damaged or missing, all SSTs in the directory are
-//! used, and the footer of each SST names its table. Logs are replayed up to their first damage. Levels do not
-//! matter: for each key, the newest version in any file or log is saved, unless a newer range erase hides it.
+//! used, and the footer of each SST names its table. Logs are replayed up to their first damage. The repair does
+//! not use levels: for each key, it saves the newest version in any file or log, unless a newer range erase hides
+//! this version.
 //!
 //! If a page cannot be read, it is skipped together with the rows below it, and listed in the report. If only a
 //! value or a part of a row is in such a page, only this row is skipped. If an erase or a version is lost, older
-//! versions that it hid may show again.
+//! versions that it had hidden may become visible again.
 
 mod damaged;
 mod report;
@@ -35,7 +36,8 @@ const WRITE_BUFFER_BYTES: u64 = 8 << 30;
 
 /// Saves everything that can be read of the database in `damaged` into a new database in the directory `new`. This
 /// directory must be empty or must not exist. During the repair, no process may write to `damaged`. The repair
-/// itself writes nothing there. `watch` is told how many rows were saved, and says whether to go on.
+/// itself writes nothing there. `watch` is called with the number of rows that were saved so far, and its result
+/// says whether to go on.
 ///
 /// For each key, the repair saves the newest version that can be read, and no older versions. It reads all files
 /// and logs, and holds the rows of all logs in memory. It needs disk space for about two copies of the rows.
@@ -55,8 +57,8 @@ const WRITE_BUFFER_BYTES: u64 = 8 << 30;
 ///
 /// [`Error::RepairTarget`] if `new` is not empty; [`Error::WithinDatabase`] if `new` is inside `damaged` or inside
 /// another database; [`Error::NotADatabase`] if `damaged` has no file of a database; the errors of opening and
-/// writing the new database; [`Error::Cancelled`] if `watch` ends the repair. Then `new` contains a part of the
-/// rows. Damage is no error: the report lists it.
+/// writing the new database; [`Error::Cancelled`] if `watch` ends the repair. After an error, `new` may contain a
+/// part of the rows. Damage is no error: the report lists it.
 pub fn repair<G: GoOn>(
     damaged: impl AsRef<Path>,
     new: impl AsRef<Path>,
@@ -65,7 +67,7 @@ pub fn repair<G: GoOn>(
     repair_on(&Machine::real(), damaged.as_ref(), new.as_ref(), watch)
 }
 
-/// The same as [`repair`], on any machine, for example a simulated one.
+/// The same as [`repair`], but on the given machine, for example a simulated one.
 ///
 /// # Errors
 ///
@@ -89,7 +91,8 @@ pub fn repair_on<G: GoOn>(
     source.replay_logs(machine, damaged, &mut report);
     let db = Database::builder(new).machine(machine.clone()).write_buffer_bytes(WRITE_BUFFER_BYTES).open()?;
     for (id, table) in &mut source.tables {
-        // A table name from a footer may be invalid, or another table may have the same name.
+        // The name of a table may come from the footer of a file. It may be invalid, or another table may have the
+        // same name.
         if check_new_name(&table.name).is_err() || db.existing_table(&table.name)?.is_some() {
             let name = format!("table-{}", id.0);
             report.guesses.push(format!("a second table {:?} is named {name:?}", table.name));

@@ -1,5 +1,5 @@
-//! The memtables and the file set of one moment. Readers see them together. Views are immutable: a change of memory
-//! or files makes a new view, and readers take the new view between two of their steps.
+//! The memtables and the file set of one moment. Readers see them together. Views are immutable: if the memory
+//! sets or the files change, a new view is made, and each reader takes the new view between two of its steps.
 
 pub mod ahead;
 pub mod cover;
@@ -30,28 +30,28 @@ use sst::Version;
 pub struct View {
     /// A number that grows with every new view.
     pub generation: u64,
-    /// The memory sets, newest first. The first set takes writes.
+    /// The memory sets, newest first. Writes go to the first set.
     pub memory: Vec<Arc<MemSet>>,
     /// Files.
     pub files: Arc<FileSet>,
 }
 
 impl View {
-    /// Whether both views consist of the same memory set objects and the same file set object. It is not enough
-    /// that these are equal.
+    /// Whether both views consist of the same memory set objects and the same file set object. Two objects that
+    /// are merely equal do not count as the same.
     pub fn shows_the_same_as(&self, other: &Self) -> bool {
         let memory = self.memory.iter().map(Arc::as_ptr).eq(other.memory.iter().map(Arc::as_ptr));
         memory && Arc::ptr_eq(&self.files, &other.files)
     }
 
-    /// How many bytes of a write buffer of `buffer_bytes` bytes are left when the memory sets that are being
-    /// flushed have taken theirs.
+    /// The write buffer has `buffer_bytes` bytes. Returns how many of them the memory sets that are being flushed
+    /// do not use.
     pub fn left_bytes(&self, buffer_bytes: u64) -> u64 {
         let frozen = self.memory.iter().skip(1).map(|memory| memory.used_bytes());
         buffer_bytes.saturating_sub(frozen.sum())
     }
 
-    /// The files of `table`. Here, every read and write learns whether the table was dropped.
+    /// The files of `table`. Every read and write calls this, and so finds out whether the table was dropped.
     ///
     /// # Errors
     ///
@@ -60,13 +60,13 @@ impl View {
         self.files.tables.get(&table.id).ok_or_else(|| Error::TableDropped(table.name.clone()))
     }
 
-    /// `table` in this view, as of the version `at`.
+    /// `table` in this view, for a reader at the version `at`.
     pub fn table(&self, table: &TableInfo, at: Version) -> Result<TableView<'_>> {
         Ok(TableView { view: self, files: self.files_of(table)?, at, own: None })
     }
 }
 
-/// A table in a view, as of a version.
+/// A table in a view, for a reader at a version.
 #[derive(Clone, Copy, Debug)]
 pub struct TableView<'v> {
     /// The view.
@@ -75,18 +75,18 @@ pub struct TableView<'v> {
     pub files: &'v TableFiles,
     /// The version.
     pub at: Version,
-    /// The rows that the reading transaction has written. These rows lie over everything else.
+    /// If a transaction reads, the rows that it has written. They are newer than all other rows.
     pub own: Option<&'v OwnRows>,
 }
 
 impl<'v> TableView<'v> {
-    /// The same table with the rows `own` of a transaction over it.
+    /// The same table for a transaction that has written the rows `own`.
     #[inline]
     pub fn under(self, own: Option<&'v OwnRows>) -> Self {
         Self { own, ..self }
     }
 
-    /// The memtables of the view, newest first, without the memtables of a transaction.
+    /// The memtables of the table in this view, newest first. Memtables of a transaction are not included.
     pub fn memtables(self) -> impl Iterator<Item = &'v Arc<Memtable>> + use<'v> {
         self.view.memory.iter().filter_map(move |memory| memory.table(self.files.info.id))
     }

@@ -1,7 +1,7 @@
-//! The job of a database that is idle. It closes the log and the manifest, and releases buffers. It freezes
-//! memtables that have many erased rows, or that may hide much of the files. A flush and a compaction can then give
-//! this space back. It also removes files that no follower reads any more. This module does not know how these
-//! things are done, and never waits for a lock.
+//! The job of a database that is idle. The job closes the log and the manifest, and frees buffers. If memtables
+//! have many erased rows, or may hide many rows in files, it freezes these memtables. A flush and a compaction can
+//! then free the space of the erased and hidden rows. The job also removes files that no follower reads any more.
+//! This module does not know how these things are done, and never waits for a lock.
 
 use crate::base::error::Error;
 use crate::core::{Core, StopOnPanic};
@@ -11,17 +11,18 @@ use os::sync::atomic::{AtomicU64, Ordering};
 use os::{Job, Polled};
 use std::time::Duration;
 
-/// A database is idle after this time without a write. Opening the log and the manifest again takes about 10 us.
+/// A database is idle after this time without a write. The next write opens the log and the manifest again, which
+/// takes about 10 us.
 pub const IDLE_TIME: Duration = Duration::from_secs(1);
 
 /// The job of a database that is idle.
 #[derive(Debug)]
 pub struct IdleJob {
     core: Weak<Core>,
-    /// How often the files had been used at the last poll.
+    /// The number of uses of the log and the manifest, as it was at the last poll.
     seen: AtomicU64,
-    /// If freezing memtables failed, this is the version that came next at that time. Freezing is not tried again
-    /// until there is a new commit.
+    /// If freezing memtables failed, this is the version that the next commit was to get at that time. Freezing is
+    /// tried again only after a new commit.
     failed_at: AtomicU64,
 }
 
@@ -52,7 +53,8 @@ impl Job for IdleJob {
             return Polled::Idle;
         }
         if let Err(error) = core.env.log_disk.rest() {
-            // As after every failed sync of a log, the writes before the sync may be lost.
+            // A sync has failed, so the writes before it may be lost. Therefore the database accepts no more
+            // writes.
             core.stop_writes(Error::io("sync the log or manifest of", &core.env.directory, error));
         }
         Polled::Idle
@@ -60,21 +62,22 @@ impl Job for IdleJob {
 }
 
 impl IdleJob {
-    /// Freezes memtables that give space back, and releases buffers that only writes need. Returns false if a lock
-    /// is held. The holder of the lock may be waiting for background work, so this job must not wait for the lock.
+    /// Freezes memtables if this can free space, and frees buffers that only writes need. Returns false if another
+    /// thread holds the lock of the writer or of the manifest. That thread may be waiting for background work, so
+    /// this job must not wait for it.
     fn tidy_up(&self, core: &Core) -> bool {
         let Some(mut writer) = core.writes.writer.try_lock() else { return false };
-        // The guard is dropped before the locks are released. So a thread that waits for a lock sees that writes
-        // are refused.
+        // After a panic, this guard makes the database refuse writes. It is dropped before the locks are released,
+        // so a thread that waits for a lock then sees that writes are refused.
         let _guard = StopOnPanic::new(core);
         if let Some(writer) = writer.as_mut() {
             let next = writer.next_version().0;
-            // If this fails, nothing is lost: the next commit makes the log and the memtables that it needs.
+            // If freezing fails, nothing is lost: the next commit makes the log and the memtables that it needs.
             if self.failed_at.load(Ordering::Relaxed) != next && freeze_idle(core, writer).is_err() {
                 self.failed_at.store(next, Ordering::Relaxed);
             }
-            // The job that synced the beginning of the log may not have got the lock. If this note fails, no commit
-            // is lost.
+            // The job that synced the beginning of the log also tries to append this note, but it may not have got
+            // the lock. If the note cannot be appended, no commit is lost.
             writer.prove_begin().ok();
             writer.give_back();
             core.env.held.log.store(0, Ordering::Relaxed);

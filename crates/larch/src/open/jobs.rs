@@ -1,4 +1,5 @@
-//! Begins the jobs of a database. It is the only file that knows all jobs. This module does not know what they do.
+//! Begins the jobs of a database. It is the only file that knows all jobs. This module does not know what the jobs
+//! do.
 
 use super::idle::{IDLE_TIME, IdleJob};
 use crate::compact::CompactJob;
@@ -37,8 +38,8 @@ pub fn begin(core: &Arc<Core>) {
         idle: threads.worker(Priority::Low, Arc::new(IdleJob::new(weak()))),
         waiting: threads.sleeping_worker(Priority::Urgent, Arc::new(WakeJob(weak()))),
     };
-    // A reader may end after the last handle is dropped, or in a forked child process. In both cases, no job can be
-    // woken.
+    // The compaction job is woken when a reader has ended. But if the last handle was dropped before, or if this
+    // is a forked child process, there is no job to wake.
     let (compact, origin) = (Arc::downgrade(&workers.compact), ProcessOrigin::here());
     core.views.snapshots.on_gone(move || {
         if let Some(compact) = compact.upgrade().filter(|_| origin.is_here()) {

@@ -1,8 +1,10 @@
-//! Copies of a database. Checkpoints share files with the database, and backups copy only the files that are new.
+//! Copies of a database: checkpoints and backups. A checkpoint shares files with the database. A backup copies
+//! only those files that no earlier backup has copied.
 //!
-//! [`Database::checkpoint`](crate::Database::checkpoint) makes a database in another directory of the same disk. It
-//! links the files that both databases have. [`Database::backup`](crate::Database::backup) copies files into a
-//! directory of [`Backups`]. Each file is copied there only once, however many backups contain it.
+//! [`Database::checkpoint`](crate::Database::checkpoint) makes a second database in another directory of the same
+//! disk. Files that both databases have are linked and not copied. [`Database::backup`](crate::Database::backup)
+//! copies files into a directory of [`Backups`]. Each file is copied there only once, however many backups contain
+//! it.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,4 +1,4 @@
-//! Reports what the engine does by itself, when it happens: flushes, compactions, stalls, errors.
+//! Events report at once what the engine does in the background: flushes, compactions, stalls, errors.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

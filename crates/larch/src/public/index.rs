@@ -1,8 +1,8 @@
-//! Indexes of tables. An index finds rows by keys that differ from their own.
+//! Indexes of tables. An index finds rows by other keys than the keys in the table.
 //!
 //! [`Table::create_index`](crate::Table::create_index) makes an [`Index`](crate::Index), and every commit updates
-//! the index. The engine knows no types: the program registers a function that makes the index keys of a row, see
-//! [`Builder::extractors`](crate::Builder::extractors).
+//! the index. The engine does not know the types of values: the program registers a function that makes the index
+//! keys of a row, see [`Builder::extractors`](crate::Builder::extractors).
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

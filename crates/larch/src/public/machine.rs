@@ -1,5 +1,5 @@
-//! What a database runs on: disk, clock, randomness and threads. A program can replace these, for example to run
-//! tests on a disk that is in memory and can be made to fail.
+//! What a database runs on: disk, clock, randomness and threads. A program can replace each of these, for example
+//! to run tests on a disk in memory that fails when the test wants it.
 //!
 //! ```
 //! # fn main() -> larch::Result<()> {

@@ -1,4 +1,5 @@
-//! Less common options of tables: levels, filters, the index of pages, and which releases can read the files.
+//! Options of tables that are seldom needed: levels, filters, the index of pages, and which releases can read the
+//! files.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,4 +1,4 @@
-//! The values that reads return, and the choices that a read takes: parts of rows, several rows of a page together,
+//! The values that reads return, and the options of reads: parts of rows, several rows of a page together,
 //! directions, and how much to read ahead.
 //!
 //! ```

@@ -1,6 +1,6 @@
-//! Numbers about a database: what the engine has done and holds ([`Metrics`]), how much space a table takes
-//! ([`TableStats`]), what a range contains ([`RangeStats`], [`Histogram`]), and which requests a store got and what
-//! they cost ([`Bill`]).
+//! Numbers about a database: what the engine has done and what it has in memory ([`Metrics`]), how much space a
+//! table takes ([`TableStats`]), what a range contains ([`RangeStats`], [`Histogram`]), and which requests an
+//! object store got and what they cost ([`Bill`]).
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

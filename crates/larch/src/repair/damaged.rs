@@ -1,5 +1,5 @@
-//! Finds out what a damaged database contains: its tables, the files of each table, and the rows in its logs. It
-//! reads no pages of rows.
+//! Finds out what a damaged database contains: its tables, the files of each table, and the rows in its logs. This
+//! module reads no pages with rows.
 
 use super::report::{Loss, RepairReport};
 use crate::base::error::{Error, Result};
@@ -26,7 +26,7 @@ use std::path::Path;
 /// that are being read.
 const CACHE_BYTES: u64 = 64 << 20;
 
-/// How many files of the damaged database are open at the same time at most.
+/// At most this many files of the damaged database are open at the same time.
 const OPEN_FILES: usize = 256;
 
 /// A table of the damaged database, with its files.
@@ -41,8 +41,8 @@ pub struct DamagedDatabase {
     pub tables: BTreeMap<TableId, DamagedTable>,
     /// The tables with the entries of indexes. A repair leaves these tables out.
     indexes: BTreeSet<TableId>,
-    /// Whether the manifest is undamaged. If so, tables and files that it does not name do not belong to the
-    /// database.
+    /// Whether the manifest is undamaged. An undamaged manifest names all tables and files, so others do not
+    /// belong to the database.
     is_whole: bool,
     /// The number of the oldest log that is needed. The rows of logs with smaller numbers are in files.
     oldest_log: u64,
@@ -59,7 +59,7 @@ impl DamagedDatabase {
     ///
     /// # Errors
     ///
-    /// [`Error::NotADatabase`] if `damaged` has no file of a database; the directory cannot be listed.
+    /// [`Error::NotADatabase`] if `damaged` has no file of a database; an error if the directory cannot be listed.
     pub fn gather(machine: &Machine, damaged: &Path, report: &mut RepairReport) -> Result<Self> {
         if !machine.disk.exists(damaged).map_err(|error| Error::io("look for", damaged, error))? {
             return Err(Error::NotADatabase(damaged.to_owned()));
@@ -155,8 +155,8 @@ impl DamagedDatabase {
             };
             let FileOrigin { table, name: table_name, groups, index_of, is_run, built } = origin::decode(&origin);
             let (id, table_name) = match built {
-                // No table of the database has one of the greatest ids, so these ids are free. They are used from
-                // the greatest one downwards.
+                // The greatest table ids are never given to tables of a database. So tables for files that were
+                // built elsewhere get these ids here, the greatest one first.
                 Some(built) => {
                     let next = TableId(TableId::ELSEWHERE.0 - built_ids.len() as u32);
                     (*built_ids.entry(built).or_insert(next), Some(format!("built-{built:016x}")))
@@ -182,8 +182,8 @@ impl DamagedDatabase {
                 }
                 continue;
             }
-            // All rows of an import have version 0 in the file, because their version was in the manifest. The
-            // import came after the commits in all files with smaller numbers.
+            // All rows of an import have version 0 in the file, because only the manifest had their version. The
+            // repair takes the import as newer than all files with smaller numbers.
             let is_import = meta.newest == Version(0) && meta.rows() > 0;
             let offset = if is_import { newest_before } else { 0 };
             if is_import {
@@ -249,7 +249,7 @@ impl DamagedDatabase {
             }
         }
         for (id, _) in self.memory.all() {
-            // If the manifest is undamaged and does not name a table, the table was dropped.
+            // If the manifest is undamaged and does not name the table of these rows, the table was dropped.
             if !self.is_whole && !self.tables.contains_key(&id) && !self.indexes.contains(&id) {
                 let name = format!("table-{}", id.0);
                 report
@@ -261,7 +261,7 @@ impl DamagedDatabase {
     }
 }
 
-/// A table without files, about which only the footer of a file is known.
+/// Makes a table without files. The footer of a file is the only information about this table.
 fn from_footer(
     id: TableId,
     name: Option<String>,
@@ -280,9 +280,9 @@ fn from_footer(
     DamagedTable { name, options, files: Vec::new() }
 }
 
-/// Reads the manifest up to its first damage. Returns its file set, and whether it is undamaged. Damage of the
-/// manifest alone loses no rows, because the files are still there. So the report lists such damage as a guess and
-/// not as a loss.
+/// Reads the manifest up to its first damage. Returns its file set, and whether the manifest is undamaged. If only
+/// the manifest is damaged, no rows are lost, because the files are still there. So the report lists this damage
+/// under the guesses and not under the losses.
 fn manifest(
     machine: &Machine,
     damaged: &Path,

@@ -1,4 +1,4 @@
-//! What a repair reports. This module does not know how things are read.
+//! What a repair reports. This module does not know how files are read.
 
 use std::path::PathBuf;
 
@@ -6,36 +6,37 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct RepairReport {
-    /// Tables that were made in the new database.
+    /// The number of tables that were made in the new database.
     pub tables: u64,
-    /// Rows that were saved into the new database.
+    /// The number of rows that were saved into the new database.
     pub rows: u64,
-    /// SSTs that were read.
+    /// The number of SSTs that were read.
     pub files: u64,
-    /// Commits that were replayed from logs.
+    /// The number of commits that were replayed from logs.
     pub commits: u64,
     /// Everything that could not be read; empty if nothing was lost.
     pub lost: Vec<Loss>,
-    /// What the repair had to guess, in sentences. Guesses are about names, about places in the order of commits,
-    /// and about rows that may have been erased.
+    /// A sentence for each guess that the repair had to make. Guesses are about names of tables, about the order
+    /// of commits, and about rows that may have been erased.
     pub guesses: Vec<String>,
 }
 
-/// Rows that could not be read, or something else that was lost.
+/// One loss: rows that could not be read, or something else that is missing in the new database.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Loss {
-    /// The file with the loss. It is empty for a value that the new database cannot take.
+    /// The damaged file. It is empty if the loss is a value that was read but that the new database does not
+    /// accept.
     pub file: PathBuf,
     /// The table, if it is known.
     pub table: Option<String>,
     /// The key range in which rows are lost: from the first key to before the second key. The second key is `None`
     /// if the end of the range is not known. The whole field is `None` if nothing is known about the keys.
     pub keys: Option<(Vec<u8>, Option<Vec<u8>>)>,
-    /// How many rows were lost, according to the totals of the file. Other files may have newer or older versions
+    /// How many rows were lost, according to the counts in the file. Other files may have newer or older versions
     /// of these rows.
     pub rows: u64,
-    /// What is wrong, with the page and its offset.
+    /// What is wrong, in words; this text also names the page and its offset.
     pub why: String,
 }
 

@@ -1,5 +1,5 @@
-//! Returns the readable rows of one file in key order. If a page cannot be read, it is noted and skipped together
-//! with the rows below it. This module does not know other files.
+//! Returns the readable rows of one file in key order. If a page cannot be read, it is added to the losses and
+//! skipped together with the rows below it. This module does not know other files.
 
 use super::report::Loss;
 use crate::manifest::DbFile;
@@ -25,12 +25,14 @@ pub struct Salvage {
     groups: usize,
     /// The subtrees that were not read yet. The last subtree of the list comes next.
     branches: Vec<Branch>,
-    /// Ranges of rows of the data page that is being read. The last range of the list comes next.
+    /// Ranges of rows in the data page that is being read; only rows in these ranges are read. The last range of
+    /// the list comes next.
     ranges: Vec<Range<u64>>,
     cursor: Option<SstCursor>,
-    /// Rows with smaller ids than this were returned or are lost.
+    /// The rows of the file are numbered. All rows with smaller numbers than this were returned or are lost.
     done_rows: u64,
-    /// Whether the second index of the file is used, because a node of the first index could not be read.
+    /// A file may have two indexes. This is true if the second one is used, because a node of the first one could
+    /// not be read.
     is_second_index: bool,
     /// What could not be read.
     pub lost: Vec<Loss>,
@@ -44,7 +46,8 @@ impl Salvage {
         Self { file, sst, cache, groups, branches, ranges, cursor: None, done_rows: 0, is_second_index: false, lost }
     }
 
-    /// A new session, because a session that failed cannot be used again.
+    /// Makes a new session. Each read gets its own, because a session in which a read has failed cannot be used
+    /// again.
     fn session(&self) -> Session {
         Session::new(&self.cache, Reason::Check, Admit::Keep)
     }
@@ -54,8 +57,8 @@ impl Salvage {
         self.lost.push(Loss { file, table: None, keys: Some(keys), rows, why: error.to_string() });
     }
 
-    /// The range erases that can be read. If some range erases cannot be read, the rows that they hid may show
-    /// again.
+    /// The range erases that can be read. If some range erases cannot be read, the rows that they had hidden may
+    /// become visible again.
     pub fn range_erases(&mut self) -> Vec<RangeErase> {
         let count = self.sst.meta.range_erases.tree().map_or(0, |tree| tree.totals.rows);
         let mut erases = Vec::new();
@@ -97,8 +100,8 @@ impl Salvage {
                         }
                     }
                     Ok(false) => {}
-                    // The page was read without an error a moment ago. If this fails now, the rest of the range is
-                    // lost. The rest of the range is lost.
+                    // The page was read without an error a moment ago. If it cannot be read now, the rest of the
+                    // range is lost.
                     Err(error) => self.lose((cursor.key().to_vec(), None), 0, &error),
                 }
                 continue;
@@ -148,7 +151,7 @@ impl Salvage {
         }
     }
 
-    /// The row at the cursor. `None` if the value of the row cannot be read. Then a loss is noted.
+    /// The row at the cursor. If the value of the row cannot be read, a loss is added and the result is `None`.
     fn row(&mut self, cursor: &mut SstCursor) -> Option<SalvagedRow> {
         let row = cursor.newest()?;
         let key = cursor.key().to_vec();

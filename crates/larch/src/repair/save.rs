@@ -1,6 +1,5 @@
 //! Saves the rows of one damaged table into a table of the new database. It merges the rows of files and logs by
-//! key, takes the newest version of each row, and imports it. This module does not know where the files and logs
-//! were found.
+//! key, and imports the newest version of each row. This module does not know where the files and logs were found.
 
 use super::damaged::DamagedTable;
 use super::report::{Loss, RepairReport};
@@ -41,8 +40,8 @@ impl RowSource<'_> {
     }
 }
 
-/// Saves the rows of `damaged` as a table of `db`. `memtable` has the rows of this table that were in logs. Losses
-/// are added to `report`.
+/// Saves the rows of the damaged table `damaged` as a table of `db`. `memtable` has the rows of this table that
+/// were in logs. Losses are added to `report`.
 ///
 /// # Errors
 ///
@@ -126,12 +125,13 @@ fn merge(sources: &mut [RowSource<'_>], mut take: impl FnMut(SalvagedRow) -> Res
     Ok(())
 }
 
-/// Adds a row to the import. The row is added whole or in parts, depending on the table.
+/// Adds a row to the import. The value of the row is added whole or in parts, depending on the options of the
+/// table.
 fn add(import: &mut Import, table: &DamagedTable, key: &[u8], parts: &[Vec<u8>]) -> Result<()> {
     if table.options.groups.is_empty() { import.add(key, &parts[0]) } else { import.add_parts(key, parts) }
 }
 
-/// The keys in `memtable` whose values do not consist of the parts that the table has.
+/// The keys in `memtable` whose values cannot be split into the parts that the table has.
 fn values_without_parts(memtable: &Memtable, table: &str, groups: usize) -> BadValues {
     let puts = memtable.all_versions().filter(|row| row.kind() == RowKind::Put);
     let bad = puts.filter(|row| Slices::of(row.value(), groups).is_none());
@@ -139,8 +139,8 @@ fn values_without_parts(memtable: &Memtable, table: &str, groups: usize) -> BadV
     bad.map(|row| (row.key().to_vec(), error(row.key()))).collect()
 }
 
-/// All rows of `memtable` except those with bad values. It returns all versions, by key and from the newest to the
-/// oldest.
+/// All rows of `memtable` except those with bad values. All versions are returned, by key, and for each key from
+/// the newest to the oldest.
 fn rows_in(memtable: &Memtable, groups: usize) -> Box<dyn Iterator<Item = SalvagedRow> + '_> {
     Box::new(memtable.all_versions().filter_map(move |row| {
         let parts = match row.kind() {
@@ -153,8 +153,8 @@ fn rows_in(memtable: &Memtable, groups: usize) -> Box<dyn Iterator<Item = Salvag
     }))
 }
 
-/// Cuts range erases into fragments. A memtable does the cutting. It must get the range erases from the oldest to
-/// the newest.
+/// Cuts range erases into fragments that do not overlap. A memtable does this. The range erases are added to the
+/// memtable from the oldest to the newest.
 fn cut(erases: Vec<RangeErase>) -> Memtable {
     let mut by_age: Vec<(Version, usize)> =
         erases.iter().enumerate().filter_map(|(i, erase)| Some((*erase.versions.first()?, i))).collect();

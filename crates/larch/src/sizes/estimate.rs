@@ -1,13 +1,14 @@
-//! Estimates how much a range contains, as intervals. The numbers come from three places: from memory, from the
-//! manifest for files that are completely in the range, and from index nodes for all other files. No data page is
-//! read.
+//! Estimates how much a range contains. An estimate consists of two numbers, and the true number is between them.
+//! The numbers come from three places: from memory, from the manifest for files that are completely in the range,
+//! and from index nodes for all other files. No data page is read.
 //!
-//! If only one source has keys, a reader sees the rows of this source, except erases. If several sources have keys,
-//! a reader sees at most the puts of all of them together. It sees at least those puts of any single source that
-//! newer sources do not erase. Both limits are true for a whole cluster of stretches, and also for each single
-//! stretch. Where sources only touch, the single stretches give better limits. Where sources overlap, the whole
-//! cluster gives better limits. The reason is that each cut falls into a page and makes the rows of this page
-//! uncertain.
+//! The sources are the memtables and the files; the module `stretches` explains stretches and clusters. If only
+//! one source has keys, a reader sees the rows of this source, except erases. If several sources have keys, a
+//! reader sees at most the puts of all these sources together. The reader sees at least as many rows as any one of
+//! the sources has puts that newer sources do not erase. These two limits can be computed for a whole cluster of
+//! stretches, or for each of its stretches. Where sources only touch each other, the limits of the single
+//! stretches are better. Where sources overlap, the limits of the whole cluster are better, because each cut
+//! between two stretches falls into a page and makes the rows of this page uncertain.
 
 use super::memory::{self, MemoryRows};
 use super::stretches::{MEMORY, Placed, Sight, Stretches, files_in};
@@ -20,38 +21,38 @@ use sst::stats::{Estimate, RangeTotals};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// If a cluster has more stretches than this, the stretches are not looked at one by one. Each stretch may cost a
-/// descent in the index of every file.
+/// If a cluster has more stretches than this, limits are computed only for the whole cluster, because each stretch
+/// may cost a descent in the index of every file.
 const MAX_STRETCHES: usize = 32;
 
-/// The number of descents that are made together, so that their missing pages are read in one round. Meanwhile
-/// their pages are pinned.
+/// So many descents are made at the same time, so that their missing pages are read in one round. During the
+/// round, the pages of these descents are pinned.
 const WAYS_TOGETHER: usize = 32;
 
-/// What one source has in some stretches.
+/// The numbers of puts and erases that one source has in some stretches.
 #[derive(Clone, Copy, Debug, Default)]
 struct SourceTally {
-    /// Puts that a reader certainly sees, if no newer source has their keys.
+    /// The number of puts that a reader certainly sees, if no newer source has the same keys.
     puts_low: u64,
-    /// Puts that a reader may see.
+    /// The number of puts that a reader may see.
     puts_high: u64,
-    /// Keys of this source that may hide the same keys in older sources.
+    /// The number of keys that may be erased here and so hide the same keys in older sources.
     erased_high: u64,
 }
 
 /// The tallies of all sources, newest first.
 type Tallies = BTreeMap<usize, SourceTally>;
 
-/// Questions to files. The same question is asked only once.
+/// Questions to files: how many rows does a file have in a range of keys? The same question is asked only once.
 #[derive(Debug, Default)]
 struct Questions {
-    /// The number of each question, by its file and its keys.
+    /// The questions are numbered. This is the number of each question, by its file and its keys.
     asked: BTreeMap<(usize, KeyRange), usize>,
     order: Vec<(usize, KeyRange)>,
 }
 
 impl Questions {
-    /// The number of this question. If the question is new, adds it.
+    /// Adds this question if it is new. Returns its number.
     fn ask(&mut self, file: usize, span: KeyRange) -> usize {
         let next = self.order.len();
         let number = *self.asked.entry((file, span.clone())).or_insert(next);
@@ -62,12 +63,12 @@ impl Questions {
     }
 }
 
-/// A sum that is made when the answers are there.
+/// A sum that is computed when all questions are answered.
 struct Sum {
-    /// The stretches that this sum is about: a cluster or a part of it.
+    /// The numbers of the stretches over which this sum goes: a whole cluster or one stretch of it.
     stretches: Range<usize>,
-    /// The terms of the sum. Each term has a file, how the rows of this file are seen, and the number of the
-    /// question.
+    /// The terms of the sum. Each term consists of a file, how a reader sees the rows of this file, and the number
+    /// of the question to the file.
     terms: Vec<(usize, Sight, usize)>,
 }
 
@@ -77,7 +78,7 @@ pub fn count(session: &Session, table: TableView<'_>, span: &KeyRange) -> Result
     count_in(session, table, &stretches)
 }
 
-/// The number of bytes in files and in memory.
+/// The number of bytes that files and memtables have in `span`.
 pub fn size(session: &Session, table: TableView<'_>, span: &KeyRange) -> Result<Estimate> {
     let files = files_in(table, span);
     let places: Vec<_> = files.iter().map(|placed| (placed, &placed.span)).collect();
@@ -162,8 +163,8 @@ fn count_in(session: &Session, table: TableView<'_>, stretches: &Stretches<'_>) 
     Ok(total)
 }
 
-/// The questions to the files of these stretches. If the rows of a file are seen in the same way in neighbouring
-/// stretches, these stretches make one question.
+/// Adds the questions to the files of these stretches, and returns the terms for them. If a reader sees a file in
+/// the same way in neighbouring stretches, one question is asked for all these stretches.
 fn terms(stretches: &Stretches<'_>, numbers: Range<usize>, questions: &mut Questions) -> Vec<(usize, Sight, usize)> {
     let mut terms = Vec::new();
     // Pieces of files that may continue in the next stretch.
@@ -185,7 +186,7 @@ fn terms(stretches: &Stretches<'_>, numbers: Range<usize>, questions: &mut Quest
     terms.into_iter().map(ask).collect()
 }
 
-/// What the files contain in each of `places`. Many places are looked at together.
+/// What the files contain in each of `places`. The indexes are searched for many places at the same time.
 pub fn totals(session: &Session, places: &[(&Placed<'_>, &KeyRange)]) -> Result<Vec<RangeTotals>> {
     let mut all = Vec::with_capacity(places.len());
     for places in places.chunks(WAYS_TOGETHER) {
@@ -234,8 +235,8 @@ fn tallies(stretches: &Stretches<'_>, sum: &Sum, answers: &[RangeTotals], in_mem
         let RangeTotals { rows, erased, .. } = answers[answer];
         let placed = &stretches.files[file];
         let puts_low = if sight == Sight::Clear { rows.low.saturating_sub(erased.high) } else { 0 };
-        // A row may be newer than the version at which the reader reads. Then it may have replaced a put, an erase
-        // or nothing.
+        // If the file has rows that are too new for the reader, such a row may have replaced an older put, an
+        // older erase, or nothing. So every row may be a put or an erase for this reader.
         let (puts_high, erased_high) =
             if placed.is_newer { (rows.high, rows.high) } else { (rows.high.saturating_sub(erased.low), erased.high) };
         add(placed.source, SourceTally { puts_low, puts_high, erased_high });
@@ -243,7 +244,7 @@ fn tallies(stretches: &Stretches<'_>, sum: &Sum, answers: &[RangeTotals], in_mem
     tallies
 }
 
-/// How many rows a reader sees if the sources have these tallies.
+/// The number of rows that a reader sees if the sources have these tallies.
 fn visible(tallies: &Tallies) -> Estimate {
     let mut seen = Estimate::default();
     let mut erased = 0_u64;

@@ -1,8 +1,8 @@
 //! The exact number of rows that a reader sees in a range, and which row is number `n`.
 //!
 //! Where only one file has keys, its index and two of its data pages are read. Where several files have keys, or
-//! where range erases hide keys, the keys are merged. Values are not read. If a few rows in memory are over a file,
-//! they cut the file into pieces between these rows.
+//! where range erases hide keys, the keys are merged. Values are not read. Where a file and a few rows in memory
+//! have keys, the file is counted in pieces, which lie between these rows.
 
 use super::memory::MemoryRows;
 use super::stretches::{Sight, Stretch, Stretches};
@@ -14,18 +14,19 @@ use pages::{PageKind, Session, retry};
 use sst::{Direction, Groups, Readahead, RowKind};
 use sst::{KeyRange, next_string};
 
-/// If at most this many rows in memory are over a file, each of them ends a piece of the file. A piece costs up to
-/// two data pages. If there are more, the keys from the first of these rows to the last are merged.
+/// A stretch may have one file and some rows in memory. If there are at most this many such rows, each of them
+/// ends a piece of the file, and each piece costs up to two data pages. If there are more, the keys from the first
+/// of these rows to the last are merged.
 const MEMORY_ROWS: usize = 16;
 
 /// A piece of a range whose keys are all counted in the same way.
 #[derive(Debug)]
 enum CountPiece<'v> {
-    /// Only memory has keys here.
+    /// The rows in memory decide about every key here.
     Memory(KeyRange),
     /// Only this file has keys here, and a reader sees all its rows.
     File(&'v DbFile, KeyRange),
-    /// Several sources have keys here, or some keys may be hidden.
+    /// Several sources have keys here, or a range erase may hide some keys.
     Merged(KeyRange),
 }
 
@@ -94,7 +95,7 @@ pub fn nth_key(
     Ok(None)
 }
 
-/// The pieces of the range, in key order. Two pieces that have to be merged are never neighbours.
+/// The pieces of the range, in key order. Two neighbouring pieces of the kind `Merged` are always joined into one.
 fn pieces<'v>(table: TableView<'v>, stretches: &Stretches<'v>) -> Vec<CountPiece<'v>> {
     let mut pieces = Vec::new();
     for stretch in &stretches.stretches {
@@ -107,7 +108,8 @@ fn pieces<'v>(table: TableView<'v>, stretches: &Stretches<'v>) -> Vec<CountPiece
     pieces
 }
 
-/// Adds keys that have to be merged to `pieces`.
+/// Adds a piece of the kind `Merged` to `pieces`, or extends the last piece if it has this kind and touches
+/// `span`.
 fn merged(span: KeyRange, pieces: &mut Vec<CountPiece<'_>>) {
     match pieces.last_mut() {
         Some(CountPiece::Merged(last)) if last.touches(&span) => last.join(span),
@@ -144,20 +146,19 @@ fn alone<'v>(table: TableView<'v>, file: &'v DbFile, stretch: &Stretch, pieces: 
     pieces.extend(KeyRange::new(start, end).map(|span| CountPiece::File(file, span)));
 }
 
-/// The keys that a reader sees in a part where only memory has keys.
+/// The keys that a reader sees in a piece of the kind `Memory`.
 fn in_memory<'v>(table: TableView<'v>, span: &'v KeyRange) -> impl Iterator<Item = Vec<u8>> + 'v {
     let mut rows = MemoryRows::from(table, span.low());
     std::iter::from_fn(move || rows.next_in(span)).filter(|(_, shows)| *shows).map(|(row, _)| row.key().to_vec())
 }
 
-/// The number of rows of `file` that a reader sees.
+/// The number of rows that `file` has in `span`; a reader sees all of them.
 fn in_file(session: &Session, file: &DbFile, span: &KeyRange) -> Result<u64> {
     let totals = retry(session, || file.sst.exact_between(session, span.low(), span.high()))?;
     Ok(totals.rows.saturating_sub(totals.erased))
 }
 
-/// The key of row number `n` among the rows of `file` that a reader sees. The file must have more than `n` such
-/// rows.
+/// The key of row number `n` among the rows that `file` has in `span`. There must be more than `n` such rows.
 fn nth_key_in_file(session: &Session, table: TableView<'_>, file: &DbFile, span: &KeyRange, n: u64) -> Result<Vec<u8>> {
     let sst = &file.sst;
     let rows = retry(session, || sst.rows_between(session, span.low(), span.high()))?;

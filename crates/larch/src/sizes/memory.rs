@@ -1,6 +1,6 @@
-//! The memtables of a table as one source. Their answer about each key is exact, because they are walked row by
-//! row. This work is limited, because the write buffer limits the number of rows. It reads no page, and does not
-//! know files.
+//! Counts what the memtables of a table contain, as if they were one memtable. The numbers are exact, because a
+//! count walks over the rows one by one. Such a walk is never very long, because the write buffer limits the
+//! number of rows. This module reads no page, and does not know files.
 
 use crate::memtable::{MemCursor, MemRow, Memtable};
 use crate::view::TableView;
@@ -30,7 +30,7 @@ pub fn erased(table: TableView<'_>, span: &KeyRange) -> Vec<KeyRange> {
     joined
 }
 
-/// The keys in memory in order. For each key, it also has what memory says about the key.
+/// Returns the keys in memory in order, each with what the newest memtable that has the key says about it.
 #[derive(Debug)]
 pub struct MemoryRows {
     cursors: Vec<(MemCursor, Arc<Memtable>)>,
@@ -57,8 +57,8 @@ impl MemoryRows {
         last.max()
     }
 
-    /// The next row before the end of `span`, and whether a reader sees it. If a reader does not see the row, the
-    /// row is an erase, or it was erased.
+    /// The next row before the end of `span`, and whether a reader sees it. A reader does not see the row if it is
+    /// an erase or if a range erase hides it.
     pub fn next_in(&mut self, span: &KeyRange) -> Option<(MemRow, bool)> {
         let nearest = self.cursors.iter().filter_map(|(cursor, _)| cursor.key()).min()?;
         if !span.ends_after(nearest) {
@@ -85,17 +85,17 @@ impl MemoryRows {
     }
 }
 
-/// Rows and bytes in memory, whether or not a reader sees them. A key counts once in each memtable, and its bytes
-/// include all its versions.
+/// The number of rows and bytes in memory, including rows that a reader does not see. A key that is in several
+/// memtables is counted in each of them. The bytes include all versions.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct InMemory {
     /// The number of keys.
     pub rows: u64,
-    /// The memory of all versions of these keys, in bytes.
+    /// The memory of all versions of the keys, in bytes.
     pub bytes: u64,
 }
 
-/// How much of `span` is in memory.
+/// How many rows and bytes the memtables have in `span`.
 pub fn held(table: TableView<'_>, span: &KeyRange) -> InMemory {
     let runs = table.memtables().flat_map(|memtable| runs(memtable, span, u64::MAX, u64::MAX));
     runs.fold(InMemory::default(), |sum, run| InMemory { rows: sum.rows + run.rows, bytes: sum.bytes + run.bytes })

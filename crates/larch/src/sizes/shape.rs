@@ -1,5 +1,6 @@
-//! How the rows of a range are spread over its keys: histograms, cut points, and samples of rows. It counts what is
-//! stored in files and in memory. If a key is stored in several places, it counts in each place.
+//! How the rows of a range are spread over its keys: histograms, cut points, and samples of rows. These functions
+//! count the rows that are stored in files and in memory. If several files or memtables have a key, it is counted
+//! in each of them.
 
 use super::memory::InMemory;
 use super::stretches::{Placed, files_in};
@@ -15,23 +16,23 @@ use sst::KeyRange;
 use sst::stats::{self, CutPoint, Estimate, Histogram, HistogramSource, MemoryRun, Metric};
 use std::collections::BTreeSet;
 
-/// Split points are chosen from a histogram with this many buckets for each part. Then each end of a part is wrong
-/// by at most a sixteenth of a part plus a data page of each file.
+/// Split points are chosen from a histogram with this many buckets for each part. With this number, the end of a
+/// part is at most a sixteenth of a part and a data page of each file away from the right place.
 const BUCKETS_A_PART: u64 = 8;
 
-/// How many runs of rows in memory are made for each bucket of a histogram.
+/// The rows in memory are cut into so many runs for each bucket of a histogram.
 const RUNS_A_BUCKET: u64 = 8;
 
 /// How fine a histogram is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resolution {
-    /// About this number of buckets of equal size.
+    /// The histogram has about this number of buckets of equal size.
     Buckets(u64),
-    /// Buckets of about this number of rows or bytes.
+    /// Each bucket has about this number of rows or bytes.
     Units(u64),
 }
 
-/// A caller never gets more buckets than this. Each bucket may cost a descent in the index of every file.
+/// A histogram never has more buckets than this. Each bucket may cost a descent in the index of every file.
 const MAX_BUCKETS: u64 = 1 << 16;
 
 /// A histogram of `span`.
@@ -82,7 +83,8 @@ fn stored(session: &Session, files: &[Placed<'_>], held: InMemory, metric: Metri
     Ok(sum)
 }
 
-/// The keys at which to cut `range` of `table` into `parts` parts of about equal bytes.
+/// The keys at which to cut `range` of `table` into `parts` parts, so that all parts have about the same number of
+/// bytes.
 pub fn split_points_between(
     cache: &Arc<PageCache>,
     table: TableView<'_>,
@@ -96,7 +98,7 @@ pub fn split_points_between(
     }
 }
 
-/// At most `parts - 1` cut points that cut `span` into parts of about equal bytes.
+/// At most `parts - 1` points that cut `span` into parts with about the same number of bytes.
 pub fn split_points(session: &Session, table: TableView<'_>, span: &KeyRange, parts: u64) -> Result<Vec<CutPoint>> {
     if parts < 2 {
         return Ok(Vec::new());
@@ -120,7 +122,7 @@ pub fn split_points(session: &Session, table: TableView<'_>, span: &KeyRange, pa
             .min_by_key(|&i| ends[i].1.abs_diff(target));
         let Some(nearest) = nearest else { break };
         let (point, _) = ends[nearest];
-        // If this point is nearer to the target of the next part, it is left for the next part.
+        // If this point is nearer to the end of the next part, it will be used there, and this part gets no point.
         let after = (u128::from(total) * u128::from(part + 1) / u128::from(parts)) as u64;
         if part + 1 < parts && ends[nearest].1.abs_diff(after) < ends[nearest].1.abs_diff(target) {
             continue;
@@ -133,16 +135,16 @@ pub fn split_points(session: &Session, table: TableView<'_>, span: &KeyRange, pa
     Ok(points)
 }
 
-/// Two cut points of `span`. If more than `n` rows are visible, the visible row number `n` is between these points.
-/// The row is at or after the first cut point, and before the second cut point. `None` stands for the end of the
-/// range on that side.
+/// Two points of `span`, between which row number `n` of the visible rows is, if so many rows are visible. This
+/// row is at or after the first point, and before the second point. If the first or the second point is `None`, it
+/// is the start or the end of `span`.
 pub fn nth_between(
     session: &Session,
     table: TableView<'_>,
     span: &KeyRange,
     n: u64,
 ) -> Result<(Option<CutPoint>, Option<CutPoint>)> {
-    /// The number of cut points from which the two points are chosen.
+    /// The two points are chosen from about this number of points.
     const BUCKETS: u64 = 64;
     let histogram = histogram(session, table, span, Metric::Rows, Resolution::Buckets(BUCKETS))?;
     let points: Vec<CutPoint> = histogram.buckets.into_iter().filter_map(|bucket| bucket.end).collect();
@@ -150,8 +152,8 @@ pub fn nth_between(
         Some(span) => estimate::count(session, table, &span),
         None => Ok(Estimate::default()),
     };
-    // The estimates do not always grow from one point to the next. But the estimate of each returned point is
-    // known.
+    // The estimates do not always grow from one point to the next, so these searches may miss the best points. But
+    // the two points that they return are right, because the estimate of each of them was computed.
     let (mut low, mut high) = (None, None);
     let (mut start, mut end) = (0, points.len());
     while start < end {
@@ -174,15 +176,15 @@ pub fn nth_between(
     Ok((low.map(|i| points[i].clone()), high.map(|i| points[i].clone())))
 }
 
-/// The sorted keys of at most `count` rows that a reader sees, without duplicates. All stored rows are divided into
-/// `count` equal pieces, and one row is drawn at random from each piece.
+/// The sorted keys of at most `count` rows that a reader sees, without duplicates. The rows in files and in memory
+/// are divided into `count` equal pieces, and one row is drawn at random from each piece.
 pub fn sample(session: &Session, table: TableView<'_>, span: &KeyRange, count: u64, seed: u64) -> Result<Vec<Key>> {
-    /// For each piece, at most this many rows are drawn until one of them is a row that a reader sees.
+    /// From each piece, rows are drawn until a reader sees one of them, but at most this many.
     const DRAWS: u64 = 4;
     let files = files_in(table, span);
     let memtables: Vec<_> = table.memtables().collect();
-    // All stored rows are numbered: file after file, and then the runs in memory. This list has the first number of
-    // each file.
+    // All stored rows have numbers, first the rows of one file after the other, then the rows in memory. `places`
+    // has the first number of each file.
     let mut places = Vec::with_capacity(files.len());
     let mut total = 0_u64;
     for placed in &files {

@@ -1,6 +1,6 @@
-//! Finds out for each part of a range which sources of a table have keys there. The range is cut at the edges of
-//! its files and range erases. So each piece, a stretch, has the same sources from end to end. It reads the pages
-//! of range erases and no other pages.
+//! Finds out for each part of a range which sources of a table have keys there. The range is cut wherever a file
+//! or a range erase begins or ends. The pieces are called stretches. Within a stretch, the same sources have keys
+//! everywhere. This module reads the pages of range erases and no other pages.
 //!
 //! ```text
 //! level 0      ├────── f1 ──────┤
@@ -10,9 +10,9 @@
 //! clusters  └──────────────────────────┘    └────────┘     connected by files
 //! ```
 //!
-//! Sources have numbers, from the newest to the oldest: 0 is memory, then comes each file of level 0, and then each
-//! deeper level. Within its keys, a range erase hides all rows of sources with greater numbers. It may or may not
-//! hide rows of its own source.
+//! Sources have numbers, from the newest to the oldest: 0 is memory, then comes each file of level 0, and then
+//! each deeper level. A range erase hides all rows within its keys in sources with greater numbers. In its own
+//! source, it may hide some of these rows.
 
 use super::memory;
 use crate::base::error::Result;
@@ -23,7 +23,7 @@ use pages::{Session, retry};
 use sst::KeyRange;
 use sst::{EraseCursor, Version};
 
-/// At most this many range erases of a source are looked at in one range. If a source has more, everything in the
+/// In one range, at most this many range erases of a source are examined. If a source has more, every row in the
 /// range counts as possibly hidden.
 const MAX_ERASES: u64 = 64;
 
@@ -39,9 +39,9 @@ pub struct Placed<'v> {
     pub level: usize,
     /// The file.
     pub file: &'v DbFile,
-    /// The keys of the range that the file may have.
+    /// The part of the range in which the file may have keys.
     pub span: KeyRange,
-    /// Whether some rows of the file are newer than the version of the reader.
+    /// Whether the file may have rows that are newer than the version of the reader.
     pub is_newer: bool,
 }
 
@@ -58,11 +58,11 @@ struct Cover {
 pub enum Sight {
     /// The reader sees a row if no newer source has its key.
     Clear,
-    /// A range erase may hide a row, or a row may be too new for the reader.
+    /// The reader may not see all rows: a range erase may hide some, or some may be too new for the reader.
     Doubtful,
 }
 
-/// A run of keys for which the same sources have rows.
+/// A part of the range in which the same sources have keys everywhere.
 #[derive(Debug)]
 pub struct Stretch {
     /// The keys.
@@ -96,7 +96,8 @@ impl<'v> Stretches<'v> {
         Ok(Self { files, stretches })
     }
 
-    /// The clusters. A cluster is a run of joined stretches, given by their numbers.
+    /// The clusters, each as the numbers of its stretches. A cluster consists of neighbouring stretches that are
+    /// joined by files.
     pub fn clusters(&self) -> impl Iterator<Item = std::ops::Range<usize>> {
         let mut next = 0;
         std::iter::from_fn(move || {
@@ -123,7 +124,7 @@ pub fn files_in<'v>(table: TableView<'v>, span: &KeyRange) -> Vec<Placed<'v>> {
     found
 }
 
-/// The covers of range erases in memory. `erased` is in order.
+/// The covers for the range erases in memory. `erased` is in order.
 fn covers_in_memory(erased: Vec<KeyRange>) -> Vec<Cover> {
     if erased.len() as u64 <= MAX_ERASES {
         return erased.into_iter().map(|span| Cover { source: MEMORY, span, is_certain: true }).collect();
@@ -133,7 +134,7 @@ fn covers_in_memory(erased: Vec<KeyRange>) -> Vec<Cover> {
     vec![Cover { source: MEMORY, span, is_certain: false }]
 }
 
-/// Adds the covers of the range erases of a file.
+/// Adds the covers for the range erases of a file.
 fn covers_of(session: &Session, placed: &Placed<'_>, at: Version, covers: &mut Vec<Cover>) -> Result<()> {
     let mut cursor = EraseCursor::new(placed.file.sst.clone());
     let mut next = retry(session, || cursor.seek(session, &placed.span.start))?;
@@ -163,8 +164,8 @@ fn cut(span: &KeyRange, files: &[Placed<'_>], covers: &[Cover]) -> Vec<Stretch> 
     edges.dedup();
     edges.retain(|edge| span.start.as_slice() <= *edge && span.ends_after(edge));
 
-    // Files and covers are taken in the order of their starts. While the walk goes from edge to edge, it keeps the
-    // files and covers that overlap the present stretch.
+    // This walks from edge to edge. Files and covers are added in the order of their starts, and stay as long as
+    // they overlap the present stretch.
     let mut files_to_come = by_start(files, |placed| &placed.span);
     let mut covers_to_come = by_start(covers, |cover| &cover.span);
     let (mut files_here, mut covers_here) = (Vec::new(), Vec::new());

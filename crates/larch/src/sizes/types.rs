@@ -8,27 +8,27 @@ use sst::stats::Estimate;
 pub struct RangeStats {
     /// The number of rows that a reader sees.
     pub rows: Estimate,
-    /// The number of rows in files. For each row in a file, only the newest version counts. If a key is in several
-    /// files, it counts in each of them.
+    /// The number of rows in files. Older versions of a row in the same file are not counted. If a key is in
+    /// several files, it is counted in each of them.
     pub stored_rows: Estimate,
     /// How many of the stored rows are erases.
     pub erased_rows: Estimate,
-    /// Stored bytes in files. They include data pages, large values, older versions and other column groups, but no
-    /// indexes and no range erases.
+    /// The stored bytes in files. This number includes data pages, large values, older versions and other column
+    /// groups, but no indexes and no range erases.
     pub file_bytes: Estimate,
-    /// How many of [`RangeStats::file_bytes`] are in data pages of the main tree. These pages have the keys, and
-    /// the values or the first column group.
+    /// The part of [`RangeStats::file_bytes`] that is in data pages of the main tree. These pages have the keys,
+    /// and the values or the first column group.
     pub data_bytes: Estimate,
-    /// How many of [`RangeStats::file_bytes`] belong to each column group; empty if values are whole. Large values
-    /// of the first group are not counted.
+    /// The part of [`RangeStats::file_bytes`] that belongs to each column group; empty if the table stores values
+    /// as a whole. Large values of the first group are not counted.
     pub groups: Vec<RangeGroup>,
-    /// How many of [`RangeStats::file_bytes`] belong to older versions, in all groups.
+    /// The part of [`RangeStats::file_bytes`] that belongs to older versions, in all groups.
     pub history_bytes: Estimate,
     /// The levels that have files in the range, from level 0 down.
     pub levels: Vec<RangeLevel>,
-    /// The number of keys in memory. If a key is in several memtables, it counts in each of them.
+    /// The number of keys in memory. If a key is in several memtables, it is counted in each of them.
     pub memory_rows: u64,
-    /// The memory of all versions of these keys, in bytes.
+    /// The memory of all versions of the keys in memory, in bytes.
     pub memory_bytes: u64,
 }
 
@@ -37,8 +37,8 @@ pub struct RangeStats {
 pub struct RangeGroup {
     /// The name of the column group.
     pub name: String,
-    /// Stored bytes of the newest versions in this group. For the first group these are the data pages, which also
-    /// have the keys.
+    /// The stored bytes of the newest versions in this group. For the first group, this is the size of the data
+    /// pages, which also have the keys.
     pub bytes: Estimate,
 }
 

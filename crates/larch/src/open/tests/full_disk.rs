@@ -8,7 +8,7 @@ use os::{Disk, Machine};
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// Less than the bytes of the logs, but enough for a flush of range erases.
+/// The size of the reserve. It is smaller than the logs, but large enough for a flush of range erases.
 const RESERVE_BYTES: u64 = 64 << 10;
 const WRITE_BUFFER_BYTES: u64 = 512 << 10;
 
@@ -39,8 +39,8 @@ fn data_bytes(disk: &SimDisk) -> u64 {
     names.map(|path| disk.read_all(&path).expect("the disk works").len() as u64).sum()
 }
 
-/// A disk with a database that is not open. It has two tables with rows in files and in several logs, and its
-/// reserve.
+/// A disk with a database that is not open. The database has two tables with rows in files and in several logs,
+/// and a filled reserve.
 fn with_rows(is_closed: bool) -> Arc<SimDisk> {
     let disk = SimDisk::new(1);
     let db = open(&disk);
@@ -48,7 +48,7 @@ fn with_rows(is_closed: bool) -> Arc<SimDisk> {
     put(&t, 0..100, 1);
     put(&u, 0..100, 1);
     db.flush().expect("the disk works");
-    // From here on, flushes fail, so that several memtables stay in memory.
+    // From this line on, flushes fail, so that several memtables stay in memory.
     disk.fail_opens(".sst", ErrorKind::Other);
     put(&t, 50..300, 2);
     put(&u, 50..100, 2);
@@ -82,7 +82,7 @@ fn a_full_disk_opens_for_reads_erases_and_drops_whatever_room_is_left() {
                 expected.0.iter().filter(|(key, _)| key[..] >= 200u32.to_be_bytes()[..]).cloned().collect();
             assert_eq!(rows(&db, "t"), left, "room {room}");
             db.drop_table("u").unwrap_or_else(|error| panic!("a dropped table, room {room}: {error}"));
-            // The disk gets room again, and everything goes on.
+            // When the disk has room again, writes and flushes succeed.
             disk.set_capacity(u64::MAX);
             t.insert("later", "a row").expect("the disk has room");
             db.flush().expect("the disk has room");
@@ -135,7 +135,7 @@ fn an_open_of_which_a_sync_fails_takes_nothing_away_that_the_next_one_needs() {
                 disk.lose_writes_of_failed_syncs();
             }
             disk.fail_sync(n, ErrorKind::Other);
-            // The open does not depend on some syncs, for example on the sync of the reserve.
+            // The open may succeed although a sync fails, for example the sync of the reserve.
             drop(try_open(&disk));
             disk.clear_faults();
             assert_eq!(rows(&open(&disk), "t"), expected, "sync {n}, writes lost: {loses_writes}");
@@ -233,7 +233,8 @@ fn recovery_gives_every_acknowledged_commit_when_the_process_dies_again_and_agai
                 let disk = whole.image();
                 disk.set_capacity(disk.used_bytes() + room);
                 for (dies, keeps) in [(n, true), (n / 2 + 1, false), (n + 3, true)] {
-                    // From here on, no action of the process has an effect. What is not synced may be kept or lost.
+                    // After `dies` operations, nothing that the process does has an effect, as if it were dead.
+                    // The bytes that were not synced are kept or lost, depending on `keeps`.
                     disk.fail_all_after(dies, ErrorKind::StorageFull);
                     drop(try_open(&disk));
                     if keeps {
@@ -270,7 +271,7 @@ fn a_write_that_finds_no_room_during_open_loses_no_acknowledged_commit() {
     for n in 1..150 {
         let disk = whole.image();
         disk.fail_operation(n, ErrorKind::StorageFull);
-        // If a rename or a sync fails in this way, the failure is final for this open.
+        // If the operation that fails is a rename or a sync, this open may fail, so its result is not checked.
         let opened = try_open(&disk);
         disk.clear_faults();
         if let Ok(db) = opened {

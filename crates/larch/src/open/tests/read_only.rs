@@ -9,7 +9,7 @@ use std::io;
 use std::io::ErrorKind::ReadOnlyFilesystem;
 use std::path::Path;
 
-/// A file system that one process can only read. It counts how often something was to be written to it.
+/// A file system that can only be read. It refuses every write, and counts the refused writes.
 #[derive(Debug)]
 struct ReadOnlyDisk(Arc<SimDisk>, AtomicU64);
 

@@ -48,7 +48,8 @@ fn all() -> KeyRange {
     KeyRange { start: Vec::new(), end: None }
 }
 
-/// The rows of `span` as of the version `at`, as a text: `k` if the row is seen, and `-k` if it hides older rows.
+/// The rows of `span` as of the version `at`, as a text: `k` if a reader sees the row with the key k, and `-k` if
+/// the row only hides older rows.
 fn shown(view: &View, at: u64, span: &KeyRange) -> String {
     let table = table(view, at);
     let mut rows = MemoryRows::from(table, span.low());
