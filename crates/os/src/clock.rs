@@ -9,9 +9,10 @@ pub trait Clock: Send + Sync + Debug {
     fn now(&self) -> Duration;
     /// Time since the Unix epoch.
     fn wall(&self) -> Duration;
-    /// Waits. A simulated clock moves itself forward instead.
+    /// Waits for `time`. A simulated clock does not wait: it moves itself forward by `time`.
     fn sleep(&self, time: Duration);
-    /// Waits as exactly as it can. If the time is too short for a sleep, it is spent in a loop on the processor.
+    /// Waits as exactly as it can. If `time` is too short for a sleep, the thread waits in a loop on the
+    /// processor.
     fn pause(&self, time: Duration) {
         self.sleep(time);
     }

@@ -20,8 +20,8 @@ use std::time::Duration;
 pub enum Access {
     /// An existing file that is read through the system's page cache.
     Read,
-    /// An existing file. It is read around the system's page cache if the file system allows this, and otherwise
-    /// through the cache.
+    /// An existing file that is read around the system's page cache if the file system allows this. On other file
+    /// systems, the file is read through the cache.
     ReadDirect,
     /// A new file for writing and reading; fails with `AlreadyExists` if the name is taken.
     Create,
@@ -43,24 +43,27 @@ pub struct DirectoryEntry {
 /// An advisory exclusive lock. The lock is held until this value is dropped. If the process dies, the system
 /// releases the lock.
 pub trait Lock: Send + Sync + Debug {
-    /// The number of this holder, which is greater than the number of every earlier holder. It exists only where
-    /// another process may take the lock although it is held, as on a store. Elsewhere it is `None`.
+    /// The number of this holder, which is greater than the number of every earlier holder. Only some locks have
+    /// such a number: those that another process may take although they are held, as on a store. Other locks
+    /// return `None`.
     fn holder(&self) -> Option<u64> {
         None
     }
 
-    /// Checks that the lock is still held. Work that takes long calls this again and again. Only some of these
+    /// Checks that the lock is still held. A job that takes long makes this call again and again. Only some of the
     /// calls really look at the lock.
     ///
     /// # Errors
     ///
-    /// If another process has taken the lock, or if the call cannot find out whether one has.
+    /// The call fails if another process has taken the lock, or if the call cannot find out whether another
+    /// process has taken it.
     fn check(&self) -> io::Result<()> {
         Ok(())
     }
 }
 
-/// A file system. Thread safe. Its errors are those of the system, with the path added to their text.
+/// A file system. Thread safe. The methods return the system's errors, with the path added to the text of each
+/// error.
 pub trait Disk: Send + Sync + Debug {
     /// Opens or creates a file.
     ///
@@ -118,22 +121,23 @@ pub trait Disk: Send + Sync + Debug {
     fn list_ending(&self, directory: &Path, ending: &str) -> io::Result<Vec<DirectoryEntry>> {
         Ok(self.list(directory)?.into_iter().filter(|entry| entry.name.ends_with(ending)).collect())
     }
-    /// How long a file can still be read after its writer has removed it, on a disk where readers cannot keep a
-    /// removed file themselves. `None` on a disk where a reader can write a lease beside the files to keep them.
+    /// How long a file can still be read after its writer has removed it. On some disks, a reader can write a
+    /// lease beside the files, so that they are not removed while they are read. On such a disk the result is
+    /// `None`.
     fn keeps_removed(&self) -> Option<Duration> {
         None
     }
-    /// The requests that were made to the store, if the files are in a store that counts its requests.
+    /// If the files are in a store that counts its requests, the requests that were made to this store.
     fn bill(&self) -> Option<Bill> {
         None
     }
-    /// Tells the disk who owns its files: `owner` is a number that no other owner has. This call comes before the
-    /// first read of a file that never changes. A disk that caches what it has read needs this number, because the
-    /// same name may earlier have stood for another file.
+    /// Tells the disk who owns its files: `owner` is a number that no other owner has. The caller must make this
+    /// call before it first reads a file of the kind that never changes. A disk that caches what it has read needs
+    /// this number, because the same name may earlier have stood for another file.
     fn bind(&self, _owner: u64) {}
     /// A local disk and a directory on it, if the files of this disk are far away. The directory is for files that
-    /// one process writes and reads again for a while. It need not exist yet, and several processes may use it.
-    /// `None` if such files should lie beside the other files of this disk.
+    /// one process writes and reads again for a while. The directory need not exist yet, and several processes may
+    /// use the same directory. `None` if such files should lie beside the other files of this disk.
     fn scratch(&self) -> Option<(Arc<dyn Disk>, PathBuf)> {
         None
     }
@@ -141,7 +145,7 @@ pub trait Disk: Send + Sync + Debug {
     ///
     /// # Errors
     ///
-    /// The system's error, if the system cannot tell.
+    /// The system's error, if the system cannot find out whether the name exists.
     fn exists(&self, path: &Path) -> io::Result<bool>;
     /// Creates a directory and its parents. They are durable on return. The call also succeeds if the directory
     /// exists.
@@ -179,16 +183,17 @@ pub trait Disk: Send + Sync + Debug {
     ///
     /// `WouldBlock` if the lock is held already, and other errors of the system.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>>;
-    /// Gives the same file system with `directory` held. On it, paths in `directory` always mean the directory that
-    /// has this path now. The directory must exist. If the directory is moved later, these paths mean its new
-    /// place. If another directory gets the old path, these paths do not mean that directory. `None` where a
-    /// directory is only a name, as in a store. The caller then goes on with this disk.
+    /// Gives the same file system in a form that *holds* `directory`. In this form, paths in `directory` always
+    /// mean the directory that has this path now. The directory must exist. If the directory is moved later, these
+    /// paths mean its new place. If another directory gets the old path, these paths do not mean that directory.
+    /// `None` where a directory is only a name, as in a store. The caller then goes on with this disk.
     ///
-    /// Once a lock was taken in the held directory, names in the directory are made, changed and removed only while
-    /// the lock file has its name. A sync succeeds only if the lock file still has its name after the sync. So once
-    /// another process has taken a lock with this name, this process changes nothing in the directory. If the lock
-    /// file has lost its name, such changes and syncs fail with `StaleNetworkFileHandle`. Calls that do not find a
-    /// file because the directory was removed fail with the same error.
+    /// Once a lock was taken in the held directory, the disk makes, changes and removes names in the directory
+    /// only while the lock file still exists under its name. A sync succeeds only if the lock file still exists
+    /// under its name after the sync. Another process can take the lock only with a new lock file of this name,
+    /// and from then on this process changes nothing in the directory. If the lock file has lost its name, changes
+    /// and syncs fail with `StaleNetworkFileHandle`. Calls that do not find a file because the directory was
+    /// removed fail with the same error.
     ///
     /// # Errors
     ///
@@ -217,7 +222,7 @@ pub trait Disk: Send + Sync + Debug {
     }
 }
 
-/// `disk`, with `directory` held if `disk` can hold directories.
+/// Gives `disk` in the form that [holds](Disk::hold) `directory`, or `disk` itself if it cannot hold directories.
 ///
 /// # Errors
 ///

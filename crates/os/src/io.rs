@@ -31,8 +31,8 @@ pub trait Reads: Send + Sync + Debug {
         true
     }
     /// Makes a needed read on the calling thread. If no other reads are wanted, this is quicker than handing the
-    /// read to another thread. Submitted reads that are not needed leave room for this read, just as they leave
-    /// room for submitted reads that are needed.
+    /// read to another thread. While this read is made, fewer of the submitted reads that no thread needs may be
+    /// under way. The same holds while a needed read that was submitted is under way.
     fn make(&self, read: ReadRequest) {
         read.make();
     }
@@ -43,13 +43,13 @@ pub trait Reads: Send + Sync + Debug {
     fn latency(&self) -> Duration {
         Duration::ZERO
     }
-    /// The reads that are under way or wait, and the totals so far.
+    /// The reads that are under way, the reads that wait to begin, and the totals so far.
     fn usage(&self) -> Usage {
         Usage::default()
     }
     /// Makes one of the reads that are held back, on this thread. Returns false if no read is held back. A thread
-    /// that would have to wait for a read calls this again and again instead, until it returns false. On a machine
-    /// where threads read, no read is held back.
+    /// that needs the result of a read does not wait: it makes this call again and again, until the call returns
+    /// false. On a machine where threads read, no read is held back.
     fn drive(&self) -> bool {
         false
     }

@@ -49,8 +49,8 @@ pub trait Worker: Send + Sync + Debug {
     fn wake_first(&self);
     /// Wakes the worker after `time`, unless it is woken before. Each call replaces the time of the call before.
     fn wake_after(&self, time: Duration);
-    /// Polls the job on this thread until the job is idle. It does so only where no thread polls the job: on a
-    /// simulated machine, or on a system that refuses threads. Elsewhere it does nothing.
+    /// Polls the job on this thread until the job is idle. This happens only where no other thread polls jobs: on
+    /// a simulated machine, or on a system that refuses threads. Elsewhere the call does nothing.
     fn drive(&self);
     /// Ends the polling: no poll begins any more. It does not wait for a poll that is running.
     fn stop(&self);
@@ -73,9 +73,9 @@ pub trait Threads: Send + Sync + Debug {
     ///
     /// # Errors
     ///
-    /// The system's, if it refuses the first thread.
+    /// The system's error, if the system refuses the first thread.
     fn start(&self) -> io::Result<()>;
-    /// Gives `work` to one of the threads, which soon does it once. If no threads exist, this thread does it.
+    /// Gives `work` to one of the threads, which soon calls it, once. If no threads exist, this thread calls it.
     fn hand_over(&self, work: Box<dyn FnOnce() + Send>);
     /// Makes a thread of its own do `work` once; `work` may wait for other work. If the system has no threads, this
     /// thread does it.
@@ -91,8 +91,8 @@ thread_local! {
 }
 
 /// Marks a thread as one that others wait for. Such a thread must not wait for background work itself, because the
-/// work may be waiting for the thread. Threads that read and threads that poll jobs are on duty for their whole
-/// lives. Any other thread is on duty while it calls the waker of a task.
+/// work may be waiting for the thread. A thread that makes reads or polls jobs is on duty for its whole life. Any
+/// other thread is on duty while it calls the waker of a task.
 #[derive(Debug)]
 pub struct Duty {
     before: bool,

@@ -56,7 +56,7 @@ impl Machine {
 
     /// A machine in memory with this disk, which may be an image of another machine's disk. A number that counts
     /// the machines on this disk is mixed into `seed`. So each of these machines draws different numbers, as real
-    /// machines would. This keeps the identities in files unique.
+    /// machines would. Identities in files are made from these numbers, so they stay unique.
     pub fn simulated_on(disk: Arc<SimDisk>, seed: u64) -> Machine {
         let clock = Arc::new(SimClock::new());
         let seed = seed ^ disk.count_machine().wrapping_mul(0x9e37_79b9_7f4a_7c15);

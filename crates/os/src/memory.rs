@@ -1,10 +1,10 @@
-//! Memory under a limit that is kept exactly, to the block. A cache keeps its pages in this memory. This module
-//! does not know what a page is.
+//! Memory under a limit that is never exceeded, not even by one block. A cache keeps its pages in this memory.
+//! This module does not know what a page is.
 //!
-//! A usual allocator keeps freed memory for the thread that has freed it, and for the size that was freed. So a
-//! process whose pages come and go in many threads ends up with a multiple of the memory that it uses. For each
-//! block, an [`Arena`] knows whether the block is *backed*, which means that the system has been asked for its
-//! memory. An arena never asks the system for more than the limit, whatever buffers come and go.
+//! A usual allocator keeps freed memory for the same thread, and for allocations of the same size. So a process
+//! whose pages come and go in many threads ends up with a multiple of the memory that it uses. For each block, an
+//! [`Arena`] knows whether the block is *backed*, which means that the system has been asked for its memory. An
+//! arena never asks the system for more than the limit, whatever buffers come and go.
 //!
 //! Memory comes in slabs of 2 MiB, aligned to 2 MiB, so that one huge page can lie under each slab. A buffer is a run
 //! of blocks of 4 KiB within a slab, and takes at most half of the slab. A block is in a buffer, or spare, or free:
@@ -95,14 +95,14 @@ impl Arena {
     /// Takes a run back.
     ///
     /// # Safety
-    /// The run lies in this slab, and was given to a buffer that does not use it from now on.
+    /// The run lies in this slab. It was given to a buffer, and the buffer does not use the run after this call.
     pub(crate) unsafe fn release(&self, start: NonNull<u8>, capacity: usize, slab: u32) {
         let first = (start.addr().get() % SLAB_BYTES / BLOCK_BYTES) as u16;
         self.state.lock().release(RunStart { slab, first }, capacity / BLOCK_BYTES);
     }
 
-    /// Changes the limit. When it returns, the system has got back all memory above the limit that is not in
-    /// buffers. Memory in buffers is given back when the buffers are dropped. A caller that drops buffers for a
+    /// Changes the limit. When the call returns, the arena has given back all memory above the limit except the
+    /// memory of buffers, which it gives back when the buffers are dropped. A caller that drops buffers for a
     /// lower limit should drop them before this call: then memory is given back in large pieces.
     pub fn set_limit(&self, bytes: u64) {
         let mut state = self.state.lock();
@@ -158,7 +158,7 @@ struct RunStart {
 }
 
 struct Slab {
-    /// Start of `SLAB_BYTES` that [`map`] gave; `None` if nothing is mapped for this number.
+    /// Start of `SLAB_BYTES` that [`map`] gave; `None` if no slab with this number is mapped.
     start: Option<NonNull<u8>>,
     /// Blocks that are neither in a buffer nor spare.
     free: Blocks,
@@ -179,8 +179,8 @@ struct ArenaState {
     slabs: Vec<Slab>,
     /// Numbers of slabs that are not mapped.
     vacant: Vec<u32>,
-    /// Runs that buffers have left, by their length in blocks. The run that was left last is at the end of its
-    /// list.
+    /// Runs of dropped buffers, with a list for each length in blocks. The run that became spare last is at the
+    /// end of its list.
     spare: Vec<Vec<RunStart>>,
     /// For each slab, the length of its longest run of free blocks.
     free_runs: Longest,
@@ -293,8 +293,8 @@ impl ArenaState {
         Some(RunStart { slab: number as u32, first: run.start as u16 })
     }
 
-    /// A slab with a free run of this length. It is a new slab, backed as a whole, if one fits into the limit.
-    /// Otherwise it is the first slab with a hole, or a new slab that is not backed yet.
+    /// A slab with a free run of this length. If the limit has room for a whole slab, this is a new slab, and all
+    /// of it is backed. Otherwise this is the first slab with a hole, or a new slab that is not backed yet.
     fn slab_for(&mut self, blocks: usize) -> Option<usize> {
         let room = self.limit().saturating_sub(self.backed);
         if !self.discards_blocks {
@@ -370,8 +370,8 @@ impl ArenaState {
         self.give_back(excess.min(STEP_BLOCKS)) > 0
     }
 
-    /// Gives back `blocks` free blocks. If slabs are given back only as a whole, it may give back more. It gives
-    /// back fewer only if no more blocks are free, or if the system does not take them.
+    /// Gives back `blocks` free blocks. If the system takes back only whole slabs, the call may give back more
+    /// blocks. The call gives back fewer only if no more blocks are free, or if the system does not take them.
     fn give_back(&mut self, blocks: usize) -> usize {
         let mut given = 0;
         while given < blocks {
@@ -383,8 +383,9 @@ impl ArenaState {
         given
     }
 
-    /// Gives back a run of at most `most` blocks, or a slab. Whole slabs go first if they are no longer than `most`.
-    /// Then the longest runs go, because each run costs a system call. Slabs with huge pages go last.
+    /// Gives back a run of at most `most` blocks, or a slab. Whole slabs are given back first, if a slab has at
+    /// most `most` blocks. Then the longest runs are given back, because each run costs a system call. Slabs with
+    /// huge pages come last.
     fn give_back_run(&mut self, most: usize) -> usize {
         let whole = most >= SLAB_BLOCKS || !self.discards_blocks;
         if whole && let Some(number) = self.backed_runs.first(SLAB_BLOCKS as u16) {

@@ -26,8 +26,8 @@ pub struct Cpu {
     pub system: Duration,
 }
 
-/// The process in which something was made. Its value tells that process apart from children that were forked
-/// since.
+/// The process in which something was made. A child that was forked later has another value, so the value shows
+/// whether the current process is still the same one.
 ///
 /// On Linux, a check costs one read of memory: in a forked child, the system replaces a certain page with zeros
 /// (`MADV_WIPEONFORK`). Elsewhere the check asks the system for the number of the process.
@@ -117,8 +117,9 @@ fn parse_memory(status: &str) -> ProcessMemory {
     }
 }
 
-/// Parses one line. It has the process id, the name in parentheses (which may contain spaces and parentheses), and
-/// then numbers. The 14th and 15th fields, counted from 1, are the ticks in user mode and in system mode.
+/// Parses one line. The line has the process id, the name in parentheses (which may contain spaces and
+/// parentheses), and then numbers. The 14th and 15th fields, counted from 1, are the ticks in user mode and in
+/// system mode.
 fn parse_cpu(stat: &str, ticks_per_second: u64) -> Option<Cpu> {
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_whitespace().skip(14 - 3);

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 const UNFINISHED: &str = ".unfinished";
 
-/// The length of one write. Smaller pieces are collected until they have this length.
+/// The length of one write. The bytes of smaller pieces are collected until there are this many.
 const WRITE_BYTES: usize = 1 << 20;
 
 /// Objects as files in a directory.
@@ -73,15 +73,16 @@ impl DirectoryStore {
 /// Gives the file `new` the name `path`, and makes this name durable. It fails if another file has the name.
 fn give_name(disk: &dyn Disk, new: &Path, path: &Path) -> io::Result<()> {
     let linked = disk.link(new, path);
-    // If this removal fails, the file is removed later with other unfinished files.
+    // If the unfinished file cannot be removed now, it is removed later with other unfinished files.
     disk.remove(new).ok();
     if let Err(error) = &linked
         && error.kind() != ErrorKind::AlreadyExists
     {
         return linked;
     }
-    // If the name is taken, an earlier attempt may have given it, and its sync may have failed. The caller may then
-    // take the object with this name for its own, so the name must be durable.
+    // If the name is taken, an earlier attempt to write this object may have given the name, and then failed to
+    // sync the directory. The caller may then treat the object with this name as the caller's own object, so the
+    // name must be durable.
     disk.sync_dir(path.parent().expect("an object lies in the directory"))?;
     linked
 }
@@ -198,7 +199,8 @@ impl Upload for DirectoryUpload {
     }
 
     fn finish(mut self: Box<Self>) -> io::Result<()> {
-        // The whole blocks are written apart from the rest, so that they go around the system's page cache.
+        // The whole blocks are written first and by themselves. So their write goes around the system's page
+        // cache.
         let whole = self.filled / BLOCK_BYTES * BLOCK_BYTES;
         if whole > 0 {
             self.flush(whole)?;
@@ -215,7 +217,7 @@ impl Upload for DirectoryUpload {
 impl Drop for DirectoryUpload {
     fn drop(&mut self) {
         if self.file.take().is_some() {
-            // If this removal fails, the file is removed later with other unfinished files.
+            // If the unfinished file cannot be removed now, it is removed later with other unfinished files.
             self.disk.remove(&self.new).ok();
         }
     }

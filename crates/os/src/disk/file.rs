@@ -1,8 +1,9 @@
-//! A file, and a source of reads. A source is opened when a read is made, not when the read is asked for. This
-//! module does not know how files are found, or what bounds the number of open files.
+//! A file, and a source: something that can be opened so that it can be read. A source is opened when a read is
+//! made, not when the read is asked for. This module does not know how files are found, or what bounds the number
+//! of open files.
 //!
-//! Both are in one module because each needs the other: a file is a source that is always open, and every other
-//! source gives a file while it is open.
+//! Files and sources are in one module because each needs the other: a file is a source that is always open, and
+//! every other source gives a file while it is open.
 //!
 //! A read that waits in a queue holds no descriptor. The thread that makes a read opens its source, reads, and closes
 //! the source before it reports the end. A thread that has one source open does not wait for another source to be
@@ -18,8 +19,9 @@ use std::os::fd::BorrowedFd;
 /// An open file. Thread safe. It has no cursor: every call says its position. A file is a [`ReadSource`] that is
 /// always open.
 pub trait File: ReadSource {
-    /// Fills `buffer` from `offset`. It returns fewer bytes only at the end of the file. Any alignment is accepted.
-    /// On a direct file, an aligned offset, length and buffer (see [`crate::Buffer`]) avoid a copy.
+    /// Fills `buffer` from `offset`, and returns how many bytes it has read. They are fewer than `buffer` holds
+    /// only at the end of the file. Any alignment is accepted. On a direct file, an aligned offset, length and
+    /// buffer (see [`crate::Buffer`]) avoid a copy.
     ///
     /// # Errors
     ///
@@ -66,9 +68,9 @@ pub trait File: ReadSource {
     /// The system's.
     fn set_len(&self, bytes: u64) -> io::Result<()>;
     /// Asks the file system to reserve room for the first `bytes` bytes, so that later writes need not look for
-    /// room. The length of the file stays the same. The call may do nothing. It does nothing if the disk is nearly
-    /// full. When the file is removed or cut, the file system takes back the room beyond its end. It does so even
-    /// if the file is cut to its current length.
+    /// room. The length of the file stays the same. The call may do nothing, and if the disk is nearly full it
+    /// does nothing. When the file is removed or `set_len` is called, the file system takes back the room beyond
+    /// the end of the file. It does so even if `set_len` keeps the current length.
     ///
     /// # Errors
     ///
@@ -96,29 +98,31 @@ pub trait File: ReadSource {
     /// Whether reads go around the system's page cache.
     fn is_direct(&self) -> bool;
     /// A descriptor with which a caller can read whole blocks without asking the file. As long as the file lives,
-    /// reads of aligned blocks into aligned memory give the same bytes as the file gives. `None` if the file has no
-    /// such descriptor. Then the file makes all its reads itself. If a read with the descriptor fails or is cut
-    /// short, the caller asks the file, which reads in another way or reports the error.
+    /// reads of aligned blocks into aligned memory give the same bytes as the file gives. `None` if the file has
+    /// no such descriptor. Then the file makes all its reads itself. If a read with the descriptor fails or
+    /// returns too few bytes, the caller repeats the read with [`File::read_at`]. Then the file reads without this
+    /// descriptor, or reports the error.
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         None
     }
-    /// The object of a store that this file is, if it is an object. While reads of an object are under way, no
-    /// thread has to wait for them.
+    /// If this file is an object of a store, that object. While reads of an object are under way, no thread has to
+    /// wait for them.
     fn object(&self) -> Option<StoreObject> {
         None
     }
 }
 
-/// Something that can be opened for a read. Thread safe. Two reads have the same source if they point to the same
-/// value.
+/// Something that can be opened for a read. Thread safe. Two reads have the same source if both point to the same
+/// value in memory.
 ///
 /// Every [`File`] is a source, and is always open.
 pub trait ReadSource: Send + Sync + Debug {
-    /// Opens the source. It may wait until other reads are over, so the caller must have no other source open.
+    /// Opens the source. The call may wait until other reads are over, so the caller must have no other source
+    /// open.
     ///
     /// # Errors
     ///
-    /// The system's, if it refuses to open the source.
+    /// The system's error, if the system refuses to open the source.
     fn open(self: Arc<Self>) -> io::Result<OpenSource>;
 
     /// Opens the source without waiting for other reads. `None` if it would have to wait.
@@ -129,8 +133,8 @@ pub trait ReadSource: Send + Sync + Debug {
     fn try_open(self: Arc<Self>) -> io::Result<Option<OpenSource>>;
 
     /// Whether it is worth making neighbouring reads of the source as one read. This needs a
-    /// [descriptor](File::descriptor) or an [object](File::object). If a source can answer this only when it is
-    /// open, it answers yes.
+    /// [descriptor](File::descriptor) or an [object](File::object). A source that cannot know this before it is
+    /// opened returns true.
     fn may_join(&self) -> bool {
         true
     }
@@ -153,7 +157,7 @@ impl<F: File + 'static> ReadSource for F {
     }
 }
 
-/// A source that is open until this is dropped.
+/// An open source. The source is closed when this value is dropped.
 #[derive(Debug)]
 pub struct OpenSource {
     // Fields are dropped in the order in which they are declared. So the source is notified after the file is gone.

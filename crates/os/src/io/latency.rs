@@ -1,8 +1,10 @@
-//! How long short reads of a store take, as measured lately. This module does not know what is read.
+//! The latency of a store: how much time a short read takes, as measured lately. This module does not know what is
+//! read.
 //!
-//! Reads are taken in groups of [`GROUP`]. The mean time is taken of each of the last two groups, and the smaller
-//! mean is the latency. So if some reads wait for a busy store or for a connection, they do not make the latency
-//! high for long. For a long read, the time for the transfer of its bytes is subtracted.
+//! Reads are divided into groups of [`GROUP`], one after the other. Each group has a mean time, and the latency is
+//! the smaller mean of the last two groups. So if some reads wait for a busy store or for a connection, the
+//! latency does not stay high for long. A long read also takes time to transfer its bytes, and this time is
+//! subtracted first.
 
 use std::time::Duration;
 
@@ -12,13 +14,14 @@ const ASSUMED: Duration = Duration::from_millis(10);
 
 const GROUP: u32 = 32;
 
-/// Bytes per second of a connection. It is not known which share of a connection a read had.
+/// Bytes per second of a connection. Several reads may share a connection, and it is not known which part of the
+/// connection each read got.
 const BYTES_PER_SECOND: u64 = 64 << 20;
 
 /// What was measured.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Latency {
-    /// The mean time of the group before this one.
+    /// The mean time of the last complete group.
     before: Option<Duration>,
     sum: Duration,
     count: u32,

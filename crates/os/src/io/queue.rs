@@ -4,11 +4,12 @@
 //!
 //! * depth: how many reads of the disk, of all urgencies together;
 //! * a share of the depth for reads that no thread waits for, so that the rest of it is free for the other reads;
-//! * bytes under way, for each urgency: few while a thread waits for reads, and more when no thread has waited for
-//!   a while. A read that is larger than its limit begins when no other read of its urgency is under way.
+//! * the bytes under way, with a limit for each urgency. The limit is low while a thread waits for reads, and
+//!   higher when no thread has waited for a while. A read that is larger than its limit begins when no other read
+//!   of its urgency is under way.
 //!
-//! "A while" is counted in bytes: only the bytes of reads that no thread waits for count. So a while is longer on a
-//! slower disk, and the same calls always lead to the same order of reads.
+//! "A while" is measured in bytes of reads that no thread waits for: it ends when a certain number of these bytes
+//! was read. So a while is longer on a slower disk, and the same calls always lead to the same order of reads.
 //!
 //! No read waits forever: if [`PATIENCE`] more urgent reads have passed a read that could have begun, this read is
 //! next.
@@ -19,15 +20,16 @@ use crate::sync::Arc;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use std::collections::{HashMap, VecDeque};
 
-/// The number of more urgent reads that may pass a read which could begin. So if reads of all urgencies wait and
-/// could begin, about 1 in 33 of the reads that begin has the second urgency. About 1 in 33 has the third.
+/// The number of more urgent reads that may pass a read which could begin. Assume that reads of all three
+/// urgencies wait, and that the limits allow each of them. Then of 33 reads that begin, about one has the second
+/// urgency, and about one has the third.
 const PATIENCE: usize = 32;
 
 /// What waits in a queue.
 pub(crate) trait Queued {
     /// How many reads this item stands for, and how many bytes it takes from the disk.
     fn load(&self) -> ReadLoad;
-    /// The tickets by which the item can be raised.
+    /// The tickets of the item. With one of them, a caller can make the item needed.
     fn tickets(&self) -> impl Iterator<Item = u64>;
 }
 
@@ -43,8 +45,8 @@ pub(crate) struct QueueLimits {
     /// The most bytes for each urgency while a thread waits for reads. These limits are low because the next read
     /// of that thread waits in the disk behind these bytes.
     pub(crate) strained_bytes: [usize; Urgency::ALL.len()],
-    /// When reads of so many bytes have begun since the last needed read, no thread counts as waiting. Only reads
-    /// that are not needed are counted.
+    /// The number of bytes after which the queue assumes that no thread waits. It counts the bytes of the reads
+    /// that have begun since the last needed read and are not needed.
     pub(crate) calm_bytes: usize,
 }
 
@@ -66,8 +68,8 @@ pub(crate) struct Queue<T> {
     places: HashMap<u64, (Urgency, u64)>,
     /// The bytes of all reads that are not needed and have begun since the last needed read.
     unneeded_bytes: usize,
-    /// Counts of the reads that are made without the queue, and how many of these reads had begun when the queue
-    /// last looked at the counts.
+    /// Two numbers about the reads that are made without the queue: their counts, and how many of them had begun
+    /// when the queue last looked at the counts.
     elsewhere: Arc<Elsewhere>,
     seen_elsewhere: u64,
     /// How many reads were pushed so far, and how many of them were joined with other reads.
@@ -75,7 +77,7 @@ pub(crate) struct Queue<T> {
     joined: u64,
 }
 
-/// Counts of reads that are made by the threads that wait for them.
+/// How many reads were made without the queue, by the threads that wait for the reads.
 #[derive(Debug, Default)]
 pub(crate) struct Elsewhere {
     begun: AtomicU64,
@@ -282,7 +284,7 @@ impl<T: Queued> Queue<T> {
         &mut self.lines[urgency as usize]
     }
 
-    /// Takes an item from its place, and forgets the place.
+    /// Takes the item at `place` out of the line of this urgency, and forgets where the item waited.
     fn leave(&mut self, urgency: Urgency, place: u64) -> T {
         let item = self.line(urgency).take(place);
         if urgency != Urgency::Needed {
@@ -296,7 +298,7 @@ impl<T: Queued> Queue<T> {
         item
     }
 
-    /// Whether a read of this urgency waits, and the limits allow it.
+    /// Whether a read of this urgency waits that the limits allow to begin.
     fn is_able(&self, urgency: Urgency) -> bool {
         let line = &self.lines[urgency as usize];
         let Some(first) = line.first() else {

@@ -34,7 +34,7 @@ pub struct ReadRequest {
     pub source: Arc<dyn ReadSource>,
     /// Where in the source the read begins.
     pub offset: u64,
-    /// The buffer to fill. The read fills it completely, unless the source ends before.
+    /// The buffer to fill. The read fills the buffer completely, unless the source ends first.
     pub buffer: Buffer,
     /// How urgent it is.
     pub urgency: Urgency,
@@ -45,7 +45,8 @@ pub struct ReadRequest {
 }
 
 impl ReadRequest {
-    /// Reads on this thread, and reports the end. If the callback panics, the panic goes on to the caller.
+    /// Makes the read on this thread, and reports its end. If the callback panics, the panic goes on to the
+    /// caller.
     pub fn make(self) {
         let ReadRequest { source, offset, mut buffer, done, .. } = self;
         // The source is closed before the callback runs, because the callback may read something else.
@@ -53,7 +54,7 @@ impl ReadRequest {
         done(buffer, outcome);
     }
 
-    /// Reads on this thread, and reports the end.
+    /// Makes the read on this thread, and reports its end.
     pub(crate) fn perform(mut self) {
         let outcome = self.open_and_read();
         self.finish(outcome);

@@ -1,5 +1,5 @@
-//! Reads of neighbouring bytes that are made as one read of the disk. A run does not know when it is made, or by
-//! which thread.
+//! A run: several reads of neighbouring bytes that are made as one read of the disk. A run does not know when it
+//! is made, or by which thread.
 //!
 //! If two reads share blocks, these blocks are read once, into the buffer of the first read. Then they are copied
 //! into the other buffer. A gap between two reads is read into memory that is never looked at:
@@ -23,8 +23,8 @@ use std::io::{self, IoSliceMut};
 /// this size as with larger reads. At 1 GB/s, a needed read waits for 0.13 ms if such a read is before it.
 const RUN_BYTES: u64 = 128 << 10;
 
-/// The most bytes between two reads that are read needlessly in order to join the two reads. At 750 MB/s, 16 KiB
-/// take as long as one further read takes on a disk with 46,000 reads per second.
+/// The largest gap between two reads that are joined. The bytes of the gap are read needlessly. At 750 MB/s,
+/// reading 16 KiB takes as long as one more read on a disk that makes 46,000 reads per second.
 pub(crate) const GAP_BYTES: u64 = 16 << 10;
 
 const BLOCK: u64 = BLOCK_BYTES as u64;
@@ -34,7 +34,7 @@ const BLOCK: u64 = BLOCK_BYTES as u64;
 pub(crate) struct JoinLimits {
     /// The most that one run takes.
     pub(crate) run_bytes: u64,
-    /// The most bytes between two reads that are read needlessly.
+    /// The largest gap between two reads that are joined. The bytes of the gap are read needlessly.
     pub(crate) gap_bytes: u64,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct JoinLimits {
 #[derive(Debug)]
 pub(crate) struct ReadRun {
     pub(crate) first: ReadRequest,
-    /// The other reads after the first, in the order of their offsets.
+    /// The other reads of the run, in the order of their offsets.
     pub(crate) rest: Vec<ReadRequest>,
     /// The number of bytes that the run takes from the disk.
     bytes: usize,
@@ -53,7 +53,7 @@ pub(crate) struct ReadRun {
 pub(crate) enum RunPart {
     /// This many bytes that no read asked for.
     Gap(usize),
-    /// The bytes of the read with this index: from `from` to the end of the last block of this read.
+    /// Bytes of the read number `index`: from its byte `from` to the end of the last block that it touches.
     Read { index: usize, from: usize },
 }
 
@@ -115,8 +115,7 @@ impl ReadRun {
         std::iter::once(&mut self.first).chain(&mut self.rest)
     }
 
-    /// Makes the length of every buffer a multiple of blocks, because direct I/O wants that. [`ReadRun::shrink`]
-    /// undoes this.
+    /// Extends every buffer to whole blocks, because direct I/O needs this. [`ReadRun::shrink`] undoes this.
     pub(crate) fn extend(&mut self) -> Lengths {
         let extend = |read: &mut ReadRequest| {
             let len = read.buffer.len();
@@ -153,8 +152,8 @@ impl ReadRun {
         parts
     }
 
-    /// Copies the bytes that several reads share. It is called after all parts were read. At that time the buffers
-    /// have whole blocks.
+    /// Copies the bytes that several reads share. It is called after all parts were read, while every buffer still
+    /// has whole blocks.
     pub(crate) fn copy_shared(&mut self) {
         // The next read shares bytes with earlier reads. The earlier read that reaches farthest has all of the shared
         // bytes.
@@ -189,7 +188,7 @@ impl ReadRun {
         Arc::clone(&self.first.source).try_open()
     }
 
-    /// Opens the source of the reads, and waits for that if necessary.
+    /// Opens the source of the reads. It waits until the source can be opened.
     pub(crate) fn open(&self) -> io::Result<OpenSource> {
         Arc::clone(&self.first.source).open()
     }
@@ -275,11 +274,11 @@ impl ReadRun {
     }
 
     /// Gives every read its part of the bytes, and reports its end. `pieces` are the bytes of the source from the
-    /// offset of the first read on. There are fewer bytes than the run takes only if the source has ended.
+    /// offset of the first read on. They are all bytes of the run, or fewer if the source has ended.
     pub(crate) fn fill(self, pieces: &[&[u8]]) {
         let start = self.first.offset;
-        // `pieces` begins with the piece in which the last read began, and `piece_at` is the offset of this piece.
-        // This works because the reads come in the order of their offsets.
+        // In the loop, `pieces` begins with the piece in which the read before this one began, and `piece_at` is
+        // the offset of that piece. This works because the reads come in the order of their offsets.
         let (mut pieces, mut piece_at) = (pieces, 0);
         for mut read in self.into_reads() {
             let at = memory_bytes(read.offset - start);
@@ -345,8 +344,8 @@ impl Queued for ReadRun {
     }
 }
 
-/// Joins reads that are near each other. They must have the same source and the same urgency, and a descriptor must
-/// be able to make them.
+/// Joins reads that are near each other. Only reads with the same source and the same urgency are joined, and only
+/// if they can be made with a descriptor.
 pub(crate) fn join(reads: Vec<ReadRequest>) -> Vec<ReadRun> {
     join_within(reads, JoinLimits { run_bytes: RUN_BYTES, gap_bytes: GAP_BYTES })
 }
@@ -355,8 +354,8 @@ pub(crate) fn join(reads: Vec<ReadRequest>) -> Vec<ReadRun> {
 pub(crate) fn join_within(mut reads: Vec<ReadRequest>, limits: JoinLimits) -> Vec<ReadRun> {
     let identity = |read: &ReadRequest| Arc::as_ptr(&read.source).addr();
     if reads.len() > 1 {
-        // Files are ranked in the order in which they are first met. So their addresses in memory do not decide what
-        // is read first.
+        // Files are ranked in the order in which `reads` first names them. If they were sorted by their addresses
+        // in memory, the order of the reads would differ from run to run of the program.
         let mut ranks: HashMap<usize, usize> = HashMap::new();
         for read in &reads {
             let next = ranks.len();
@@ -365,7 +364,7 @@ pub(crate) fn join_within(mut reads: Vec<ReadRequest>, limits: JoinLimits) -> Ve
         reads.sort_by_key(|read| (read.urgency, ranks[&identity(read)], read.offset));
     }
     let mut runs: Vec<ReadRun> = Vec::with_capacity(reads.len());
-    // The end of the last run, if another read can join this run.
+    // The end of the newest run, if another read can join this run.
     let mut open_end = None;
     for read in reads {
         let end = (is_whole(&read) && read.source.may_join()).then(|| end_of(&read));

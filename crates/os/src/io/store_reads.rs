@@ -1,5 +1,5 @@
 //! Reads of objects. Many reads can be under way, and neighbouring reads are made as one request. This module does
-//! not know how a store makes them. Reads of files that are not objects go to another `Reads`.
+//! not know how a store makes the requests. Reads of files that are not objects go to another `Reads`.
 //!
 //! A request to a store costs a round trip and money, whatever its length. So reads of objects are joined over
 //! wider gaps than reads of a disk, and into longer runs.
@@ -18,7 +18,8 @@ use std::time::Duration;
 /// read, and the longest run twenty milliseconds.
 const JOINED: JoinLimits = JoinLimits { run_bytes: 1 << 20, gap_bytes: 64 << 10 };
 
-/// The limits for requests: `depth` may be under way, and half of these may be requests that no thread waits for.
+/// The limits for requests: at most `depth` requests are under way, and at most half of them are requests that no
+/// thread waits for.
 fn limits(depth: usize) -> QueueLimits {
     QueueLimits {
         depth,
@@ -48,8 +49,8 @@ struct StoreReadsShared {
 
 struct StoreReadsState {
     queue: Queue<ReadRun>,
-    /// Whether a thread is beginning reads. Meanwhile other threads leave their reads to that thread. So a store
-    /// whose reads end at once does not cause recursion.
+    /// Whether a thread is beginning reads. Meanwhile other threads only queue their reads, and the thread that is
+    /// beginning reads begins them. So a store whose reads end at once does not cause recursion.
     is_beginning: bool,
     latency: Latency,
 }
@@ -131,9 +132,9 @@ fn begin(shared: &Arc<StoreReadsShared>) {
     state.is_beginning = false;
 }
 
-/// Begins one run. It reads an object, or a file that is not an object.
+/// Begins one run. If the source is not an object, the reads go to `others`.
 fn begin_one(shared: &Arc<StoreReadsShared>, begun: Begun<ReadRun>) {
-    // The source is closed at once, because reading an object needs nothing that is open.
+    // The source is closed at once, because an object can be read without an open source.
     let object = begun.item.open().map(|open| open.file().object());
     match object {
         Ok(Some(object)) => begin_object(shared, &object, begun),
@@ -172,7 +173,8 @@ fn begin_object(shared: &Arc<StoreReadsShared>, object: &StoreObject, begun: Beg
 
 impl Drop for StoreReads {
     fn drop(&mut self) {
-        // Runs that are under way end by themselves. After that they begin nothing, because the queue is empty.
+        // Runs that are under way end by themselves. When a run ends, no other run begins, because the queue is
+        // empty.
         let waiting = self.shared.state.lock().queue.clear();
         for run in waiting {
             run.fail(|| io::Error::new(ErrorKind::Interrupted, "the reads were closed before this one was made"));

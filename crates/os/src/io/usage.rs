@@ -1,9 +1,9 @@
-//! How much is being read now, and how much was read so far. This module does not know which reads these are.
+//! How much is being read now, and how much was read so far. This module does not know what is read.
 
 use super::request::Urgency;
 
-/// A number of reads, and the bytes that they take from the disk. These bytes include the rest of each block and
-/// the gaps between joined reads.
+/// A number of reads, and the bytes that they take from the disk. The bytes are counted in whole blocks, and the
+/// gaps between joined reads are included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadLoad {
     /// How many reads.

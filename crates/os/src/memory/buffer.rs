@@ -16,10 +16,10 @@ use std::ptr::{NonNull, without_provenance_mut};
 use std::slice;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Buffers with this capacity or more are mapped. glibc maps such buffers, too. But after it has freed the first of
-/// them, it begins to keep the memory of such buffers. The system zeroes mapped pages when they are first filled.
-/// This takes 0.5 ms per MiB, which is about as long as a fast disk takes to read one MiB. So a caller that needs
-/// such buffers again and again should keep them or use an arena.
+/// Buffers with this capacity or more are mapped. glibc maps such buffers, too. But once glibc has freed one such
+/// buffer, it keeps the memory of later ones for itself. The system zeroes mapped pages when they are first
+/// filled. This takes 0.5 ms per MiB, which is about as long as a fast disk takes to read one MiB. So a caller
+/// that needs such buffers again and again should keep them or use an arena.
 pub const MAPPED_BYTES: usize = 128 << 10;
 
 /// The capacity of all living buffers. All accesses are relaxed, because the number is a statistic and orders no
@@ -79,9 +79,9 @@ impl Buffer {
     /// The first `len` bytes of a run in an arena. The arena gets the run back when the buffer is dropped.
     ///
     /// # Safety
-    /// `start` is aligned to blocks. `capacity` is a multiple of blocks and at least `len`. So many bytes from
-    /// `start` on are initialized and lie in the slab of this number. They belong to the buffer alone until it
-    /// gives them back.
+    /// `start` is aligned to blocks. `capacity` is a multiple of blocks and at least `len`. The `capacity` bytes
+    /// from `start` on are initialized and lie in the slab of this number. These bytes belong to the buffer alone
+    /// until the buffer gives them back to the arena.
     pub(crate) unsafe fn in_arena(
         start: NonNull<u8>,
         len: usize,
@@ -105,8 +105,8 @@ impl Buffer {
         self.capacity
     }
 
-    /// Cuts or extends the buffer in place. Bytes that the buffer gains keep their last contents: zeros or older
-    /// bytes.
+    /// Cuts or extends the buffer in place. If the buffer grows, the new bytes have the contents that were last in
+    /// this memory: zeros or older bytes.
     pub fn set_len_within_capacity(&mut self, len: usize) {
         assert!(len <= self.capacity, "{len} bytes in a buffer of {}", self.capacity);
         self.len = len;
@@ -124,7 +124,7 @@ impl Buffer {
     }
 }
 
-/// How `capacity` bytes are allocated, and therefore freed.
+/// The layout with which `capacity` bytes are allocated, and with which they must be freed.
 fn layout(capacity: usize) -> Layout {
     Layout::from_size_align(capacity, BLOCK_BYTES).expect("a buffer is smaller than the address space")
 }
@@ -152,9 +152,9 @@ impl Deref for Buffer {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: `start` is aligned and not null. `len <= capacity` bytes from it are owned and were initialized
-        // when the buffer was made. The result borrows `self`, so these bytes are not written or freed while it
-        // lives.
+        // SAFETY: `start` is aligned and not null. The buffer owns `capacity` bytes from `start` on, which is at
+        // least `len`, and they were initialized when the buffer was made. The result borrows `self`, so these
+        // bytes are not written or freed while it lives.
         unsafe { slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 }

@@ -1,4 +1,5 @@
-//! Prefetches memory that is read soon. This module does not know what lies there, or whether anything does.
+//! Prefetches memory that is read soon. This module does not know what lies in that memory, or whether anything
+//! does.
 
 /// Bytes that the processor fetches together.
 const LINE_BYTES: usize = 64;

@@ -20,7 +20,8 @@ fn times(usual: usize) -> usize {
 
 const SEEDS: u64 = if cfg!(miri) { 1 } else { 4 };
 
-/// Buffers that are alive. Each has its own number at both ends of each of its blocks.
+/// Buffers that are alive. Each buffer has a number of its own, which is written at both ends of each of its
+/// blocks.
 #[derive(Default)]
 struct Live {
     buffers: Vec<(Buffer, u64)>,
@@ -182,7 +183,7 @@ fn a_run_is_reused_without_a_search() {
     for _ in 0..3 {
         buffers.clear();
         buffers.extend((0..100).map(|_| arena.buffer(16 << 10).expect("within the limit")));
-        // The run that was left last is taken first.
+        // The run of the buffer that was dropped last is taken first.
         before.reverse();
         assert_eq!(addresses(&buffers), before);
     }

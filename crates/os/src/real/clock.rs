@@ -27,7 +27,7 @@ impl Clock for RealClock {
     }
 
     fn wall(&self) -> Duration {
-        // A system clock that is set before 1970 counts as no clock, and gives the time 0.
+        // If the system clock is set to a time before 1970, the result is 0, as if there were no clock.
         SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
     }
 

@@ -22,7 +22,7 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 /// `allocate_ahead` takes at most this part of the free space, so that other files can still grow. The value 16
-/// stands for 1/16. If the room that was asked for is more, it takes nothing.
+/// stands for 1/16. If the caller asks for more room than this part, `allocate_ahead` takes nothing.
 #[cfg(target_os = "linux")]
 const AHEAD_PART: u64 = 16;
 
@@ -50,8 +50,9 @@ pub(super) struct RealFile {
 #[derive(Debug)]
 struct Direct {
     descriptor: fs::File,
-    /// Whether the file system has refused direct I/O after it had opened the descriptor for it. The flag is
-    /// relaxed: a thread that sees it late is only refused once more.
+    /// Whether the file system has refused direct I/O after it had opened the descriptor for it. The accesses to
+    /// the flag are relaxed: if a thread sees the flag too late, it tries direct I/O again, and the file system
+    /// refuses once more.
     refused: AtomicBool,
 }
 
@@ -189,9 +190,9 @@ impl Direct {
     fn read_blocks(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let mut done = 0;
         while done < buffer.len() {
-            // If a read is cut short inside a block, the next read cannot go on from there, because this place is
-            // not aligned. So the whole block is read again. If the file ends in this block, the block is as short
-            // as before.
+            // A read may end in the middle of a block. The next read cannot begin there, because the offset is not
+            // aligned. So the next read begins at the start of this block. If that read gives no further bytes,
+            // the file ends in this block.
             let block = done - done % BLOCK_BYTES;
             let read = retried(|| self.descriptor.read_at(&mut buffer[block..], offset + block as u64))?;
             if block + read <= done {
@@ -252,8 +253,9 @@ impl File for RealFile {
         Ok(offset)
     }
 
-    /// `fdatasync` does not save times and owners. It saves the length, which is needed to find the bytes again. It
-    /// covers the whole file, whichever descriptor has written.
+    /// `fdatasync` does not make times and owners durable. It makes the length durable, which is needed to find
+    /// the bytes again. The call covers the whole file, including bytes that were written through the other
+    /// descriptor.
     fn sync(&self) -> io::Result<()> {
         let synced = self.descriptor().sync_data();
         let kept = |()| self.guard.as_ref().map_or(Ok(()), |guard| guard.check());

@@ -17,8 +17,9 @@ pub(super) struct Guard {
     /// The path that the directory had when the lock was taken.
     directory: PathBuf,
     file: Arc<fs::File>,
-    /// Whether the file system tells that a removed file has no names. All file systems that we know do this. If a
-    /// file system says this even of a file that has a name, the check is left out.
+    /// Whether the file system counts the names of a file, so that a removed file has 0 names. All file systems
+    /// that we know do this. If a file system reports 0 names even for a file that has a name, the check is left
+    /// out.
     counts_names: bool,
 }
 

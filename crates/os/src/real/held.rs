@@ -1,6 +1,6 @@
-//! The file system for a process that works in a directory. Names in the directory always mean the directory that was
-//! opened. If this directory is moved, its new place is used. If another directory comes to the old place, it is not
-//! used. This module does not know what the files are.
+//! The file system for a process that works in a directory. Names in the directory always mean the directory that
+//! was opened. If this directory is moved, the process goes on in the moved directory. If another directory gets
+//! the old path, the process does not use that directory. This module does not know what the files are.
 //!
 //! ```text
 //! hold(/data/db)          a descriptor of the directory
@@ -13,14 +13,14 @@
 //!
 //! - A name in the directory is looked up relative to the descriptor. So if another directory gets the old path, no
 //!   call reaches it.
-//! - The guard must have its name before a name in the directory is made, changed or removed, and before a file is
-//!   opened for writing.
+//! - Each call that makes, changes or removes a name in the directory, or that opens a file for writing, first
+//!   checks that the guard still has its name.
 //! - A sync reports success only if the guard still has a name afterwards. This check costs one call (`fstat`) for
 //!   each sync.
 //!
-//! A moment passes between the check of the guard and the change. In this moment another process can come in only
-//! if somebody has removed the lock file by hand and that process takes a new lock in the same directory. If the
-//! whole directory was removed or moved, this cannot happen.
+//! A moment passes between the check of the guard and the change. In this moment another process can begin to use
+//! the directory, but only if somebody has removed the lock file by hand. Then that process takes a new lock in
+//! the same directory. If the whole directory was removed or moved, this cannot happen.
 //!
 //! Thread safe. Clones of the disk share the directories that they hold.
 
@@ -40,8 +40,8 @@ use std::path::{Path, PathBuf};
 /// The file system, with some directories held.
 #[derive(Clone, Debug)]
 pub(super) struct HeldDirectory {
-    /// The directory that was held last comes first. If one held directory lies in another, the inner directory
-    /// counts for the files that are in it.
+    /// The directory that was held last comes first. If one held directory lies in another, files in the inner
+    /// directory are looked up in the inner directory.
     held: Vec<Arc<Held>>,
 }
 
@@ -59,7 +59,8 @@ impl Held {
         self.guard.lock().clone()
     }
 
-    /// Fails if another process can have taken the directory, or if the directory is gone.
+    /// Fails if the lock file has lost its name, because then another process may have taken the directory. Fails,
+    /// too, if the directory is gone.
     fn check(&self) -> io::Result<()> {
         self.guard().map_or(Ok(()), |guard| guard.check_name(&self.directory))
     }
@@ -177,7 +178,7 @@ impl Disk for HeldDirectory {
         let removed = found.check().and_then(|()| found.place.remove());
         removed.map_err(|error| found.explain("remove", error))?;
         if let Some(held) = found.held {
-            // The holder of this lock file has removed it.
+            // This process has removed its own lock file, so it no longer has a guard.
             held.guard.lock().take_if(|guard| guard.name() == found.within);
         }
         Ok(())

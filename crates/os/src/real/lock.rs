@@ -8,12 +8,13 @@ use crate::sync::Arc;
 use std::fs::{self, TryLockError};
 use std::io;
 
-/// How many times taking a lock is tried. A try fails only if another process has removed the file meanwhile.
+/// How many times taking a lock is tried. The next attempt is needed only if another process has removed the file
+/// during this attempt.
 const LOCK_ATTEMPTS: u32 = 1000;
 
-/// A locked file (flock). The lock belongs to the open file. A child process shares the open file from its fork
-/// until it ends or runs another program. So the process that took the lock releases it explicitly. It does not
-/// rely on the closing of the last descriptor.
+/// A locked file (flock). The lock belongs to the open file. A forked child process shares the open file, until
+/// the child ends or runs another program. Meanwhile the file would stay locked even if the parent closed it. So
+/// the process that took the lock releases it explicitly.
 #[derive(Debug)]
 pub(super) struct RealLock {
     file: Arc<fs::File>,
@@ -35,8 +36,8 @@ impl RealLock {
             }
             let lock = RealLock { file: Arc::new(file), origin: ProcessOrigin::here() };
             // The process that held the lock before may have removed the file after this process opened it and
-            // before this process locked it. Then another process may have locked a new file of this name. This is
-            // so in each round that ends without a lock.
+            // before this process locked it. Then another process may have locked a new file of this name. If this
+            // has happened, the loop tries again.
             if place.is_name_of(&lock.file).map_err(failed)? {
                 return Ok(lock);
             }

@@ -102,8 +102,8 @@ impl<'p> Place<'p> {
         let copy = to.open(OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL);
         let copy = copy.map_err(|error| cannot("create", to.path, error))?;
         let copied = match rustix::fs::ioctl_ficlone(&copy, &source) {
-            // These are the errors of file systems that cannot make such copies, and the errors of all systems if
-            // two file systems are involved.
+            // A file system that cannot make such copies returns one of these errors. So does any file system if
+            // the two files are on different file systems.
             Err(Errno::OPNOTSUPP | Errno::NOTTY | Errno::INVAL | Errno::XDEV | Errno::NOSYS) => {
                 Err(ErrorKind::Unsupported.into())
             }

@@ -1,9 +1,9 @@
 //! Reads of the real machine: through `io_uring` where the system allows it, by threads elsewhere. This module does
 //! not know what is read.
 //!
-//! A process has one engine. The engine is made when the first read is submitted, and dropped when nothing uses it
-//! any more. The reason is that many databases share the disk, and the depth of the disk's queue can be limited
-//! only for all of them together. The environment variable `LARCH_READS` says how to read; see [`ReadsChoice`].
+//! A process has one engine, because many databases share the disk, and the depth of the disk's queue can be
+//! limited only for all of them together. The engine is made when the first read is submitted, and dropped when
+//! nothing uses it any more. The environment variable `LARCH_READS` says how to read; see [`ReadsChoice`].
 
 mod closed;
 mod hands;
@@ -35,9 +35,10 @@ const POOL_DEPTH: usize = 32;
 /// The limits of an engine whose depth is `depth`.
 ///
 /// At 1 GB/s, each MB under way keeps the disk busy for 1 ms, and a needed read waits for that long. So while
-/// needed reads are made, at most one run for background work and four runs for reading ahead are under way. These
-/// runs are enough to use the time that the needed reads leave. If no reads are needed, the limits are enough for a
-/// disk of 4 GB/s that answers after 1 ms, or for an array of several disks.
+/// needed reads are made, at most one run for background work and four runs for reading ahead are under way.
+/// Needed reads do not keep the disk busy all the time, and these runs are enough to use the rest of the time. If
+/// no reads are needed, the limits are enough for a disk of 4 GB/s that answers after 1 ms, or for an array of
+/// several disks.
 fn limits(depth: usize) -> QueueLimits {
     QueueLimits {
         depth,
@@ -51,8 +52,8 @@ fn limits(depth: usize) -> QueueLimits {
 /// How to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadsChoice {
-    /// Through `io_uring`. If the system forbids `io_uring`, or if `io_uring` has broken down, by threads. This
-    /// applies if the variable is not set.
+    /// Through `io_uring`, or by threads if the system forbids `io_uring` or if `io_uring` has broken down. This
+    /// is the choice if the variable is not set.
     Best,
     /// Through `io_uring`. Every read fails if the system forbids `io_uring`. `LARCH_READS=io_uring`.
     Ring,
@@ -112,13 +113,13 @@ pub struct RealReads {
 }
 
 impl RealReads {
-    /// Reads in the way that `LARCH_READS` says. All values that this function makes in the process share one
-    /// engine. If the value of the variable is invalid, every read reports this.
+    /// An engine that makes reads in the way that `LARCH_READS` names. All values that this function returns in
+    /// one process share one engine. If the variable has an invalid value, every read fails and says so.
     pub fn new() -> RealReads {
         RealReads::default()
     }
 
-    /// Reads in this way, with an engine that is not shared.
+    /// An engine of its own, which makes reads in the way that `choice` names.
     pub fn alone(choice: ReadsChoice) -> RealReads {
         RealReads { engine: OnceLock::from(choice.engine(ring)) }
     }
@@ -156,12 +157,12 @@ impl Reads for RealReads {
         self.engine().make(read);
     }
 
-    /// The first call decides how to read, if nothing has decided it yet.
+    /// If the engine is not made yet, this call makes it.
     fn name(&self) -> &'static str {
         self.engine().name()
     }
 
-    /// The first call decides how to read, if nothing has decided it yet.
+    /// If the engine is not made yet, this call makes it.
     fn overlap(&self) -> bool {
         self.engine().overlap()
     }

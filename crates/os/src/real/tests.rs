@@ -48,8 +48,8 @@ fn bytes(seed: u64, len: usize) -> Vec<u8> {
     bytes
 }
 
-/// Reads with offsets and lengths around the edges of blocks, of the file, and of the copies that unaligned reads
-/// make.
+/// Makes reads whose offsets and lengths are close to an edge: of a block, of the file, or of the memory to which
+/// an unaligned read copies.
 fn check_reads(file: &dyn File, contents: &[u8]) {
     let len = contents.len();
     let edges = [0, 1, 511, 512, 4095, 4096, 4097, 8192, 1 << 20, (1 << 20) + 1, len - 1, len, len + 1, len + 9000];
@@ -235,7 +235,8 @@ fn a_lock_file_that_was_removed_before_it_was_locked_is_no_lock() {
     assert!(is_named(&name.open_lock().expect("it is there")));
 }
 
-/// Each thread removes the lock file while it holds the lock, as a copy does after an error.
+/// Each thread removes the lock file while it holds the lock. A process that copies a database does this after an
+/// error.
 #[test]
 #[cfg(unix)]
 fn a_lock_whose_file_its_holder_removes_excludes_the_others() {

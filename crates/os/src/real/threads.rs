@@ -15,9 +15,9 @@
 //!   wait only for urgent jobs, and no other job waits for them.
 //! * Within a class, jobs take turns, one step each. Jobs that were woken by `wake_first` go before the other jobs
 //!   of their class.
-//! * A thread is started when more work is ready than threads are idle. A thread ends when it has had nothing to do
-//!   for [`IDLE_TIME`]. While a job waits for a time to pass, one thread stays and keeps the time. The other
-//!   threads need not look at the clock, so when a time has passed, only one thread is woken.
+//! * A thread is started when more work is ready than threads are idle. A thread ends when it has had nothing to
+//!   do for [`IDLE_TIME`]. While a job waits for a time to pass, one thread stays and keeps the time. The other
+//!   threads need not look at the clock. When the time has passed, only this one thread is woken.
 //! * A job that panics is never polled again; its thread goes on.
 //! * Jobs are polled and dropped while no lock is held.
 
@@ -59,11 +59,11 @@ struct ThreadPoolShared {
     changed: Condvar,
     /// Notified when the thread that keeps the time has something to do, or when it has to wait for another time.
     time_changed: Condvar,
-    /// Notified when a thread has ended, or when a poll has ended for which a thread waits.
+    /// Notified when a thread has ended, and when a poll has ended if a thread waits for that.
     ended: Condvar,
 }
 
-/// Starts a thread that does what it is given.
+/// Starts a thread that calls the given function.
 type Spawn = fn(Box<dyn FnOnce() + Send>) -> io::Result<()>;
 
 #[derive(Default)]
@@ -79,7 +79,7 @@ struct ThreadPoolState {
     threads: usize,
     /// Threads that wait for something to do, except the thread that keeps the time.
     idle: usize,
-    /// Whether a thread keeps the time. This thread waits until the first job in `due` is to be woken.
+    /// Whether a thread keeps the time: it waits until the first job in `due` is to be woken.
     has_timekeeper: bool,
     /// Threads that wait for the end of a poll.
     joining: usize,
@@ -117,8 +117,8 @@ enum Status {
 static OF_PROCESS: std::sync::Mutex<Option<Weak<ThreadPool>>> = std::sync::Mutex::new(None);
 
 impl ThreadPool {
-    /// A pool of at most `threads` threads, or of two if `threads` is less. None of them runs yet. While all of
-    /// them are busy and commits wait for a background sync, the pool has one more thread.
+    /// A pool of at most `threads` threads, or of two if `threads` is less. None of the threads runs yet. While
+    /// all threads are busy and a commit waits for a background sync, the pool has one more thread.
     pub fn new(threads: usize) -> Arc<ThreadPool> {
         Arc::new(ThreadPool::with_spawn(threads, IDLE_TIME, |life| {
             thread::Builder::new().name("larch-background".to_owned()).spawn(life).map(|_| ())
@@ -268,7 +268,7 @@ impl ThreadPoolState {
         Some((id, self.take(id, by)))
     }
 
-    /// Takes what is to be done for a queued job. The job counts as running from now on.
+    /// Takes the work of a queued job, so that this thread can do it. The job counts as running from now on.
     fn take(&mut self, id: u64, by: ThreadId) -> TakenWork {
         let entry = self.jobs.get_mut(&id).expect("a queued job is known");
         entry.status = Status::Running { by, woken: false };

@@ -179,8 +179,9 @@ impl Operation {
         }
     }
 
-    /// What is left of a write that was under way. It is either the start of the write, or any of its sectors with
-    /// the length that the file has after the whole write. A change of length is kept completely or not at all.
+    /// What is left of a write that was under way. Either the start of the write is left, or any of its sectors
+    /// are left. In the second case the file gets the length that it would have after the whole write. A change of
+    /// length is kept completely or not at all.
     fn torn(&self, rng: &mut Xoshiro256PlusPlus) -> Vec<Operation> {
         let Operation::Write { offset, bytes } = self else { return vec![self.clone()] };
         if rng.random() {

@@ -4,8 +4,9 @@
 //! The disk promises that the following survives a crash, and nothing more:
 //! - the bytes and the length that a file had at its last sync. Any part of later writes may survive, and the last
 //!   of these may be torn;
-//! - the names that a directory had at its last sync. The first few of the later changes survive, too. Syncing a
-//!   file does not save its name, and if a name is saved but its file was not synced, the file may be empty;
+//! - the names that a directory had at its last sync. The first few of the later changes may survive, too. Syncing
+//!   a file does not make its name durable. If a name is durable but its file was not synced, the file may be
+//!   empty;
 //! - a directory that `create_dir` has made.
 
 use super::content::Spared;
@@ -113,15 +114,15 @@ impl SimDisk {
         self.state.lock().faults.fail_links(kind);
     }
 
-    /// Makes one look in `one_in` fail, as the seed decides. Looks are reads, openings of existing files, listings
-    /// of names and queries of lengths.
+    /// Makes about one of `one_in` looks fail; the seed decides which. Looks are reads, openings of existing
+    /// files, listings of names and queries of lengths.
     pub fn fail_looks(&self, one_in: u32, kind: ErrorKind) {
         self.state.lock().faults.fail_looks(one_in, kind);
     }
 
-    /// Makes every call fail that makes, renames, removes or locks files and directories, or that opens a file for
-    /// writing. A read-only file system behaves in this way (`ReadOnlyFilesystem`), and so does a file system where
-    /// the process may only read (`PermissionDenied`).
+    /// From now on, every call fails that would make, rename, remove or lock a file or directory, or open a file
+    /// for writing. A read-only file system behaves in this way (`ReadOnlyFilesystem`), and so does a file system
+    /// where the process may only read (`PermissionDenied`).
     pub fn fail_changes(&self, kind: ErrorKind) {
         self.state.lock().faults.fail_changes(kind);
     }
@@ -147,8 +148,8 @@ impl SimDisk {
         self.state.lock().faults.has_crashed()
     }
 
-    /// Makes each sync that fails by a fault lose some of the writes that it should have saved. These writes can
-    /// still be read, but no later sync saves them. Linux behaves so.
+    /// If a fault makes a sync fail, the disk loses some of the writes that this sync should have made durable.
+    /// These writes can still be read, but no later sync makes them durable. Linux behaves so.
     pub fn lose_writes_of_failed_syncs(&self) {
         self.state.lock().failed_syncs_lose_writes = true;
     }
@@ -160,7 +161,7 @@ impl SimDisk {
         state.failed_syncs_lose_writes = false;
     }
 
-    /// The number of open files. On a real disk, each would have a descriptor. Locks do not count.
+    /// The number of open files. On a real disk, each open file would have a descriptor. Locks do not count.
     pub fn open_handles(&self) -> usize {
         self.state.lock().files.values().map(|file| file.handles).sum()
     }
@@ -274,7 +275,8 @@ impl SimDisk {
         Ok(Place { path, held: None })
     }
 
-    /// As [`SimDisk::look`], but for a change, so it also checks that the lock file of the directory has its name.
+    /// As [`SimDisk::look`], for a call that changes something. It also checks that the lock file of the directory
+    /// still has its name.
     fn find(&self, state: &SimDiskState, path: &Path) -> io::Result<Place> {
         let place = self.look(state, path)?;
         if let Some(held) = &place.held
@@ -340,7 +342,7 @@ impl Disk for SimDisk {
             let place = self.find(state, path)?;
             state.may_change()?.remove(&place.path)?;
             if let Some(held) = place.held {
-                // The holder of this lock file has removed it.
+                // This process has removed its own lock file, so it no longer has a guard.
                 let named = held.place(state)?;
                 held.guard.lock().take_if(|(name, _)| named.join(name) == place.path);
             }

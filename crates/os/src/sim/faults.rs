@@ -20,7 +20,7 @@ pub(super) struct Faults {
     opens: Option<(String, ErrorKind)>,
     /// Fails to give files second names.
     links: Option<ErrorKind>,
-    /// Fails one look out of this number of looks.
+    /// Fails about one look out of this many looks, with this kind of error.
     looks: Option<(u32, ErrorKind)>,
     /// Fails every operation that changes names or opens a file to change it.
     changes: Option<ErrorKind>,
@@ -70,8 +70,8 @@ impl Faults {
         self.links.map_or(Ok(()), |kind| Err(injected(kind)))
     }
 
-    /// Fails if operations that change names, or open files for changes, are to fail. The caller counts the
-    /// operation.
+    /// Fails an operation that changes names or opens a file for changes, if such operations shall fail now. The
+    /// caller counts the operation.
     pub(super) fn change(&self) -> io::Result<()> {
         self.changes.map_or(Ok(()), |kind| Err(injected(kind)))
     }

@@ -9,8 +9,8 @@ use rand::{RngExt, SeedableRng};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// A file whose bytes are a function of their offsets. Its descriptor belongs to something else, and nothing is
-/// read from it.
+/// A file whose bytes are a function of their offsets. The descriptor that it returns is the one of standard
+/// input, and nothing is read with this descriptor.
 #[derive(Debug)]
 struct Memory {
     anything: std::io::Stdin,

@@ -43,7 +43,7 @@ pub unsafe fn discard(start: NonNull<u8>, bytes: usize) -> bool {
 /// This allocator has no huge pages.
 ///
 /// # Safety
-/// Nothing is needed, because nothing is done.
+/// The caller need not ensure anything, because the function does nothing.
 pub unsafe fn advise(_start: NonNull<u8>, _bytes: usize, _huge_pages: HugePages) {}
 
 fn layout(bytes: usize, align: usize) -> Layout {

@@ -5,8 +5,8 @@ use crate::BLOCK_BYTES;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use std::ptr::{NonNull, null_mut};
 
-/// Memory of `bytes` zeros. It consists of whole blocks and starts at a multiple of `align`, which is a power of
-/// two. It takes no memory before it is touched. `None` if the system has no memory left.
+/// Memory of `bytes` zeros. The mapping consists of whole blocks and starts at a multiple of `align`, which is a
+/// power of two. The mapping takes no memory before it is touched. `None` if the system has no memory left.
 pub fn map(bytes: usize, align: usize) -> Option<NonNull<u8>> {
     let spare = if align > rustix::param::page_size() { align } else { 0 };
     let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
@@ -16,8 +16,8 @@ pub fn map(bytes: usize, align: usize) -> Option<NonNull<u8>> {
     let after = spare - before;
     for (offset, bytes) in [(0, before), (before + bytes, after)] {
         if bytes > 0 {
-            // If a part cannot be cut off, it stays reserved. It takes no memory, since it is never touched.
-            // SAFETY: this part of the new mapping is not returned, so no other code knows of it.
+            // If this part of the mapping cannot be unmapped, it stays reserved. It takes no memory, since it is
+            // never touched. SAFETY: this part of the new mapping is not returned, so no other code knows of it.
             unsafe { munmap(start.wrapping_byte_add(offset), bytes) }.ok();
         }
     }
@@ -58,7 +58,7 @@ pub unsafe fn discard(start: NonNull<u8>, bytes: usize) -> bool {
 /// On other systems, no such call exists.
 ///
 /// # Safety
-/// Nothing is needed, because nothing is done.
+/// The caller need not ensure anything, because the function does nothing.
 #[cfg(not(target_os = "linux"))]
 pub unsafe fn discard(_start: NonNull<u8>, _bytes: usize) -> bool {
     false
@@ -83,6 +83,6 @@ pub unsafe fn advise(start: NonNull<u8>, bytes: usize, huge_pages: HugePages) {
 /// On other systems, no such call exists.
 ///
 /// # Safety
-/// Nothing is needed, because nothing is done.
+/// The caller need not ensure anything, because the function does nothing.
 #[cfg(not(target_os = "linux"))]
 pub unsafe fn advise(_start: NonNull<u8>, _bytes: usize, _huge_pages: HugePages) {}

@@ -1,5 +1,5 @@
-//! Threads that do the jobs that they get. A thread is started when there are more jobs than idle threads, until
-//! their number reaches a limit. The threads stay until they are closed. They do not know what a job does.
+//! Threads that do the jobs that they get. A thread is started when there are more jobs than idle threads. The
+//! number of threads has a limit. The threads stay until they are closed. They do not know what a job does.
 
 use crate::job::Duty;
 use crate::sync::{Arc, Condvar, Mutex};
@@ -18,7 +18,7 @@ pub(super) trait HandsWork: Send + Sync + 'static {
     /// One piece of the work.
     type Job: Send;
 
-    /// Does one piece, and returns what is to be done next. It does not panic.
+    /// Does one job, and returns the jobs that follow from it. It does not panic.
     fn work(&self, job: Self::Job) -> Vec<Self::Job>;
 }
 
@@ -51,7 +51,7 @@ impl<W: HandsWork> Hands<W> {
         Hands { shared: Arc::new(HandsShared { work, bound, state: Mutex::new(state), changed: Condvar::new() }) }
     }
 
-    /// Makes the threads do these jobs. If no other thread can be had, this thread does them.
+    /// Makes the threads do these jobs. If no other thread can be started, this thread does the jobs.
     pub(super) fn give(&self, jobs: Vec<W::Job>) {
         if !jobs.is_empty() {
             let left = give(&self.shared, jobs);

@@ -10,20 +10,20 @@
 //! hands      what the kernel would not do as asked: refused, cut short, not whole blocks; everything once the ring is broken
 //! ```
 //!
-//! If a ring can no longer be entered, it is broken for good. From then on the hands make all reads, also the reads
-//! that were under way. Each read that was under way gets a new buffer, because the kernel may still write to its
-//! old buffer.
+//! If a ring can no longer be entered, it is broken for good. From then on the *hands*, which are other threads,
+//! make all reads. They also make the reads that were under way again. Each read that was under way gets a new
+//! buffer, because the kernel may still write to its old buffer.
 //!
 //! Only the reactor touches the ring, so the ring needs no lock. The kernel may put off its work on completions
 //! until the reactor asks for them. The limits of the queue also bound the ring, so neither of the ring's two
 //! queues can overflow.
 //!
-//! While the kernel makes a read, from its beginning to its end, the source of the read is open. Sometimes a source
-//! can be opened only after another source is closed. Then the reactor keeps the read that needs this source,
-//! begins no other read, and tries again after the next end. It does not just wait, because only the reactor can
-//! bring ends about. If nothing is in the kernel, the reactor waits for the source. When the reactor gives reads to
-//! the hands, it closes their sources, and the hands open the sources again. So no thread waits for a source that
-//! is kept open by another waiting thread.
+//! While the kernel makes a read, from its beginning to its end, the source of the read is open. Sometimes a
+//! source can be opened only after another source is closed. Then the reactor keeps the read that needs this
+//! source, begins no other read, and tries again after the next end. It does not simply wait for the source,
+//! because a read ends only when the reactor takes its result from the ring. If nothing is in the kernel, the
+//! reactor waits for the source. When the reactor gives reads to the hands, it closes their sources, and the hands
+//! open the sources again. So no thread waits for a source that is kept open by another waiting thread.
 //!
 //! What is unsafe: the kernel writes into memory of which it knows only the address. The memory and the file of a
 //! read belong to a [`KernelRead`]. This [`KernelRead`] stays at its place in [`KernelReads`] until the kernel has
@@ -47,7 +47,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::mpsc::sync_channel;
 use std::thread::{self, JoinHandle};
 
-/// The number that stands for the poll of the bell among the ends that the ring reports. The number of a read is
+/// The ring reports each event with a number. This number means that the bell was rung. The number of a read is
 /// its slot.
 const BELL: u64 = u64::MAX;
 
@@ -76,12 +76,12 @@ struct RingState {
     broken: Option<String>,
 }
 
-/// A function that submits the entries in the submission queue, and waits for this number of ends.
+/// A function that submits the entries in the submission queue, and waits until this number of entries has ended.
 type Enter = Box<dyn FnMut(&IoUring, usize) -> io::Result<usize> + Send>;
 
 impl Ring {
     /// A ring and its reactor. It is an error if the system gives us no ring. `by_hands` are the limits that apply
-    /// once the ring is broken; its depth is the number of hands.
+    /// once the ring is broken. The `depth` in them is the number of hands.
     pub(super) fn new(limits: QueueLimits, by_hands: QueueLimits) -> io::Result<Ring> {
         Ring::entering(limits, by_hands, Box::new(|ring, ends| ring.submit_and_wait(ends)))
     }
@@ -132,10 +132,10 @@ impl Ring {
 
 /// A ring for `depth` reads. It is an error if the ring lacks a needed operation.
 fn set_up(depth: usize) -> io::Result<IoUring> {
-    // Beside the reads, the poll of the bell needs an entry.
+    // One more entry is for the bell, which wakes the reactor.
     let entries = u32::try_from(depth + 1).expect("depths are small").next_power_of_two();
-    // How much work the kernel may leave to the reactor, the most first: for kernel 6.1, for kernel 5.19, and for
-    // older kernels.
+    // The kernel may leave some of its work to the reactor. Kernel 6.1 can leave most, kernel 5.19 less, and older
+    // kernels nothing, so the three kinds are tried in this order.
     let ring = IoUring::builder()
         .setup_single_issuer()
         .setup_defer_taskrun()
@@ -202,8 +202,8 @@ impl Drop for Ring {
         // If the callback of a read drops the ring, this thread is the reactor, and it cannot wait for itself. In
         // this case the reactor ends by itself when the reads under way have ended.
         if reactor.thread().id() != thread::current().id() {
-            // A panic was reported when it happened. The ends of the reads to which the panic belonged were
-            // reported, too.
+            // If the reactor has panicked, the panic was reported when it happened, and so were the ends of its
+            // reads.
             reactor.join().unwrap_or_default();
         }
         self.hands.close();
@@ -222,8 +222,8 @@ impl fmt::Debug for Ring {
 }
 
 impl RingState {
-    /// Whether the bell has to be rung so that the reactor sees what changed. It returns true only once until the
-    /// reactor looks again.
+    /// Whether the bell has to be rung so that the reactor sees what changed. After it has returned true, it
+    /// returns false until the reactor has gone to sleep again.
     fn wakes(&mut self) -> bool {
         let wakes = self.asleep && (self.closed || self.queue.has_next());
         self.asleep &= !wakes;
@@ -284,7 +284,7 @@ struct Reactor {
 }
 
 impl Reactor {
-    /// Runs until the ring is closed and all reads have ended.
+    /// The loop of the reactor. It ends when the ring is closed and all reads have ended.
     fn run(mut self) {
         self.hear_bell();
         while self.broken.is_none() && self.begin() {
@@ -316,14 +316,15 @@ impl Reactor {
         self.broken.is_none()
     }
 
-    /// Makes the kernel report every ring of the bell. The counter of the bell is not read. The kernel reports each
-    /// ring of the bell from this call on, and none from before. So this call must come before the bell may be
-    /// rung, or the queue must be looked at after this call.
+    /// Makes the kernel report whenever the bell is rung. The counter of the bell is not read. If the bell was
+    /// rung before this call, the kernel does not report that. So this call must come before the bell may be rung,
+    /// or the queue must be looked at after this call.
     fn hear_bell(&mut self) {
         let poll =
             opcode::PollAdd::new(types::Fd(self.shared.bell.as_raw_fd()), rustix::event::PollFlags::IN.bits() as u32);
         let entry = poll.multi(true).build().user_data(BELL);
-        // SAFETY: the entry names no memory. The bell is open as long as the ring, because the ring keeps `shared`.
+        // SAFETY: the entry names no memory. The bell is not closed before the io_uring is, because the reactor
+        // keeps `shared` alive.
         unsafe { self.push(&entry) }
         while !self.ring.submission().is_empty() && self.enter(0) {}
     }
@@ -355,7 +356,8 @@ impl Reactor {
                 self.give_away(vec![begun]);
                 continue;
             }
-            // All reads of a run have one source. If the reads of a run are joined, they have whole blocks.
+            // All reads of a run have one source. If several reads were joined into the run, their buffers have
+            // room for whole blocks.
             let opened = match begun.item.try_open() {
                 Ok(None) if self.under_way.is_empty() => begun.item.open(),
                 Ok(None) => {
@@ -398,8 +400,8 @@ impl Reactor {
     unsafe fn push(&mut self, entry: &squeue::Entry) {
         // SAFETY: promised by the caller.
         while unsafe { self.ring.submission().push(entry) }.is_err() {
-            // The submission queue has room for all entries that may be under way, unless the kernel did not take
-            // its entries at the last call.
+            // The submission queue has room for all entries that may be under way. It can be full only if the
+            // kernel left entries in it at the last call.
             if !self.enter(0) {
                 return;
             }
@@ -473,7 +475,7 @@ struct KernelRead {
     /// The open source of the reads.
     open: OpenSource,
     lengths: Lengths,
-    /// The kernel reads these when it takes the entry.
+    /// The addresses and lengths of the memory, which the kernel reads when it takes the entry.
     vectors: Vec<Vector>,
 }
 
@@ -531,7 +533,8 @@ impl KernelReads {
         let KernelRead { mut begun, open, lengths, vectors } = self.slots[slot].take().expect("a read ends once");
         self.free.push(slot);
         drop((open, vectors));
-        // The file may end within the last block, but behind the bytes that were asked for.
+        // A read takes whole blocks. The file may end within the last block, and the read is complete if it has
+        // all bytes that were asked for.
         let read = usize::try_from(result).unwrap_or(0);
         let run = &mut begun.item;
         let filled = if run.is_single() { read >= lengths.of_first() } else { read == run.bytes() };

@@ -69,7 +69,7 @@ impl Ends {
         ReadRequest { source: file.clone(), offset, buffer, urgency, ticket, done: Box::new(done) }
     }
 
-    /// Waits for this number of ends, and takes them.
+    /// Waits until this number of reads has ended, and takes their results.
     fn take(&self, count: usize) -> Vec<(u64, Buffer, io::Result<usize>)> {
         let mut ends = self.ends.lock();
         while ends.len() < count {

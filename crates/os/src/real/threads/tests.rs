@@ -324,7 +324,8 @@ fn one_thread_keeps_the_time_while_others_work() {
         late.wake_after(Duration::from_secs(3600));
         late.wake_after(Duration::from_millis(round));
         pieces.wait_for(round);
-        // The job is polled once more. Without this wait, that poll might do the next piece before it is due.
+        // The job is polled once more after this piece. Without the wait below, that poll might do the next piece
+        // before it is due.
         while !is_at_rest(&pool, Priority::High) {
             std::thread::yield_now();
         }
