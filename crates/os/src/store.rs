@@ -2,14 +2,14 @@
 //! store offers less than a [`Disk`](crate::Disk): nothing grows, nothing is renamed, and no name is given twice.
 //! This module does not know what the bytes mean.
 //!
-//! An object exists as a whole under its name, or not at all. The answer of [`Store::put_if_absent`] is true for all
-//! clients of the store at once: if several clients put the same name, one succeeds. All other answers may be old for
-//! a short time. A listing may miss an object that was just put, and a look for the object may not find it yet. So a
-//! client that has to know whether a name is free takes the name itself.
+//! An object exists as a whole under its name, or not at all. [`Store::put_if_absent`] decides for all clients of
+//! the store: if several clients put the same name, only one of them succeeds. All other answers may be old for a
+//! short time. A listing may miss an object that was just put, and a look for the object may not find it yet. So
+//! if a client has to know whether a name is free, it puts an object with this name itself.
 //!
 //! A request may fail although the store has done what was asked. A store may also do what was asked after the
-//! client has given up. A request has certainly done nothing, and will do nothing, only if [`is_certain`] is true
-//! for its error.
+//! client has given up. So after an error, the request may still have an effect. Only an error for which
+//! [`is_certain`] is true proves that the request has done nothing and will do nothing.
 
 mod bill;
 mod folder;
@@ -31,9 +31,9 @@ pub struct StoredObject {
     pub bytes: u64,
 }
 
-/// A function that is called once at the end of a read of a range, on any thread. It gets the bytes in pieces, as
-/// they came. It gets fewer bytes than asked for only if the object ends before. The function must neither wait nor
-/// take long.
+/// A function that is called once at the end of a read of a range, on any thread. The function gets the bytes in
+/// pieces, as they came. The pieces have fewer bytes than the range only if the object ends within the range or
+/// before it. The function must neither wait nor take long.
 pub type RangeDone = Box<dyn FnOnce(io::Result<&[&[u8]]>) + Send>;
 
 /// A function that is called once at the end of a put, on any thread. It is not called if the store ends before the
@@ -57,9 +57,9 @@ pub trait Store: Send + Sync + Debug {
     /// # Errors
     ///
     /// `AlreadyExists` if an object with this name exists. This object may come from an earlier attempt, or from a
-    /// duplicate of this request. A caller that has to know this puts bytes that nobody else puts, and then reads
-    /// the object. Other errors are the store's. If such an error is not [certain](is_certain), the object may
-    /// exist now or appear later.
+    /// duplicate of this request. To find out who made the object, a caller puts bytes that nobody else puts, and
+    /// then reads the object. Other errors are the store's. If an error of the store is not [certain](is_certain),
+    /// the object may exist now or appear later.
     fn put_if_absent(&self, name: &str, bytes: &[u8]) -> io::Result<()>;
 
     /// Begins to put a small object as [`Store::put_if_absent`] does. If other threads or an event loop make the
@@ -93,8 +93,9 @@ pub trait Store: Send + Sync + Debug {
         }
     }
 
-    /// As [`Store::begin_read`], after an answer that was damaged. A store that caches what it has read asks for
-    /// the range again, and puts the new answer into the cache in place of the old one.
+    /// Reads a range once more, after the bytes of the first answer were found damaged. If the store has a cache,
+    /// it does not answer from the cache: it asks for the range again, and replaces the cached bytes by the new
+    /// ones.
     fn begin_read_anew(&self, name: &str, range: Range<u64>, done: RangeDone) {
         self.begin_read(name, range, done);
     }
@@ -131,10 +132,10 @@ pub trait Store: Send + Sync + Debug {
     fn bind(&self, _owner: u64) {}
 }
 
-/// An object that is being written. It does not exist before it is finished. If it is dropped before that, it never
-/// exists.
+/// An object that is being written. The object does not exist before the upload is finished. If the upload is
+/// dropped before it is finished, the object never exists.
 pub trait Upload: Send + Debug {
-    /// Adds bytes at the end. It may wait until earlier bytes are on their way.
+    /// Adds bytes at the end. The call may wait until earlier bytes are being sent.
     ///
     /// # Errors
     ///

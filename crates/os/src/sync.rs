@@ -9,15 +9,15 @@
 //! * `--cfg loom` (`cargo x loom`): every schedule, and every value that a weak memory order allows. This works for
 //!   two or three threads that do very little.
 //!
-//! Tests under the last two take the library and its threads from here (`os::sync::shuttle`, `os::sync::loom`). So
-//! only this crate depends on these two libraries, and on each only under its cfg.
+//! Tests under shuttle or loom take the library and its threads from here (`os::sync::shuttle`, `os::sync::loom`).
+//! So no other crate depends on shuttle or loom, and this crate depends on each only under the cfg with its name.
 //!
-//! Some types are those of std in all three cases. `Arc` and `Weak` are such types, because those of loom cannot
-//! point to a `dyn Trait`. So neither library chooses a thread when a reference count changes. `OnceLock` is such a
-//! type, because the two libraries have none. So the function that makes its value must not lock or wait. The locks
-//! of loom cannot be made in constants, so no lock of this module can be. A test under loom or shuttle makes every
-//! lock that it uses within the model. In neither library does time pass: [`Condvar::wait_timeout`] waits to be
-//! notified.
+//! Some types come from std whichever library is chosen. `Arc` and `Weak` come from std, because the ones of loom
+//! cannot point to a `dyn Trait`. As a result, a change of a reference count is not a point at which shuttle or
+//! loom chooses a thread. `OnceLock` comes from std, because shuttle and loom have no such type. As a result, the
+//! function that makes the value of a `OnceLock` must not lock or wait. The locks of loom cannot be made in
+//! constants, so no lock of this module can be. A test under loom or shuttle makes every lock that it uses within
+//! the model. In neither library does time pass: [`Condvar::wait_timeout`] returns only when it is notified.
 //!
 //! A poisoned lock can be taken like any other lock, for three reasons. The panic that poisoned it has been
 //! reported already. The data that our locks guard is valid between any two statements that can panic. And if a
@@ -73,7 +73,7 @@ impl<T: ?Sized> Mutex<T> {
         }
     }
 
-    /// The value without locking: the borrow shows that no other thread has access.
+    /// The value, without locking: `&mut self` is a proof that no other thread has access.
     pub fn get_mut(&mut self) -> &mut T {
         self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
@@ -110,7 +110,7 @@ impl<T> RwLock<T> {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The value without locking: the borrow shows that no other thread has access.
+    /// The value, without locking: `&mut self` is a proof that no other thread has access.
     pub fn get_mut(&mut self) -> &mut T {
         self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
     }

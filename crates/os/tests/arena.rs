@@ -33,7 +33,7 @@ fn the_memory_of_the_process_follows_the_limit() {
         assert_eq!(arena.used_bytes(), limit);
         assert!(grown().abs_diff(limit) < 4 * MIB, "{} full: {}", limit, grown());
 
-        // Every second buffer is dropped, so half of the memory is left.
+        // Every second buffer is dropped, so the other half of the memory stays in use.
         let mut at = 0;
         buffers.retain(|_| {
             at += 1;
@@ -44,13 +44,14 @@ fn the_memory_of_the_process_follows_the_limit() {
         assert!(grown().abs_diff(limit / 2) < 4 * MIB, "{} halved: {}", limit, grown());
         assert!(buffers.iter().all(|buffer| buffer.iter().all(|&byte| byte == 1)));
 
-        // Now the buffers take more than the limit. As they are dropped, their memory goes back.
+        // Now the buffers take more than the new limit. When buffers are dropped, the arena gives their memory
+        // back to the system.
         arena.set_limit(limit / 8);
         buffers.truncate(buffers.len() / 4);
         assert_eq!(arena.backed_bytes(), limit / 8);
         assert!(grown().abs_diff(limit / 8) < 4 * MIB, "{} an eighth: {}", limit, grown());
 
-        // Many threads take buffers of other lengths, within the old limit.
+        // The limit is raised to its first value, and many threads take buffers of other lengths.
         arena.set_limit(limit);
         thread::scope(|scope| {
             for thread in 0..32 {

@@ -1,8 +1,8 @@
-//! Where a page lies in its file. The parent of a page has its address, so memory holds no list of the addresses of
-//! a file. This module does not know what the page holds.
+//! Where a page lies in its file. The parent of a page contains the address of the page. So no list of all
+//! addresses of a file is needed in memory. This module does not know what the page holds.
 
-/// Offsets and stored lengths of pages are multiples of this. Uncompressed pages and nodes start at multiples of
-/// [`os::BLOCK_BYTES`].
+/// The unit of offsets and stored lengths of pages: all of them are multiples of this number. Uncompressed pages
+/// and nodes start at multiples of [`os::BLOCK_BYTES`].
 pub const PACK_BYTES: u64 = 64;
 
 /// The place and the checksum of a page in its file.

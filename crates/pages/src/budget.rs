@@ -1,19 +1,20 @@
-//! How much memory may be used, and which step may exceed this limit. The budget does not know pages or files. It
-//! knows only bytes, and which session has the turn to overdraw.
+//! How much memory may be used, and which step may exceed this limit. The budget does not know pages or files. The
+//! budget knows only bytes, and which session has the turn to overdraw.
 //!
 //! * A [`Charge`] counts bytes as used as long as the charge lives. A charge first belongs to the session that has
-//!   reserved the bytes, and later to the frame for which the bytes pay. Dropping the charge gives the bytes back.
+//!   reserved the bytes. When the page has arrived, the charge belongs to the frame of the page. Dropping the
+//!   charge gives the bytes back.
 //! * [`Budget::try_charge`] never lets the used bytes exceed the limit. Only the holder of the [`Turn`] may exceed
-//!   the limit, by the pages of its own step. The holder does not share these pages, and releases them before the
-//!   turn. One turn exists for all threads, and another for all tasks. So the used bytes are at most the sum of
-//!   three things: the limit (or, if the limit was lowered, what was used at that moment); the pages of one step of
-//!   a thread and of one step of a task; and the bytes by which pinned pages are larger, once unpacked, than what
-//!   was reserved for them.
-//! * No session waits for the turn forever. A thread that holds the turn waits only for the disk and then gives the
-//!   turn back. A task that holds the turn may never be polled again. Then the tasks in the queue [take the turn
-//!   away](crate::cache::parked) once the holder's pages have landed. Queued sessions are woken when these pages
-//!   land and when the turn is given back. In the queue of threads, one is woken. In the queue of tasks, all are
-//!   woken. All tasks are woken because a task may be woken and still not be polled.
+//!   the limit, by the pages of its own step. The holder does not share these pages. It releases the pages first
+//!   and then the turn. One turn exists for all threads, and another for all tasks. So the used bytes are at most
+//!   the sum of three things. The first is the limit or, if the limit was lowered, what was used at that moment.
+//!   The second is the pages of one step of a thread and of one step of a task. The third is due to pinned pages
+//!   that have unpacked to more bytes than were reserved for them: it is the difference.
+//! * No session waits for the turn forever. A thread that holds the turn waits only for the disk and then gives
+//!   the turn back. A task that holds the turn may never be polled again. Then the tasks in the queue [take the
+//!   turn away](crate::cache::parked) once the holder's pages have landed. Queued sessions are woken when these
+//!   pages land and when the turn is given back. In the queue of threads, one is woken. In the queue of tasks, all
+//!   are woken. It would not be enough to wake one task, because a task that is woken may never be polled.
 //!
 //! Thread safe. Counters are relaxed: each counter is exact by itself, and orders no other memory access.
 
@@ -32,8 +33,8 @@ pub(crate) struct Budget {
     used: AtomicU64,
     /// Bytes that are reserved for pages that are not in memory yet; a part of `used`.
     in_flight: AtomicU64,
-    /// The cost of the pages that callers keep for their values. It is a part of `used`; a page that is kept twice
-    /// counts twice.
+    /// The cost of the pages that callers keep because they still use values in these pages. This cost is a part
+    /// of `used`. A page that is kept twice counts twice.
     held: AtomicU64,
     /// How many pages are in memory and what they cost, by kind.
     frames: AtomicU64,
@@ -49,8 +50,8 @@ pub(crate) struct Budget {
 #[derive(Debug, Default)]
 struct Tasks {
     is_taken: bool,
-    /// `queued` also counts the tasks in this queue. The key is the session's number, so that a session that goes
-    /// away can leave the queue.
+    /// The tasks that wait for the turn. They are included in `queued`. The key is the session's number, so that a
+    /// session that goes away can leave the queue.
     queue: BTreeMap<u64, Waker>,
 }
 
@@ -89,7 +90,7 @@ impl Budget {
         self.by_kind[kind.index()].load(Ordering::Relaxed)
     }
 
-    /// By how many bytes the used bytes exceed the limit.
+    /// The number of used bytes above the limit; 0 if the limit is not exceeded.
     pub fn excess(&self) -> u64 {
         self.used().saturating_sub(self.limit())
     }
@@ -119,8 +120,8 @@ impl Budget {
         Charge { budget: Some(Arc::clone(self)), bytes, purpose: Purpose::Flight }
     }
 
-    /// Counts `bytes` of charged memory as held by a caller. It fails if callers would then hold more than a
-    /// quarter of the limit.
+    /// Counts `bytes` of charged memory as held by a caller. Returns false, and counts nothing, if callers would
+    /// hold more than a quarter of the limit with these bytes.
     pub fn try_hold(&self, bytes: u64) -> bool {
         let most = self.limit() / 4;
         let fits = |held: u64| held.checked_add(bytes).filter(|sum| *sum <= most);
@@ -132,9 +133,9 @@ impl Budget {
         self.held.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Takes the turn if it is free. Otherwise waits until the turn is given back, or until room may have appeared.
-    /// After such a wait, it returns `None` if another session has the turn. The caller then looks for room and
-    /// queues again.
+    /// Takes the turn if it is free. If another session has the turn, the call waits until the turn is given back,
+    /// or until room may have appeared. If another session has the turn after the wait, too, the call returns
+    /// `None`. The caller then looks for room and queues again.
     ///
     /// The caller must have no page in flight, because the session with the turn may be waiting for that very page.
     pub fn queue(self: &Arc<Self>) -> Option<Turn> {
@@ -192,7 +193,7 @@ impl Budget {
         }
     }
 
-    /// Called when the pages of the task with the turn have landed. It wakes the tasks that queue.
+    /// Wakes the tasks that queue. This is called when the pages of the task with the turn have landed.
     pub fn holder_landed(&self) {
         if self.queued() > 0 {
             self.wake_tasks(|_| {});
@@ -313,8 +314,8 @@ impl Charge {
         self
     }
 
-    /// A new charge of `bytes` to the same budget, for the hints of the page for which this charge pays. `None` if
-    /// the bytes do not fit.
+    /// This charge pays for a page. Makes a new charge of `bytes` to the same budget, for the hints of this page.
+    /// `None` if the bytes do not fit.
     pub fn for_hints(&self, bytes: u64) -> Option<Self> {
         let (Some(budget), Purpose::Page(kind)) = (&self.budget, self.purpose) else { return None };
         // Once the budget is full, most calls end here.

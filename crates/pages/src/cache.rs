@@ -3,10 +3,10 @@
 //! supplies a function that checks the structure of a page.
 //!
 //! * The used bytes are the resident, pinned and in-flight pages, each with [its cost](PageRef::cost_bytes), and
-//!   the hints of nodes. They stay within the budget, with two exceptions. First, one step of a thread and one step
-//!   of a task may exceed the budget at the same time, each by its own pages. Second, a page may unpack to more
-//!   than four times its stored bytes when no room is left for the difference. The cache keeps none of these pages,
-//!   so it is within its budget when nothing is pinned.
+//!   the hints of nodes. They stay within the budget, with two exceptions. First, one step of a thread and one
+//!   step of a task may exceed the budget at the same time, each by its own pages. Second, four times the stored
+//!   bytes of a page are reserved; if the page unpacks to more, it may exceed the budget. The cache keeps none of
+//!   the pages that exceed the budget, so it is within its budget when nothing is pinned.
 //! * A missing page is read once, however many sessions ask for it. All these sessions get the page or the error.
 //!   Only a step that exceeds the budget reads its pages for itself alone. No other step can pin these pages, so
 //!   they are gone when the step is done.
@@ -19,9 +19,10 @@
 //!
 //! The [policy](crate::policy) decides which pages stay and which are evicted.
 //!
-//! Thread safe. A page that is in memory is found without a lock, by one atomic addition: `table` and
-//! [frames](crate::frame) say how. While the lock of a shard is held, no file is read, no memory of pages is freed,
-//! and no thread waits or is woken. Meanwhile only one other lock may be taken: the lock of the free frames.
+//! Thread safe. A page that is in memory is found without a lock, by one atomic addition. The modules `table` and
+//! [`frame`](crate::frame) explain this. While the lock of a shard is held, no file is read, no memory of pages is
+//! freed, and no thread waits or is woken. Meanwhile only one other lock may be taken: the lock of the free
+//! frames.
 
 pub(crate) mod claim;
 mod file_state;
@@ -63,9 +64,9 @@ const MAX_SHARDS: u64 = 16;
 /// The first table has about one chain for this many bytes of the budget.
 const CHAIN_BYTES: u64 = 16 << 10;
 
-/// The cache counts as full when spare memory was asked for so many times in a row, and no read has missed a page
-/// in between. While a cache is filling, it has memory to spare, but about one read in some hundred misses a page.
-/// So it is very unlikely that so many reads in a row miss no page.
+/// If a caller asks for spare memory this many times in a row, and no read misses a page in between, readers need
+/// no more memory. While a cache is filling, it has memory to spare, but some reads still miss: about one in a few
+/// hundred. So it is very unlikely that 1,024 reads in a row miss no page.
 const QUIET_ASKS: u32 = 1024;
 
 /// Unpacking contexts that no thread uses are kept, up to this part of the budget. They are not counted in the
@@ -194,15 +195,17 @@ impl PageCache {
         (limit - limit / 16).saturating_sub(self.budget.used())
     }
 
-    /// Whether `bytes` more fit into memory that nothing uses or is about to use. Nothing is about to use it if
-    /// readers missed no page while this function was called [`QUIET_ASKS`] times.
+    /// Whether `bytes` more fit into memory that nothing uses and that no reader will soon need. Readers will soon
+    /// need memory if they still miss pages. They do not if no page was missed while this function was called
+    /// [`QUIET_ASKS`] times.
     pub(crate) fn has_spare(&self, bytes: u64) -> bool {
         if bytes > self.free_bytes() {
             return false;
         }
         let asks = self.quiet_asks.load(Ordering::Relaxed);
         if asks < QUIET_ASKS {
-            // The count is an estimate: two calls at the same time may count as one, and a count may survive a miss.
+            // The count is an estimate: two calls at the same time may count as one, and a call at the same time
+            // as a miss may undo the reset of the count.
             self.quiet_asks.store(asks + 1, Ordering::Relaxed);
         }
         asks >= QUIET_ASKS
@@ -249,7 +252,8 @@ impl PageCache {
         &self.trace
     }
 
-    /// How much a page has been used lately; nothing if the cache does not keep the page.
+    /// How much a page has been used lately. If the cache does not keep the page, the result says that it has not
+    /// been used.
     pub fn heat_of(&self, page: &PageRef) -> PageHeat {
         let mut heat = PageHeat::default();
         self.with_resident(page, |shard, frame| heat = shard.heat(frame));
@@ -327,8 +331,9 @@ impl PageCache {
         Some(page)
     }
 
-    /// As [`PageCache::find`], for child `i` of `parent`. It first looks where the child was seen last. Unless the
-    /// child was `prefetched` already, this prefetches the bytes of the page before it knows the frame of the page.
+    /// As [`PageCache::find`], for child `i` of `parent`. The search first looks where the child was seen last. If
+    /// `prefetched` is false, the call also prefetches the bytes of the child, before the frame of the child is
+    /// found.
     pub(crate) fn find_child(
         &self,
         parent: &PageRef,
@@ -407,7 +412,8 @@ impl PageCache {
 }
 
 impl Drop for PageCache {
-    /// Each page keeps the frames alive, and these keep the page alive, until the page is taken out.
+    /// Frames and pages keep each other alive until each page is taken out of its frame. So all pages are taken
+    /// out here.
     fn drop(&mut self) {
         self.forget_all(|_| true);
     }

@@ -43,8 +43,9 @@ pub(crate) fn cost_bytes(buffer_bytes: u64) -> u64 {
 }
 
 /// The memory for the hints of a page of `bytes` bytes. The hints say where the page's children are in memory. A
-/// page gets hints when a child is first looked for, if the budget has room. If the budget has no room, pages are
-/// read from the disk anyway. Compared with that, a look in the table of all frames costs nothing.
+/// page gets hints when a child is first looked for, if the budget has room. If the budget has no room, there are
+/// no hints, and each child is looked up in the table of all frames. This does not matter, because a full cache
+/// also has to read pages from the disk, which takes far longer.
 #[inline]
 pub(crate) fn hint_bytes(bytes: u64, kind: PageKind) -> u64 {
     match kind {

@@ -1,9 +1,9 @@
 //! What sessions did: hits, faults, bytes and rounds, by reason and kind of page. The counters do not know why a
 //! session did these things.
 //!
-//! Thread safe, and all counters only grow. A session counts its own hits. It adds them to these counters at each
-//! round, at least every few dozen hits, and when it is dropped. So a hit touches no cache line that other threads
-//! use.
+//! Thread safe, and all counters only grow. A session counts its own hits. It adds its counts to these counters at
+//! each round, after every few dozen hits at the latest, and when it is dropped. So a hit touches no cache line
+//! that other threads use.
 
 use crate::PageKind;
 use os::sync::atomic::{AtomicU64, Ordering};
@@ -103,8 +103,8 @@ impl HitTally {
     }
 }
 
-/// The totals at one moment. The counters are read one after the other. So sums may differ by what happened between
-/// two of these reads.
+/// The totals at one moment. The counters are read one after the other, while other threads may change them. So
+/// sums that should agree may differ a little.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CounterSnapshot {
     pages: [[Pages; KINDS]; REASONS],

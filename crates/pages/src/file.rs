@@ -1,10 +1,11 @@
 //! A file whose pages are read by address. This module does not know what the pages mean, or which of them are kept
 //! in memory.
 //!
-//! * Making a `PagedFile` opens nothing. The file is opened when the first read is made, not when the read is asked
-//!   for. The cache limits how many files are open at once. Files that are kept open and files that are being read
-//!   both count.
-//! * A cache never uses a slot twice. So a page of a file that is gone is never taken for a page of another file.
+//! * Making a `PagedFile` opens nothing. The file is opened when the first read is made, not when the read is
+//!   asked for. The cache limits how many files are open at once. The limit includes files that are kept open and
+//!   files that are being read.
+//! * In the cache, each file has a slot: a number that is never used for another file. So a page of a dropped file
+//!   is never mistaken for a page of another file.
 //! * A dead file (see [`PagedFile::kill`]) has no pages in the cache and gets none. But the file can still be read
 //!   as long as the disk has it.
 //!
@@ -181,17 +182,16 @@ impl PagedFile {
         Err(self.corrupt(kind, at.offset, format!("the file ends at {end}, the page at {}", at.end())))
     }
 
-    /// The object that this file is, if it is an object. For an object, damage may have happened on the way from
-    /// the store, and a second read may bring undamaged bytes. The result is also `None` while too many files are
+    /// If this file is an object of a store, that object. Its bytes may have been damaged on the way from the
+    /// store, and a second read may bring undamaged bytes. The result is also `None` while too many files are
     /// open.
     pub(crate) fn object(self: &Arc<Self>) -> Option<StoreObject> {
         let open = Arc::clone(self).try_open().ok()??;
         open.file().object()
     }
 
-    /// Fills `buffer` from `offset` once more, after its bytes were found damaged. `None` if a second read cannot
-    /// bring other bytes.
-    /// See [`Store::begin_read_anew`](os::Store::begin_read_anew).
+    /// Reads into `buffer` again, from `offset` on, after the bytes of the first read were found damaged. `None`
+    /// if a second read cannot bring other bytes. See [`Store::begin_read_anew`](os::Store::begin_read_anew).
     pub fn read_anew(self: &Arc<Self>, buffer: &mut [u8], offset: u64) -> Option<io::Result<usize>> {
         let object = self.object()?;
         let (sender, receiver) = std::sync::mpsc::sync_channel(1);
@@ -219,7 +219,7 @@ impl PagedFile {
         act(&*file)
     }
 
-    /// The error if the file could not be read or measured, or could not be opened for that.
+    /// The error to report if the file could not be read or measured, or if it could not even be opened.
     fn io_error(&self, action: &'static str, error: io::Error) -> Error {
         match error.downcast::<NotOpened>() {
             Ok(NotOpened(why)) => Error::io("open", &self.path, why),

@@ -2,8 +2,8 @@
 //! what is read.
 //!
 //! It keeps the promise that all readers rely on: once a page was refused and fetched, the source gives it until
-//! the step is released. So every run of a step gets further. For one reader: it is `Send` if the wrapped source
-//! is, and it is not `Sync`.
+//! the step is released. So every run of a step gets further. The source is for one reader, so it is not `Sync`.
+//! It is `Send` if the wrapped source is `Send`.
 
 use crate::{PageAt, PageRef, PageSource, Result, Stop};
 use std::cell::{Cell, RefCell};
@@ -21,7 +21,7 @@ struct FlakyState {
     noted: Vec<FlakyPlace>,
     /// Pages that were fetched in this step: they are given until they are released.
     fetched: HashSet<FlakyPlace>,
-    /// `None` if nothing is remembered from step to step.
+    /// What is remembered from step to step, or `None` if the source remembers nothing.
     memory: Option<FlakyMemory>,
 }
 
@@ -106,7 +106,8 @@ impl<S: PageSource> Flaky<S> {
 impl<S: PageSource> PageSource for Flaky<S> {
     fn page(&self, at: PageAt<'_>) -> Result<PageRef, Stop> {
         let state = &mut *self.state.borrow_mut();
-        // The source is always asked, so that it can note the pages that it misses itself for the same round.
+        // The wrapped source is always asked. If it misses the page itself, it notes the page, and the next round
+        // fetches both kinds of pages together.
         match self.source.page(at) {
             Ok(_) if state.refuses(place(at)) => self.refusals.set(self.refusals.get() + 1),
             Err(Stop::Fault) => {}

@@ -12,23 +12,25 @@
 //! 0..30     pins      references to it, and readers that are just comparing its name
 //! ```
 //!
-//! * A reader that looks for a page adds a pin and then reads the name. If both marks are set and the name is
-//!   right, the pin is a reference. Otherwise the pin is taken away again, like any reference. While the pin is
-//!   there, the content that the reader found in the frame does not change.
-//! * A page leaves its frame when the word is changed to 0 in one step, which succeeds only once. When the cache
-//!   evicts a page or gives it up, it changes the word from LIVE and CACHED without pins to 0. The holder of the
-//!   last pin changes the word from LIVE and this pin to 0. So no page is left without an owner. A thread that has
-//!   given up its pin does not look at the frame again, because the frames may be gone with the page.
+//! * A reader that looks for a page adds a pin and then reads the name. If LIVE and CACHED are set and the name is
+//!   the wanted one, the pin is a reference. In all other cases the reader takes the pin away again, as a
+//!   reference is taken away when it is dropped. While the pin is there, the content that the reader found in the
+//!   frame does not change.
+//! * A page leaves its frame when a thread changes the frame's word to 0 in one atomic step. Only one thread can
+//!   succeed in this. When the cache evicts a page or gives it up, it changes the word from LIVE and CACHED
+//!   without pins to 0. The holder of the last pin changes the word from LIVE and this pin to 0. So no page is
+//!   left without an owner. A thread that has given up its pin does not look at the frame again, because the
+//!   frames may be gone with the page.
 //! * A reader that looks at an empty frame also adds a pin to the frame's word. So a page is put into a frame by
 //!   adding LIVE and the first pin to the word.
 //! * The content of a live frame is written before LIVE is added (release), and read after LIVE was seen (acquire).
 //!   The thread that set the word to 0 takes the content out. It does so after all holders of the page have
 //!   released the page (release, acquire).
 //!
-//! A frame is one cache line. It has all that a reader needs to recognize a page and to reach its bytes. The other
-//! data of a page lies apart, because only nodes, and pages that come and go, need it. For each child, a node
-//! remembers two places where the child was last seen: its frame and its bytes. So a reader can prefetch the frame
-//! and the page at the same time.
+//! A frame is one cache line. The frame has all that a reader needs to recognize a page and to reach its bytes.
+//! The other data of a page is stored separately. It is needed only for nodes, and when a page comes or goes. For
+//! each child, a node remembers two places where the child was last seen: its frame and its bytes. So a reader can
+//! prefetch the frame and the page at the same time.
 
 use crate::budget::Charge;
 use crate::cost::{cost_bytes, hint_bytes};
@@ -84,7 +86,8 @@ pub(crate) struct Frame {
     /// The number of this frame. It is 0 for a frame that is alone.
     number: u32,
     uses: AtomicU8,
-    /// What readers need of the page in a live frame. The offset in the page's address is the offset in the name.
+    /// What readers need of the page in a live frame. The page's address needs an offset, too. That offset is
+    /// taken from the name.
     face: UnsafeCell<Face>,
     /// The rest of what a live frame holds. It lives as long as the frame does.
     rest: NonNull<RestCell>,
@@ -97,10 +100,10 @@ const _: () = assert!(size_of::<Frame>() == 64, "a reader takes one line of memo
 // thread that set the word to 0, or that took the frame's number from the list of free ones, reaches them alone;
 // see the top of the file.
 unsafe impl Sync for Frame {}
-// SAFETY: as above, and what they hold is Send.
+// SAFETY: as for Sync above; and everything that a frame holds is Send.
 unsafe impl Send for Frame {}
 
-/// What readers need of a page: its bytes, and what shows that this page is the one that its parent means.
+/// What readers need of a page: its bytes, and the values that a reader compares with the address in the parent.
 #[derive(Clone, Copy)]
 struct Face {
     start: NonNull<u8>,
@@ -146,8 +149,8 @@ struct Hints {
 pub(crate) struct Hint(u64);
 
 impl Hint {
-    /// The bits for the number of a frame. They are enough for 1 TiB of pages of 4 KiB. The other bits are for the
-    /// number of a block. They are enough for addresses of 48 bits.
+    /// How many bits of a hint are for the number of a frame. This is enough for 1 TiB of pages of 4 KiB. The
+    /// other bits are for the number of a block, and are enough for addresses of 48 bits.
     const NUMBER_BITS: u32 = 28;
 
     /// Where `page` is. If the numbers are too large, the hint says that the page was not seen.
@@ -291,18 +294,19 @@ impl Frame {
         loop {
             let next = if word & PINS == 0 { 0 } else { word & !CACHED };
             match self.word.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Relaxed) {
-                // SAFETY: the word was set to 0 here. Before that, the frame was live and had no pins.
+                // SAFETY: this thread has just set the word to 0. Until then, the frame was live and had no pins.
                 Ok(_) => return (next == 0).then(|| unsafe { self.empty() }),
                 Err(changed) => word = changed,
             }
         }
     }
 
-    /// Takes out what the frame holds. Once the result is dropped, the frame is used again.
+    /// Takes out what the frame holds. Once the returned [`Evicted`] is dropped, another page may get the frame.
     ///
     /// # Safety
     ///
-    /// The caller has set the word to 0. Before that, the frame was live and had no pins but one of the caller.
+    /// The caller has set the word to 0. Until then, the frame was live, and had no pins or only one pin, which
+    /// belonged to the caller.
     unsafe fn empty(&self) -> Evicted {
         // SAFETY: the caller has set the word to 0. So until the frame is in the list, no other thread may reach
         // the page.
@@ -311,9 +315,9 @@ impl Frame {
     }
 }
 
-/// What was in a frame that is being emptied. The frame is used again once this is dropped. So this must not be
-/// dropped before the frame has left its chain: the next page in the frame may come into a chain of another shard,
-/// under another lock.
+/// What was in a frame that is being emptied. Once this value is dropped, another page may get the frame. So the
+/// value must not be dropped before the frame has left its chain: the next page may belong to a chain of another
+/// shard, which is under another lock.
 pub(crate) struct Evicted {
     page: Rest,
     number: u32,
@@ -342,7 +346,7 @@ impl Rest {
 
 /// The frames of a cache. Thread safe.
 pub(crate) struct Frames {
-    /// Segment `i` has `FIRST << i` frames. It is made when the first of them is wanted.
+    /// Segment `i` has `FIRST << i` frames. A segment is made when the first of its frames is needed.
     segments: [OnceLock<Segment>; SEGMENTS],
     free: Mutex<Free>,
 }
@@ -490,7 +494,7 @@ impl PageRef {
     #[inline]
     fn frame(&self) -> &Frame {
         // SAFETY: a pinned frame is not freed. A frame of a cache lives as long as its `Frames`, and the page in
-        // the frame keeps these alive. A frame outside a cache is freed when its word is set to 0.
+        // the frame keeps the `Frames` alive. A frame outside a cache is freed when its word is set to 0.
         unsafe { self.0.as_ref() }
     }
 
@@ -531,8 +535,8 @@ impl PageRef {
         Address { offset, bytes: stored_bytes, crc }
     }
 
-    /// Whether this is the page that a parent means. The page was verified for the address and kind with which it
-    /// was read. But a damaged parent may mean another page.
+    /// Whether this page has the address and the kind that its parent contains. When the page was read, it was
+    /// verified for the address and kind of that read. But a damaged parent may contain another address or kind.
     #[inline]
     pub(crate) fn is(&self, at: &Address, kind: PageKind) -> bool {
         self.kind() == kind && self.address() == *at
@@ -612,8 +616,8 @@ impl PageRef {
         }
     }
 
-    /// The hints of the page. They are made when they are first wanted, if the cache keeps the page and the budget
-    /// has room for hints.
+    /// The hints of the page. This call makes the hints if they do not exist yet, the cache keeps the page, and
+    /// the budget has room for hints.
     #[inline]
     fn hints(&self) -> Option<&Hints> {
         let rest = self.rest();
@@ -660,11 +664,11 @@ impl Drop for PageRef {
                 Err(changed) => word = changed,
             }
         }
-        // SAFETY: the word was set to 0 here. Before that, the frame was live and had only this pin.
+        // SAFETY: this thread has just set the word to 0. Until then, the frame was live and had only this pin.
         let evicted = unsafe { frame.empty() };
         if evicted.page.frames.is_none() {
-            // SAFETY: a frame that is alone was leaked from a box when the page was put in, and so was its rest.
-            // The frame cannot be found, and this was the last reference to it.
+            // SAFETY: the page has no `Frames`, so its frame was made alone and leaked from a box, and so was the
+            // rest of the frame. The frame cannot be found, and this was the last reference to it.
             unsafe {
                 drop(Box::from_raw(frame.rest.as_ptr()));
                 drop(Box::from_raw(self.0.as_ptr()));

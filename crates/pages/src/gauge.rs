@@ -1,4 +1,5 @@
-//! A number of bytes: the sum of what several holders have. This module does not know what the bytes are for.
+//! A number of bytes: the sum of what several holders have. This module does not know what the holders use their
+//! bytes for.
 //!
 //! Thread safe. All accesses are relaxed, because the sum serves metrics and rough decisions, and orders no other
 //! memory access.

@@ -3,9 +3,9 @@
 //!
 //! * A page counts once in a step, however often the step runs again or asks for the page. If the cache drops a
 //!   page between two runs, the page is first found and then read, and counts both as found and as read.
-//! * If a page was brought for this reader, its first use is not a hit, even some steps later: the page was read
-//!   for this use.
-//! * For pages, bytes and rounds that were read, the notes have the same numbers as the session's own counts.
+//! * If a page was read for this reader, the first use of the page does not count as a hit, even if this use comes
+//!   some steps later. The reason is that the page was read for this use.
+//! * The session itself counts pages and bytes that it has read, and rounds. The notes have the same numbers.
 //! * The notes keep a few numbers for each file that was touched, the first [`MAX_VISITS`] visits, the pages of the
 //!   current step, and up to 16,384 pages that were brought and not asked for since.
 

@@ -114,7 +114,8 @@ impl Numbered {
     }
 }
 
-/// Bytes that compress well. They differ from page to page in more than their number.
+/// Bytes that compress well. The whole contents of a page depend on its number, so two pages differ in more than
+/// one place.
 fn payload(number: usize, bytes: usize) -> Vec<u8> {
     let word = SplitMix(number as u64).next().to_le_bytes();
     word.iter().copied().cycle().take(bytes).collect()

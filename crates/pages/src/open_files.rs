@@ -10,14 +10,16 @@
 //! * A thread that gets no place stands in line. If all files are being read, the first thread in line takes out the
 //!   coldest file. New readers of that file then stand in line, too. So a file that always has a reader does not keep
 //!   the other files out for ever.
-//! * A thread that waits holds no open file of any pool. So every wait is for reads of the disk, and these end.
+//! * A thread that waits holds no open file of any pool. So it waits only for threads that are reading from the
+//!   disk, and these go on.
 //!
-//! A reader that gives a file back and a thread that begins to wait must not miss each other. The reader drops its
-//! reference and then looks for watchers. The waiting thread counts itself as a watcher and then looks at
-//! references. Both have a fence between their two actions.
+//! When a reader gives a file back while another thread begins to wait, at least one of the two must see what the
+//! other did. The reader drops its reference and then looks whether there are watchers, which are threads that
+//! wait. The waiting thread counts itself as a watcher and then looks at the references. Each of the two threads
+//! has a fence between its two actions.
 //!
-//! Locks are taken in this order: ring, handle. Files are opened and closed while neither lock is held. So a slow
-//! open does not delay a reader whose file is open.
+//! A thread that takes both locks takes the lock of the ring first, and then the lock of a handle. Files are
+//! opened and closed while neither lock is held. So a slow open does not delay a reader whose file is open.
 
 use os::File;
 use os::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
@@ -30,7 +32,7 @@ use std::io;
 pub(crate) struct FileHandle {
     /// The file is there if and only if the handle is in the ring.
     file: RwLock<Option<Arc<dyn File>>>,
-    /// Whether the file was read since the hand last passed it.
+    /// Whether the file was read since the pool last looked at it in search of the coldest file.
     touched: AtomicBool,
 }
 
@@ -106,9 +108,9 @@ impl OpenFiles {
         Self { limit: limit.max(1), ring: Mutex::default(), watchers: AtomicUsize::new(0) }
     }
 
-    /// The open file of `handle`. If it is not open, this call waits until a place is free, and then opens the file
-    /// by `open`. The caller must have no other file open. Once it has dropped the file, it calls
-    /// [`OpenFiles::given_back`].
+    /// The open file of `handle`. If the file is not open, this call waits until a place is free, and then opens
+    /// the file by `open`. The caller must have no other file open. Once the caller has dropped the file, the
+    /// caller calls [`OpenFiles::given_back`].
     ///
     /// # Errors
     ///
@@ -270,7 +272,8 @@ impl OpenFiles {
         ring.wake_first();
     }
 
-    /// Updates the count of watchers. References to files are read after this update.
+    /// Updates the count of watchers. The fence makes sure that this thread reads the references to files only
+    /// after the update.
     fn watch(&self, ring: &FileRing) {
         self.watchers.store(ring.line.len() + ring.leaving.len(), Ordering::Relaxed);
         fence(Ordering::SeqCst);
@@ -278,8 +281,8 @@ impl OpenFiles {
 }
 
 impl FileRing {
-    /// A place, if one can be had. It is either free, or it belongs to a file that is taken out here and must be
-    /// closed.
+    /// A place, if there is one. The place is free, or it belongs to a file that was taken out of its handle and
+    /// has no reader. Then the caller must close this file.
     fn make_place(&mut self, limit: usize) -> Option<Option<Arc<dyn File>>> {
         if self.places < limit {
             self.places += 1;
@@ -289,8 +292,9 @@ impl FileRing {
         left.or_else(|| self.take_coldest()).map(Some)
     }
 
-    /// Takes out a file that is not being read and was not read since the hand last passed. The first lap of the hand
-    /// clears every mark that is not set again meanwhile. After the second lap, marks no longer protect files.
+    /// Takes out a file that is not being read, and preferably one that was not read lately. The *hand* goes round
+    /// the ring of open files. It clears the mark of each file that was read since the hand last passed, and
+    /// leaves this file open. In the first two laps, marks protect files. In the third lap, they do not.
     fn take_coldest(&mut self) -> Option<Arc<dyn File>> {
         let lap = self.open.len();
         for step in 0..3 * lap {

@@ -11,8 +11,8 @@
 //! * If a page has a codec, its payload is stored compressed. The header is never compressed. The length of a
 //!   compressed payload is at least a [255th](MOST_UNPACKED) of its length in memory.
 //! * Padding after the stored bytes is zero and covered by the checksum in the page's [`Address`].
-//! * The checksum is seeded with the file id and the offset. So it does not fit if the right bytes are in the wrong
-//!   place.
+//! * The checksum is seeded with the file id and the offset. So the checksum is wrong if the right bytes are in
+//!   the wrong place.
 
 mod compression;
 mod packer;
@@ -58,7 +58,7 @@ pub enum PageKind {
     Filter = 7,
     /// Rows of a column group.
     Group = 8,
-    /// The footer, which lets a file be opened alone.
+    /// The footer: with it, the file can be opened without any other file.
     Footer = 9,
     /// Rows of a column group's history.
     GroupHistory = 10,
@@ -225,8 +225,8 @@ impl PageHeader {
 ///
 /// # Panics
 ///
-/// If the page is longer than [`MAX_PAGE_BYTES`] or shorter than its header, or `offset` is no multiple of
-/// [`PACK_BYTES`].
+/// Panics if the page is longer than [`MAX_PAGE_BYTES`] or shorter than its header, and if `offset` is no multiple
+/// of [`PACK_BYTES`].
 pub fn encode_page(
     page: &mut Vec<u8>,
     header: (PageKind, u8),
@@ -378,8 +378,8 @@ pub fn adopt_page(
     }
 }
 
-/// Whether an address can be valid. This is checked before any byte is read, because the address came from disk,
-/// too.
+/// Whether an address can be valid. This is checked before any byte of the page is read, because the address was
+/// itself read from disk and may be damaged.
 pub(crate) fn verify_address(at: &Address) -> Result<(), String> {
     let packed = at.offset.is_multiple_of(PACK_BYTES) && u64::from(at.bytes).is_multiple_of(PACK_BYTES);
     let in_bounds = (1..=MAX_PAGE_BYTES).contains(&(at.bytes as usize));

@@ -23,8 +23,8 @@ pub(super) struct SimFile {
     path: PathBuf,
     /// The lock file that must have a name after a sync, and the directory that it guards.
     guard: Option<(FileId, PathBuf)>,
-    /// When the lock file was last seen to have a name, [the number of changes](super::names::Names::changes) was
-    /// one less than this. It is 0 before the first look.
+    /// One more than [the number of changes](super::names::Names::changes) at the moment when the lock file was
+    /// last seen to have a name. The value is 0 before the first look.
     named_at: AtomicU64,
 }
 

@@ -65,7 +65,7 @@ impl Names {
         self.perform(Change::Link(path.to_owned(), node));
     }
 
-    /// Adds a directory. It is durable at once, because its parent is synced.
+    /// Adds a directory, and syncs its parent. So the name of the directory is durable at once.
     pub(super) fn link_directory(&mut self, path: &Path) {
         self.link(path, SimNode::Directory);
         self.sync(parent(path));
@@ -194,7 +194,7 @@ impl Change {
 /// The new path of `path` after the directory `from` was renamed to `to`.
 pub(super) fn moved(path: &Path, from: &Path, to: &Path) -> PathBuf {
     match path.strip_prefix(from) {
-        // If the rest is empty, joining it would add a slash.
+        // `to.join` with an empty path would add a slash at the end of `to`.
         Ok(rest) if rest.as_os_str().is_empty() => to.to_owned(),
         Ok(rest) => to.join(rest),
         Err(_) => path.to_owned(),

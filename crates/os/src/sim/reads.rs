@@ -8,8 +8,8 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use std::fmt;
 
-/// Reads that are held back. When a read is ended, all of it is made at once. Before that, nothing of the read has
-/// happened.
+/// Reads that are held back. A read is made in one step when the seed chooses it. Before that, no byte of it is
+/// read.
 pub struct SimReads {
     state: Mutex<SimReadsState>,
 }

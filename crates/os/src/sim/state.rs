@@ -35,12 +35,12 @@ pub(super) struct SimDiskState {
     pub(super) names: Names,
     pub(super) files: BTreeMap<FileId, Inode>,
     next_file: u64,
-    /// The lock files that are held now. All locks were taken since the last start. If a locked file is removed,
-    /// the file stays locked, but its former name is free.
+    /// The lock files that are locked now. All of them were locked after the last start of the machine. If a
+    /// locked file is removed, the file stays locked, but its former name is free.
     pub(super) locks: BTreeSet<FileId>,
     pub(super) faults: Faults,
-    /// For each held directory, its place. The key is a number of the directory. The place is `None` if the
-    /// directory was removed.
+    /// For each held directory, the path that it has now, or `None` if the directory was removed. The key is a
+    /// number that stands for the directory.
     held: BTreeMap<u64, Option<PathBuf>>,
     next_held: u64,
     /// How many machines have had the disk.
@@ -163,7 +163,7 @@ impl SimDiskState {
         add(&mut self.file(id).counts);
     }
 
-    /// For tests, which know the names of their files.
+    /// The file at `path`, which must exist. This is for tests, which know the names of their files.
     pub(super) fn file_at(&mut self, path: &Path) -> &mut Inode {
         match self.names.get(&normal(path)) {
             Some(SimNode::File(id)) => self.file(id),

@@ -45,8 +45,8 @@ pub struct StoreTrouble {
 }
 
 impl StoreTrouble {
-    /// Trouble of random kinds: `rng` leaves out about half of the kinds, and gives each of the others a strength
-    /// below `most`.
+    /// Trouble of random kinds. `rng` leaves out about half of the kinds. Each of the other kinds gets a random
+    /// number below `most`: how many of a thousand requests have it.
     pub fn drawn(rng: &mut impl Rng, most: u32, (stale, latency): (Duration, Duration)) -> StoreTrouble {
         let mut often = || if rng.random() { rng.random_range(0..most) } else { 0 };
         StoreTrouble {
@@ -75,7 +75,8 @@ pub struct SimStore {
 struct SimStoreState {
     rng: Xoshiro256PlusPlus,
     trouble: StoreTrouble,
-    /// What each name stood for at each time, the newest last.
+    /// For each name, all objects that it has stood for, the newest last, each with the time from which it
+    /// existed.
     objects: BTreeMap<String, Vec<Since>>,
     /// Whether a put replaces an existing object although it was asked not to.
     ignores_conditions: bool,
@@ -238,7 +239,7 @@ impl SimStore {
 }
 
 impl SimStoreState {
-    /// Whether something happens now that happens `in_a_thousand` times in a thousand.
+    /// Draws whether a trouble happens now: true in `in_a_thousand` of a thousand calls.
     fn happens(&mut self, in_a_thousand: u32) -> bool {
         in_a_thousand > 0 && self.rng.random_range(0..1000) < in_a_thousand
     }

@@ -510,7 +510,7 @@ fn time_moves_by_sleeping_and_advancing_only() {
     assert_eq!(clock.wall() - wall, Duration::from_millis(12));
 }
 
-/// Does the work that waits. Its first poll also wakes and drives its own worker.
+/// A job that does the waiting work. The first time it is polled, it also wakes and drives its own worker.
 #[derive(Default)]
 struct Busy {
     waiting: AtomicU64,

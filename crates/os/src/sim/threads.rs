@@ -110,7 +110,7 @@ impl fmt::Debug for SimWorker {
     }
 }
 
-/// Clears the mark when polling ends, even if the job panics.
+/// Clears the mark of a worker that is polling. This happens when the polling ends, even if the job panics.
 struct Polling<'a>(&'a AtomicBool);
 
 impl Drop for Polling<'_> {

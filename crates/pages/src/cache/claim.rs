@@ -62,9 +62,9 @@ impl PageCache {
     }
 
     /// Makes a page from decoded bytes. The format layer checks the page, and `charge` pays for it. The page
-    /// exceeds the budget in two cases. In the first, it unpacked to more than was guessed, and pins leave no room
-    /// for the difference. In the second, no step needs the page, and other pages would have to go to make room for
-    /// the difference.
+    /// exceeds the budget in two cases. In both, the page unpacked to more bytes than were reserved. In the first,
+    /// a step needs the page, but so many other pages are pinned that no room can be made. In the second, no step
+    /// needs the page yet, and room could be made only if other pages were evicted.
     pub(crate) fn make_page(
         &self,
         key: PageKey,
@@ -95,8 +95,8 @@ impl PageCache {
 pub(crate) enum Made {
     /// The budget had room for all of it.
     Fits(PageRef),
-    /// The page unpacked to more bytes than the budget had room for. It stays while steps that need it have it
-    /// pinned.
+    /// The page unpacked to more bytes than the budget had room for. The page stays in memory only while a step
+    /// that needs it pins it.
     Exceeds(PageRef),
 }
 

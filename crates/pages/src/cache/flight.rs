@@ -1,10 +1,10 @@
 //! A page on its way into memory: it is read once, and any number of sessions may await it. A flight does not know
 //! the cache's table, or which session reads.
 //!
-//! A flight lands exactly once. A session that awaits several flights has one [`Arrivals`] for all of them, and the
-//! last flight wakes the session once. If a session goes away earlier, only a count is left behind.
-//! Thread safe. The lock of arrivals is taken while the lock of a flight is held, never the other way round. No
-//! thread or task is woken while either lock is held.
+//! A flight lands exactly once. A session that awaits several flights has one [`Arrivals`] for all of them, and
+//! the last flight wakes the session once. If a session goes away earlier, its [`Arrivals`] stay until the flights
+//! have landed. They are only a count of flights. Thread safe. The lock of arrivals is taken while the lock of a
+//! flight is held, never the other way round. No thread or task is woken while either lock is held.
 
 use crate::budget::Budget;
 use crate::wake::wake;
@@ -32,7 +32,7 @@ pub(crate) enum Demand {
     None = 0,
     /// A step of background work.
     Background = 1,
-    /// A step of a reader. A reader does not wait behind background work.
+    /// A step of a reader. A read for such a step is made before reads for background work.
     Reader = 2,
 }
 
@@ -92,8 +92,8 @@ impl Flight {
         self.demand.load(Ordering::Relaxed) == Demand::Reader as u8
     }
 
-    /// Ends the flight. The session that reads the page calls this. Before, that session drops its own reference to
-    /// the flight, so that only the sessions that are woken still hold the page.
+    /// Ends the flight. The session that reads the page calls this. First it drops its own reference to the
+    /// flight, so that only the sessions that are woken still hold the page.
     pub fn land(self: Arc<Self>, landing: Landing) {
         let awaiting = {
             let mut state = self.state.lock();
@@ -187,7 +187,8 @@ impl Arrivals {
         }
     }
 
-    /// Whether all these flights have landed. If not, the task of `context` is woken when they have.
+    /// Whether all these flights have landed. If some have not, the task of `context` is woken when all have
+    /// landed.
     pub fn poll(&self, context: &Context<'_>) -> Poll<()> {
         // Wakers are cloned and dropped outside of the lock, because they run code that is not ours.
         let waker = context.waker().clone();

@@ -1,6 +1,6 @@
-//! How many pages of a shard, or waiting sessions, are looked at in one go. This module does not know what is
-//! sought among these.
+//! A limit for one search: how many pages of a shard, or how many waiting sessions, it looks at. This module does
+//! not know what is sought.
 
-/// How many pages of a shard are looked at to find one page to evict. Over all shards, these are at most 16 x 64
-/// pages. It is also how many waiting sessions are looked at whenever a turn is taken.
+/// How many pages of a shard are looked at to find one page to evict. A search in all shards looks at no more than
+/// 16 x 64 pages. Whenever a turn is taken, the same number of waiting sessions is looked at.
 pub const LOOK: usize = 64;

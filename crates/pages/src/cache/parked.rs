@@ -1,20 +1,20 @@
 //! Sessions whose futures wait, and which of them lose their pages to other sessions. This module does not know
 //! what a session holds.
 //!
-//! A future that is not polled may never be polled again, and it cannot be told apart from a future that is polled
-//! late. So while a session waits, it *parks* its pins, its round and its turn here, and other sessions may take
-//! these away:
+//! A future that is not polled now may be polled late, or never again. The cache cannot know which. So while a
+//! session waits, it *parks* its pins, its round and its turn here, and other sessions may take these away:
 //!
 //! * The session with the tasks' turn loses everything if its pages have landed and it is not polled for too long.
 //!   Too long means that the tasks in the queue were polled [`PATIENCE`] times, plus two times for each of these
 //!   tasks.
-//! * Every other session loses everything when the hand of a clock has passed it [`PATIENCE`] times. Each time, all
-//!   pages of the session must have landed, or the session must have been queueing. Whenever a turn is taken, the
-//!   hand advances by [`LOOK`] sessions. A turn is taken only if pins leave no room.
+//! * The other sessions stand in a circle, and a *hand* points at one of them. Whenever a turn is taken, the hand
+//!   advances by [`LOOK`] sessions. A turn is taken only if so many pages are pinned that no room can be made. A
+//!   session loses everything when the hand has passed it [`PATIENCE`] times. A pass counts only if all pages of
+//!   the session had landed, or if the session was queueing.
 //!
 //! A session that lost its pages asks for them again when it is polled. Each time that a step loses its pages, the
-//! step's patience doubles. So if a future is polled from time to time, it ends, however late it is polled. If a
-//! future is not polled, it delays other sessions only once.
+//! step's patience doubles. So if a future is polled from time to time, it gets its pages in the end, however late
+//! each poll is. If a future is not polled, it delays other sessions only once.
 //!
 //! Thread safe. While the lock is held, nothing is taken away, dropped or woken.
 
@@ -22,9 +22,9 @@ use super::look::LOOK;
 use os::sync::{Arc, Mutex};
 use std::collections::BTreeMap;
 
-/// How often a session is passed over before it loses its pages for the first time. If an executor polls tasks in
-/// the order in which they were woken, it polls each session before it polls a later-woken session for the second
-/// time. The number is larger than this needs, because some executors have several threads.
+/// How often a session is passed over before it loses its pages for the first time. An executor that polls tasks
+/// in the order in which they were woken polls a woken session before it polls another one twice. For such an
+/// executor a small number would be enough. The number is larger because some executors have several threads.
 const PATIENCE: u64 = 32;
 
 /// What a session has while it waits.
@@ -61,7 +61,7 @@ struct Lot {
     patience: u64,
 }
 
-/// What the holder of the turn is doing, as a task in the queue finds it.
+/// What the holder of the turn is doing at the moment when a task in the queue is polled.
 pub(crate) enum Holder {
     /// The holder runs, or its pages are on their way. It will wake the tasks in the queue.
     Busy,
@@ -96,8 +96,8 @@ impl Parking {
         drop(left);
     }
 
-    /// Notes that a task in the queue was polled, while `queued` sessions queue. Returns what the holder of the
-    /// turn is doing.
+    /// Notes that a task in the queue was polled. `queued` is the number of sessions in the queue. Returns what
+    /// the holder of the turn is doing.
     pub fn look_at_holder(&self, queued: usize) -> Holder {
         let mut state = self.state.lock();
         let Some(number) = state.holder else { return Holder::Busy };

@@ -35,9 +35,9 @@ impl PageCache {
         }
     }
 
-    /// Charges `bytes`, and evicts pages if needed. If pins leave no room, it takes the turn to overdraw, and keeps
-    /// the turn in `turn` until the end of the step. It may wait for the session that has the turn. So the caller
-    /// must have no page in flight.
+    /// Charges `bytes`, and evicts pages if needed. If so many pages are pinned that there is no room, the call
+    /// takes the turn to overdraw. It puts the turn into `turn`, where it stays until the end of the step. The
+    /// call may wait for the session that has the turn, so the caller must have no page in flight.
     pub(crate) fn reserve(&self, bytes: u64, turn: &mut Option<Arc<Turn>>) -> Reserved {
         loop {
             match self.reserve_with(bytes, turn, || self.budget.queue()) {
@@ -91,8 +91,8 @@ impl PageCache {
             if !late.is_empty() {
                 self.budget.room_appeared();
             }
-            // The stripped sessions or the earlier holder may have left room. If so, the turn goes on to the next
-            // session in the queue.
+            // There may be room now, because sessions have just lost their pages, or because the earlier holder
+            // has released its pages. If so, the turn goes on to the next session in the queue.
             if let Some(charge) = self.try_reserve(bytes) {
                 return Some(Reserved::Room(charge));
             }

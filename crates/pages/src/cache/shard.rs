@@ -25,7 +25,7 @@ pub struct PageHeat {
 }
 
 impl PageHeat {
-    /// The heat as one number. It is 0 for a page that was not used again.
+    /// The heat as one number, which is 0 for a page that was not used again after its first use.
     pub fn degrees(self) -> u8 {
         self.uses + self.chances.map_or(0, |chances| 2 + chances)
     }

@@ -6,8 +6,8 @@
 //!   miss a page that is in the table. So a page counts as missing only after a search under the lock. A search
 //!   never finds a wrong page, because it compares the name of a frame after it has pinned the frame.
 //! * When a table has become too small, another table follows it, which has at least twice as many chains. The old
-//!   table stays, because a search without a lock may be in it. All tables together take less than twice the memory
-//!   of the last one.
+//!   table is not freed, because another thread may be searching it without a lock. All tables together take less
+//!   than twice the memory of the last one.
 
 use crate::PageRef;
 use crate::frame::{Frame, Frames};

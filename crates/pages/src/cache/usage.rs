@@ -11,7 +11,7 @@ use crate::{Address, PageKind, PageRef};
 pub struct CacheUsage {
     /// What it may use.
     pub budget_bytes: u64,
-    /// The bytes that it uses: the sum of the fields below.
+    /// The bytes that the cache uses: the sum of the fields below.
     pub used_bytes: u64,
     /// Pages that are pinned, whether the cache keeps them or not.
     pub pinned_bytes: u64,
@@ -25,11 +25,12 @@ pub struct CacheUsage {
     /// Number of pages in memory.
     pub frames: u64,
     /// The memory that the system has given for buffers of pages, whether the buffers hold pages or not. It does
-    /// not include buffers of more than 1 MiB and buffers beyond the budget, which come from elsewhere.
+    /// not include buffers of more than 1 MiB and buffers beyond the budget, because they are allocated on the
+    /// heap.
     pub backed_bytes: u64,
-    /// The memory that is needed beside the pages: the frames, the table, and the lists of the arena. A page costs
-    /// more than its buffer. The difference pays for this memory, as long as the cache has as many pages as it had
-    /// at most.
+    /// The memory that is needed beside the pages: the frames, the table, and the lists of the arena. The cost of
+    /// a page includes a part for this memory, in addition to the page's buffer. All these parts together cover
+    /// this memory while the cache has as many pages as it ever had. If it has fewer, the memory stays the same.
     pub overhead_bytes: u64,
     /// Contexts that unpack pages. They are not part of the budget.
     pub unpacker_bytes: u64,
@@ -61,7 +62,8 @@ pub struct ResidentPage {
     pub heat: PageHeat,
 }
 
-/// The number of different degrees of heat, from 0 to 8: up to 3 for uses, and up to 2 + 3 for chances.
+/// The number of different degrees of heat, from 0 to 8. Uses give up to 3 degrees. A proven page gets 2 degrees,
+/// and up to 3 more for its chances.
 const RANKS: usize = 9;
 
 /// Pages of some files in the cache at one moment; see [`PageCache::usage_of`].

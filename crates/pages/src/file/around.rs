@@ -1,6 +1,6 @@
-//! A file of pages, seen as a plain file that is only read. It serves reads of bytes outside pages. It also serves
-//! callers that want to see the disk, whatever is in memory. Each read opens the file, within the bound of its
-//! cache, and then closes it.
+//! A file of pages, seen as a plain file that is only read. It is for reads of bytes that lie outside pages, and
+//! for callers that want the bytes on the disk and not the pages in memory. Each read opens the file, within the
+//! bound of its cache, and then closes it.
 
 use super::{NotOpened, PagedFile};
 use os::File;
@@ -49,7 +49,8 @@ impl File for Around {
     }
 }
 
-/// Errors of opening get the form of other errors here: their text says what was tried.
+/// An error of opening a file is wrapped in `NotOpened`. Here the wrapper is removed, because the text of the
+/// error already says what was tried.
 fn without_wrapper(error: io::Error) -> io::Error {
     error.downcast::<NotOpened>().map_or_else(|error| error, |NotOpened(why)| why)
 }

@@ -56,7 +56,7 @@ impl fmt::Display for Compression {
     }
 }
 
-/// Reads what `Display` writes. It also reads `zstd`, which means [`Compression::ZSTD`]. An error lists the
+/// Accepts the texts that `Display` writes, and `zstd`, which means [`Compression::ZSTD`]. An error lists the
 /// choices.
 impl FromStr for Compression {
     type Err = String;

@@ -1,9 +1,10 @@
 //! Compresses the payloads of pages that are written one after the other. This module does not know what stands
 //! before the payloads, or which pages are worth compressing.
 //!
-//! zstd works in a context, which has tables of what it has seen. The context takes 280 KiB for pages of 16 KiB at
-//! level 3, and up to 18 MiB for value pages of 1 MiB at level 19. The packer makes the context for its first page,
-//! and keeps it for later pages. The context is freed when the packer is dropped. LZ4 has no context.
+//! zstd needs a context, in which it keeps tables of the bytes that it has compressed. The context takes 280 KiB
+//! for pages of 16 KiB at level 3, and up to 18 MiB for value pages of 1 MiB at level 19. The packer makes the
+//! context for its first page, and keeps it for later pages. The context is freed when the packer is dropped. LZ4
+//! has no context.
 
 use std::fmt;
 use zstd_safe::CCtx;
@@ -34,8 +35,8 @@ impl Packer {
         let context = self.zstd.get_or_insert_with(CCtx::create);
         append(page, start, zstd_safe::compress_bound(page.len() - start), |payload, room| {
             context.compress(room, payload, level.into()).unwrap_or_else(|code| {
-                // The only other reason for a failure is missing memory. If memory is missing, the heap would end
-                // the process as well.
+                // The output has enough room, so zstd can fail only if no memory is left. In that case any
+                // allocation on the heap would end the process, too.
                 panic!("there is room for the worst case, and zstd says: {}", zstd_safe::get_error_name(code))
             })
         })

@@ -166,7 +166,8 @@ fn a_checksum_is_crc32c_of_file_id_offset_and_bytes_whatever_their_length_and_pl
     assert_eq!(crc32c(0, b"123456789"), 0xe306_9283);
     let bytes = random_bytes(8, if cfg!(miri) { 1200 } else { 70_000 });
     let (mut length, mut start) = (0, 0);
-    // The library computes each class of lengths in another way.
+    // The library computes the checksum in one of several ways, depending on the length. So many lengths are
+    // tried.
     while start + length <= bytes.len() {
         let part = &bytes[start..start + length];
         let seed = [FILE_ID.to_le_bytes(), 4096u64.to_le_bytes()].concat();
