@@ -1,4 +1,4 @@
-//! Which page: the name under which the cache finds it. This module does not know what the page holds.
+//! The name of a page, under which the cache finds the page. This module does not know what the page holds.
 
 use crate::{Address, PACK_BYTES};
 use std::hash::{BuildHasherDefault, Hash, Hasher};
@@ -18,8 +18,8 @@ impl PageKey {
     }
 
     /// A hash whose every bit depends on every bit of the key: the two halves of a 128-bit product are folded into
-    /// one. The constants are digits of pi and e. They need not be secret, because an attacker chooses neither slots
-    /// nor offsets.
+    /// one. The constants are digits of pi and e. The constants need not be secret, because an attacker chooses
+    /// neither slots nor offsets.
     #[inline]
     pub fn hash(self) -> u64 {
         let unit = u128::from(self.unit ^ 0x243F_6A88_85A3_08D3);

@@ -1,5 +1,5 @@
-//! Which pages stay in memory and which go. The policy knows no pages, only what their owner calls them. It takes no
-//! lock, and reads neither a clock nor the bytes of a page.
+//! Which pages stay in memory and which go. The policy does not know the pages themselves, only the names that
+//! their owner gives them. It takes no lock, and reads neither a clock nor the bytes of a page.
 //!
 //! The policy belongs to the family of S3-FIFO (Yang and others, SOSP 2023): pages stand in several lines, and a
 //! hit moves nothing. The owner counts the uses of a page, up to three. When the policy looks at the page, the
@@ -20,24 +20,25 @@
 //!   18). A *kept* page belongs to a table that is to stay in memory. It is evicted only if no other page can be
 //!   evicted. The owner limits the kept pages to a share of the cache.
 //! * The policy looks at a page when the page is the oldest of its line. So each look moves a page to the end of a
-//!   line or ends the search. [`Policy::evict`] looks at no more pages than its caller allows. If none of these
-//!   pages deserves to go, it evicts the page that comes nearest to deserving it. If all of them were pinned, the
-//!   result is `None`.
+//!   line or ends the search. [`Policy::evict`] looks at no more pages than its caller allows. If the rules below
+//!   say of none of these pages that it goes, the call evicts the page that has come nearest to going. If all
+//!   these pages are pinned, the result is `None`.
 //! * A pinned page is passed over and keeps its standing. The search goes on in another line, so that pinned pages in
 //!   one line do not hide pages of other lines that could go.
 //! * However long a scan is, its pages stay among the newcomers. So they push out only newcomers. A scan uses its
-//!   nodes often, but all these uses come at once. So what counts is whether a node is used after it has stayed for
-//!   a while.
+//!   nodes often, but all these uses come within a short time. So for a node, only uses that come after it has
+//!   stayed for a while are a reason to keep it.
 //! * Index pages wait in lines of their own, which have a larger share. One index page serves a hundred data pages,
 //!   so its next use comes later than the next use of a data page. Index pages that are not used go.
-//! * Data pages that were read ahead wait for their use in a line of their own. There they stay, however many other
-//!   pages are missed meanwhile. After their use they go before any other page. They are not remembered. If such a
-//!   page is read ahead again, this proves nothing. Nodes that were read ahead are newcomers. They go if they are
-//!   unused when the policy looks at them.
-//! * Memory: each page takes a node of 20 bytes and the owner's name for the page, which is together 24 bytes for a
-//!   `u32`. At most a fifth of this memory is spare. The policy also takes 8 bytes for each page that it remembers
-//!   although the page has gone. It remembers as many pages as are resident, with a quarter to spare. At worst,
-//!   this makes 40 bytes for each page. The memory grows in steps, and is given back when the policy is dropped.
+//! * Data pages that were read ahead wait for their use in a line of their own. There they stay, however many
+//!   other pages are missed meanwhile. After their use they are the first pages to be evicted, and they are not
+//!   remembered. If such a page is read ahead again, it does not become proven. Nodes that were read ahead are
+//!   newcomers. Such nodes are evicted if they are unused when the policy looks at them.
+//! * Memory: each page takes a node of 20 bytes and the owner's name for the page, which is together 24 bytes for
+//!   a `u32`. At most a fifth of this memory is spare. The policy also takes 8 bytes for each page that it
+//!   remembers although the page has gone. It has memory to remember a quarter more pages than are resident. At
+//!   worst, the policy takes 40 bytes for each resident page. The memory grows in steps, and is given back when
+//!   the policy is dropped.
 //!
 //! Not thread safe: the cache has a lock around the policy.
 
@@ -54,7 +55,7 @@ pub enum Class {
     Data,
 }
 
-/// What the owner answers about a page that is looked at.
+/// The owner's answer when the policy looks at a page and asks how it was used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
     /// The page cannot go. Its owner keeps the count of its uses.
@@ -88,12 +89,13 @@ pub struct PolicyCounts {
 /// Numbers of the policy that can be changed in order to see their effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tuning {
-    /// If data pages that were read ahead take more than this percentage of all bytes, they go first.
+    /// If data pages that were read ahead take more than this percentage of all bytes, they are the first pages to
+    /// be evicted.
     pub ahead_percent: u64,
-    /// If data newcomers take more than this percentage of all bytes, they go next.
+    /// If data newcomers take more than this percentage of all bytes, they are the next pages to be evicted.
     pub data_percent: u64,
-    /// The percentage for index pages. Half of it is for index newcomers, and half for index pages that have stayed
-    /// for a while.
+    /// The percentage for index pages. Half of the percentage is for index newcomers, and the other half for index
+    /// pages that have stayed for a while.
     pub index_percent: u64,
     /// How many uses prove a data newcomer.
     pub data_uses: u8,
@@ -135,7 +137,7 @@ struct PolicyNode<T> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Standing {
-    /// The page was read ahead. Its first use is the use for which it was read.
+    /// The page was read ahead. Its first use is expected, so this use alone does not prove the page.
     Ahead,
     /// A newcomer. All its uses may belong to one step.
     Asked,
@@ -165,18 +167,19 @@ const AHEAD: usize = 1;
 const INDEX_NEWCOMERS: usize = 2;
 const INDEX_STAYED: usize = 3;
 const PROVEN: usize = 4;
-/// The number of lines of pages that are not kept. Pages go from these lines as long as the lines have any.
+/// The number of lines of pages that are not kept. A kept page is evicted only when all pages in these lines are
+/// gone or pinned.
 const OPEN_LINES: usize = 5;
 const KEPT_DATA: usize = 5;
 const KEPT_INDEX: usize = 6;
 const LINES: usize = 7;
 
-/// While pages that were read ahead are within their share, one in so many looks is at such a page. So the pages of
-/// a scan that has ended make room after a while.
+/// While pages that were read ahead are within their share, one of every 16 looks is at such a page. So the pages
+/// of a scan that has ended make room after a while.
 const AHEAD_LOOKS: u64 = 16;
 
-/// While data and index pages both exceed their shares, one in so many looks is at an index page. So unused nodes
-/// go, but slowly: while a cache is being filled, most nodes had no time to be used.
+/// While data and index pages both exceed their shares, one of every 8 looks is at an index page. So unused nodes
+/// are evicted, but slowly, because most nodes of a cache that is being filled had no time to be used.
 const INDEX_LOOKS: u64 = 8;
 
 /// No place.
@@ -202,7 +205,7 @@ impl<T: Copy> Policy<T> {
     ///
     /// # Panics
     ///
-    /// If the page has 4 GiB, or the policy has four billion pages.
+    /// Panics if the page has 4 GiB or more, or if the policy has four billion pages.
     pub fn admit(&mut self, page: T, key: u64, class: Class, bytes: u64, asked: bool) -> PolicyPlace {
         let hash = (key ^ (key >> 32)) as u32;
         let bytes = u32::try_from(bytes).expect("a page is shorter than 4 GiB");
@@ -222,8 +225,8 @@ impl<T: Copy> Policy<T> {
         PolicyPlace(place)
     }
 
-    /// Notes that a page has proven itself where the policy did not see it. It stays as a page that has `chances`
-    /// chances.
+    /// Makes a page a proven page that has `chances` chances. The owner calls this when it knows that the page is
+    /// wanted, although the policy has seen no uses of the page.
     pub fn prove(&mut self, place: PolicyPlace, chances: u8) {
         if self.is_kept(place) {
             return;
@@ -301,7 +304,8 @@ impl<T: Copy> Policy<T> {
     pub fn evict(&mut self, look: usize, mut uses: impl FnMut(T) -> Use) -> Option<(T, u64)> {
         let mut coldest: Option<(u8, u32)> = None;
         let mut pinned = 0;
-        // These looks are enough to walk each line to its end in turns, so that every page is seen.
+        // If the first pages of all lines are pinned, the looks go to the lines by turns. With this many looks,
+        // every page of every line is seen.
         for _ in 0..look.min(LINES * self.pages) {
             let place = self.lines[self.next_line(pinned)?].oldest;
             self.counts.looks += 1;
@@ -342,7 +346,7 @@ impl<T: Copy> Policy<T> {
             (_, Standing::Kept) => goes(false),
             (Class::Data, Standing::Asked) if times >= self.tuning.data_uses => stays(Standing::Proven, 0),
             (Class::Data, Standing::Asked) => goes(true),
-            // The first use is the use for which the page was read.
+            // The first use of a page that was read ahead is expected, so it does not count.
             (Class::Data, Standing::Ahead | Standing::Stayed) if times > self.tuning.data_uses => {
                 stays(Standing::Proven, 0)
             }
@@ -359,7 +363,8 @@ impl<T: Copy> Policy<T> {
         }
     }
 
-    /// The line that gives a page next. For each pinned page that was met, the choice goes one line further.
+    /// The line whose oldest page is looked at next. `pinned` is how many pinned pages this search has met; with
+    /// each of them, the choice moves on to the next line.
     fn next_line(&self, pinned: usize) -> Option<usize> {
         let all_bytes = self.bytes() - self.kept_bytes();
         let exceeds = |line: usize, percent: u64| self.lines[line].bytes * 100 > all_bytes * percent;

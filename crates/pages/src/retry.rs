@@ -54,8 +54,8 @@ pub async fn retry_async<T>(session: &mut Session, mut step: impl FnMut(&Session
 ///
 /// # Errors
 ///
-/// The error of the first step that fails; after it no further step is run. If no step fails, [`Stop::Fault`] if
-/// any of the steps faulted.
+/// The error of the first step that fails; after it no further step is run. If no step fails but at least one step
+/// faults, the result is [`Stop::Fault`].
 pub fn together<I>(
     parts: impl IntoIterator<Item = I>,
     mut step: impl FnMut(I) -> Result<(), Stop>,

@@ -11,11 +11,11 @@
 //!   opening a session for a read that finds everything in memory costs only a few stores.
 //! * Pages that are being read land without the session, in the cache or in their flights. A session that goes away
 //!   waits for nothing.
-//! * What is asked for ahead is read in one of two ways. Where others make the reads, they begin when the step is
-//!   done, and the session waits for a page only when it is needed. Where this thread makes the reads, it makes them
-//!   with the next fault.
-//! * A thread that has two sessions releases one session before it fetches in the other. Otherwise the first may have
-//!   the only right to overdraw, and the second would wait for it.
+//! * Pages that are asked for ahead are read in one of two ways. If other threads or the system make the reads,
+//!   the reads begin when the step is done, and the session waits for a page only when a step needs the page. If
+//!   the session's own thread makes the reads, it makes them together with the reads of the next fault.
+//! * A thread that has two sessions releases one session before it fetches in the other. If it did not, one
+//!   session might hold the only right to overdraw while the thread waits for that right in the other session.
 //!
 //! One reader: `Send`, not `Sync`.
 
@@ -58,8 +58,9 @@ pub enum Waits {
     Never,
 }
 
-/// A session that passes pages through keeps the pages that it read ahead for later steps itself. Unless the caller
-/// says otherwise, these take at most this many bytes and at most a sixteenth of the budget.
+/// If the cache does not keep a session's pages, the session itself keeps the pages that it has read ahead for
+/// later steps. Unless the caller sets another limit, these pages take at most this many bytes and at most a
+/// sixteenth of the budget.
 const MAX_AHEAD_BYTES: u64 = 1 << 20;
 
 /// One reader of pages.
@@ -72,7 +73,7 @@ pub struct Session {
     waits: Cell<Waits>,
     /// Whether a lone page is read by the thread that polls.
     reads_in_poll: bool,
-    /// Notes of what it was asked for, if it takes any.
+    /// Notes of what the session was asked for, if the caller wants notes.
     notebook: Option<Box<RefCell<Notebook>>>,
     hits: Cell<HitTally>,
     /// `None` until the first page is missing or asked for ahead.
@@ -101,21 +102,23 @@ impl Session {
         RefMut::map(self.step.borrow_mut(), |step| &mut **step.get_or_insert_default())
     }
 
-    /// As [`Session::step`], if anything was asked for since the session was opened.
+    /// Calls `get` with the step in progress, if the step has any pages.
     #[inline]
     fn of_step(&self, get: impl FnOnce(&mut StepState) -> Option<PageRef>) -> Option<PageRef> {
         let step = &mut *self.step.borrow_mut();
         step.as_mut().filter(|step| step.has_pages()).and_then(|step| get(step))
     }
 
-    /// Sets how many bytes of pages that it read ahead a session keeps if it passes pages through.
+    /// Sets a limit for a session whose pages the cache does not keep: how many bytes of pages that were read
+    /// ahead the session keeps itself.
     pub fn with_ahead_bytes(mut self, bytes: u64) -> Self {
         self.ahead_bytes = bytes;
         self
     }
 
-    /// Makes a session that passes pages through read them into memory of its own. Then it never waits for room in
-    /// the cache, and takes no room from other sessions. It does not share the pages that it reads.
+    /// Gives memory of its own to a session whose pages the cache does not keep. The session reads pages into this
+    /// memory. So the session never waits for room in the cache, and takes no room from other sessions. It does
+    /// not share the pages that it reads.
     pub fn with_own_memory(mut self, memory: &OwnMemory) -> Self {
         assert!(self.admit == Admit::Pass, "the cache cannot keep what it does not pay for");
         self.own_memory = Some(memory.clone());
@@ -123,14 +126,14 @@ impl Session {
     }
 
     /// Sets whether [`Session::poll_fetch`] reads a page on the calling thread, which then waits for the disk. It
-    /// does so only if the step misses a single page and no other future of the cache waits. Otherwise others read
-    /// the page, as without this call.
+    /// does so only if the step misses a single page and no other future of the cache waits. In all other cases
+    /// the reads go to other threads or to the system, as without this call.
     pub fn with_reads_in_poll(mut self, in_poll: bool) -> Self {
         self.reads_in_poll = in_poll;
         self
     }
 
-    /// Makes a session take notes of what it is asked for. It must not have been asked for anything yet.
+    /// Makes a session take notes of what it is asked for. The session must not have been asked for any page yet.
     pub fn with_notes(mut self) -> Self {
         self.notebook = Some(Box::default());
         self
@@ -170,7 +173,7 @@ impl Session {
         self.step.borrow().as_ref().map_or(0, |step| step.reads.iter().sum())
     }
 
-    /// The part of [`Session::page_reads`] of one kind.
+    /// How many of the [`Session::page_reads`] were reads of pages of this kind.
     pub fn reads_of(&self, kind: PageKind) -> u64 {
         self.step.borrow().as_ref().map_or(0, |step| step.reads[kind.index()])
     }
@@ -204,8 +207,8 @@ impl Session {
             return Poll::Ready(self.end(step, round));
         }
         step.park(&self.cache, Some(round));
-        // A page that landed just before the session parked woke the queueing tasks too early: they could not take
-        // the session's pages yet.
+        // The tasks in the queue are woken when the last page lands. If that was before the session parked, these
+        // tasks could not take the session's pages yet. So this is checked again now.
         if !arrivals.are_all_here() {
             return Poll::Pending;
         }
@@ -215,8 +218,9 @@ impl Session {
         }
     }
 
-    /// Begins a round for what was asked for since the last round, if anything was. A task, whose context is given,
-    /// may have to wait for room first. If the task `waits_for_all`, it also waits for pages that are not needed.
+    /// Begins a round for the pages that were asked for since the last round, if there are such pages. A task,
+    /// whose context is given, may have to wait for room first. If the task `waits_for_all`, it also waits for
+    /// pages that are not needed.
     fn begin(&self, step: &mut StepState, context: Option<&Context<'_>>, waits_for_all: bool) -> BegunRound {
         // First take in what has landed, so that it is not asked for again.
         step.read_ahead.gather();
@@ -437,7 +441,8 @@ impl PageSource for Session {
     }
 
     fn ahead_if_spare(&self, at: PageAt<'_>) -> bool {
-        // If this thread made the read, the step that asks would wait for it.
+        // The page is not asked for if this thread itself would have to read it, because then the step would wait
+        // for the disk.
         self.admit.admits(at.kind)
             && at.file.reads().overlap()
             && self.cache.has_spare(at.address.memory_bytes())
@@ -500,7 +505,8 @@ impl Session {
         }
     }
 
-    /// Forgets what the step asked for. Gives back the pages that it fetched and what it holds of the cache.
+    /// Forgets what the step asked for. Gives back the pages that were fetched for the step, its place in the
+    /// queue and its turn.
     #[inline(never)]
     fn clear_step(&self, step: &mut StepState) {
         step.needed.clear();

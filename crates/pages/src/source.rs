@@ -77,7 +77,8 @@ impl PagedFile {
 /// be run again after a fault. A composite step runs all its parts before it returns [`Stop::Fault`], so that the
 /// parts fault together.
 ///
-/// No method has a default. So a source that wraps another source has to pass on what it does not answer itself.
+/// No method has a default. So a source that wraps another source cannot forget a method: it has to pass on each
+/// call that it does not answer itself.
 pub trait PageSource {
     /// The page at `at`, which the step needs now. On a miss the source notes the page for the next
     /// [`PageSource::fetch`] and answers [`Stop::Fault`].
@@ -88,9 +89,9 @@ pub trait PageSource {
     /// invalid or another page lies there.
     fn page(&self, at: PageAt<'_>) -> Result<PageRef, Stop>;
 
-    /// The page at `at` if it is in memory, for a step that can go on without it. It notes nothing and never fails.
-    /// If it finds a page of another kind or with another checksum, it returns `None`. Nothing is pinned, so a step
-    /// that peeks may find less when it runs again.
+    /// The page at `at` if it is in memory, for a step that can go on without it. The call notes nothing and never
+    /// fails. If another page lies there, of another kind or with another checksum, the result is `None`. Nothing
+    /// is pinned, so a step that peeks may find less when it runs again.
     fn peek(&self, at: PageAt<'_>) -> Option<PageRef>;
 
     /// As [`PageSource::peek`], for a step that wants to see where the page leads before it needs the page. The
@@ -100,16 +101,16 @@ pub trait PageSource {
     /// Asks for a page that a later step will need. The page is read in the same round as the faults, and no step
     /// waits for it.
     ///
-    /// `true` if the page was noted; `false` if it is in memory or on its way there already, or if the address is
-    /// invalid. The source does not look for duplicates: if a page is asked for twice before a round, it may be
-    /// noted twice, and is read once. A page that was noted may never be read. If a source has many hints, it
-    /// forgets the oldest. If it has no room for all pages, it leaves out those that were asked for last. So a
-    /// caller that repeats its requests until nothing more is noted may never end.
+    /// `true` if the page was noted. `false` if the page is already in memory or on its way into memory, or if the
+    /// address is invalid. The source does not look for duplicates: if a page is asked for twice before a round,
+    /// it may be noted twice, and is read once. A page that was noted may never be read. If a source has many
+    /// hints, it forgets the oldest. If it has no room for all pages, it leaves out those that were asked for
+    /// last. So a caller that repeats its requests until nothing more is noted may never end.
     fn ahead(&self, at: PageAt<'_>) -> bool;
 
-    /// As [`PageSource::ahead`], for a page that saves work but no reads. Such a page is not worth the memory of
-    /// another page. The page is noted only if the source would keep it in memory that nothing uses, and if another
-    /// thread would make the read while this thread goes on.
+    /// As [`PageSource::ahead`], for a page that would save the caller some work, but no reads of other pages.
+    /// Such a page is not worth the memory of another page. The page is noted only if the source would keep it in
+    /// memory that nothing uses, and if another thread would make the read while this thread goes on.
     fn ahead_if_spare(&self, at: PageAt<'_>) -> bool;
 
     /// How many bytes of memory the source has for pages that were asked for ahead and are not needed yet. A caller
@@ -125,8 +126,8 @@ pub trait PageSource {
     /// other pages are pinned nevertheless.
     fn fetch(&self) -> Result<()>;
 
-    /// Whether the page at `at` was read from disk for this step: `true` once for each read of a page that the step
-    /// needed. A source that cannot tell answers `false`.
+    /// Whether the page at `at` was read from disk because this step needed it. After each such read, only the
+    /// first call returns `true`. A source that does not know this returns `false`.
     fn take_read(&self, at: PageAt<'_>) -> bool;
 
     /// Says that the step is done: the source gives back its pins.

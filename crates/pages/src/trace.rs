@@ -29,7 +29,7 @@ pub enum How {
 }
 
 impl How {
-    /// All of them, in the order of their numbers.
+    /// All values, in the order of their numbers.
     pub const ALL: [Self; 4] = [Self::Hit, Self::Needed, Self::Ahead, Self::Dead];
 }
 
@@ -96,7 +96,8 @@ impl Trace {
     #[cold]
     fn take_down(&self, access: TracedAccess) {
         let mut taken = self.taken.lock();
-        // If a thread saw the flag before the end of the recording, it may come here after the end.
+        // A thread may have seen the flag just before the recording ended, and call this after the end. Then
+        // `most` is 0.
         if taken.accesses.len() < taken.most {
             taken.accesses.push(access);
         }

@@ -122,7 +122,7 @@ impl Flying {
         Self { numbered, reads }
     }
 
-    /// A task that needs all of `numbers`. It is polled once, and never again while it lives.
+    /// A task that needs all of `numbers`. The task is polled once, and never again while it lives.
     fn parked(&self, numbers: &[usize]) -> Session {
         let Numbered { cache, file, pages, .. } = &self.numbered;
         let mut session = Session::new(cache, Reason::Point, Admit::Keep);
@@ -134,8 +134,8 @@ impl Flying {
         session
     }
 
-    /// A task on a thread of its own. It makes `steps`, and asks for a page ahead after each step. In the end it is
-    /// dropped in the middle of a step.
+    /// A task on a thread of its own. The task runs `steps` one after the other, and asks for a page ahead after
+    /// each step. In the end the task is dropped in the middle of a step.
     fn task(&self, admit: Admit, steps: Vec<Vec<usize>>) -> thread::JoinHandle<Result<()>> {
         let (this, reads) = (self.numbered.clone(), Arc::clone(&self.reads));
         thread::spawn(move || {
@@ -176,7 +176,8 @@ fn check_schedules(test: impl Fn() + Send + Sync + Copy + 'static) {
     check_some_schedules(test, 10_000);
 }
 
-/// Runs `test` on `schedules` schedules. It is for tests whose schedules are long.
+/// Runs `test` on `schedules` schedules. Tests with long schedules use this function, because they can run only a
+/// few.
 fn check_some_schedules(test: impl Fn() + Send + Sync + Copy + 'static, schedules: usize) {
     shuttle::check_random(test, schedules);
     shuttle::check_pct(test, schedules, 3);

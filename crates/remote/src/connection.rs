@@ -12,8 +12,8 @@ use std::env;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-/// How many reads may be under way. With this number, a process whose reads take 5 ms can make 50,000 reads a
-/// second.
+/// How many reads may be under way. If each read takes 5 ms, a process with 256 reads under way can make 50,000
+/// reads a second.
 const DEPTH: usize = 256;
 
 /// How many bytes the blocks on this machine may take by default.
@@ -22,13 +22,13 @@ const TIER_BYTES: u64 = 4 << 30;
 /// The parts of a database that are also on this machine.
 #[derive(Clone, Debug, Default)]
 pub struct Near {
-    /// A directory for logs. In it, each database has a directory of its own. A synced commit is then on this
-    /// machine at once, and in the store about two puts later. If another machine takes over, it lacks the last
-    /// commits. The commits that it has are the earliest ones, without a gap. Without this directory, a synced
-    /// commit is in the store at once.
+    /// A directory for logs, in which each database has a directory of its own. With it, a synced commit is on
+    /// this machine at once, and in the store about two puts later. If another machine takes over, the last
+    /// commits are missing there. All commits before the first missing one are there. Without this directory, a
+    /// synced commit is in the store at once.
     pub logs: Option<PathBuf>,
     /// A directory that keeps blocks which were read from the store, and the most bytes that the blocks of each
-    /// database may take. In it, each database has a directory of its own.
+    /// database may take. In the directory, each database has a directory of its own.
     pub tier: Option<(PathBuf, u64)>,
     /// A directory for temporary data of this process: the sorted runs of imports and of new indexes, and large
     /// transactions. If it is `None`, the system's directory for temporary files is used.
@@ -42,7 +42,7 @@ impl Near {
     ///
     /// # Errors
     ///
-    /// If a variable that should have a number has none.
+    /// The call fails if the value of `LARCH_TIER_BYTES` is not a number.
     pub fn of_environment() -> io::Result<Self> {
         let bytes = match env::var("LARCH_TIER_BYTES") {
             Ok(bytes) => bytes.parse().map_err(|_| {
@@ -83,8 +83,8 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// As [`RemoteStore::of_url`]. It also fails if a directory of `near` cannot be used. Only the first request
-    /// shows whether the store can be reached.
+    /// As [`RemoteStore::of_url`]. The call also fails if a directory of `near` cannot be used. It does not find
+    /// out whether the store can be reached: the first request does.
     pub fn of_url(url: &str, near: &Near) -> io::Result<Connection> {
         Connection::new(RemoteStore::of_url(url)?, Path::new(url), near)
     }
@@ -93,7 +93,7 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// If the system has no threads for the event loop, or if a directory of `near` cannot be used.
+    /// The call fails if the system has no threads for the event loop, or if a directory of `near` cannot be used.
     pub fn of_place(place: Place, patience: Patience, near: &Near) -> io::Result<Connection> {
         let directory = PathBuf::from("/").join(place.prefix.as_ref());
         Connection::new(RemoteStore::new(place, patience)?, &directory, near)

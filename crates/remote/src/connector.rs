@@ -1,5 +1,6 @@
-//! Counts the requests that are really sent by HTTP, every attempt separately, and notes the status of each answer.
-//! About the purpose of a request, it knows only what the method and the query say.
+//! Counts the requests that are really sent by HTTP, every attempt separately, and notes the status of each
+//! answer. This module knows the purpose of a request only as far as the method and the query of the request show
+//! it.
 
 use crate::counts::{Counters, Kind};
 use crate::last_answer::LastAnswer;
@@ -25,7 +26,8 @@ fn is_removal(request: &HttpRequest) -> bool {
         .is_some_and(|query| query == "delete" || query.starts_with("delete&") || query.starts_with("delete="))
 }
 
-/// Whether a request asks for a listing. With all three providers, the query of the request says so.
+/// Whether a request asks for a listing. With all three providers, the query of such a request has a certain
+/// parameter.
 fn is_listing(request: &HttpRequest) -> bool {
     let query = request.uri().query().unwrap_or_default();
     query

@@ -9,7 +9,7 @@ use os::sync::atomic::{AtomicU64, Ordering};
 pub enum Kind {
     /// A put of an object or of a part of an object, or the beginning or end of an upload in parts.
     Put,
-    /// A read of a range of an object, or of what is known of the object.
+    /// A read of a range of an object, or a query for its length and other metadata.
     Get,
     /// A page of a listing.
     List,

@@ -23,7 +23,7 @@ pub fn wait_in<T: Send + 'static>(
 ) -> io::Result<T> {
     let (sender, receiver) = mpsc::sync_channel(1);
     event_loop.spawn(async move {
-        // If the other side is gone, nobody waits any more.
+        // Sending fails only if the receiver is gone. Then nobody waits for the answer.
         sender.send(request.await).ok();
     });
     let received = if IN_LOOP.get() { tokio::task::block_in_place(|| receiver.recv()) } else { receiver.recv() };

@@ -19,8 +19,8 @@ pub struct Refused {
 /// because `object_store` has a single kind of error for most statuses.
 pub fn kind_of(error: &Error, answer: Option<u16>) -> ErrorKind {
     match error {
-        // If the bucket does not exist, the store says so only in its text. The status is the same as for a missing
-        // object.
+        // If the bucket does not exist, the store says so only in the text of the error. The status is the same as
+        // for a missing object.
         Error::NotFound { .. } | Error::Generic { .. }
             if answer.is_none_or(|status| status == 404) && has_no_bucket(error) =>
         {

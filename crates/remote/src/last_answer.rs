@@ -22,7 +22,8 @@ impl LastAnswer {
     /// Notes the status of an answer to this task. `None` means that the task has sent a request that is not
     /// answered yet.
     pub fn note(status: Option<u16>) {
-        // If a task has no scope, it belongs to an upload in parts, which learns the status from its policy.
+        // A task without a scope belongs to an upload in parts. The upload learns the status from its retry
+        // policy, so nothing is noted here.
         LAST_ANSWER.try_with(|last| last.set(status)).ok();
     }
 }

@@ -3,9 +3,10 @@
 //!
 //! Environment variables set the directories on this machine and other things: `LARCH_LOGS` is a directory for
 //! logs. `LARCH_TIER` is a directory for blocks, which take at most `LARCH_TIER_BYTES`. `LARCH_SCRATCH` is a
-//! directory for the data that an import sorts. `LARCH_PATIENCE` is how many seconds a write waits for a store that
-//! does not answer. `LARCH_PRICE` has the prices of a thousand puts, of a thousand gets and of a gigabyte read,
-//! separated by commas. If it is set, the command prints at its end how many requests it made and what they cost.
+//! directory for the data that an import sorts. `LARCH_PATIENCE` is how many seconds a write waits for a store
+//! that does not answer. `LARCH_PRICE` has the prices of a thousand puts, of a thousand gets and of a gigabyte
+//! read, separated by commas. If `LARCH_PRICE` is set, the command prints at its end how many requests it made and
+//! what they cost.
 
 use larch_cli::{BranchFound, Branched, Branching, Stored};
 use larch_remote::{Connection, Counts, Near, Place, Price, RemoteStore, is_url};
@@ -15,7 +16,7 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// The stores that the command uses. A copy from one store to another uses two.
+/// The stores that the command uses. A command that copies from one store to another uses two stores.
 static STORES: OnceLock<Mutex<Vec<Arc<RemoteStore>>>> = OnceLock::new();
 
 /// The prices that the environment names.

@@ -12,19 +12,19 @@ use std::io::{self, ErrorKind};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Every connection is expected to reach at least so many bytes per second. A request may take the time of an
-/// attempt, plus the time that its bytes take at this rate. With four parts of 8 MiB under way, a line of 64 KiB a
-/// second is fast enough.
+/// The lowest rate that is expected of a connection, in bytes per second. One attempt at a request may take a
+/// fixed time, plus the time that its bytes take at this rate. With four parts of 8 MiB under way, a line of 64
+/// KiB a second is fast enough.
 const SLOWEST_LINE: u64 = 16 << 10;
 
 /// How long a caller waits. Between two attempts, the caller waits a random part of a time that doubles with each
 /// attempt. So if the requests of many clients failed at the same time, the clients do not repeat them at the same
-/// time. When the caller's time is over, a running attempt is not cut short: the caller gets its answer or its
-/// error.
+/// time. If the caller's time is over during an attempt, the attempt goes on to its end. The caller gets the
+/// answer or the error of this attempt.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
-    /// The time from the first attempt to the beginning of the last one, as long as the store has never answered.
-    /// This time is short, so that a wrong address is reported soon.
+    /// The time from the first attempt to the beginning of the last attempt. This time is for a store that has
+    /// never answered. This time is short, so that a wrong address is reported soon.
     pub first: Duration,
     /// The patience for requests that change nothing, and for removals.
     pub reads: Duration,
@@ -193,7 +193,7 @@ impl Patient {
     }
 }
 
-/// The error of a request if its answer, or the next piece of its answer, did not come within a time.
+/// The error of a request whose answer, or the next piece of whose answer, did not come within the time `within`.
 pub fn no_answer(within: Duration) -> object_store::Error {
     let why = io::Error::new(ErrorKind::TimedOut, format!("no answer within {} s", within.as_secs_f32()));
     object_store::Error::Generic { store: "object store", source: why.into() }

@@ -17,7 +17,8 @@ pub struct Shared {
     pub place: Place,
     pub patient: Patient,
     pub counters: Arc<Counters>,
-    /// Whether requests are counted when they are made. This is so if nothing counts the requests that are sent.
+    /// Whether this code counts a request when it is made. For a store that is reached by HTTP it does not,
+    /// because the connector counts the requests that are really sent.
     pub counts_asked: bool,
 }
 
@@ -31,7 +32,7 @@ impl Shared {
         Path::from_iter(folder.parts().chain(name.parts()))
     }
 
-    /// Counts a request, unless the requests that are sent are counted.
+    /// Counts a request, unless the connector counts the requests that are really sent.
     pub fn count(&self, kind: Kind) {
         if self.counts_asked {
             self.counters.count(kind);

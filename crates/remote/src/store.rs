@@ -29,7 +29,8 @@ use tokio::runtime::Runtime;
 /// The threads of the event loop. TLS and the copying of answers keep one thread busy at some hundred MB/s.
 const LOOP_THREADS: usize = 2;
 
-/// The longest object that is read as a whole: a sheet of a journal with a piece of a log.
+/// The longest object that is read as a whole. The longest such object is a sheet of a journal that contains a
+/// piece of a log.
 const LONGEST_WHOLE: u64 = 128 << 20;
 
 /// Pieces of an answer that are shorter than this are joined, because each piece may keep a whole buffer of its
@@ -82,7 +83,7 @@ impl RemoteStore {
     ///
     /// # Errors
     ///
-    /// If the system has no threads for the event loop.
+    /// The call fails if the system has no threads for the event loop.
     pub fn new(place: Place, patience: Patience) -> io::Result<RemoteStore> {
         let event_loop = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(LOOP_THREADS)
@@ -101,7 +102,7 @@ impl RemoteStore {
     ///
     /// # Errors
     ///
-    /// As [`Place::of_url`], [`Patience::of_environment`] and [`RemoteStore::new`].
+    /// The errors of [`Place::of_url`], [`Patience::of_environment`] and [`RemoteStore::new`].
     pub fn of_url(url: &str) -> io::Result<RemoteStore> {
         RemoteStore::new(Place::of_url(url)?, Patience::of_environment()?)
     }
@@ -251,7 +252,8 @@ fn short_answer(came: usize, expected: u64) -> Error {
 /// The bytes of an answer. Each piece must come within `stall`. Long pieces are not joined, because the caller
 /// copies them to many places.
 async fn pieces_of(got: GetResult, stall: Duration) -> object_store::Result<Vec<Bytes>> {
-    // A file is read as a whole here. Otherwise it would be read in small pieces.
+    // If the payload is a file and not a stream, it is read as a whole. The stream of a file would give only small
+    // pieces.
     if !matches!(got.payload, GetResultPayload::Stream(_)) {
         return Ok(vec![got.bytes().await?]);
     }

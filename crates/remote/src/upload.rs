@@ -26,7 +26,8 @@ use tokio::time::timeout;
 /// Bytes of a part. S3 takes up to 10,000 parts of at least 5 MiB each. With this size, 10,000 parts are 78 GiB.
 const PART_BYTES: usize = 8 << 20;
 
-/// How many parts may be on their way. Together with the part that is being filled, they take 40 MiB.
+/// How many parts may be on their way. Together with the part that is being filled, the parts under way take 40
+/// MiB of memory.
 const PARTS_UNDER_WAY: usize = 4;
 
 /// An upload.
@@ -113,7 +114,8 @@ impl RemoteUpload {
         let mut parts = self.parts.take().expect("there are parts");
         wait_in(&self.event_loop, async move {
             shared.count(Kind::Put);
-            // This request is not repeated. If only its answer was lost, the check of the object finds that out.
+            // This request is not repeated. If the upload succeeded and only the answer was lost, the later check
+            // of the object finds this out.
             let (outcome, answer) = LastAnswer::of(timeout(shared.patient.patience.reads, parts.complete())).await;
             let error = match outcome {
                 Ok(Ok(put)) => return Ok(put.e_tag),

@@ -1,4 +1,4 @@
-//! Where a database is, by its URL. This module does not know what lies there.
+//! Where a database is, by its URL. This module does not know what lies at that place.
 //!
 //! `s3://bucket/prefix`, `gs://bucket/prefix`, `az://container/prefix`, `file:///directory`, `memory:///prefix`,
 //! and the other forms of addresses that `object_store` knows. Credentials, regions and endpoints come from the
@@ -137,8 +137,8 @@ fn refuse_what_is_left_out(text: &str, url: &Url) -> io::Result<()> {
              AWS_ENDPOINT=http://127.0.0.1:9000"
         )));
     }
-    // The parser resolves `.` and `..`. It drops tabs and line ends, and spaces at both ends of the text. If the
-    // parser writes a character as %XX, the meaning stays the same.
+    // The parser resolves `.` and `..`. It also drops tabs and line ends, and spaces at both ends of the text. If
+    // the parser writes a character as %XX, the meaning stays the same.
     let understood = decoded(url.as_str());
     if understood.trim_end_matches('/') != decoded(text).trim_end_matches('/') {
         return Err(wrong(format!(

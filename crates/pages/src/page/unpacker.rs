@@ -51,7 +51,8 @@ impl Unpacker {
     ///
     /// # Errors
     ///
-    /// In words: the bytes are no LZ4 block, or the block unpacks to more bytes than expected.
+    /// A text that says what is wrong: the bytes are no LZ4 block, or the block unpacks to more bytes than
+    /// expected.
     pub(super) fn lz4(packed: &[u8], payload: &mut [u8]) -> Result<usize, String> {
         lz4_flex::block::decompress_into(packed, payload).map_err(|error| error.to_string())
     }
@@ -60,7 +61,8 @@ impl Unpacker {
     ///
     /// # Errors
     ///
-    /// In words: the bytes are no zstd frame, or the frame unpacks to more bytes than expected.
+    /// A text that says what is wrong: the bytes are no zstd frame, or the frame unpacks to more bytes than
+    /// expected.
     pub(super) fn zstd(&self, packed: &[u8], payload: &mut [u8]) -> Result<usize, String> {
         let mut context = self.take();
         let unpacked = context.decompress(payload, packed);

@@ -15,7 +15,7 @@
 /// Entries of a bucket.
 const BUCKET: usize = 8;
 
-/// The pages that went last, as many as are resident.
+/// Remembers the pages that were evicted last: as many of them as pages are resident.
 #[derive(Default)]
 pub(super) struct Ghost {
     buckets: Vec<[GhostEntry; BUCKET]>,
@@ -36,7 +36,8 @@ impl Ghost {
         if pages > self.buckets.len() * BUCKET {
             self.grow(pages);
         }
-        // No departure has the number 0. The entries of 2^32 departures ago were replaced long ago.
+        // No departure has the number 0. When the number comes round to the same value again, after 2^32
+        // departures, the old entry with this number was replaced long ago.
         self.departures = self.departures.checked_add(1).unwrap_or(1);
         let entry = GhostEntry { departure: self.departures, hash };
         self.insert(entry);

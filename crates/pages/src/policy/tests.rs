@@ -165,8 +165,8 @@ fn it_remembers_about_as_many_as_are_resident_and_no_more() {
     for page in 0..10_000 {
         owner.ask(page, Class::Data);
     }
-    // 1,000 pages are resident. The pages that went last are asked for first. So pages that these requests push out
-    // count, too.
+    // 1,000 pages are resident. The pages that went last are asked for first. So the remembered pages include
+    // pages that these requests themselves push out.
     for page in (7000..9000).rev() {
         owner.ask(page, Class::Data);
     }
@@ -281,7 +281,7 @@ fn pinned_pages_stay_and_hide_no_others() {
     // The only page that can go is in the middle of a line. Some evictions do not reach it.
     owner.resident.get_mut(&300).expect("it is hot").pinned = false;
     assert!((0..1000).any(|_| owner.evict(LOOK) == Some(300)));
-    // All newcomers are pinned. The policy finds the other pages at once.
+    // All newcomers are pinned. The policy needs only four looks to find one of the other pages.
     for (&page, known) in &mut owner.resident {
         known.pinned = page >= 500;
     }

@@ -1,12 +1,12 @@
-//! What a session asked for before a step needed it: the hints of the next round, the pages that are being read, and
-//! the pages that came and are not kept by the cache. This module does not know how pages are read.
+//! What a session asked for before a step needed it: the hints of the next round, the pages that are being read,
+//! and the pages that have arrived but that the cache does not keep. This module does not know how pages are read.
 //!
 //! * What was asked for first is needed first. So if not all pages have room, the pages that were asked for last are
 //!   not read.
 //! * Index nodes stay for later steps, because they lead to many pages. If room is needed, nodes that no step looked
 //!   at for a whole round go first.
-//! * Other pages go only when the reader seems to have gone elsewhere. This is so when it took none of them during
-//!   [`GIVEN_UP_ROUNDS`] rounds that turned hints away.
+//! * Other pages go only when the reader seems to have gone elsewhere. The sign for this is that
+//!   [`GIVEN_UP_ROUNDS`] rounds had no room for some hints, and that the reader took none of the pages meanwhile.
 
 use super::admit::{Admit, is_node};
 use super::request::Request;
@@ -22,8 +22,9 @@ use std::collections::{HashMap, HashSet};
 /// the reader has passed their pages by then.
 pub const MAX_HINTS: usize = 1 << 16;
 
-/// How many rounds must turn hints away, with no page taken between them, until the reader counts as gone elsewhere.
-/// As a rule, the trees of a step that fault one by one are fewer than this.
+/// If so many rounds in a row have no room for some hints, and the reader takes no page meanwhile, the reader has
+/// gone elsewhere. A step may read several trees and fault on them one by one, which also takes several rounds;
+/// but as a rule these are fewer than this number.
 pub const GIVEN_UP_ROUNDS: u32 = 4;
 
 /// Hints, pages on their way, and pages that came.
@@ -45,7 +46,8 @@ pub(super) struct ReadAhead {
 
 /// A page kept for later steps.
 struct AheadPage {
-    /// When the page was asked for. Once it was looked at, it is the time of the last look.
+    /// The time at which the page was asked for or, if a step has looked at the page since, the time of the last
+    /// look.
     time: u64,
     /// Whether the page is a node and a step has looked at it.
     was_looked_at: bool,
@@ -99,8 +101,8 @@ impl ReadAhead {
         requests.append(&mut self.hints);
     }
 
-    /// Leaves the newest [`MAX_HINTS`] hinted pages, each once. The list has room for twice as many, so this runs
-    /// once in at least as many hints as it keeps. So a hint takes constant time on average.
+    /// Leaves the newest [`MAX_HINTS`] hinted pages, each once. The list has room for twice as many hints, so at
+    /// least [`MAX_HINTS`] hints come between two calls. So a hint takes constant time on average.
     fn forget_old_hints(&mut self) {
         let mut met = HashSet::with_hasher(KeyHash::default());
         let newest_first = self.hints.drain(..).rev().filter(|hint| met.insert(hint.key));
@@ -176,9 +178,9 @@ impl ReadAhead {
         keep_landed(&mut self.pages, key, time, landing);
     }
 
-    /// Ends a round that brought `needed`. `was_short` says whether it had too little room for its hints. Nodes that
-    /// the cache does not keep are kept here, if `room_bytes` has room for them beside what is here already. `None`
-    /// means that other sessions queue for memory; then nothing is kept.
+    /// Ends a round that brought `needed`. `was_short` says whether the round had too little room for its hints.
+    /// Nodes that the cache does not keep are kept here, if `room_bytes` is enough for them and for the pages that
+    /// are here already. If `room_bytes` is `None`, other sessions queue for memory, and nothing is kept.
     pub fn end_round(&mut self, needed: &[(PageKey, PageRef)], was_short: bool, admit: Admit, room_bytes: Option<u64>) {
         self.rejected_rounds = self.rejected_rounds.saturating_add(was_short.into());
         if !self.in_flight.is_empty() {
@@ -202,8 +204,8 @@ impl ReadAhead {
         }
     }
 
-    /// Makes room for the pages of `requests` that are not needed, by the rules at the top of the file. Returns how
-    /// many of the `most_bytes` for all pages kept here these pages may take.
+    /// Makes room for the pages of `requests` that are not needed, by the rules at the top of the file. All pages
+    /// kept here may take `most_bytes`. The result is how many of these bytes the pages of `requests` may take.
     pub fn make_room(&mut self, requests: &[Request], admit: Admit, most_bytes: u64) -> u64 {
         let comes_here = |request: &&Request| !admit.admits(request.kind);
         let stays = |request: &&Request| comes_here(request) && (!request.needed || is_node(request.kind));

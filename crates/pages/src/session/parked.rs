@@ -8,7 +8,8 @@ use crate::page_key::PageKey;
 use crate::{PageCache, PageRef};
 use os::sync::{Arc, Mutex};
 
-/// What a session leaves. Fields drop in this order: pages beyond the budget are gone before the turn.
+/// What a session leaves with the cache. The fields are dropped in this order. So pages beyond the budget are
+/// freed before the turn is given back.
 pub(super) struct Parcel {
     pub pins: Vec<(PageKey, PageRef)>,
     pub round: Option<Round>,
@@ -21,9 +22,9 @@ pub(super) struct Parked {
     shared: Arc<SharedParcel>,
 }
 
-/// How a parcel was found when its session went on.
+/// What happened to the [`Parcel`] of a session while it waited.
 pub(super) enum Unparked {
-    /// The parcel is as it was, or the session was not parked. The round is here if one was under way.
+    /// Nobody took the parcel, or the session was not parked. The round is here if one was under way.
     Whole(Option<Round>),
     /// Others took it.
     Stripped,

@@ -10,7 +10,7 @@ pub(super) struct Request {
     pub key: PageKey,
     /// When the page was asked for, by the clock of the step.
     pub time: u64,
-    /// The step needs it; otherwise it is read ahead.
+    /// Whether the step needs the page. If it does not, the page is read ahead.
     pub needed: bool,
     pub file: Arc<PagedFile>,
     pub at: Address,

@@ -1,9 +1,10 @@
 //! One round of fetching: look, reserve, claim, begin to read, and, once all pages have landed, gather what came. A
 //! round does not know for which step it is.
 //!
-//! This order keeps sessions from waiting for each other in a circle. All waiting for memory is over before the first
-//! page is claimed. The thread that reads a page lands the claim, and does not need the session for this. So every
-//! page that a session waits for lands by itself.
+//! This order keeps sessions from waiting for each other in a circle. All waiting for memory is over before the
+//! first page is claimed. The thread that reads a page also ends the flight of the page, and does not need the
+//! session for this. So every page that a session waits for arrives even if the session that asked for it does
+//! nothing.
 
 use super::admit::Admit;
 use super::own_memory::OwnMemory;
@@ -29,7 +30,7 @@ const BLOCK: u64 = BLOCK_BYTES as u64;
 pub(super) struct Manner<'c> {
     pub cache: &'c Arc<PageCache>,
     pub admit: Admit,
-    /// Pays for what is read, in place of the cache.
+    /// The memory that pays for the pages in place of the cache, if the session has memory of its own.
     pub own_memory: Option<&'c OwnMemory>,
     /// Which steps need the pages that are needed: steps of readers or of background work.
     pub demand: Demand,
@@ -188,8 +189,8 @@ impl Round {
         if let Some(budget) = turn.as_ref().and_then(|turn| turn.budget_of_tasks()) {
             round.arrivals = Arc::new(Arrivals::of_holder(budget));
         }
-        // A single page is here sooner if this thread reads it without handing it over. Then it has mostly landed
-        // already, and is not awaited.
+        // If the round reads a single page, this thread reads it itself, which is faster than handing the read to
+        // another thread. After that the page has nearly always landed, and the round need not wait for it.
         let is_single = matches!(&round.awaited[..], [awaited] if awaited.by == ReadBy::ThisRound);
         if manner.reads_here && is_single && readings.len() == 1 {
             readings.drain(..).for_each(|reading| reading.make(manner.cache));
@@ -325,8 +326,8 @@ impl Round {
                 Landing::Failed(why) => {
                     error.get_or_insert(why);
                 }
-                // The step will find the page missing and ask again. But this does not help if this round's own read
-                // was abandoned.
+                // If another session's read was abandoned, the step finds the page missing and asks again. If this
+                // round's own read was abandoned, asking again does not help, so this is an error.
                 Landing::Abandoned if by == ReadBy::ThisRound => {
                     error.get_or_insert_with(|| file.corrupt(kind, offset, "checking it panicked"));
                 }
@@ -451,7 +452,8 @@ fn read(cache: &PageCache, readings: Vec<PageReading>) {
     if let Some(reader) = reader {
         reader.submit(reads);
     }
-    // If a reader needed one of these pages before the reads were submitted, it found no read to raise.
+    // Another session may have needed one of these pages before the reads were submitted. At that time there was
+    // no read that it could raise, so the read is raised here.
     for (flight, reader) in waiting.iter().filter(|(flight, _)| flight.is_urgent()) {
         reader.raise(flight.ticket());
     }

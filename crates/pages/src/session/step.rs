@@ -24,7 +24,7 @@ pub(super) struct StepState {
     /// What was asked for in a fetch that could not begin yet, see
     /// [`Session::poll_fetch`](crate::Session::poll_fetch).
     pub held_up: Vec<Request>,
-    /// The pins, the round and the turn are here while the future waits.
+    /// The pins, the round and the turn of the step, which the step leaves with the cache while the future waits.
     pub parked: Option<Parked>,
     /// How often the step lost them.
     pub losses: u32,
@@ -32,8 +32,8 @@ pub(super) struct StepState {
     pub waiter: Option<u64>,
     /// What was asked for ahead. It outlives the step.
     pub read_ahead: ReadAhead,
-    /// The right to exceed the budget. The step has it from the round that needed it until the step and its reads
-    /// have ended.
+    /// The right to exceed the budget. The step keeps this right from the round that needed it until the step and
+    /// its reads have ended.
     pub turn: Option<Arc<Turn>>,
     /// Rounds that had to wait for the disk, since the session was opened.
     pub rounds: u64,
@@ -42,7 +42,8 @@ pub(super) struct StepState {
 }
 
 impl StepState {
-    /// Parks the step because the future waits: others may take what it has.
+    /// Parks the step because the future waits: other sessions may take the pins, the round and the turn of the
+    /// step.
     pub fn park(&mut self, cache: &PageCache, round: Option<Round>) {
         let parcel = Parcel { pins: std::mem::take(&mut self.pins), round, turn: self.turn.take() };
         self.parked = Parked::new(cache, parcel, self.losses);
@@ -84,7 +85,8 @@ impl StepState {
             || self.losses > 0
     }
 
-    /// A page that was fetched for this step. A page that was read ahead becomes such a page.
+    /// A page that was fetched for this step. If the page was read ahead, it is moved to the pages that were
+    /// fetched for this step.
     #[inline(never)]
     pub fn pinned(&mut self, key: PageKey) -> Option<PageRef> {
         self.read_ahead.gather_one(key);
@@ -131,7 +133,8 @@ impl StepState {
         let mut requests = std::mem::take(&mut self.needed);
         requests.append(&mut self.held_up);
         self.read_ahead.take_hints(&mut requests);
-        // If two requests ask for a page, the needed one comes first and stays.
+        // If several requests ask for a page, a request that needs the page comes first, and only the first
+        // request stays.
         requests.sort_by_key(|request| (request.key, !request.needed));
         requests.dedup_by_key(|request| request.key);
         requests.retain(|request| self.pinned_or_ahead(request.key).is_none());

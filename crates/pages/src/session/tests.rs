@@ -191,8 +191,9 @@ fn pages_read_ahead_take_a_bounded_share_of_memory() {
     (1..100).for_each(|number| assert!(numbered.ahead(&session, &file, number)));
     all_of(&session, &numbered, &file, &[0]).expect("no faults");
     assert_eq!((session.page_reads(), cache.usage().used_bytes), (11, 10 * BLOCK_COST));
-    // While none of them is taken, other pages are turned away. In the end they make room for the others, and are
-    // gone with the session.
+    // While no step takes one of these ten pages, there is no room for other pages that are asked for ahead. After
+    // [`GIVEN_UP_ROUNDS`] rounds the ten pages make room for others. When the session is dropped, all these pages
+    // are gone.
     for round in 1..=GIVEN_UP_ROUNDS as usize {
         (50..100).for_each(|number| assert!(numbered.ahead(&session, &file, number)));
         all_of(&session, &numbered, &file, &[39 + round]).expect("no faults");
@@ -243,7 +244,8 @@ fn what_was_asked_for_first_is_read_and_kept_where_there_is_no_room_for_all() {
         assert_eq!(session.page_reads(), 11, "{admit:?}");
         assert!((1..11).all(|number| numbered.peek(&session, &file, place(number)).is_some()), "the nearest came");
         if admit == Admit::Pass {
-            // Half of them are needed; what comes after the other half does not drive it out.
+            // Steps need five of the ten pages. More pages are asked for ahead, but they do not push out the other
+            // five.
             for number in 1..6 {
                 all_of(&session, &numbered, &file, &[place(number)]).expect("no faults");
             }
@@ -289,7 +291,7 @@ fn of_many_hints_the_newest_are_followed_and_the_others_forgotten() {
     check(&range(0..MAX_HINTS), &range(0..MAX_HINTS));
     check(&range(0..MAX_HINTS + 1), &range(1..MAX_HINTS + 1));
     check(&range(0..PAGES), &range(PAGES - MAX_HINTS..PAGES));
-    // Hints at one page are one, however many, and as old as the last of them.
+    // Several hints for one page are one hint, as old as the last of them.
     check(&[vec![7; PAGES], range(10..MAX_HINTS + 9)].concat(), &[vec![7], range(10..MAX_HINTS + 9)].concat());
     check(&[range(0..MAX_HINTS), vec![0; PAGES], vec![PAGES - 1]].concat(), &{
         let newest = [vec![0], range(2..MAX_HINTS), vec![PAGES - 1]];
@@ -315,7 +317,8 @@ fn a_peek_finds_what_is_in_the_cache_or_pinned_or_read_ahead_and_notes_nothing()
         let there = || (0..20).filter(|number| numbered.peek(&session, &file, *number).is_some()).collect::<Vec<_>>();
         assert_eq!((there(), there()), (vec![0, 1, 2], vec![0, 1, 2]));
         session.release();
-        // What was fetched for the step goes with it, what was read ahead stays until it is needed.
+        // A page that was fetched for the step is dropped at the end of the step. A page that was read ahead stays
+        // until a step needs it.
         assert_eq!(there(), if admit == Admit::Keep { vec![0, 1, 2] } else { vec![0, 1] });
         all_of(&session, &numbered, &file, &[1]).expect("no faults");
         assert_eq!((session.rounds(), session.page_reads()), (1, 2));
@@ -437,7 +440,7 @@ fn where_only_nodes_are_kept_the_pages_that_lead_to_rows_stay_and_rows_pass_thro
         assert_eq!(session.page_reads(), 10, "each once");
         drop(session);
         all.iter().for_each(|number| assert_eq!(numbered.is_resident(&cache, &file, *number), stays(*number)));
-        // The next reader finds what stayed, and reads the rest again.
+        // The next reader finds the pages that stayed, and reads the other pages again.
         let next = Session::new(&cache, Reason::Scan, Admit::Nodes);
         all_of(&next, &numbered, &file, &all).expect("no faults");
         assert_eq!((next.rounds(), next.page_reads()), (1, 6));
@@ -452,7 +455,8 @@ fn rows_that_pass_through_have_their_room_beside_nodes_that_stay() {
     let session = Session::new(&cache, Reason::Scan, Admit::Nodes);
     (1..100).for_each(|number| assert!(numbered.ahead(&session, &file, number)));
     all_of(&session, &numbered, &file, &[0]).expect("no faults");
-    // Ten rows wait, as in `pages_read_ahead_take_a_bounded_share_of_memory`; the nodes before and among them are kept.
+    // Ten data pages are kept for later, as in `pages_read_ahead_take_a_bounded_share_of_memory`. The nodes before
+    // these pages and between them are kept in addition.
     let here =
         |parity: usize| (1..100).filter(|n| n % 2 == parity && numbered.peek(&session, &file, *n).is_some()).count();
     assert_eq!((here(0), here(1)), (10, 11));

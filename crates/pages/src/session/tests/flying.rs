@@ -315,7 +315,8 @@ fn background_work_waits_in_its_line_and_nobody_else_waits_there() {
     }
 }
 
-/// Reads that are held, and somebody who is quick: he is there between the claim of a page and its read.
+/// Reads that are held back. When a session has claimed a page and submits the read, `quick` runs first, in place
+/// of another session that is quicker.
 struct Overtaken {
     held: Arc<SimReads>,
     quick: Mutex<Option<Box<dyn FnOnce() + Send>>>,
@@ -369,7 +370,7 @@ fn tasks_that_have_no_room_wait_for_each_other_and_threads_do_not_wait_for_them(
     let mut tasks: Vec<(Session, Vec<usize>)> =
         (0..8).map(|task| (held.session(Admit::Keep), (0..5).map(|page| task * 5 + page).collect())).collect();
     let mut done = [false; 8];
-    // The first has the turn and is not polled again for a while.
+    // The first task has the turn and is not polled again for a while.
     assert!(!held.ask(&tasks[0].0, &tasks[0].1));
     assert!(poll(&mut tasks[0].0, &woken[0]).is_pending());
     for _ in 0..3 {

@@ -30,7 +30,7 @@ impl Held {
         session
     }
 
-    /// One page after the other, as a path down a tree.
+    /// Reads pages one after the other within one step, as a walk down a tree does.
     fn walk(&self, session: &mut Session, pages: &[usize]) {
         (1..=pages.len()).for_each(|depth| self.run(session, &pages[..depth]));
         session.release();
@@ -119,7 +119,8 @@ fn a_future_ends_however_late_it_is_polled() {
         } else if let Poll::Ready(outcome) = poll(&mut late, &late_woken) {
             outcome.expect("no faults");
         }
-        // Between any two polls of it another is polled, which takes what it can get.
+        // Between any two polls of `late`, the session `busy` is polled many times, and takes the pages that it
+        // can take.
         for i in 0..300 {
             polls += 1;
             held.reads.finish();
