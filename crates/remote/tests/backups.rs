@@ -76,8 +76,8 @@ fn check(url: &str, variables: &[(&str, String)]) {
     assert!(!before.is_empty() && before.iter().all(|(name, bytes)| after.get(name) == Some(bytes)));
 }
 
-/// Processes are killed while they make a backup. A backup that was acknowledged stays, and the next backup removes
-/// what is left of others.
+/// Processes are killed while they make a backup. A backup that was acknowledged stays. The next backup removes
+/// the files of backups that were not finished.
 fn check_kills(url: &str, variables: &[(&str, String)], rounds: u32) {
     let directory = tempfile::tempdir().expect("there is room");
     let (here, back) = (directory.path().join("here"), directory.path().join("back"));
@@ -85,7 +85,7 @@ fn check_kills(url: &str, variables: &[(&str, String)], rounds: u32) {
     add(&here, rounds);
     let begin = Instant::now();
     commands::expect(variables, &[(&["backup", &here_text, &kept][..], Ok(" new, in "))]);
-    // Each process is killed after another part of the time that a whole backup takes.
+    // A whole backup takes the time `whole`. Each process is killed at a different moment within this time.
     let whole = begin.elapsed();
     let mut killed = 0;
     for round in 0..rounds {

@@ -182,7 +182,7 @@ fn a_read_says_what_it_asked_of_the_store_and_what_that_costs() {
     assert!(lines.iter().all(|line| text.contains(line)), "{lines:?} in {text}");
 }
 
-/// How many requests one get takes, when one thread makes the gets with many of them under way.
+/// How many requests are made for one `get`, on average, when one thread has `under_way` gets under way.
 fn requests_per_get(under_way: usize, gets: u32) -> f64 {
     const ROWS: u32 = 200_000;
     let memory: Arc<dyn ObjectStore> = Arc::new(InMemory::new());

@@ -43,8 +43,8 @@ fn numbers(db: &Database) -> Vec<u64> {
 /// The end of the URL for a process that only looks.
 const LOOK: &str = "#look";
 
-/// Writes numbers until it is killed, and prints each number once it is durable. If the URL ends with `LOOK`, it
-/// only looks.
+/// Writes numbers until this process is killed, and prints each number once it is durable. If the URL ends with
+/// `LOOK`, the process only reads the numbers that are there.
 fn write_until_killed(url: &str) {
     if let Some(url) = url.strip_suffix(LOOK) {
         let db = open(url);
@@ -82,7 +82,7 @@ fn reader(name: &str, url: &str, variables: &[(&str, String)]) -> u64 {
     seen.expect("it says how many")
 }
 
-/// Kills writers. After each of them, another process finds everything that was acknowledged. In some rounds, the
+/// Kills writers. After each kill, another process finds everything that was acknowledged. In some rounds, the
 /// next writer takes over while the earlier writer still runs.
 fn check(name: &str, url: &str, variables: &[(&str, String)], rounds: u64) {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(17);
@@ -96,7 +96,7 @@ fn check(name: &str, url: &str, variables: &[(&str, String)], rounds: u64) {
         let last = numbers.by_ref().take(many).last().unwrap_or_else(|| panic!("round {round}: it wrote nothing"));
         let mut other = (round % 2 == 0).then(|| writer(name, url, variables));
         if let Some(other) = &mut other {
-            // The other process takes over. The first process then stops by itself, so its lines end.
+            // The other process takes over. The first process then stops by itself, so its output ends.
             let lines = BufReader::new(other.stderr.take().expect("it is piped")).lines();
             let first = lines.map_while(Result::ok).find_map(|line| line.strip_prefix("durable ")?.parse::<u64>().ok());
             let last_of_first = numbers.last().unwrap_or(last);

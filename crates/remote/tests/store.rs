@@ -229,7 +229,7 @@ fn the_end_of_a_read_may_ask_the_store_again() {
     let store = Arc::new(store(1, Trouble::default()));
     store.put_if_absent("sst/1", &[7; 100]).expect("the name is free");
     let (sender, receiver) = mpsc::channel();
-    // As many requests as the loop has threads, and more.
+    // These are more requests than the event loop has threads.
     for _ in 0..16 {
         let (sender, again) = (sender.clone(), store.clone());
         let done = move |read: std::io::Result<&[&[u8]]>| {

@@ -64,7 +64,7 @@ impl Declaration {
     ///
     /// # Panics
     ///
-    /// If `fields` is empty, or a field is of kind `bytes[0]`, which has no value.
+    /// Panics if `fields` is empty, or if a field is of kind `bytes[0]`, which has no value.
     pub fn new(fields: impl Into<Vec<FieldType>>) -> Self {
         let fields = fields.into();
         assert!(!fields.is_empty(), "a declaration has a field at least");
@@ -76,7 +76,7 @@ impl Declaration {
     ///
     /// # Panics
     ///
-    /// If the tuple has no field.
+    /// Panics if the tuple has no field.
     pub fn of<T: Tuple>() -> Self {
         Self::new(T::TYPES)
     }
@@ -95,7 +95,7 @@ impl Declaration {
     ///
     /// # Errors
     ///
-    /// If the bytes are not a declaration, or have a version that this release does not know.
+    /// Fails if the bytes are not a declaration, or if they have a version that this release does not know.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, BadStored> {
         Ok(stored::text_of(bytes)?.parse()?)
     }
@@ -104,8 +104,8 @@ impl Declaration {
     ///
     /// # Errors
     ///
-    /// If the number of values is not the number of fields, or if a value has another type than its field. In this
-    /// case nothing is appended.
+    /// Fails if the number of values is not the number of fields, or if a value has another type than its field.
+    /// After an error, nothing is appended.
     pub fn encode(&self, values: &[FieldValue<'_>], key: &mut Vec<u8>) -> Result<(), BadValue> {
         if values.len() < self.fields.len() {
             return Err(BadValue::Count { values: values.len(), fields: self.fields.len() });
@@ -117,8 +117,8 @@ impl Declaration {
     ///
     /// # Errors
     ///
-    /// If more values than fields are given, or if a value has another type than its field. In this case nothing is
-    /// appended.
+    /// Fails if more values than fields are given, or if a value has another type than its field. After an error,
+    /// nothing is appended.
     pub fn encode_front(&self, values: &[FieldValue<'_>], key: &mut Vec<u8>) -> Result<(), BadValue> {
         if values.len() > self.fields.len() {
             return Err(BadValue::Count { values: values.len(), fields: self.fields.len() });
@@ -137,7 +137,7 @@ impl Declaration {
     ///
     /// # Errors
     ///
-    /// If the bytes are not such a key, or if more bytes follow the key.
+    /// Fails if the bytes are not a key of this declaration, or if more bytes follow the key.
     pub fn decode<'k>(&self, key: &'k [u8]) -> Result<Vec<FieldValue<'k>>, BadTuple> {
         let mut from = Decoder::new(key);
         let values = self.decode_from(&mut from)?;
@@ -149,7 +149,7 @@ impl Declaration {
     ///
     /// # Errors
     ///
-    /// If the bytes do not begin with such a key.
+    /// Fails if the bytes do not begin with a key of this declaration.
     pub fn decode_front<'k>(&self, key: &'k [u8]) -> Result<(Vec<FieldValue<'k>>, &'k [u8]), BadTuple> {
         let mut from = Decoder::new(key);
         let values = self.decode_from(&mut from)?;
@@ -167,11 +167,11 @@ impl Declaration {
     ///
     /// # Errors
     ///
-    /// If the bytes are not such a key, or if more bytes follow the key.
+    /// Fails if the bytes are not a key of this declaration, or if more bytes follow the key.
     ///
     /// # Panics
     ///
-    /// If no field has this number. The first field has the number 0.
+    /// Panics if no field has this number. The first field has the number 0.
     pub(crate) fn decode_field<'k>(&self, key: &'k [u8], field: usize) -> Result<FieldValue<'k>, BadTuple> {
         Ok(self.decode(key)?.swap_remove(field))
     }
@@ -202,7 +202,7 @@ impl Declaration {
     ///
     /// # Errors
     ///
-    /// If the text is not one value for each field, in brackets.
+    /// Fails if the text is not a list in brackets with one value for each field.
     pub fn parse_key(&self, text: &str) -> Result<Vec<u8>, BadText> {
         let (mut text, mut key) = (Scanner::new(text), Vec::new());
         let scanned = self.scan(&mut text, &mut key)?;
@@ -219,7 +219,7 @@ impl Declaration {
     ///
     /// # Errors
     ///
-    /// If the text is not such a beginning.
+    /// Fails if the text is not the beginning of a key.
     pub fn parse_front(&self, text: &str) -> Result<Vec<u8>, BadText> {
         let (mut text, mut key) = (Scanner::new(text), Vec::new());
         let scanned = self.scan(&mut text, &mut key)?;

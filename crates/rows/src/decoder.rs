@@ -73,7 +73,7 @@ impl<'k> Decoder<'k> {
     ///
     /// # Panics
     ///
-    /// If `bytes` has fewer than `passed` bytes.
+    /// Panics if `bytes` has fewer than `passed` bytes.
     pub fn at(bytes: &'k [u8], passed: usize) -> Self {
         Self { all: bytes.len(), rest: &bytes[passed..], mask: 0 }
     }
@@ -104,7 +104,7 @@ impl<'k> Decoder<'k> {
     ///
     /// # Errors
     ///
-    /// If fewer bytes are left.
+    /// Fails if fewer bytes are left.
     #[inline]
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Mistake> {
         let (array, rest) = self.rest.split_first_chunk::<N>().ok_or(Mistake::Short)?;
@@ -114,11 +114,11 @@ impl<'k> Decoder<'k> {
         Ok(array)
     }
 
-    /// The next `count` bytes. They are borrowed unless they are inverted.
+    /// The next `count` bytes. The result borrows these bytes unless they are inverted.
     ///
     /// # Errors
     ///
-    /// If fewer bytes are left.
+    /// Fails if fewer bytes are left.
     pub fn bytes(&mut self, count: usize) -> Result<Cow<'k, [u8]>, Mistake> {
         let (bytes, rest) = self.rest.split_at_checked(count).ok_or(Mistake::Short)?;
         self.rest = rest;
@@ -132,7 +132,7 @@ impl<'k> Decoder<'k> {
     ///
     /// # Errors
     ///
-    /// If the byte has another value, or is missing.
+    /// Fails if the next byte is neither 0 nor 1, or if no byte is left.
     #[inline]
     pub fn flag(&mut self) -> Result<bool, Mistake> {
         let (first, rest) = self.rest.split_first().ok_or(Mistake::Short)?;
@@ -145,12 +145,12 @@ impl<'k> Decoder<'k> {
         Ok(flag)
     }
 
-    /// The bytes up to the end 00 00. Within them, 00 ff stands for 00. They are borrowed if nothing in them is
-    /// escaped or inverted.
+    /// The bytes up to the end 00 00. Within them, 00 ff stands for 00. The result borrows these bytes if none of
+    /// them is escaped or inverted.
     ///
     /// # Errors
     ///
-    /// If the end is missing, or a zero byte is followed by a byte that is neither 00 nor ff.
+    /// Fails if the end is missing, or if a zero byte is followed by a byte that is neither 00 nor ff.
     pub fn escaped(&mut self) -> Result<Cow<'k, [u8]>, Mistake> {
         let (zero, mut plain) = (self.mask, Cow::Borrowed(&[][..]));
         let mut rest = self.rest;

@@ -83,16 +83,16 @@ pub struct BadRow {
 
 impl Extractor {
     /// Gives the keys of a row to `emit`, each key once, in ascending order. `part` gets the number of a column
-    /// group, and gives the part of the row's value that is in this group. It is called only for the numbers in
-    /// [`groups`](Self::groups), and returns `None` if the table has no such group.
+    /// group, and gives the part of the row's value that is in this group. This method calls `part` only for the
+    /// numbers in [`groups`](Self::groups). `part` returns `None` if the table has no such group.
     ///
     /// No key of an index begins with another key of the same index. So the key of the row may follow the key of
     /// the index, and [`declaration`](Self::declaration) separates the two again.
     ///
     /// # Errors
     ///
-    /// If a field has another type than declared, if it is missing although it is required, or if it is in a column
-    /// group that the table does not have. In this case `emit` gets no key.
+    /// Fails if a field has another type than declared, if a required field is missing, or if a field is in a
+    /// column group that the table does not have. After an error, `emit` has got no key.
     pub fn index_keys<'r>(
         &self,
         key: &'r [u8],
@@ -143,7 +143,7 @@ impl Extractor {
     ///
     /// # Errors
     ///
-    /// If the bytes are not an extractor, or have a version that this release does not know.
+    /// Fails if the bytes are not an extractor, or if they have a version that this release does not know.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, BadStored> {
         Ok(stored::text_of(bytes)?.parse()?)
     }
@@ -219,7 +219,8 @@ impl fmt::Display for IndexField {
         write!(out, "{}", self.source)?;
         let field_type = self.field_type.to_string();
         match self.source.default_kind() {
-            // If the kind is the default, it is not written, and only the part of the type after it is written.
+            // If the kind is the default, the kind is not written. The rest of the type, which follows the kind,
+            // is written.
             Some(kind) if kind == self.field_type.kind => write!(out, "{}", &field_type[kind.to_string().len()..])?,
             _ => write!(out, " {field_type}")?,
         }

@@ -57,7 +57,8 @@ pub trait DecodeField<'k>: Field + Sized {
     ///
     /// # Errors
     ///
-    /// If the bytes are not those of such a field. In this case the decoder stands at the wrong byte.
+    /// Fails if the bytes are not those of a field of this type. After an error, the decoder stands at the wrong
+    /// byte.
     fn decode(from: &mut Decoder<'k>) -> Result<Self, Mistake>;
 }
 

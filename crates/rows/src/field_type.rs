@@ -139,7 +139,8 @@ impl FieldType {
     ///
     /// # Panics
     ///
-    /// If the field is optional or descending already. In a constant, the compiler reports this error.
+    /// Panics if the field is optional or descending already. If the call is in a constant, the compiler reports
+    /// an error.
     pub const fn optional(self) -> Self {
         assert!(!self.is_optional, "an `Option` of an `Option` is no field of a tuple");
         assert!(!self.is_descending, "an optional field in descending order is a `Descending<Option<T>>`");
@@ -150,7 +151,7 @@ impl FieldType {
     ///
     /// # Panics
     ///
-    /// If the field is descending already. In a constant, the compiler reports this error.
+    /// Panics if the field is descending already. If the call is in a constant, the compiler reports an error.
     pub const fn descending(self) -> Self {
         assert!(!self.is_descending, "a `Descending` of a `Descending` is no field of a tuple");
         Self { is_descending: true, ..self }

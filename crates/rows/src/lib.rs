@@ -4,8 +4,8 @@
 //!
 //! * A [`Tuple`] of Rust becomes a key, and the key is read back as a tuple. [`Tuple::range`] is the range of all
 //!   keys that begin with the fields of the tuple.
-//! * A [`Declaration`] does the same with types that are known only when the program runs, and gives each key a
-//!   text.
+//! * A [`Declaration`] makes and reads such keys if the types are known only when the program runs. It can also
+//!   write each key as text.
 //! * An [`Extractor`] says which keys a row of a table has in an index.
 //!
 //! `docs/format/tuple.md` describes the bytes, and `docs/format/extractor.md` the language of extractors.

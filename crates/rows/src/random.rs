@@ -65,8 +65,8 @@ macro_rules! floats {
 floats! { f32 f64 }
 
 impl Draw for Vec<u8> {
-    /// Draws strings of few different letters, so that some strings are the beginning of others. Some have the
-    /// bytes that matter for escaping.
+    /// Draws strings of few different letters, so that some strings are the beginning of others. Some of the
+    /// letters are bytes that must be escaped, or that occur in escapes.
     fn draw(rng: &mut StdRng) -> Self {
         let letters = [0, 1, b'a', 0xfe, 0xff];
         (0..rng.random_range(0..6)).map(|_| letters[rng.random_range(0..letters.len())]).collect()

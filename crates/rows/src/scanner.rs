@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 pub struct BadText {
     /// The number, from 0, of the first byte of the text that does not fit.
     pub offset: usize,
-    /// What is wrong there, or what is expected.
+    /// What is wrong at that byte, or what is expected in its place.
     pub what: String,
 }
 
@@ -155,8 +155,8 @@ impl<'t> Scanner<'t> {
     }
 }
 
-/// `content` in quotes. The texts of this crate have this form for a path in JSON and for the name of a member in
-/// such a path.
+/// `content` in quotes. The texts of this crate contain paths in JSON and names of members in such paths, and
+/// quote both in this way.
 pub fn quoted(content: &str, quote: char) -> String {
     let mut text = String::with_capacity(content.len() + 2);
     push_literal(content, quote, &mut text);

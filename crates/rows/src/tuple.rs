@@ -12,8 +12,8 @@ use std::ops::Bound;
 #[cfg(test)]
 mod tests;
 
-/// Up to twelve fields. Their bytes have the order of the tuples: by the first field, then by the second, and so
-/// on.
+/// A tuple of up to twelve fields. The bytes of tuples have the same order as the tuples: by the first field, then
+/// by the second, and so on.
 ///
 /// ```
 /// use rows::{DecodeTuple, Descending, Tuple};
@@ -56,7 +56,7 @@ pub trait DecodeTuple<'k>: Tuple + Sized {
     ///
     /// # Errors
     ///
-    /// If the bytes are not those of such a tuple, or if more bytes follow the tuple.
+    /// Fails if the bytes are not those of a tuple of this type, or if more bytes follow the tuple.
     fn decode(key: &'k [u8]) -> Result<Self, BadTuple> {
         let mut from = Decoder::new(key);
         let tuple = Self::decode_from(&mut from)?;
@@ -68,7 +68,7 @@ pub trait DecodeTuple<'k>: Tuple + Sized {
     ///
     /// # Errors
     ///
-    /// If the bytes do not begin with such a tuple.
+    /// Fails if the bytes do not begin with a tuple of this type.
     fn decode_front(key: &'k [u8]) -> Result<(Self, &'k [u8]), BadTuple> {
         let mut from = Decoder::new(key);
         let tuple = Self::decode_from(&mut from)?;
@@ -79,7 +79,7 @@ pub trait DecodeTuple<'k>: Tuple + Sized {
     ///
     /// # Errors
     ///
-    /// If the bytes are not those of such a tuple.
+    /// Fails if the next bytes are not those of a tuple of this type.
     fn decode_from(from: &mut Decoder<'k>) -> Result<Self, BadTuple>;
 }
 
@@ -88,8 +88,8 @@ pub type PrefixRange = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 /// The range of all keys that begin with these bytes.
 pub fn prefix_range(prefix: Vec<u8>) -> PrefixRange {
-    // The end is the shortest string that is greater than all of these keys. Bytes ff at the end of the prefix
-    // cannot be raised, so they are dropped.
+    // The end is the shortest string that is greater than all of these keys. It is made by adding 1 to the last
+    // byte of the prefix. A byte ff has no greater value, so bytes ff at the end are dropped first.
     let end = prefix.iter().rposition(|&byte| byte != 0xff).map(|last| {
         let mut end = prefix[..=last].to_vec();
         end[last] += 1;

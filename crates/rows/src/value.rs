@@ -210,7 +210,8 @@ impl fmt::Display for FieldValue<'_> {
             Self::Signed(value) => return write!(out, "{value}"),
             Self::F32(value) if value.is_nan() => return out.write_str("nan"),
             Self::F64(value) if value.is_nan() => return out.write_str("nan"),
-            // This form has a point or an exponent. It is the shortest form that is read back as the same number.
+            // This form has a point or an exponent. Of all forms that are read back as the same number, it is the
+            // shortest.
             Self::F32(value) => return write!(out, "{value:?}"),
             Self::F64(value) => return write!(out, "{value:?}"),
             Self::String(value) => push_literal(value, '"', &mut text),

@@ -247,7 +247,7 @@ impl Built {
 pub struct Reader<'a> {
     pub sst: Arc<Sst>,
     pub source: Rounds<'a>,
-    /// How many rounds of fetching it takes until a missing page is there.
+    /// How many rounds of fetching this source needs before it gives a missing page.
     rounds_a_page: u64,
 }
 

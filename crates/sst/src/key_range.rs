@@ -1,11 +1,11 @@
-//! A range of keys from one string to before another string: the form that intervals of keys have inside the
-//! engine. This module knows strings, but no rows, files or versions.
+//! A range of keys: all strings from a first string on that are less than an end. Inside the engine, intervals of
+//! keys have this form. This module knows strings, but no rows, files or versions.
 //!
 //! `start` belongs to the range and `end` does not. If a range begins after a key, its `start` is the string that
 //! follows this key. If a range ends with a key, its `end` is the string that follows this key. See [`next_key`].
 //!
-//! Two other things look like a range. A caller gives a pair of [`Bound`]s. The pair is not made into a range if it
-//! is only compared with keys, because making a range copies the keys. The bounds of a file
+//! Two other things look like a range. A caller gives a pair of [`Bound`]s. If the engine only compares keys with
+//! these bounds, it does not make a range from them, because making a range copies the keys. The bounds of a file
 //! ([`KeyBounds`](crate::KeyBounds)) have a high end, which may be a key of the file;
 //! [`KeyBounds::to_range`](crate::KeyBounds::to_range) makes a range from such bounds.
 

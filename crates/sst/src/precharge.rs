@@ -1,6 +1,6 @@
 //! Walks the index ahead of a read to find all the pages that the read will need. So the pages come in one round
-//! for each level of the tree, instead of one by one. It returns no rows and knows one file. The caller of this
-//! module walks all files of a read, and it walks them in the same rounds.
+//! for each level of the tree, instead of one by one. It returns no rows and knows one file. A read may need
+//! several files. The caller of this module makes a pass over each of them in every round.
 //!
 //! A [`pass`] goes down every tree by the nodes that are in memory and asks for missing pages. Then the missing
 //! pages are fetched and the next pass is made, until no page is missing. Every pass starts from the roots. A pass
@@ -40,9 +40,9 @@ use versions::Versions;
 use walk::{PrechargeWalk, RangeSide};
 
 /// The most rounds that a precharge of `sst` takes while no page is evicted. The rounds go down the main tree. If
-/// only the page beside the end of a key range shows that the range has ended, they also go to this page. Then they
-/// go down the tallest group, the history and its groups, and at last to the values. With a limit of rows, the
-/// pieces of a slice are walked one after the other.
+/// only the page beside the end of a key range shows that the range has ended, one more round brings this page.
+/// The next rounds go down the tallest group, the history and its groups, and at last to the values. A slice may
+/// show several pieces of a file. With a limit of rows, these pieces are walked one after the other.
 pub fn rounds_at_most(sst: &Sst, reading: &ReadPlan<'_>) -> u64 {
     let height = |kind: TreeKind| sst.meta.tree(kind).map(|tree| u64::from(tree.root(sst.prefer_flat).height) + 1);
     let tallest =
@@ -57,8 +57,8 @@ pub fn rounds_at_most(sst: &Sst, reading: &ReadPlan<'_>) -> u64 {
     pieces * (piece + u64::from(reading.reads_values(sst)))
 }
 
-/// How many shares a read of several files, one after the other, needs: one for each tree that it reads, and one
-/// for values.
+/// How many [`Shares`] a read of several files, one after the other, needs: one for each kind of tree that the
+/// read needs, and one for values.
 pub fn shares_of<'f>(files: impl Iterator<Item = &'f Sst>, reading: &ReadPlan<'_>) -> usize {
     let mut kinds: Vec<TreeKind> = Vec::new();
     let mut values = false;
@@ -160,7 +160,7 @@ pub fn pass<S: PageSource + ?Sized>(
         Direction::Forward => Box::new(rows.iter()),
         Direction::Backward => Box::new(rows.iter().rev()),
     };
-    // If a slice shows several pieces of a file, the pieces are read one after the other, like several files.
+    // A slice of a file may consist of several pieces. They are read one after the other, like several files.
     let mut reading = reading.clone();
     for rows in order {
         reading.rows = rows;
@@ -182,7 +182,8 @@ pub fn pass<S: PageSource + ?Sized>(
         }
     }
     if !sum.is_known {
-        // A later file gets what would be left of the shares if this file used as much of them as it can.
+        // It is not known yet how much of the shares this file uses. So this subtracts the most that it can use,
+        // and a later file gets the rest.
         for (kind, tree) in with_rows() {
             shares.of(kind).take(tree.totals.bytes, tree.totals.bytes);
         }

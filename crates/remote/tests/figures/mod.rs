@@ -184,7 +184,7 @@ fn runtime() -> Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("the system has room")
 }
 
-/// Gets of random rows by one thread that has `under_way` gets under way.
+/// One thread gets random rows, and always has `under_way` gets under way.
 fn get_rows(table: &Table, seed: u64, gets: u32, under_way: usize) {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let rows: Vec<u32> = (0..gets).map(|_| rng.random_range(0..ROWS)).collect();
@@ -211,7 +211,7 @@ fn objects(store: &Arc<dyn ObjectStore>) -> Vec<ObjectMeta> {
     runtime().block_on(listed).expect("the store works")
 }
 
-/// Reads ranges as the store's own client does, by one thread that has `under_way` reads under way.
+/// One thread reads ranges with the store's own client, and always has `under_way` reads under way.
 fn read_ranges(store: &Arc<dyn ObjectStore>, ranges: Vec<(Path, std::ops::Range<u64>)>, under_way: usize) {
     let one = |(path, range): (Path, std::ops::Range<u64>)| async move {
         let options = GetOptions { range: Some(GetRange::Bounded(range)), ..GetOptions::default() };
@@ -233,7 +233,7 @@ fn random_ranges(objects: &[ObjectMeta], count: u32, bytes: u64) -> Vec<(Path, s
     (0..count).map(one).collect()
 }
 
-/// Ranges of `bytes` that together are all of the objects.
+/// Divides all objects into ranges of `bytes` bytes.
 fn all_ranges(objects: &[ObjectMeta], bytes: u64) -> Vec<(Path, std::ops::Range<u64>)> {
     let ranges = objects.iter().flat_map(|object| {
         let starts = (0..object.size).step_by(bytes as usize);

@@ -1,4 +1,4 @@
-//! What a row has for a field of an index. This module does not know where the value comes from.
+//! What a row has for a field of an index. This module does not know where a row has the value of a field.
 
 use crate::value::FieldValue;
 

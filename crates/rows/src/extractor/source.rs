@@ -52,8 +52,8 @@ enum Place {
         number: Number,
     },
     Json(Path),
-    /// `rest` is the kind of the bytes after the fields, if they are named. As a field, these bytes have the number
-    /// after that of the last field.
+    /// `rest` is the kind of the bytes after the fields, if the declaration names these bytes. As a field, they
+    /// have the number after that of the last field.
     Tuple {
         declaration: Declaration,
         rest: Option<Kind>,
@@ -66,8 +66,8 @@ enum Place {
 struct SplitForm {
     /// In a piece, `\t`, `\n`, `\r` and `\\` each stand for one byte.
     escaped: bool,
-    /// If set, a zero byte at the start is a mark and belongs to no piece, and an empty value has no pieces. If not
-    /// set, an empty value has one empty piece.
+    /// If this is set, a zero byte at the start is a mark and belongs to no piece, and an empty value has no
+    /// pieces. If this is not set, an empty value has one empty piece.
     marked: bool,
 }
 

@@ -313,7 +313,7 @@ fn draw_field(rng: &mut StdRng) -> String {
     format!("{source}{place}{kind}{optional}{descending}{}", pick(rng, &["", " required", " lenient"]))
 }
 
-/// A random value, either of a kind at which the fields look or of any bytes.
+/// A random value: in one of the forms that the fields of the tests expect, or any bytes.
 fn draw_value(rng: &mut StdRng) -> Vec<u8> {
     match rng.random_range(0..4) {
         0 => Vec::draw(rng),

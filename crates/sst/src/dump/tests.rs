@@ -31,7 +31,7 @@ fn a_dump_of_a_damaged_file_names_the_place_and_never_panics() {
             let (byte, bit) = (rng.random_range(0..built.meta.file_bytes), rng.random_range(0..8));
             built.disk.flip_bit(PATH, byte, bit);
             match dumped(&built) {
-                // The dump does not read value pages, and gaps belong to no page.
+                // The byte lies in a value page, which the dump does not read, or in a gap between pages.
                 Ok(text) => assert_eq!(text, whole, "seed {seed}, byte {byte} bit {bit}"),
                 Err(Error::Corrupt { file, offset, .. }) => {
                     assert_eq!(file, Path::new(PATH));
@@ -144,7 +144,7 @@ fn a_node_that_contradicts_its_parent_ends_a_dump() {
     let check = |found: String, expected: &str| assert!(found.contains(expected), "{expected:?} expected: {found}");
     check(complaint(0, 1, |_| {}), "it is of level 1 where 2 belongs");
     check(complaint(2, 2, |_| {}), "it is of level 2 where 1 belongs");
-    // All children are at one page. Whoever follows them prints this page for every way to it.
+    // All children are at one page. A walk that follows all children would print this page once for each child.
     check(
         complaint(0, 2, |children| children[1].address = children[0].address),
         "its children end at rows 2 to 6, its parent says 6..12",

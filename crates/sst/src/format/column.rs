@@ -46,7 +46,7 @@ impl Column {
         Self { base: low as u64, step, width: (64 - spread.leading_zeros()).div_ceil(8) as u8 }
     }
 
-    /// Appends the residuals of `values`. These must be the values to which the column was fitted.
+    /// Appends the residuals of `values`. `values` must be the same values for which the column was made.
     pub fn put(&self, out: &mut Vec<u8>, values: impl Iterator<Item = u64>) {
         for (i, value) in values.enumerate() {
             let residual = value.wrapping_sub(self.base).wrapping_sub((i as u64).wrapping_mul(self.step));

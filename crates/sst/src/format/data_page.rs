@@ -77,7 +77,7 @@ pub struct Layout {
 pub struct HeadGuess<'k> {
     /// The part of the key after the prefix of the page.
     suffix: Suffix<'k>,
-    /// The first of the heads among which the key's head is guessed to be.
+    /// The guess says that the key's head is one of a few neighbouring heads. This is the first of them.
     start: Option<usize>,
 }
 
@@ -299,8 +299,8 @@ impl Layout {
         prefetch(page.as_ptr().addr() + self.records_at + start, (end - start).min(MAX_PREFETCH_BYTES));
     }
 
-    /// The position of `key`: `Ok(i)` if row `i` has this key. Otherwise `Err(i)`, where `i` is the first row whose
-    /// key is greater.
+    /// The position of `key`: `Ok(i)` if row `i` has this key. If no row has the key, the result is `Err(i)`,
+    /// where `i` is the first row whose key is greater.
     #[inline]
     pub fn search(&self, page: &[u8], key: &[u8]) -> Result<usize, usize> {
         self.search_among(page, &self.match_heads(page, key))
@@ -431,8 +431,9 @@ pub fn validate(page: &[u8]) -> Result<(), String> {
 }
 
 impl Layout {
-    /// Checks the rows, one after the other. A page is checked each time it is read. So the check is fast for what
-    /// nearly all rows are: a short key whose head is greater than the head before it, and a value in the page.
+    /// Checks the rows, one after the other. A page is checked each time it is read. So the check must be fast for
+    /// the usual row. Such a row has a short key, a head that is greater than the head of the row before, and a
+    /// value in the page.
     #[inline]
     fn validate_rows<const N: usize>(
         &self,
@@ -750,8 +751,8 @@ impl PendingRow {
         &arena[self.key_at..self.value_at]
     }
 
-    /// The part of the key that follows its head after `prefix` bytes, together with the value, which lies directly
-    /// behind it.
+    /// The tail of the key and the value, which lies directly behind it. The key begins with a prefix of `prefix`
+    /// bytes, then comes its head, and then its tail.
     fn tail_and_value<'a>(&self, arena: &'a [u8], prefix: usize) -> &'a [u8] {
         &arena[(self.key_at + prefix + key::HEAD_BYTES).min(self.value_at)..self.end]
     }

@@ -44,7 +44,7 @@ impl From<&str> for Unreadable {
     }
 }
 
-/// A text for people. The error around it names the file that holds the bytes.
+/// A text for people. This value becomes a part of another error, which names the file that holds the bytes.
 impl std::fmt::Display for Unreadable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

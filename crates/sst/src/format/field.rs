@@ -1,5 +1,5 @@
-//! Numbered fields with their lengths. With them, something that is written today has room for what later releases
-//! add.
+//! Numbered fields with their lengths. A structure that contains such fields can be extended: later releases can
+//! add fields to it.
 //!
 //! ```text
 //! field:  number u8 | bytes varint | bytes

@@ -32,9 +32,11 @@ pub enum FilterKind {
     /// No filter.
     #[default]
     None,
-    /// About 12 bits a key. It takes one in 256 absent keys for present.
+    /// About 12 bits a key. For one in 256 keys that the file does not have, the filter says that the file may
+    /// have the key.
     Bits12,
-    /// About 20 bits a key. It takes one in 4,000 absent keys for present.
+    /// About 20 bits a key. For one in 4,000 keys that the file does not have, the filter says that the file may
+    /// have the key.
     Bits20,
 }
 

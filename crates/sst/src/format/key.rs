@@ -135,7 +135,8 @@ pub fn common_prefix(a: &[u8], b: &[u8]) -> usize {
     }
     let shorter = a.len().min(b.len());
     match shorter.checked_sub(8).and_then(|at| a[at..].first_chunk::<8>().zip(b[at..].first_chunk::<8>())) {
-        // The bytes that are not a whole word are compared together with bytes before them that are the same.
+        // At the end, fewer than eight bytes are left. The last eight bytes are compared instead: the ones before
+        // the rest are known to be equal.
         Some((a, b)) => {
             let bits = u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b);
             shorter - 8 + bits.trailing_zeros() as usize / 8
@@ -144,8 +145,8 @@ pub fn common_prefix(a: &[u8], b: &[u8]) -> usize {
     }
 }
 
-/// The shortest string that is greater than `last` and at most `first`; `last` must be less than `first`. It is a
-/// prefix of `first`, and need not be the key of a row.
+/// The shortest string that is greater than `last` and at most `first`; `last` must be less than `first`. This
+/// string is a prefix of `first`, and need not be the key of a row.
 pub fn separator<'k>(last: &[u8], first: &'k [u8]) -> &'k [u8] {
     debug_assert!(last < first, "keys arrive in order");
     &first[..common_prefix(last, first) + 1]
@@ -181,8 +182,8 @@ pub fn samples(heads: &[[u8; HEAD_BYTES]]) -> impl Iterator<Item = &[u8; HEAD_BY
     heads.as_chunks::<BLOCK>().0.iter().map(|block| &block[BLOCK - 1])
 }
 
-/// How many of `heads` are less than `head`, if all heads of the first `blocks` blocks are less, and the last head
-/// of the next block is not.
+/// How many of `heads` are less than `head`. The caller knows that this is true for all heads of the first
+/// `blocks` blocks, and not for the last head of the next block.
 #[inline]
 fn below_from(heads: &[[u8; HEAD_BYTES]], blocks: usize, head: u32) -> usize {
     let is_below = |bytes: &[u8; HEAD_BYTES]| usize::from(u32::from_le_bytes(*bytes) < head);
@@ -202,8 +203,8 @@ pub fn equal_heads(heads: &[[u8; HEAD_BYTES]], head: u32) -> (usize, usize) {
     equal_from(heads, heads_below(heads, head), head)
 }
 
-/// Like [`equal_heads`], if it is known that `blocks` of the [`samples`] of the heads are less than `head`. Only
-/// the block after these blocks is searched.
+/// Like [`equal_heads`], for a caller that has already searched the [`samples`] of the heads. `blocks` of the
+/// samples are less than `head`. So only the block after the first `blocks` blocks is searched.
 #[inline]
 pub fn equal_heads_in_block(heads: &[[u8; HEAD_BYTES]], blocks: usize, head: u32) -> (usize, usize) {
     equal_from(heads, below_from(heads, blocks, head), head)
@@ -214,9 +215,10 @@ pub fn equal_heads_in_block(heads: &[[u8; HEAD_BYTES]], blocks: usize, head: u32
 /// heads.
 pub const GUESSED: usize = 3 * BLOCK;
 
-/// Where the heads begin among which `head` is guessed to be. `heads` are sorted. If keys are hashes or counters,
-/// their heads are spread evenly. The guess reads the first and the last head. `None` if the heads are few, or if
-/// `head` is not between the first head and the last head.
+/// Guesses where `head` lies in `heads`. The result is the first place of a group of [`GUESSED`] neighbouring
+/// heads, in which `head` should lie. `heads` are sorted. If keys are hashes or counters, their heads are spread
+/// evenly. The guess reads the first and the last head. `None` if the heads are few, or if `head` is not between
+/// the first head and the last head.
 #[inline]
 pub fn guess(heads: &[[u8; HEAD_BYTES]], head: u32) -> Option<usize> {
     let (first, last) = (heads.first()?, heads.last()?);

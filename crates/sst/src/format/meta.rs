@@ -52,7 +52,7 @@ pub const MAX_GROUPS: usize = 15;
 const MAGIC: &[u8; 8] = b"LARCHSST";
 const META_AT: usize = 32;
 
-/// The longest origin. It fits into the room that the largest meta leaves in the footer.
+/// The longest origin. An origin of this length fits into the footer even if the meta is as large as it can be.
 pub const MAX_ORIGIN_BYTES: usize = 512;
 
 /// Longest bound of keys that a meta holds.
@@ -153,8 +153,8 @@ impl From<Option<Tree>> for RareTree {
 }
 
 impl Tree {
-    /// The root from which a reader starts. It is the root of the B-tree if the tree has one, unless `prefer_flat`
-    /// is set.
+    /// The root from which a reader starts. If the tree has both a B-tree and a flat index, this is the root of
+    /// the B-tree or, if `prefer_flat` is set, of the flat index.
     pub fn root(&self, prefer_flat: bool) -> Root {
         let (first, second) = if prefer_flat { (self.flat, self.btree) } else { (self.btree, self.flat) };
         first.or(second).expect("a decoded tree has an index")
@@ -296,8 +296,8 @@ pub struct GroupTrees {
 /// The filter of a file: a tree of partitions. Each partition covers consecutive rows of the main tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FilterTree {
-    /// The tree of the partitions. They are found by key like the pages of the main tree. The rows of this tree are
-    /// the rows of the main tree.
+    /// The tree of the partitions. Partitions are found by key like the pages of the main tree. The rows of this
+    /// tree are the rows of the main tree.
     pub tree: Tree,
     /// The number of rows of each partition. The last partition has the remaining rows.
     pub partition_rows: u32,
@@ -347,7 +347,7 @@ pub struct Meta {
     pub file_bytes: u64,
     /// Newest versions of all keys.
     pub main: Option<Tree>,
-    /// The older versions. Their keys are the row id, ascending, and the version, descending.
+    /// The older versions. The key of an older version is the row id, ascending, and the version, descending.
     pub history: RareTree,
     /// Range erases, keyed by start.
     pub range_erases: RareTree,
@@ -594,7 +594,8 @@ impl Meta {
         })
     }
 
-    /// The file's last block. It has an origin if, and only if, the meta says so.
+    /// The file's last block. The caller must give an origin if the meta says that there is one, and an empty
+    /// `origin` if not.
     pub fn footer(&self, origin: &[u8]) -> Vec<u8> {
         assert!(self.has_origin != origin.is_empty() && origin.len() <= MAX_ORIGIN_BYTES, "as the meta says");
         let mut out = Vec::with_capacity(BLOCK_BYTES);
@@ -676,10 +677,10 @@ pub enum TreeKind {
     RangeErases,
     /// Partitions of the filter over the main tree's keys.
     Filter,
-    /// The parts of a column group. They are found by row id of the main tree. Groups are numbered from 1, because
-    /// group 0 lies in the main tree.
+    /// The parts of a column group. These parts are found by the row ids of the main tree. Groups are numbered
+    /// from 1, because group 0 lies in the main tree.
     Group(u8),
-    /// The parts of older versions. They are found by row id of the history.
+    /// The parts of older versions. These parts are found by the row ids of the history.
     GroupHistory(u8),
 }
 

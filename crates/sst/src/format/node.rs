@@ -20,12 +20,12 @@
 //!      tails            none by row
 //! ```
 //!
-//! A node by row ids has form bit 3, and always form bit 0 as well. It has no separators: it stands in the trees of
-//! column groups.
+//! A node by row ids has form bit 3, and always form bit 0 as well. Such a node has no separators. The trees of
+//! column groups consist of such nodes.
 //!
-//! A search first compares the key with the samples, which lie next to each other. One sample then leads it to a
-//! block of heads, which it compares with the key. So a search touches one line of memory for every 256 children,
-//! and one more line for the block.
+//! A search first compares the key with the samples, which lie next to each other. The samples show in which block
+//! of heads the search goes on. Then the search compares the heads of this block with the key. So a search touches
+//! one line of memory for every 256 children, and one more line for the block.
 //!
 //! The columns are the page offset, the stored bytes, and four running totals: rows, bytes, group bytes, erased
 //! rows. The totals of a child include the child. Totals count from the start of the file, so any node can be
@@ -58,10 +58,10 @@ const SAMPLED: u8 = 1 << 4;
 /// few lines of memory.
 const MIN_SAMPLED: usize = 4 * key::BLOCK;
 
-/// The most bytes of a block's tails that a search asks the memory for ahead.
+/// How many bytes of the tails of a block a search prefetches at most.
 const MAX_PREFETCH_BYTES: usize = 128;
 
-/// The totals of a file up to and including some page, or the totals of a whole tree, or of a range of a tree.
+/// Totals of some pages of a tree: of all pages up to and including some page, of a range, or of the whole tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Totals {
     /// Rows.
@@ -97,8 +97,8 @@ pub struct IndexNode<'p> {
     layout: NodeLayout,
 }
 
-/// The offsets of the parts of a node. A reader that comes back to the page keeps them and need not read the node's
-/// head again.
+/// The offsets of the parts of a node. A reader that comes back to the page keeps these offsets, and need not read
+/// the node's head again.
 #[derive(Clone, Copy, Debug)]
 pub struct NodeLayout {
     children: usize,
@@ -126,8 +126,8 @@ enum Found {
     Suffix,
     /// The number of samples that are less than the head of the key.
     Blocks(usize),
-    /// The child that the search ends with. It is known already because the key does not begin with the prefix of
-    /// the node.
+    /// The child that the search ends with. The child is known already, because the key does not begin with the
+    /// prefix of the node.
     Child(usize),
 }
 
@@ -275,7 +275,7 @@ impl<'p> IndexNode<'p> {
         self.page[self.checksums_at + self.children * 4..self.residuals_at].as_chunks().0
     }
 
-    /// The last head of each block of heads. The slice is empty if the node has no samples.
+    /// The last head of each block of heads. The result is empty if the node has no samples.
     fn samples(&self) -> &'p [[u8; 4]] {
         self.page[HEAD_END..self.checksums_at].as_chunks().0
     }

@@ -7,7 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 
 /// The most pages that are read ahead in one round. A session remembers twice as many pages. If more pages are
-/// asked for, it forgets the first ones.
+/// asked for, the session forgets the first ones.
 pub const PASS_PAGES: usize = 2048;
 
 /// The pages that were read ahead. Each page is read ahead once: if the cache is too small for all of them, the
@@ -61,7 +61,7 @@ pub struct Share {
     pub(super) memory_bytes: u64,
     /// The average length of an unpacked page of the next file.
     unpacked_bytes: u64,
-    /// Whether the next page is the first, which is free.
+    /// Whether the next page is the first one of the read, whose stored bytes do not count.
     pub(super) is_first: bool,
 }
 

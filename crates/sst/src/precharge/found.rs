@@ -20,7 +20,7 @@ pub struct Pass {
     /// Whether the reader comes to the end of the file before it has all rows that it wants, and goes on in the
     /// next file. It is false as long as the main tree is not known.
     pub overshot: bool,
-    /// Whether the reader goes on beyond the pages that there is room to read ahead.
+    /// Whether there was not enough room to read ahead all pages that the reader needs.
     pub is_cut: bool,
 }
 

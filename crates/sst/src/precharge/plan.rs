@@ -39,7 +39,7 @@ pub struct ReadPlan<'k> {
     pub high: Bound<&'k [u8]>,
     /// The row ids within which the read stays.
     pub rows: Range<u64>,
-    /// The direction of the read. It decides at which end of the range the read starts.
+    /// The direction of the read. The direction decides at which end of the range the read starts.
     pub direction: Direction,
     /// When it stops.
     pub limits: AtMost,

@@ -189,9 +189,9 @@ fn bounds(keys: &[Vec<u8>]) -> Vec<Bound<&[u8]>> {
     bounds
 }
 
-/// Tries all pairs of keys as a range that includes the lower key and excludes the higher key, with all limits.
-/// With other kinds of bounds and with the flat index, each case is tried with only one limit, and the limits take
-/// turns.
+/// Tries all pairs of keys as a range that includes the lower key and excludes the higher key, each with all
+/// limits. A pair with other kinds of bounds, or with the flat index, is tried with only one limit. There the
+/// limits take turns.
 #[test]
 fn every_range_of_keys_asks_for_its_pages() {
     let keys = keys();

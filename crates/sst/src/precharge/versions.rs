@@ -21,7 +21,7 @@ pub(super) struct Versions<'a, 't, 'k, S: ?Sized> {
     shares: &'t mut Shares,
     rows: Range<u64>,
     sum: Pass,
-    /// The offset of the history page that was last counted against the share.
+    /// The offset of the last history page whose bytes were subtracted from the share.
     last_page: Option<u64>,
 }
 

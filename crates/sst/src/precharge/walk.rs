@@ -73,8 +73,8 @@ pub(super) struct PrechargeWalk<'a, 's, S: ?Sized> {
     pub counts_erased: bool,
     /// Whether the last row must be known, and not only the page of that row.
     pub needs_last_row: bool,
-    /// Whether `low.row` and `high.row` bound only one of several pieces, so that the near edge may lie in another
-    /// piece. If the edge does lie in another piece, the walk asks for nothing.
+    /// Whether the rows of the file are read in several pieces, and `low.row` and `high.row` bound only one of
+    /// them. Then the near edge may lie in another piece. If it does, the walk asks for nothing.
     pub is_piece: bool,
     near: Near,
     pass: Pass,
@@ -212,8 +212,8 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         }
     }
 
-    /// Whether the near edge lies under a child of `node` that, in the direction of the read, comes after all
-    /// children with wanted rows.
+    /// Whether the near edge lies beyond all children of `node` that have wanted rows, as seen in the direction of
+    /// the read.
     fn is_past(&self, node: &IndexNode<'_>, near: &RangeSide<'_>) -> bool {
         let Some(key) = near.key() else { return false };
         let child = node.search(key);
@@ -361,7 +361,7 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         }
     }
 
-    /// Whether the rows before `step` may be enough for the read.
+    /// Whether the read may have all rows that it wants before the walk comes to the page or node of `step`.
     fn is_enough(&self, step: &WalkStep) -> bool {
         self.items_on_the_way_at_most(&step.subtree.before, &step.subtree.through) >= self.rows_left
     }
@@ -406,7 +406,8 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         let erased = self.has_uncounted(&step.subtree.before, &step.subtree.through);
         let by_items = self.counts_items()
             && (erased && (step.is_far || step.is_near) || self.needs_last_row && self.may_end_in(step));
-        // The page takes its room whether it is in memory or not, so that every pass comes equally far.
+        // The bytes of the page are subtracted from the share whether the page is in memory or not. So every pass
+        // comes equally far.
         if step.is_near {
             self.share.take(
                 if self.is_first { 0 } else { step.subtree.through.bytes - step.subtree.before.bytes },
@@ -472,8 +473,8 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         }
     }
 
-    /// How many rows are still wanted when the reader has read `step` up to row `end`; `None` if something that
-    /// decides this is not known.
+    /// How many rows are still wanted when the reader has read `step` up to row `end`. `None` if not all numbers
+    /// that decide this are known.
     fn items_left(&self, step: &WalkStep, end: u64, rows: Option<&CountedPage>) -> Option<u64> {
         let near = self.near.items?;
         let here = self.items_before(end, rows, &step.subtree.before, &step.subtree.through)?;
@@ -481,8 +482,8 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         Some(self.rows_left.saturating_sub(came))
     }
 
-    /// The last row that is wanted, in the page where the limit is reached. In the forward direction, it is the end
-    /// of the wanted rows; in the backward direction, the first wanted row.
+    /// The last row that is wanted, in the page where the limit is reached. In the forward direction, the result
+    /// is the end of the wanted rows. In the backward direction, the result is the first wanted row.
     fn last_row(&self, step: &WalkStep, rows: &CountedPage) -> Result<u64> {
         let Near { items: Some(near_items), row: Some(near_row), .. } = self.near else {
             unreachable!("the limit is known to be reached")

@@ -99,7 +99,7 @@ fn malformed_pages_are_refused_and_never_panic() {
     }
 }
 
-/// As [`validate`], for a page whose head is sound, but it looks at every row as a whole.
+/// Checks a page as [`validate`] does, but looks at every row as a whole. The head of the page must be valid.
 fn look_at_every_row(page: &[u8]) -> Result<(), String> {
     let layout = Layout::of(page);
     let room = page.len() - layout.records_at;
@@ -169,10 +169,11 @@ fn references_are_to_values_that_a_file_can_hold() {
     let two = [at(0, mebibyte), at(mebibyte.into(), 128)];
     assert!(check(1, &two[..1]) && check(1 << 20, &two[..1]) && check((1 << 20) + 1, &two));
     assert!(check(64 * 255, &[at(64, 64)]) && check((1 << 20) + 128 * 255, &two));
-    // These values are longer than so many chunks, or so many stored bytes, can be, or they are too short for them.
+    // The length of each of these values does not fit its chunks. The value is longer than this number of chunks
+    // or of stored bytes can hold, or it is too short to need them.
     assert!(!check((1 << 20) + 1, &two[..1]) && !check(64 * 255 + 1, &[at(64, 64)]));
     assert!(!check(u64::MAX, &two) && !check(0, &two[..1]) && !check(1, &two));
-    // In these references, chunks are repeated, overlap, are out of order, lie at no possible place, or have no
+    // In these references, chunks are repeated, overlap, are out of order, lie where no chunk can lie, or have no
     // bytes.
     assert!(!check(9, &[two[0]; 2]) && !check(9, &[at(0, 128), at(64, 128)]) && !check(9, &[two[1], two[0]]));
     assert!(!check(9, &[at(u64::MAX - 63, 64)]) && !check(9, &[at(64, 0)]) && !check(0, &[]));

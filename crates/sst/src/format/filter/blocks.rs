@@ -90,7 +90,8 @@ pub(super) fn validate(page: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Appends the part after the numbers of rows: a filter of `count` blocks over `hashes`. `count` is at least one.
+/// Appends a filter of `count` blocks over `hashes`. It is the part of a partition that follows the numbers of
+/// rows. `count` is at least one.
 pub(super) fn append(count: usize, hashes: &[u64], out: &mut Vec<u8>) {
     out.extend_from_slice(&(count as u32).to_le_bytes());
     out.resize(FORM_AT, 0);

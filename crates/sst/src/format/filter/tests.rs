@@ -87,7 +87,7 @@ fn bytes_of_another_shape_are_refused() {
     for len in 0..page.len() {
         assert!(validate(&page[..len]).is_err());
     }
-    // Whatever a head says, a page that passes the check can be asked.
+    // Whatever the head of a page says, if the page passes the check, a key can be looked up in it.
     for at in FIRST_ROW_AT..blocks::BLOCKS_AT {
         for bit in 0..8 {
             let mut changed = page.clone();
