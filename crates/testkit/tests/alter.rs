@@ -1,5 +1,5 @@
-//! A table whose options are changed. Old files stay readable, and new files have the new options. After a crash,
-//! the table has either the old options or the new options.
+//! The options of a table are changed. Old files must stay readable, and new files must have the new options.
+//! After a crash, the table must have either the old options or the new options.
 
 use larch::check::DumpDetail;
 use larch::options::{FilterKind, Filters, LevelOptions, PageIndexKind};
@@ -34,7 +34,7 @@ fn value(i: u32) -> Vec<u8> {
     format!("{i} ").repeat(10).into_bytes()
 }
 
-/// Writes every third row, beginning with row `first`, into a file of its own.
+/// Writes every third row, beginning with row `first`. All these rows go into one new file.
 fn write(db: &Database, table: &Table, first: u32) {
     let mut batch = db.batch();
     (first..600).step_by(3).for_each(|i| batch.insert(table, key(i), value(i)));
@@ -82,7 +82,7 @@ fn files_of_all_indexes_are_read_as_one_table() {
         assert_eq!(table.options(), TableOptions { index: PageIndexKind::Both, ..options() });
         check_rows(&db, &table);
 
-        // After the whole table has been compacted, its files have only the last setting.
+        // After a compaction of the whole table, all its files must be written with the last setting.
         table.alter(|options| options.index = PageIndexKind::Flat).expect("the disk works");
         table.compact().expect("the disk works");
         let stats = table.stats().expect("the table is there");
@@ -148,7 +148,7 @@ fn compacting_after_an_alter_rewrites_once_though_the_database_was_closed() {
         let left = table.stats().expect("the table is there").data_pages;
         assert!(left < pages / 4, "{left} pages of 4 KiB, {pages} of 256 B");
         check_rows(&db, &table);
-        // If an option does not show in files, its change gives no cause to write files again.
+        // Some options change nothing in the files. If only such an option changes, no file may be written again.
         table.alter(|options| options.metadata.push(b'm')).expect("the disk works");
     }
 }

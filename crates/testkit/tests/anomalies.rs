@@ -1,5 +1,5 @@
-//! Plays a script for each anomaly that has a name, at both isolation levels. `REWRITE=1` writes the outputs of the
-//! scripts to the files.
+//! Plays a script for each anomaly that has a name, at both isolation levels. `REWRITE=1` writes what the scripts
+//! print into their files, as the expected output.
 
 use testkit::isolation::script::play_script;
 

@@ -104,8 +104,8 @@ impl World {
         backups
     }
 
-    /// Calls `act` while the store makes no trouble. The last trouble is long enough ago that no old answer can
-    /// arrive.
+    /// Calls `act` while the store works without faults. Before this, the clock is set forward far enough that no
+    /// late answer can arrive.
     fn calmly<T>(&mut self, act: impl FnOnce(&mut World) -> T) -> T {
         self.store.set_trouble(StoreTrouble::default());
         self.clock.advance(KEPT / 4);
@@ -148,12 +148,13 @@ impl World {
     fn back_up(&mut self) {
         let source = self.source();
         let backups = self.mortal();
-        // While the backup is made, the database goes on to write and to remove files. The writer pauses after some
-        // writes: if all files are rewritten at each step of the copy, the backup begins again each time.
+        // While the backup is made, the database goes on to write and to remove files. After some writes it stops:
+        // if it rewrote all files at each step of the copy, the backup would begin again and again.
         let may_write = self.rng.random_range(0..3) == 0 && !self.is_home_in_store;
         let mut writes = if may_write { self.rng.random_range(1..20) } else { 0 };
         let (db, mut key) = (self.db.clone(), 1000);
-        // In the middle of the backup, another process begins a backup and takes over.
+        // In the middle of the backup, another process begins a backup, and thereby takes the store of backups
+        // over.
         let mut other = (self.rng.random_range(0..4) == 0).then(|| self.mortal());
         let (mut second, mut steps) = (None, self.rng.random_range(0..4));
         let (rows, was) = (&mut self.rows, &mut self.was);
@@ -174,7 +175,7 @@ impl World {
             }
             steps -= i32::from(steps > 0);
         });
-        // The second process has fenced the first one, unless it came too late.
+        // If the second process has finished its backup, it must have fenced the first process.
         let is_over = matches!(second, Some(Ok(_)));
         assert!(!is_over || made.is_err(), "seed {}: the first of two writers was not fenced", self.seed);
         self.counts.taken_over += u64::from(is_over);
@@ -247,7 +248,8 @@ impl World {
         }
     }
 
-    /// Checks at the end that nothing is left except the objects of one backup.
+    /// The last check: when only one backup is left, the store must have no other objects than those of this
+    /// backup.
     fn end(mut self) -> Counts {
         self.look();
         self.trouble = StoreTrouble::default();
@@ -311,7 +313,8 @@ fn a_backup_in_a_store_is_whole_or_not_there_and_leaves_nothing_behind() {
     }
 }
 
-/// What a killed restore has left is never taken for a database. None of it is removed later either.
+/// A restore that is killed leaves objects behind. They must never be taken for a database, and no later call
+/// removes them by itself.
 #[test]
 fn a_restore_to_a_store_that_was_killed_is_repeated_after_the_place_was_dropped() {
     for requests in 0.. {

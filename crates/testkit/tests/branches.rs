@@ -1,6 +1,7 @@
-//! Branches of databases in a store. The tests write to them, branch them again, take them over, compact them and
-//! drop them. Meanwhile processes die at any request, and the store loses, delays and repeats requests. Each test
-//! shows a way in which a needed file might be removed, or in which a file might stay that nobody needs.
+//! Tests of branches of databases in a store. The tests write to the branches, branch them again, take them over,
+//! compact them and drop them. Meanwhile processes die at any request, and the store loses, delays and repeats
+//! requests. Each test shows a way in which a needed file might be removed, or in which a file might stay that
+//! nobody needs.
 
 use larch::{Database, Durability};
 use objects::{KEPT, MADE_WITHIN, Outside, StoreDisk, branch, branches, drop_database};
@@ -19,7 +20,7 @@ use testkit::stored::{number_of, on_store, outside, small};
 
 const DIRECTORY: &str = "/db";
 
-/// The rows of a database: a number for each key. A value consists of its number, repeated.
+/// The rows of a database: a number for each key. The value of the row is this number, repeated several times.
 type Rows = BTreeMap<u64, u64>;
 
 /// The store, and who uses it.
@@ -36,8 +37,8 @@ struct World {
     prefixes: Vec<String>,
     trouble: StoreTrouble,
     counts: Counts,
-    /// The rows that a branch may have, for each branch whose making seems to have failed. Such a branch may exist
-    /// now, or it may appear later.
+    /// The calls that made these branches returned an error. Still, such a branch may exist now, or it may appear
+    /// later. For each of them, the rows that it may have.
     begun: BTreeMap<String, Vec<Rows>>,
     tells: bool,
 }
@@ -56,11 +57,11 @@ struct Counts {
 /// A database, and what it may have.
 struct Db {
     prefix: String,
-    /// The database has the rows of one of these entries. There are several entries after a commit of unknown
-    /// outcome.
+    /// The database must have exactly the rows of one of these entries. After a commit of unknown outcome, there
+    /// is more than one entry.
     may_have: Vec<Rows>,
     writer: Option<Process>,
-    /// Processes from which other processes have taken over. These processes need not have noticed it.
+    /// Earlier writers, from which another process has taken the database over. They need not have noticed it.
     fenced: Vec<Process>,
 }
 
@@ -135,15 +136,15 @@ impl World {
         (Arc::new(FolderStore::new(client, "")), outside, process.machine.clone(), dies)
     }
 
-    /// Prints what happens, if only one seed is run.
+    /// Prints what happens. It prints only if a single seed is run.
     fn say(&self, text: impl FnOnce() -> String) {
         if self.tells {
             println!("{:?} {}", self.clock.now(), text());
         }
     }
 
-    /// Calls `act` while the store makes no trouble. The last trouble is long enough ago that no old answer can
-    /// arrive.
+    /// Calls `act` while the store works without faults. Before this, the clock is set forward far enough that no
+    /// late answer can arrive.
     fn calmly<T>(&mut self, act: impl FnOnce(&mut World) -> T) -> T {
         self.store.set_trouble(StoreTrouble::default());
         self.clock.advance(KEPT / 4);
@@ -212,7 +213,7 @@ impl World {
 
     fn branch(&mut self, place: usize) {
         let from = self.databases[place].prefix.clone();
-        // Sometimes the test uses a place a second time.
+        // Sometimes the test makes a branch at a place where it has made one before.
         let used = self.rng.random_range(0..4) == 0;
         let to = match used {
             true => self.prefixes[self.rng.random_range(0..self.prefixes.len())].clone(),
@@ -237,7 +238,7 @@ impl World {
         self.counts.branches += u64::from(made.is_ok());
         self.counts.branches_cut += u64::from(made.is_err() && dies);
         assert!(!was_there || made.is_err(), "seed {seed}: there is something at {to}");
-        // A branch may exist although its making seems to have failed.
+        // The call that made a branch may have returned an error although the branch now exists.
         let may_have = self.databases[place].may_have.clone();
         if !was_there && made.is_err() {
             // Its first sheet may arrive later.
@@ -277,7 +278,8 @@ impl World {
             let report = db.check(|_| {}).unwrap_or_else(|error| panic!("seed {seed}, {prefix}: {error}"));
             assert!(report.problems.is_empty(), "seed {seed}, {prefix} {after}: {:?}", report.problems);
             drop(db);
-            // Only an open that follows the writer sees the commits that are in logs.
+            // A plain read-only open does not see the commits that are only in logs. An open that follows the
+            // writer does.
             if !has_writer {
                 return;
             }

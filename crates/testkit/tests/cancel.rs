@@ -1,4 +1,4 @@
-//! If long work is cancelled, it has no effect, whatever point it had reached.
+//! Long work that is cancelled must have no effect, however far it had come.
 
 use larch::options::LevelOptions;
 use larch::{Database, Error, Table, TableOptions};
@@ -47,7 +47,7 @@ fn a_compaction_that_is_given_up_leaves_the_files_as_they_were() {
     assert!(before > 10);
     let mut looks = 0;
     let outcome = table.compact_with(|at| {
-        // The first call comes before anything has been read.
+        // The first call comes when nothing has been read yet. It does not cancel the compaction.
         looks += u32::from(at.total > 0);
         if looks > 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });

@@ -1,4 +1,5 @@
-//! A flipped bit causes an error and never a wrong row. `cargo x sim` runs more seeds.
+//! If a bit of a file is flipped, a read may return an error, but never a wrong row. `cargo x sim` runs more
+//! seeds.
 
 use testkit::corruption::flip_bits;
 use testkit::rerun::Rerun;

@@ -1,4 +1,5 @@
-//! Counts of what is promised: allocations of a cached read, page reads of a point read, and reads of an open.
+//! Checks promises by counting: the allocations of a cached read, the page reads of a point read, and the reads of
+//! opening a database.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "the time of an open is printed, not judged")]
 
@@ -186,7 +187,7 @@ fn a_cold_point_read_costs_at_most_height_and_one_page_reads() {
 fn a_point_read_with_a_warm_index_costs_one_page_read() {
     for options in all_kinds() {
         let disk = imported(options);
-        // The cache has room for a quarter of the data, and for many times the index.
+        // The cache has room for a quarter of the rows. It has room for many indexes of this size.
         let db = builder(&disk).cache_bytes(2 << 20).open().expect("the disk works");
         let table = db.table("t").expect("the disk works");
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
@@ -229,7 +230,7 @@ fn opening_after_a_clean_close_reads_no_page_and_opens_no_sst() {
 fn opening_16_000_files_reads_the_manifest_once_and_nothing_else() {
     const FILES: u64 = 16_000;
     let disk = SimDisk::new(1);
-    // A file is cut after its first page, and a page holds one row.
+    // With these options, a file ends after its first page, and a page has one row.
     let levels = LevelOptions { file_bytes: 1, ..LevelOptions::default() };
     let db = builder(&disk).levels(levels).open().expect("the disk works");
     let options = TableOptions { page_bytes: 256, ..TableOptions::default() };
@@ -253,10 +254,11 @@ fn opening_16_000_files_reads_the_manifest_once_and_nothing_else() {
     let after = disk.counts();
     assert_eq!(db.metrics().files, report.files);
     assert_eq!(sst_counts(&disk), ssts_before, "no SST is read");
-    // If a record does not end in the reader's window of 1 MiB, the record is read again from its start.
+    // Logs are read in windows of 1 MiB. If a record does not end within its window, it is read again from its
+    // start.
     let read_bytes = after.read_bytes - before.read_bytes;
     assert!(read_bytes <= other_bytes + (1 << 20), "{read_bytes} bytes read of {other_bytes} that are not in SSTs");
-    // The open writes a new manifest with the same files, and the header of a log.
+    // Opening a database writes a new manifest with the same files, and the header of a new log.
     assert!(after.write_bytes - before.write_bytes <= 2 * other_bytes, "and written once");
     assert!(after.syncs - before.syncs < 20);
 }
@@ -264,7 +266,8 @@ fn opening_16_000_files_reads_the_manifest_once_and_nothing_else() {
 #[test]
 fn a_range_opens_no_file_beyond_its_bounds() {
     let disk = SimDisk::new(1);
-    // A file ends after its first page. So there are a dozen files of a few dozen rows, with one page each.
+    // With these options, a file ends after its first page. So there are a dozen files, each with one page of a
+    // few dozen rows.
     let levels = LevelOptions { file_bytes: 1, ..LevelOptions::default() };
     let open = || builder(&disk).levels(levels).open().expect("the disk works");
     let db = open();
@@ -272,7 +275,8 @@ fn a_range_opens_no_file_beyond_its_bounds() {
     import(&db.table_with("t", options).expect("the disk works"), 400);
     db.close().expect("the disk works");
 
-    // A whole scan finds where the files end: it counts pages, and each file is one page.
+    // A scan of the whole table finds the first key of each file: each file is one page, so a new file begins
+    // where the scan reads another page.
     let db = open();
     let table = db.table("t").expect("the disk works");
     let mut firsts = Vec::new();
@@ -291,7 +295,8 @@ fn a_range_opens_no_file_beyond_its_bounds() {
         for backward in [false, true] {
             let db = open();
             let table = db.table("t").expect("the disk works");
-            // This row is in level 0 and beyond the range, so its file is not touched.
+            // This row is in a file of level 0 that lies beyond the range. So a read of the range must not touch
+            // that file.
             table.insert("zzz", "far away").expect("the disk works");
             db.flush().expect("the disk works");
             let range = table.range(low..high);
@@ -307,7 +312,7 @@ fn a_range_opens_no_file_beyond_its_bounds() {
     };
     check(&firsts[0], &firsts[1], rows_between(0, 1), 1);
     check(&firsts[3], &firsts[5], rows_between(3, 5), 2);
-    // The end of the range may lie in the next file, and only that file can show it.
+    // This range ends just after the first key of the next file, so that file must be read, too.
     check(&firsts[3], &[&firsts[4][..], b"\0"].concat(), rows_between(3, 4) + 1, 2);
     check(b"a", &firsts[1], rows_between(0, 1), 1);
     check(b"", b"b", 0, 0);
@@ -338,8 +343,8 @@ fn overlapping() -> Arc<SimDisk> {
 fn many_cold_keys_take_as_many_rounds_as_the_longest_way_has_pages() {
     let disk = overlapping();
     let open = || builder(&disk).open().expect("the disk works");
-    // Each key is in the oldest file, or in no file. So all files are asked for each key, even if keys are asked
-    // for one at a time.
+    // Each of these keys is either in the oldest file or in no file. So even reads of single keys must look into
+    // all files.
     let keys = (0..64).map(|i| (i % 8 == 3, i * 7919 % 20_000));
     let keys = keys.map(|(absent, i)| key(2 * i + u32::from(absent && i % 5 != 0 && i % 7 != 0)));
     let keys: Vec<Vec<u8>> = keys.collect();

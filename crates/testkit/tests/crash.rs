@@ -1,4 +1,4 @@
-//! Whatever fails, no acknowledged commit is lost. `cargo x sim` runs more seeds.
+//! No acknowledged commit may be lost, whatever operation fails. `cargo x sim` runs more seeds.
 
 use testkit::faults::{Crashes, crash_at_syncs, crash_in_recoveries, fail_operations, fail_recoveries, fill_the_disk};
 use testkit::history::History;
@@ -30,7 +30,8 @@ fn a_crash_at_any_sync_leaves_a_prefix_with_everything_acknowledged_durable() {
 #[test]
 fn a_crash_at_every_sync_of_a_short_history_leaves_such_a_prefix() {
     const STEPS: usize = 60;
-    // Histories with more syncs have imports into thousands of tiny files.
+    // Histories with more syncs than this are left out. They import into thousands of tiny files, which takes too
+    // long.
     const MOST_SYNCS: u64 = 500;
     let is_short = |seed: &u64| {
         let mut history = History::new(*seed);

@@ -1,5 +1,5 @@
-//! The number of open descriptors of SSTs stays within `open_files`, however many reads are under way at once. The
-//! descriptors that are kept open and the descriptors in use count together.
+//! The number of open descriptors of SSTs must stay within `open_files`, however many reads are under way at once.
+//! Both the descriptors that are only kept open and those that reads use at the moment count.
 
 #![allow(clippy::disallowed_methods, reason = "descriptors are the machine's, and so are the threads that use them")]
 
@@ -85,7 +85,7 @@ fn descriptors(directory: &Path) -> usize {
     targets.filter(|path| path.starts_with(directory) && path.extension().is_some_and(|end| end == "sst")).count()
 }
 
-/// A machine for each way of reading that this system has and that can be chosen.
+/// One machine for each way of reading files that this system allows and that a user can choose.
 #[cfg(target_os = "linux")]
 fn machines() -> Vec<Machine> {
     let mut machines = Vec::new();
@@ -102,9 +102,9 @@ fn machines() -> Vec<Machine> {
     machines
 }
 
-/// Lets only one test run at a time. A sample looks at the descriptors one after the other. So it is exact only if
-/// no files except SSTs are opened and closed. Each descriptor gets the lowest free number, so `n` descriptors have
-/// `n` numbers.
+/// Lets only one test run at a time. The open descriptors are counted by looking at them one after the other. The
+/// count is exact only if no other files are opened and closed meanwhile. A new descriptor always gets the lowest
+/// free number, so descriptors that are reused keep their numbers.
 #[cfg(target_os = "linux")]
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: OnceLock<Mutex<()>> = OnceLock::new();

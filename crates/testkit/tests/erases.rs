@@ -1,4 +1,5 @@
-//! Many range erases. The tests check what readers see among them, and count what they cost reads and compactions.
+//! Tests of tables with many range erases. They check what readers see, and count how many more pages reads and
+//! compactions look at.
 
 use larch::options::LevelOptions;
 use larch::stats::Reason;
@@ -19,7 +20,7 @@ fn open(disk: &Arc<SimDisk>, cache_bytes: u64, levels: LevelOptions) -> Database
     builder.open().expect("the disk works")
 }
 
-/// Options with which the number of files causes no compaction.
+/// Options that allow so many files that no compaction starts for this reason.
 fn patient() -> LevelOptions {
     LevelOptions { level0_files: 1000, slow_files: 1000, ..LevelOptions::default() }
 }
@@ -50,7 +51,7 @@ fn is_void((low, high): &Range) -> bool {
     }
 }
 
-/// Checks `table` against `model`: the rows in some range, from both ends, and some keys.
+/// Compares `table` with `model`: the rows of a random range, read from both ends, and some single keys.
 fn check(rng: &mut StdRng, table: &Table, snapshot: &Snapshot, model: &Model, keys: u32) {
     let mut range = random_range(rng, keys);
     while is_void(&range) {
@@ -123,7 +124,7 @@ fn rows_are_those_of_a_model_under_many_range_erases_whatever_becomes_of_files()
                 0..4 => db.flush().expect("the disk works"),
                 4 => table.compact().expect("the disk works"),
                 5 if round > 20 && table.name() == "t" => {
-                    // The rest of the table becomes another table.
+                    // The rows from a random key on are split off and become another table.
                     let from = key(rng.random_range(0..KEYS / 2));
                     shown.push((db.snapshot(), table.clone(), model.clone()));
                     let rest = table.split_off(&from, "rest").expect("the disk works");
@@ -178,7 +179,7 @@ fn erase_between(db: &Database, table: &Table, rows: impl IntoIterator<Item = u3
     batch.commit().expect("the disk works");
 }
 
-/// How many pages were looked at for `reason`, whether they were in memory or not.
+/// How many pages were looked at for `reason` so far, both pages in memory and pages that were read.
 fn looks(db: &Database, reason: Reason) -> u64 {
     let Pages { hits, faults, .. } = db.metrics().pages.of_reason(reason);
     hits + faults
@@ -222,7 +223,8 @@ fn a_range_that_no_range_erase_touches_costs_one_look_more_for_each_source_that_
             (long, short)
         });
         println!("long {} {}, 100 short {} {}", without.0, with.0, without.1, with.1);
-        // The pages are the root or a node, and a page of range erases.
+        // The three additional pages are the root or a node of the tree of range erases, and pages of range
+        // erases.
         assert!(with.0 <= without.0 + 3, "{} pages looked at, {} without range erases", with.0, without.0);
         assert!(with.1 <= without.1 + 300, "{} pages looked at, {} without range erases", with.1, without.1);
     }
@@ -253,7 +255,7 @@ fn what_a_range_erase_hides_in_older_files_is_not_read_by_a_scan() {
     for in_memory in [false, true] {
         let db = open(&SimDisk::new(1), 64 << 20, patient());
         let table = filled(&db);
-        // A reader that sees the rows prevents any change of the files.
+        // As long as this snapshot sees the rows, the files must not change.
         let _snapshot = db.snapshot();
         table.remove_range(key(100)..key(ROWS - 100)).expect("the disk works");
         if !in_memory {
@@ -284,7 +286,8 @@ fn a_compaction_reads_each_page_of_range_erases_once() {
         table.compact().expect("the disk works");
         let after = db.metrics().pages.pages(Reason::Compaction, PageKind::RangeErase);
         let looks = after.hits + after.faults - before.hits - before.faults;
-        // Compaction looks at a few pages of each file, to see whether some of the other pages can be cut off.
+        // A compaction looks at a few pages of range erases in each file, to find out which part of a file can be
+        // cut off.
         println!("{looks} looks at {pages} pages of range erases");
         assert!(looks <= 3 * pages, "{looks} looks at {pages} pages of range erases");
         drop(snapshot);

@@ -1,5 +1,5 @@
-//! What filters promise, measured in page reads. A search for an absent key reads almost nothing. A search for a
-//! present key reads no more than without filters.
+//! Checks what filters promise, measured in page reads. A search for an absent key must read almost nothing. A
+//! search for a present key must read no more pages than without filters.
 
 use larch::options::{FilterKind, Filters, LevelOptions};
 use larch::stats::PageKind;
@@ -20,14 +20,15 @@ fn key(i: u32) -> Vec<u8> {
 }
 
 fn builder(disk: &Arc<SimDisk>, cache_bytes: u64) -> larch::Builder {
-    // The levels are small. Files are not cut, so that filters cannot change where a file ends.
+    // The levels are small. No file reaches the length at which it would be cut, so filters cannot change where a
+    // file ends.
     let levels =
         LevelOptions { level0_files: 4, slow_files: 100, base_bytes: 256 << 10, growth: 4, ..Default::default() };
     Database::builder("db").machine(Machine::simulated_on(disk.clone(), 1)).cache_bytes(cache_bytes).levels(levels)
 }
 
-/// A table with 40,000 rows in the deepest level. Above them are a middle level and files of level 0. Each of these
-/// files has some hundreds of the same keys, and some erases.
+/// A table with 40,000 rows in the deepest level. A middle level and files of level 0 lie above. Each file there
+/// writes some hundreds of these keys again and erases some of them.
 fn layered(filters: Filters) -> Arc<SimDisk> {
     let disk = SimDisk::new(1);
     let db = builder(&disk, 4 << 20).open().expect("the disk works");
@@ -106,7 +107,8 @@ fn keys_together_read_no_older_file_than_the_one_that_has_them_once_filters_are_
     let mut upper: Vec<Vec<u8>> = upper.collect();
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(5);
     upper.shuffle(&mut rng);
-    // Now the memory has the filters, and all pages of rows except those of the upper levels.
+    // Afterwards, the filters and the pages of rows of the deepest level are in memory. The pages of rows of the
+    // upper levels are not.
     read(&db, &table, &mut rng, 20_000, true);
     let (together, apart) = upper.split_at(upper.len() / 2);
     let mut pages = [0, 0];
@@ -138,8 +140,8 @@ fn present_keys_read_no_more_with_filters_than_without() {
             (pages, db.metrics().pages.of_kind(PageKind::Filter).faults)
         });
         println!("{cache_bytes} bytes: {with:?} with, {without:?} without");
-        // If pages of the upper levels are read again and again, filters save up to three of four page reads. If
-        // these pages stay in memory, filters save almost nothing.
+        // With a small cache, the pages of the upper levels are read again and again, and filters save up to three
+        // of four page reads. With a large cache, these pages stay in memory, and filters save almost nothing.
         let all = |pages: [u64; 3]| pages.iter().sum::<u64>();
         let limit = if cache_bytes < 600 << 10 { 80 } else { 101 };
         assert!(all(with.0) * 100 <= all(without.0) * limit, "{cache_bytes} bytes: {with:?} with, {without:?} without");
@@ -171,7 +173,8 @@ fn in_one_run_present_keys_read_the_same_with_filters_and_without() {
 
 #[test]
 fn ranges_of_absent_prefixes_open_no_file_once_filters_are_there() {
-    // Every other group of rows exists, so that neighbours are near.
+    // Only every other group of rows exists. So the neighbours of an absent group are near, and only a filter can
+    // tell that it is absent.
     let prefix = |i: u32| format!("{i:08}");
     let counts = [Filters::all(FilterKind::Bits20), none()].map(|filters| {
         let disk = SimDisk::new(1);
@@ -216,7 +219,8 @@ fn in_memory_absent_keys_bring_filters_and_use_no_rows_after_that() {
         let db = builder(&disk, 4 << 20).open().expect("the disk works");
         db.table("t").expect("the disk works").stats().expect("the table is there")
     };
-    // The first cache has room for everything. The second cache has room for all rows and for little more.
+    // The first cache has room for everything. The second cache has room for all rows, but for hardly anything
+    // else.
     for (cache_bytes, has_room) in [(16 << 20, true), (stats.data_bytes + (500 << 10), false)] {
         let (machine, _, reads) = Machine::simulated_with_reads(1);
         let machine = Machine { disk: disk.clone(), ..machine };

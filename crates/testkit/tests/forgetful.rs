@@ -43,8 +43,8 @@ fn between_rows(rng: &mut Xoshiro256PlusPlus, db: &Database, between: Between) {
     }
 }
 
-/// Takes all rows of a scan. For each row, `forward` chooses the end from which it is taken. Each expected row must
-/// come once and in its place.
+/// Takes all rows of a scan. For each row, `forward` decides whether it is taken from the front or from the back.
+/// Each expected row must come exactly once, and in the right order.
 fn expect_each_row_once(
     rng: &mut Xoshiro256PlusPlus,
     (db, reader): (&Database, &Reader),
@@ -106,7 +106,7 @@ fn scan_everything(seed: u64, cache_bytes: u64, between: Between) -> (u64, Touch
             expect_each_row_once(rng, of, &expected, between, |_| true);
             expect_each_row_once(rng, of, &expected, between, |_| false);
             expect_each_row_once(rng, of, &expected, between, |rng| rng.random());
-            // The scan goes on in one direction for a long time, so that pages are read ahead for both ends.
+            // The scan changes its direction only now and then, so that pages are read ahead at both ends.
             let mut forward = true;
             expect_each_row_once(rng, of, &expected, between, |rng| {
                 forward ^= rng.random_range(0..8) == 0;

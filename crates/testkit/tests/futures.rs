@@ -1,4 +1,4 @@
-//! If a future is polled, it ends, whatever happens to the other futures. `cargo x sim` runs more seeds.
+//! Each future that is polled must end, whatever happens to the other futures. `cargo x sim` runs more seeds.
 
 use testkit::futures::{Met, read_by_futures};
 use testkit::history::History;

@@ -1,5 +1,5 @@
-//! What it costs to read only some parts of rows, counted in pages of a whole database. A read does not touch the
-//! parts that it does not ask for.
+//! What it costs to read only some parts of rows, counted in pages that a database reads. A read must not touch
+//! the pages of parts that it does not ask for.
 
 use larch::options::{LevelOptions, PageIndexKind};
 use larch::stats::PageKind;
@@ -42,7 +42,8 @@ mod a_large_cold_group {
         hot
     }
 
-    /// Makes two tables: one with hot and cold parts, and one with the hot values alone.
+    /// Makes two tables. The rows of the first one have a hot part and a cold part. The rows of the other one have
+    /// only the hot part, as their value.
     fn both(index: PageIndexKind) -> Arc<SimDisk> {
         let disk = SimDisk::new(1);
         let db = open(&disk);
@@ -70,8 +71,8 @@ mod a_large_cold_group {
         disk
     }
 
-    /// The pages that `of_split` reads of the table with parts, and the pages that `of_alone` reads of the other
-    /// table. Each of the two reads starts with an empty cache.
+    /// Compares the pages that two reads touch: `of_split` reads the table with two parts, and `of_alone` reads
+    /// the table with one value. Each of them starts with an empty cache.
     fn compare(
         disk: &Arc<SimDisk>,
         what: &str,
@@ -88,7 +89,8 @@ mod a_large_cold_group {
         let by_alone = Touched::by(&db, || of_alone(&alone));
         println!("{what}: {by_split:?}, alone {by_alone:?}");
         assert_eq!(by_split.of(PageKind::Group).all(), 0, "{what}: pages of the cold group");
-        // The numbers of hits differ, because a step that runs again after a miss finds some pages a second time.
+        // Only reads from disk are compared. The numbers of hits may differ, because a step that runs again after
+        // a miss finds some pages a second time.
         let reads = |touched: &Touched| {
             let of_rows = PageKind::ALL.into_iter().filter(|kind| ![PageKind::Index, PageKind::Flat].contains(kind));
             of_rows.map(|kind| (kind, touched.of(kind).reads, touched.of(kind).bytes)).collect::<Vec<_>>()
@@ -196,7 +198,7 @@ mod a_large_cold_group {
             );
         }
 
-        // The cold parts exist, and they are counted if a read asks for them.
+        // To be sure that the cold parts exist: a read that asks for them touches their pages.
         let db = open(&disk);
         let cold_of = db.table("split").and_then(|split| split.select(["cold", "hot"])).expect("it has these groups");
         let pages = Touched::by(&db, || {
@@ -217,7 +219,7 @@ mod a_long_history {
         format!("key {i:05}").into_bytes()
     }
 
-    /// The parts of a row at a version. Their lengths differ: some parts are empty, and some are longer than a
+    /// The parts of a row at a version. The parts differ in length: some are empty, and some are longer than a
     /// page.
     fn parts(i: u64, version: u64, groups: usize) -> Vec<Vec<u8>> {
         let part = |group: u64| {
@@ -236,7 +238,8 @@ mod a_long_history {
         with_groups(&["a", "b", "c"][..groups], options)
     }
 
-    /// Writes all rows at each of `versions`, keeps all these versions, and brings everything into one file.
+    /// Writes all rows once for each of `versions` and keeps snapshots, so that all versions are needed. Then
+    /// compacts everything into one file.
     fn written(db: &Database, options: TableOptions, versions: std::ops::Range<u64>) -> (Table, Vec<Snapshot>) {
         let groups = options.groups.len();
         let table = db.table_with("t", options).expect("the disk works");
@@ -244,7 +247,7 @@ mod a_long_history {
             let mut batch = db.batch();
             (0..ROWS).for_each(|i| batch.insert_parts(&table, key(i), &parts(i, version, groups)));
             batch.commit().expect("the disk works");
-            // Now and then a flush writes a file, which the compaction then merges.
+            // Now and then, a flush writes a file. The compaction at the end merges these files.
             if version % 40 == 7 {
                 db.flush().expect("the disk works");
             }
@@ -361,8 +364,9 @@ mod a_long_history {
                 assert_eq!(stats.history_rows, ROWS * (VERSIONS - 1), "it is still in the file");
                 drop((table, db));
 
-                // A file without a history has about the same number of index nodes. The totals of data outside the
-                // tree take some room in nodes, so a node may have one child less.
+                // For comparison, a file without a history. Reads of the newest versions may touch only a few
+                // nodes less there: the totals in nodes also count the history, which takes some room, so a node
+                // may have one child less.
                 let db = open(&SimDisk::new(1));
                 let (table, _) = written(&db, small_pages(index, groups), VERSIONS - 1..VERSIONS);
                 let without = touched_by_newest(&db, &table);

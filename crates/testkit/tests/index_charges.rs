@@ -62,7 +62,8 @@ fn filled(shape: Shape) -> Arc<SimDisk> {
         }
         batch.commit().expect("the disk works");
         snapshots.push(db.snapshot());
-        // The history of the same file keeps the versions that the snapshots see.
+        // These rows are written again. The snapshots still need the old versions, so these go to the history of
+        // the same file.
         let mut batch = db.batch();
         (0..ROWS).filter(|i| i % 40 == file).for_each(|i| batch.insert_parts(&table, key(i), &[&b"new"[..], b"new"]));
         batch.remove_range(&table, key(100 * file)..key(100 * file + 20));
@@ -85,9 +86,9 @@ fn reads(db: &Database, read: impl FnOnce()) -> (u64, u64) {
     (after.0 - before.0, after.1 - before.1)
 }
 
-/// Runs `read` for every shape, each time in a database with nothing in memory. Compares the results, and the
-/// numbers of data pages that were read. These numbers may differ by `slack`. Returns the number of data pages, and
-/// for each shape the number of index pages.
+/// Runs `read` for every shape, each time in a database with nothing in memory. All shapes must give the same
+/// result, and the numbers of data pages that are read may differ by at most `slack`. Returns the number of data
+/// pages, and the number of index pages for each shape.
 #[track_caller]
 fn compare(disks: &[(Shape, Arc<SimDisk>)], slack: u64, read: impl Fn(&Table) -> Vec<Vec<u8>>) -> (u64, Vec<u64>) {
     let mut expected = None;
@@ -139,7 +140,8 @@ fn what_is_prefetched_within_a_limit_is_the_same_data_under_every_index() {
             data_reads.push(data);
         }
     }
-    // The limits of each kind are in ascending order, so a forward read with a later limit reads more.
+    // There are limits of rows and limits of bytes, each in ascending order. With a higher limit of the same kind,
+    // a forward read must read more pages.
     let forward: Vec<u64> = data_reads.iter().copied().step_by(2).collect();
     assert!(forward[0] < forward[1] && forward[1] < forward[2], "{forward:?}");
     assert!(forward[3] < forward[5] && forward[5] < forward[6], "{forward:?}");
@@ -160,7 +162,7 @@ fn a_range_with_a_limit_gives_the_same_rows_by_the_same_data_pages_under_every_i
 fn a_scan_with_readahead_reads_the_same_data_under_every_index() {
     let disks = disks();
     for backward in [false, true] {
-        // In each shape, nodes end at other rows. So a window may take in some pages more.
+        // In each shape, nodes end at different rows. So a readahead window may include some more pages.
         let (data, _) = compare(&disks, 10, |table| {
             let mut rows = table.select(GROUPS).expect("it has these groups").iter();
             let mut keys = Vec::new();
@@ -200,7 +202,7 @@ fn a_table_is_reported_alike_under_every_index() {
         let stats = table.stats().expect("the table is there");
         let said = (of_rows(&cold), of_rows(&stats));
         assert_eq!(said, *expected.get_or_insert_with(|| (of_rows(&cold), of_rows(&stats))), "{shape:?}");
-        // The window of a scan may have taken in some pages more.
+        // The readahead window of a scan may have included some more pages.
         let cached = *cached_data.get_or_insert(stats.cached_data_bytes);
         assert!(stats.cached_data_bytes.abs_diff(cached) <= cached / 50, "{shape:?}: {}", stats.cached_data_bytes);
         assert_eq!(cold.cached_data_bytes, 0, "{shape:?}");

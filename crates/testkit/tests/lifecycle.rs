@@ -1,5 +1,5 @@
-//! Opening and dropping databases and their handles. Each test shows a way in which rows, space or writers might be
-//! lost.
+//! Tests of opening databases, and of dropping them and their handles. Each test shows a way in which rows, space
+//! or writers might be lost.
 
 #![allow(clippy::disallowed_methods, reason = "one test needs writers beside an import")]
 

@@ -1,5 +1,5 @@
-//! Metrics report memory by owner. The sum must be the memory by which the process has grown. There is only one
-//! test, because all allocations of the process count.
+//! Metrics report how much memory each part of a database takes. The sum must be the memory by which the process
+//! has grown. This file has only one test, because another test in the same process would allocate memory, too.
 
 #![allow(clippy::disallowed_methods, reason = "a directory of its own on the real disk")]
 
@@ -20,7 +20,8 @@ fn memory_bytes() -> u64 {
     Process::live_heap_bytes() + (Buffer::mapped_bytes() + Arena::all_backed_bytes()) as u64
 }
 
-/// The sum may differ by a fiftieth of it and 128 KiB.
+/// Compares the sum that metrics report with the growth of the process. They may differ by a fiftieth of the sum
+/// plus 128 KiB.
 fn check(step: &str, db: &Database, before: u64) {
     let metrics = db.metrics();
     let memory = *metrics.memory();
@@ -136,7 +137,7 @@ fn owners_hold_what_the_process_has_grown_by() {
         let table = db.table(&format!("{erases} range erases")).expect("the disk works");
         table.insert(key(erases), "a row below them").expect("the disk works");
         table.compact().expect("the disk works");
-        // The snapshot sees the row, so the erases over it must not be dropped.
+        // The snapshot still sees the row, so a compaction must keep the range erases that cover it.
         let snapshot = db.snapshot();
         for i in 0..erases / 500 {
             let mut batch = db.batch().durability(Durability::Buffered);
@@ -149,7 +150,7 @@ fn owners_hold_what_the_process_has_grown_by() {
         db.flush().expect("the disk works");
         let mut most = 0;
         let look = &mut |_| {
-            // Compaction reads ahead as many pages as there is room for. These pages are counted separately.
+            // The compaction reads ahead as many pages as it has memory for. These pages are counted separately.
             let pages = db.metrics().memory().compaction_bytes;
             most = most.max(memory_bytes().saturating_sub(before + pages));
             check("compacting range erases", &db, before);

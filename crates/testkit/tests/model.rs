@@ -1,11 +1,12 @@
-//! A random history must show the same as a sorted map with versions. `cargo x sim` runs more seeds.
+//! The reads of a random history must give the same rows as a sorted map with versions. `cargo x sim` runs more
+//! seeds.
 
 use larch::Database;
 use os::Machine;
 use testkit::history::History;
 use testkit::rerun::Rerun;
 
-/// The number of steps is prime, so that no periodic work always coincides with the end.
+/// This is a prime number, so that work that is done every few steps does not always come at the last step.
 const STEPS: usize = 397;
 
 #[test]
@@ -21,7 +22,7 @@ fn a_row_gives_its_value_after_its_file_was_compacted_away() {
     let (machine, _) = Machine::simulated(1);
     let db = Database::builder("db").machine(machine).open().expect("the disk works");
     let table = db.table("t").expect("the disk works");
-    // The value is too long for a data page, so it is read only when it is asked for.
+    // This value is too long for a data page. So the database reads it from disk only when a caller asks for it.
     let value = [b'v'; 100_000];
     table.insert("a", value).expect("the disk works");
     db.flush().expect("the disk works");

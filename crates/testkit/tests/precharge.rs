@@ -1,5 +1,5 @@
-//! If the end of a range is known, the range is read in one round of the disk for each level of the index, over all
-//! files and groups at once.
+//! A read of a range whose end is known must take only one round of reads for each level of the index. One round
+//! covers all files and all column groups.
 
 use kit::Scratch;
 use larch::options::{LevelOptions, PageIndexKind};
@@ -49,7 +49,7 @@ fn four_files(index: PageIndexKind) -> Arc<SimDisk> {
     disk
 }
 
-/// How often the database waited for the disk, and how many pages it read so far.
+/// How many rounds of reads and how many page reads the database has made so far.
 fn counts(db: &Database) -> (u64, u64) {
     let metrics = db.metrics();
     (metrics.pages.all_rounds(), metrics.page_reads)
@@ -86,8 +86,9 @@ fn a_range_of_a_thousand_rows_over_four_files_and_three_groups_takes_as_many_rou
             let table = db.table("t").expect("it is there");
             let height = u64::from(table.stats().expect("the disk works").index_height);
             assert!(height >= if index == PageIndexKind::Flat { 1 } else { 3 });
-            // There are at most two ways down the tree, and one way down the groups. The second way down the tree
-            // is needed if the range begins or ends at the border of a page.
+            // Each level of a way down takes one round. There are at most two ways down the main tree and then one
+            // way down the trees of the groups. The second way is needed if the range begins or ends at the border
+            // of a page.
             let bound = 2 * (height + 1) + (height + 1);
 
             let (rounds, reads) = read_thousand(&db, &table, Some(1_000), backward);
@@ -163,7 +164,8 @@ fn a_range_that_was_prefetched_in_any_way_reads_nothing_more() {
         for groups in groups {
             for limit in [Some(1), Some(50), Some(1000), None] {
                 for i in 0..4 {
-                    // Each read gets a new cache. A quarter of the cache has room for the longest range.
+                    // Each read gets a new cache. A prefetch may fill a quarter of the cache, which is enough for
+                    // the longest range here.
                     let builder = Database::builder(scratch.path()).read_only(true).cache_bytes(64 << 20);
                     let db = builder.prefer_flat_index(prefer_flat).open().expect("the disk works");
                     let table = db.existing_table("t").expect("the disk works").expect("it was made");
@@ -207,7 +209,8 @@ fn a_prefetch_of_one_group_reads_no_page_of_the_others() {
     assert!(group_pages() >= 3_000 * 100);
 }
 
-/// In YDB, a precharge that ignored the size of the memory once filled the memory (#53139).
+/// This mistake was once made in YDB (#53139): its precharge did not look at the size of the memory and filled all
+/// of it.
 #[test]
 fn a_prefetch_larger_than_the_cache_stays_within_a_quarter_of_it() {
     let disk = four_files(PageIndexKind::Btree);
@@ -266,7 +269,8 @@ fn a_prefetch_leaves_what_is_read_first_in_memory_whatever_its_pages_are_like() 
         assert!(used <= cache_bytes * 3 / 8, "{name}: {used} bytes of {cache_bytes} are in memory");
         assert!(done.rounds <= 12, "{name}: {done:?}");
         let before = counts(&db);
-        // A large packed value may become much longer when it is unpacked, so the test expects only a few of them.
+        // A large compressed value may become much longer when it is unpacked. So only a few of such values are
+        // expected in memory.
         let wanted = if parts.iter().any(|part| part.len() > 4_096) { 6 } else { 100 };
         let first = match names.is_empty() {
             true => table.iter().take(wanted).count(),

@@ -38,7 +38,8 @@ fn a_database_of_every_release_is_read_and_taken_over() {
         let (machine, disk) = Machine::simulated(1);
         copied(&folder, &disk, Path::new("release"));
         specimen::check(&machine, Path::new("release"), true);
-        // The check runs twice, because the second one also reads what the first open wrote.
+        // The check runs twice: the second time, it also reads what opening the database for the first check has
+        // written.
         specimen::check(&machine, Path::new("release"), false);
         specimen::check(&machine, Path::new("release"), false);
     }

@@ -1,5 +1,5 @@
-//! A repair saves everything that can be read, and reports what it could not save. It leaves the damaged database
-//! unchanged.
+//! A repair must save everything that can be read, and report what it could not save. It must not change the
+//! damaged database.
 
 use larch::options::{LevelOptions, PageIndexKind, Release};
 use larch::repair::{Loss, RepairReport};
@@ -139,8 +139,8 @@ fn rows_of_damaged_pages_are_listed_and_all_others_are_saved() {
         let (disk, rows, sst) = one_file(index);
         let bytes = disk.read_all(&sst).expect("the disk works").len() as u64;
         let (mut losses, mut whole) = (0, 0);
-        // Flips a bit in every other block, and at last in the footer. If only the footer is damaged, no row is
-        // lost, because the manifest knows everything that the footer says.
+        // Flips one bit in a copy of the disk: in every other block of the file, and at last in its footer. A
+        // damaged footer must cost no row, because the manifest knows everything that the footer says.
         for block in (0..bytes / 4096).step_by(2).chain([bytes / 4096 - 1]) {
             let disk = disk.image();
             disk.flip_bit(&sst, block * 4096 + 40, 3);

@@ -1,5 +1,6 @@
-//! Plays text scripts. `REWRITE=1` writes their output to the files. A script in `testdata/any` gives the same
-//! output on every database on which it runs. A script in `testdata/files` prints things that depend on options.
+//! Plays text scripts. `REWRITE=1` writes what the scripts print into their files, as the expected output. A
+//! script in `testdata/any` gives the same output on every database on which it runs. A script in `testdata/files`
+//! prints things that depend on the options of its database.
 
 use testkit::script::Script;
 

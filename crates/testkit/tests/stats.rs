@@ -1,6 +1,6 @@
-//! Statistics say true things about ranges without reading the rows. An interval contains the number that a scan
-//! finds. A number that is called exact is exact. The parts of a split together make up the whole. Each call costs
-//! what was promised, counted in pages.
+//! Statistics must say true things about ranges without reading the rows. An interval must contain the number that
+//! a scan finds, and a number that is called exact must be exact. The parts of a split must together make up the
+//! whole. Each call must look at no more pages than was promised.
 
 #![allow(clippy::disallowed_methods, reason = "parts of a range are read in threads of the machine")]
 
@@ -19,7 +19,7 @@ use testkit::touched::Touched;
 
 type Keys = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
-/// A random history of one table. Between its steps, the tests ask for statistics.
+/// A random history of one table. Between the steps of the history, the tests ask for statistics.
 struct History {
     rng: Xoshiro256PlusPlus,
     db: Database,
@@ -44,7 +44,7 @@ impl History {
         Self { rng, db, table, parts, keys, snapshots: Vec::new() }
     }
 
-    /// Keys of several lengths. Some are longer than the bounds of files can be.
+    /// Draws a key. Keys have several lengths, and some are longer than the greatest length of a file's bounds.
     fn key(&mut self) -> Vec<u8> {
         let i = self.rng.random_range(0..self.keys);
         let middle =
@@ -303,8 +303,8 @@ fn nth_reads_a_few_pages_of_one_file_and_finds_what_a_scan_counts() {
         });
         let (nth, value) = found.expect("there are more rows");
         assert_eq!((&nth[..], &value[..]), (&key(low + n)[..], &[b'v'; 50][..]));
-        // A call needs the pages at both ends of the range and the page of the row. Further reads use the same
-        // pages again.
+        // A call needs the data pages at both ends of the range and the data page of the row. Some of them may be
+        // needed twice.
         assert!(touched.of(PageKind::Data).reads <= 5, "{touched:?}");
     }
     let (_, others) = asked(&db, || {
@@ -332,7 +332,7 @@ fn rows_in_memory_are_counted_exactly_and_few_of_them_leave_a_file_uncertain_by_
     let mut count = 0;
     let touched = Touched::by(&db, || count = table.count_exact(..).expect("the disk works"));
     assert_eq!(count, rows);
-    // The three rows are next to each other, so the same pages serve all of them.
+    // In each pass, the three changed rows are next to each other, so they need the same pages.
     assert!(touched.of(PageKind::Data).reads <= 5 * 2, "{touched:?}");
 
     let alone = db.table("alone").expect("the disk works");
@@ -362,8 +362,8 @@ fn what_is_erased_in_one_go_in_memory_is_not_counted_in_files() {
 #[test]
 fn parts_of_a_split_are_even_and_are_read_in_threads() {
     let (_disk, db, table) = ten_files(PageIndexKind::Both);
-    // Every third row is written again, some in files and some in memory. The parts of the split are even by stored
-    // bytes.
+    // Every third row is written again: some of the new versions are in files, and some are in memory. The parts
+    // of the split must have about the same number of stored bytes.
     for i in (0..10 * FILE_ROWS).step_by(3) {
         table.insert(key(i), [b'w'; 50]).expect("the disk works");
         if i == 15_000 {
@@ -436,7 +436,7 @@ fn overlapping_files_are_told_apart_where_they_only_touch() {
     let table = db.table_with("t", options).expect("the disk works");
     for file in 0..8 {
         let mut batch = db.batch();
-        // The previous file has the first two hundred of these rows, too.
+        // The first two hundred of these rows are also in the previous file.
         for i in 0..FILE_ROWS {
             batch.insert(&table, key(file * (FILE_ROWS - 200) + i), [b'v'; 50]);
         }

@@ -1,6 +1,6 @@
-//! Databases in a store. Writers take over from each other at any moment. Meanwhile, the store loses, delays and
-//! repeats requests, and processes die. At the same time, followers read and a worker compacts. Each test shows a
-//! way in which commits might be lost or mixed.
+//! Tests of databases in a store. Writers take a database over from each other at any moment. Meanwhile, the store
+//! loses, delays and repeats requests, and processes die. At the same time, followers read and a worker compacts.
+//! Each test shows a way in which commits might be lost or mixed.
 
 use larch::options::LevelOptions;
 use larch::worker::CompactionWorker;
@@ -23,7 +23,7 @@ struct Process {
     machine: Machine,
     client: Arc<SimStoreClient>,
     db: Option<Database>,
-    /// The number of this opening of the database, counted over all processes.
+    /// Which opening of the database this is, counted over all processes.
     opening: usize,
     has_failed: bool,
 }
@@ -67,7 +67,7 @@ fn commit(db: &Database, number: u64, bytes: usize) -> larch::Result<()> {
     batch.commit().map(drop)
 }
 
-/// The numbers of the rows in a database, and the newest number.
+/// The numbers of all rows in a database, and the number that was committed last.
 fn numbers(db: &Database) -> larch::Result<(Vec<u64>, Option<u64>)> {
     let Some(table) = db.existing_table("t")? else { return Ok((Vec::new(), None)) };
     let mut numbers = Vec::new();
@@ -128,7 +128,7 @@ fn take_over(seed: u64) -> [u64; 3] {
                 }
             }
             24..27 => {
-                // A follower, too, must see only whole commits, whatever it has missed.
+                // A follower must also see only whole commits, even if it has missed some steps of the writer.
                 match &followed {
                     None => followed = following.open_by(|builder| builder.follow(Follow::Commits)).ok(),
                     Some(db) => _ = db.catch_up(),
@@ -204,7 +204,7 @@ fn take_over(seed: u64) -> [u64; 3] {
     for process in &processes {
         if let Some(db) = &process.db {
             let error = commit(db, 1_000_000, 10).expect_err("another has taken over").to_string();
-            // The commit may have waited for room in the write buffer, so that it never wrote.
+            // The commit may have failed before it wrote anything, because the write buffer had no room.
             let says_why = ["machine", "the write buffer is full"].iter().any(|why| error.contains(why));
             assert!(process.has_failed || says_why, "seed {seed}: {error}");
         }
@@ -256,7 +256,8 @@ fn a_page_that_is_damaged_on_its_way_is_asked_for_again() {
         if reads_ahead {
             assert_eq!(numbers(&db).expect("pages are asked for again").0, (0..300).collect::<Vec<u64>>());
         } else {
-            // The read needs several pages at once, because a single page is read by the thread that needs it.
+            // The read asks for many pages at once. A single page would be read by the thread that needs it, and
+            // not by another thread.
             let keys: Vec<[u8; 8]> = (0..300_u64).map(u64::to_be_bytes).collect();
             let values = table.multi_get(&keys).expect("pages are asked for again");
             assert!(values.iter().all(|value| value.as_ref().is_some_and(|value| value.len() == 500)));

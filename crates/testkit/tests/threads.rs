@@ -14,7 +14,7 @@ use std::thread;
 const WRITERS: usize = 4;
 const READERS: usize = 3;
 const COMMITS: u64 = 300;
-/// How many rows a writer keeps in addition to its counter.
+/// How many rows each writer has at a time, in addition to its counter.
 const ROWS: u64 = 40;
 
 fn open(directory: &Scratch, cache_bytes: u64) -> Database {
@@ -32,7 +32,8 @@ fn counter_key(writer: usize) -> String {
     format!("counter {writer}")
 }
 
-/// Each commit of a writer sets its counter in both tables and moves a window of rows along.
+/// Makes the commits of a writer. Commit `n` sets the writer's counter in both tables, inserts row `n`, and
+/// removes rows that are too old by then.
 fn write(db: &Database, (left, right): (&Table, &Table), writer: usize) -> Result<()> {
     for n in 1..=COMMITS {
         let durability = if n % 50 == 0 { Durability::Synced } else { Durability::Buffered };
@@ -63,8 +64,8 @@ struct Seen {
 }
 
 impl Seen {
-    /// At one version, both tables must agree, no counter may decrease, and each writer's rows must be the window
-    /// that the writer keeps.
+    /// Checks both tables at one version. They must agree, no counter may be lower than before, and each writer's
+    /// rows must be those that belong to its counter.
     fn look(&mut self, db: &Database, (left, right): (&Table, &Table)) -> Result<()> {
         let snapshot = db.snapshot();
         assert!(snapshot.version() >= self.version, "versions never go back");
@@ -84,7 +85,8 @@ impl Seen {
     }
 }
 
-/// Checks the rows of a writer after its commit `n`: they must be a run without gaps that ends with row `n`.
+/// Checks the rows of a writer after its commit `n`: they must have numbers without gaps, and the last one must be
+/// row `n`.
 fn expect_window(snapshot: &impl Readable, left: &Table, writer: usize, n: u64) -> Result<()> {
     let (low, high) = (format!("row {writer} "), format!("row {writer}!"));
     let bounds = || (Bound::Included(low.clone()), Bound::Excluded(high.clone()));
@@ -161,7 +163,8 @@ impl Drop for Done<'_> {
 #[test]
 fn tables_and_imports_come_and_go_while_others_write() {
     let directory = Scratch::new("tables");
-    // The budget is less than all threads together pin, so they take turns.
+    // All threads together want to pin more pages than the cache has room for, so some of them must wait for
+    // others.
     let db = &open(&directory, 24 << 10);
     let steady = &db.table_with("steady", options()).unwrap();
     let working = &AtomicBool::new(true);
@@ -231,7 +234,7 @@ fn rows_are_there_while_the_way_they_are_stored_changes() {
                 }
             }
         });
-        // Two threads alter one option each, and neither of them loses the change of the other.
+        // Two threads change one option each. Neither of them may undo the change that the other one has made.
         scope.spawn(move || {
             while working.load(Ordering::Acquire) {
                 for index in kinds {
@@ -262,7 +265,7 @@ fn rows_are_there_while_the_way_they_are_stored_changes() {
     }
 }
 
-/// Tells the other threads to end, even if this thread panics.
+/// Tells the other threads to end when it is dropped, even by a panic.
 struct Stop<'a>(&'a AtomicBool);
 
 impl Drop for Stop<'_> {

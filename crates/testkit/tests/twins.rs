@@ -9,7 +9,8 @@ const STEPS: usize = 397;
 
 const SEEDS: u64 = 30;
 
-/// Many seeds are needed, because it is rare that the files of a table have different indexes.
+/// The number of seeds for the test of mixed files. It is large, because the files of one table seldom have
+/// different indexes.
 const MIXED_SEEDS: u64 = 45;
 
 #[test]
@@ -22,7 +23,7 @@ fn trees_and_flat_indexes_give_the_same_bytes() {
     }
     println!("{all:?}");
     let [by_tree, by_flat] = all;
-    // Every file has both indexes, and each database reads its own kind.
+    // Every file has both kinds of index, and each of the two databases must read only its own kind.
     assert_eq!((by_tree.of(PageKind::Flat).all(), by_flat.of(PageKind::Index).all()), (0, 0));
     let (nodes, flat) = (by_tree.of(PageKind::Index), by_flat.of(PageKind::Flat));
     assert!(nodes.all() > 10_000 && flat.all() > 10_000 && nodes.reads > 1000 && flat.reads > 1000);
@@ -39,7 +40,7 @@ fn tables_altered_from_index_to_index_give_the_same_bytes() {
         let readings = read_both_ways(seed, STEPS, &options);
         mixed.iter_mut().zip(readings).for_each(|(mixed, reading)| *mixed += reading.mixed_tables);
     }
-    // A read merges files that have different indexes.
+    // Both databases must have read many tables whose files have different indexes.
     println!("tables with mixed files, read by trees and by flat indexes: {mixed:?}");
     assert!(mixed.iter().all(|&tables| tables > 10), "{mixed:?}");
 }
