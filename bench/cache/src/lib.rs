@@ -28,7 +28,7 @@ use report::{Column, Report};
 use std::io::Write as _;
 use std::process::ExitCode;
 
-/// The cache sizes to try, as shares of the data, in hundredths of a percent.
+/// The cache sizes to try. Each size is a share of the data, in hundredths of a percent.
 const SHARES: [u64; 4] = [50, 100, 500, 2000];
 
 /// Why the command ended early.

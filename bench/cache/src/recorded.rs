@@ -30,7 +30,7 @@ pub struct Recorded {
     /// What happened to the pages.
     pub events: Vec<Event>,
     /// The greatest total size in bytes that the living pages had at any time. A page lives from its first access
-    /// until its file is dead. First the bytes of index pages, then the bytes of data pages.
+    /// until its file is dead. The first number is for index pages, and the second number is for data pages.
     pub live_bytes: [u64; 2],
 }
 

@@ -11,7 +11,7 @@ use pages::policy::Class;
 /// The results of a policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// The number of needed pages: index pages, then data pages.
+    /// The number of needed pages: first of index pages, then of data pages.
     pub needed: [u64; 2],
     /// How many of the needed pages had stayed in memory.
     pub hits: [u64; 2],

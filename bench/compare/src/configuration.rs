@@ -1,5 +1,5 @@
-//! Lists everything in which runs differ except their measurements: program, machine, target, settings, workload,
-//! plan.
+//! Lists everything in which runs differ, except for their measurements: program, machine, target, settings,
+//! workload, plan.
 
 use harness::report::{Environment, Run};
 use serde::Serialize;

@@ -3,9 +3,9 @@
 #[cfg(test)]
 mod tests;
 
-/// Raises each p-value in `p` so that it can be compared with the level. If the two sides do not differ at all, at
-/// least one of the raised p-values is below the level with a probability of at most the level. This guarantee holds
-/// even if the comparisons depend on each other.
+/// Raises each p-value in `p` so that it can be compared with the level. Suppose the two sides do not differ at all.
+/// Then the probability that any of the raised p-values is below the level is at most the level. This guarantee
+/// holds even if the comparisons depend on each other.
 pub fn adjusted(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|a, b| p[*a].total_cmp(&p[*b]));

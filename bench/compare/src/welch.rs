@@ -1,11 +1,11 @@
 //! Decides whether two sets of runs differ in one figure, and by how much.
 //!
-//! The logarithms of figures are compared, so the difference of two logarithms stands for a ratio. Runs of one build
-//! differ more than the seconds within one run. In each run, memory lies in other places, files grow in another
-//! order, and the machine has other neighbours on its host. So a run counts as one value. Welch's test compares the
-//! means of the two sides. The test uses the variance between the runs of each side. With few runs, this variance
-//! can be too low by chance. So the test uses at least the variance that the values for each second of the runs
-//! would give.
+//! The logarithms of figures are compared, so the difference of two logarithms stands for a ratio. Two runs of one
+//! build differ more from each other than two seconds of one run. In each run, memory lies in other places, files
+//! grow in another order, and the machine has other neighbours on its host. So a run counts as one value. Welch's
+//! test compares the means of the two sides. The test uses the variance between the runs of each side. With few
+//! runs, this variance can be too low by chance. So the test uses at least the variance that the values for each
+//! second of the runs would give.
 //!
 //! A side with a single run does not show how much its runs would differ. So the variance between runs is taken
 //! from the other side. If the other side has only a single run, too, the caller's assumed variance is added to the

@@ -113,7 +113,7 @@ fn value(database: u64, number: u64) -> [u8; VALUE_BYTES] {
     value
 }
 
-/// Makes the databases. Each database is closed when it has its rows. False after ^C.
+/// Makes the databases. Each database is closed as soon as its rows are written. False after ^C.
 fn load(place: &Path, databases: u64, size: &Size, stop: &Stop) -> Result<bool, Failure> {
     std::fs::create_dir_all(place).map_err(|error| Failure::session("io", format!("{}: {error}", place.display())))?;
     let pool = ThreadPool::new(THREADS);

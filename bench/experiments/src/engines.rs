@@ -48,8 +48,8 @@ struct Side {
     engine: Engine,
     durability: Durability,
     threads: usize,
-    /// What an engine does together: a server has this number of connections of all threads, and SQLite has this
-    /// number of transactions that share a commit.
+    /// What an engine does together. For a server, this is the number of connections of all threads together. For
+    /// SQLite, it is the number of transactions that share a commit.
     together: usize,
 }
 
@@ -311,7 +311,7 @@ fn measure(
     Ok(ran)
 }
 
-/// The 99th percentile of new orders, in milliseconds.
+/// The time within which 99 % of the new orders were done, in milliseconds.
 fn late(ran: &Ran) -> f64 {
     ran.percentile_99() / 1e3
 }

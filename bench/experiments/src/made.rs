@@ -22,8 +22,9 @@ pub struct Made {
 }
 
 impl Made {
-    /// Opens the database `name`. If the database does not exist or was not finished, `make` makes it. `make` says
-    /// whether the database is complete. If ^C kept `make` from completing the database, the result is `None`.
+    /// Opens the database `name`. If the database does not exist or was not finished, `make` makes it. `make`
+    /// returns whether the database is complete. If ^C kept `make` from completing the database, the result is
+    /// `None`.
     ///
     /// # Errors
     ///

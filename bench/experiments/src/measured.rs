@@ -121,7 +121,7 @@ impl Cell {
         (self.read_bytes + self.written_bytes) as f64 / asked.max(1) as f64
     }
 
-    /// The 99th percentile of the kind that has the most requests.
+    /// The 99th percentile of the times of the kind that has the most requests.
     pub fn percentile_99(&self) -> f64 {
         self.kinds.iter().max_by_key(|kind| kind.count).map_or(0.0, |kind| kind.percentile_99)
     }

@@ -1,6 +1,6 @@
 //! Measures the page sizes that a proposal for OrientDB compares, 4 to 64 KiB. Beside each page size, the disk alone
-//! is measured. The workloads are a load, half updates, few updates, and reads alone. Reads are measured both cold
-//! and cached. The sizes of index nodes and of files are varied separately.
+//! is measured. The workloads are a load, one with half updates, one with few updates, and one with reads alone.
+//! Reads are measured both cold and cached. The sizes of index nodes and of files are varied separately.
 
 mod data;
 mod tables;
@@ -162,7 +162,7 @@ impl Size {
 
     fn cache_bytes(&self, memory: Memory) -> u64 {
         match memory {
-            // The pages that 32 threads read at once must fit into memory, too.
+            // The pages that 32 threads read at once must also fit into memory.
             Memory::Cold => (self.row_bytes() / 20).max((4 * MIB).min(self.row_bytes() / 16)),
             Memory::Cached => 2 * self.row_bytes() + 64 * MIB,
         }

@@ -31,8 +31,8 @@ pub struct Sizes {
     pub row_bytes: u64,
     /// Bytes of the key.
     pub key_bytes: u64,
-    /// How many leading bytes of a key are needed to tell the key from the key before it. `None` means that keys
-    /// are spread evenly over all strings.
+    /// How many leading bytes of a key are needed to distinguish the key from the key before it. `None` means that
+    /// keys are spread evenly over all strings.
     pub separator_bytes: Option<u64>,
     /// Target size of a data page.
     pub page_bytes: u64,
@@ -192,7 +192,7 @@ impl File {
 }
 
 impl Sizes {
-    /// Complains about sizes that no table can have.
+    /// Returns an error for sizes that no table can have.
     ///
     /// # Errors
     ///

@@ -1,9 +1,9 @@
 //! Measures how many rounds of waiting, and how much time, a precharge saves when a range is read. Nothing is in
 //! memory. The disk is the local disk, or a disk whose reads take longer.
 //!
-//! YDB's document reads the pages of a range in three ways: one page after another, with forward loading in a scan,
-//! and with the precharge. The precharge walks the index ahead of the read and asks for all pages of a level at
-//! once. The document measures each way over the flat index and over the B-tree.
+//! In YDB's document, the pages of a range are read in three ways: one page after another, with forward loading in a
+//! scan, and with the precharge. The precharge walks the index ahead of the read and asks for all pages of a level
+//! at once. In the document, each way is measured over the flat index and over the B-tree.
 
 use crate::WRONG;
 use crate::args::{ExperimentArgs, Scale};

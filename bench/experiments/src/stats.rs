@@ -3,7 +3,8 @@
 //! lie apart, or they overlap.
 //!
 //! YDB builds such statistics of every table (BuildStats). With its flat index, YDB reads the whole list of each
-//! file. The B-tree of YDB has running totals in each node. So YDB reads only the nodes on the way to each cut.
+//! file. The B-tree of YDB has running totals in each node. So YDB reads only the nodes on the way to each end of a
+//! bucket.
 
 use crate::WRONG;
 use crate::args::{ExperimentArgs, Scale};
@@ -61,7 +62,7 @@ impl Size {
 }
 
 /// The keys of a group share a long part, which is different in each group. So separators are long, and a node can
-/// leave out little of the bytes that separators share.
+/// leave out only few of the bytes that separators share.
 const GROUP_ROWS: u64 = 64;
 const GROUP_BYTES: usize = 64;
 const KEY_BYTES: usize = GROUP_BYTES + 8;
@@ -139,7 +140,7 @@ struct Measured {
     /// The bytes of these pages. The first histogram reads these pages from the disk.
     bytes: u64,
     buckets: u64,
-    /// The largest distance between a bucket's value and the truth, divided by the size of a bucket.
+    /// The largest distance between the value of a bucket and the true value, divided by the size of a bucket.
     error: f64,
     /// The cost of a million histograms. The cost is an average over all measured histograms, so the cold histogram
     /// counts, too.
@@ -341,8 +342,8 @@ fn measure(place: &Path, size: &Size, case: Case, side: Side) -> Result<Measured
     })
 }
 
-/// The largest distance between a value and the truth, divided by the size of a bucket. Returns an error if the true
-/// value lies outside of the interval that the histogram gives.
+/// The largest distance between a value and the true value, divided by the size of a bucket. Returns an error if the
+/// true value lies outside of the interval that the histogram gives.
 fn worst_error(histogram: &Histogram, rows: u64) -> Result<f64, Failure> {
     let mut worst: f64 = 0.0;
     for bucket in &histogram.buckets {

@@ -64,7 +64,7 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// The 99th percentile of new orders, in microseconds.
+    /// The time within which 99 % of the new orders were done, in microseconds.
     pub fn percentile_99(&self) -> f64 {
         self.kinds.iter().find(|kind| kind.name == "NewOrder").map_or(f64::NAN, |kind| kind.percentile_99)
     }

@@ -257,7 +257,7 @@ impl Test<'_> {
         store.close().expect("closed");
     }
 
-    /// A store may be opened only for the rows of one table. Then its session must refuse other requests, and say
+    /// A store can be opened for the rows of only one table. Then its session must refuse other requests, and say
     /// for what the store was not opened. After that, the session still works.
     fn refuses_what_it_was_not_opened_for(&self, session: &mut Session<'_>) {
         let scan = PartitionRequest::Scan { part: 0, parts: 1 };
@@ -367,7 +367,7 @@ impl Test<'_> {
         let store = self.open(Opening::Recreate);
         let mut session = store.session(Clock::start()).expect("a session");
         let last = self.key(THREADS * ROWS);
-        // A store may be able to replace only rows that exist.
+        // Some stores can replace only rows that exist.
         call(&mut session, &Request::Insert { key: &last, record: &strings(&self.record(0)) });
         finish(&mut session);
         drop(session);

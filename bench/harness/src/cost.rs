@@ -25,8 +25,8 @@ pub struct Cost {
     pub client_nanos: u64,
     /// The part of `client_nanos` that the client threads spent while they waited for a point in time. This may be a
     /// time of the schedule, the time of a new attempt, or a time that the client itself chose. It is in
-    /// nanoseconds. This time belongs to the client's own cost, and is counted in the interval in which it was
-    /// spent.
+    /// nanoseconds. The processor time of these waits belongs to the client's own cost, and is counted in the
+    /// interval in which it was spent.
     #[serde(default)]
     pub pausing_nanos: u64,
     /// Processor time of the thread that gathers results, in nanoseconds.
@@ -69,8 +69,8 @@ pub struct Cost {
 const BUSY: f64 = 0.7;
 
 impl Cost {
-    /// What was used from `before` to `after`. `clients` is the part that the client threads used. `seen_bytes` is
-    /// the greatest memory that was seen in use between `before` and `after`.
+    /// What was used from `before` to `after`. `clients` is what the client threads used. `seen_bytes` is the
+    /// greatest memory that was seen in use between `before` and `after`.
     pub(crate) fn between(before: &Snapshot, after: &Snapshot, clients: Clients, seen_bytes: u64) -> Self {
         let grown = |of: fn(&Snapshot) -> u64| of(after).saturating_sub(of(before));
         let (user_nanos, system_nanos) = (grown(|at| at.user_nanos), grown(|at| at.system_nanos));

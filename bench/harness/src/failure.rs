@@ -16,7 +16,7 @@ pub struct Failure {
 /// What a failure means for the requests after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Harm {
-    /// The same request may succeed if it is made again: a conflict, a deadlock.
+    /// The same request may succeed if it is made again, for example after a conflict or a deadlock.
     Again,
     /// This request failed, but other requests may succeed.
     Request,

@@ -23,7 +23,7 @@ pub struct Gather<W> {
 }
 
 impl<W: WriteMany> Gather<W> {
-    /// Makes a session that writes `rows` rows at a time to `writes`.
+    /// Makes a session that writes to `writes`, with `rows` rows at a time.
     pub fn new(writes: W, rows: u64) -> Self {
         Self { writes, rows: usize::try_from(rows).unwrap_or(usize::MAX), keys: Strings::new(), values: Strings::new() }
     }

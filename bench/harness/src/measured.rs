@@ -57,8 +57,7 @@ impl Measured {
         self.kinds.iter().find(|kind| kind.name == name)
     }
 
-    /// Whether something failed for ever, before the window or in it. This does not include a request that failed,
-    /// was made again and was then served.
+    /// Whether a request failed and was not made again with success, before the window or in it.
     pub fn has_failed(&self) -> bool {
         let any_kind = |kinds: &[Measure]| kinds.iter().any(|kind| kind.failed_count() > 0);
         let any = |interval: &Interval| interval.failed > 0 || any_kind(&interval.kinds);
@@ -81,7 +80,7 @@ fn per_second(operations: u64, nanos: u64) -> f64 {
     if nanos == 0 { 0.0 } else { operations as f64 * 1e9 / nanos as f64 }
 }
 
-/// Something other than requests that the clients counted.
+/// Something that the clients counted, other than requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Noted {
     /// Its name.
@@ -111,9 +110,10 @@ pub struct Measure {
     pub name: String,
     /// The time from sending a request until it is served, in nanoseconds.
     pub service: Times,
-    /// The time from when a request should have been sent until it is served, which is how long a user waits. The
-    /// times are kept in an open loop, in a run with a [slack](crate::Plan::slack), and in a run whose clients wait
-    /// for a place in a session. Otherwise, this time would be equal to `service`, and is left out.
+    /// The time from when a request should have been sent until it is served, which is how long a user waits.
+    /// Response times are kept in an open loop, in a run with a [slack](crate::Plan::slack), and in a run whose
+    /// clients wait for a place in a session. In all other runs, this time would be equal to `service`, and is left
+    /// out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<Times>,
     /// The time from when a request should have been sent until it is sent. It exists if `response` does.
@@ -151,7 +151,7 @@ impl Measure {
         self.oks + self.not_found + self.batched
     }
 
-    /// Requests that failed for good: the client did not make them again.
+    /// Failed requests that the client did not make again.
     pub fn failed_count(&self) -> u64 {
         self.failures.values().sum::<u64>().saturating_sub(self.again)
     }
@@ -231,8 +231,8 @@ pub struct Interval {
 /// The counters of the store at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Counted {
-    /// When the counters were read, in nanoseconds. This time has the same start as the beginning and end of the
-    /// interval.
+    /// When the counters were read, in nanoseconds. It is counted from the same start as the beginning and end of
+    /// the interval.
     pub at_nanos: u64,
     /// The counters by name, counted since the store was opened. [`Measured::counters`] says which of these
     /// counters are gauges.

@@ -15,11 +15,10 @@ pub const NOOP_LIMIT: Duration = Duration::from_secs(3);
 /// The processor time that the client spends on an operation of `workload`, in nanoseconds, without the work of a
 /// store. The time is measured in a closed loop on a store that does nothing. The loop has `operations` operations,
 /// or all operations of the workload if the workload has fewer. The sessions of the store that does nothing are like
-/// the sessions of the measured store. `depth` is the field of this name in the [`Cost`](crate::Cost) of the
-/// measured run, and `clients` is the number of clients that share a thread (1 where calls wait). The result is
-/// subtracted from the cost of the measured store. The measurement does operations of the workload, and these
-/// operations are then used up, as after any run. The measurement takes [`NOOP_LIMIT`] at most, and ends when `stop`
-/// is set.
+/// the sessions of the measured store. `depth` is the depth of the measured run, from its [`Cost`](crate::Cost).
+/// `clients` is the number of clients that share a thread (1 where calls wait). The result is subtracted from the
+/// cost of the measured store. The measurement does operations of the workload, and these operations are then used
+/// up, as after any run. The measurement takes [`NOOP_LIMIT`] at most, and ends when `stop` is set.
 ///
 /// # Errors
 ///

@@ -43,8 +43,8 @@ pub struct Plan {
     /// has come. This delay counts as waiting. If this time is zero, a thread wakes up as exactly as it can.
     #[serde(rename = "slack_nanos", with = "nanos", default)]
     pub slack: Duration,
-    /// Whether the sessions are made by [`Store::loader`](crate::Store::loader). Such sessions write within the
-    /// window all rows that they have gathered.
+    /// Whether the sessions are made by [`Store::loader`](crate::Store::loader). Such sessions write all rows that
+    /// they have gathered before the window ends.
     pub loading: bool,
 }
 

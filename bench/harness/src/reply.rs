@@ -54,7 +54,7 @@ impl Reply {
         Ok(())
     }
 
-    /// Takes a row of a store that has fields of its own. `fill` adds the wanted fields, in order.
+    /// Takes a row from a store that itself divides rows into fields. `fill` adds the wanted fields, in order.
     #[inline]
     pub fn row_of_fields<E>(&mut self, key: &[u8], fill: impl FnOnce(&mut Strings) -> Result<(), E>) -> Result<(), E> {
         self.record.clear();
@@ -119,7 +119,7 @@ impl Reply {
         &self.key
     }
 
-    /// The wanted fields of the last row, in order; empty if the reply has no rows.
+    /// The fields of the last row that were asked for, in order; empty if the reply has no rows.
     pub fn record(&self) -> &Strings {
         &self.record
     }

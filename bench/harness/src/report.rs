@@ -263,7 +263,7 @@ pub fn check_place(path: &Path) -> Result<(), ReportError> {
     std::fs::File::create(&beside).and_then(|_| std::fs::remove_file(&beside)).map_err(failed)
 }
 
-/// Whether `path` exists and is neither a file nor a directory: a device, a pipe.
+/// Whether `path` exists and is neither a file nor a directory, for example a device or a pipe.
 fn is_special(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|about| !about.is_file() && !about.is_dir())
 }

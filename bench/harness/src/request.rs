@@ -94,13 +94,13 @@ pub enum Request<'a> {
     Transaction(&'a [u8]),
 }
 
-/// How a store that was opened for rows without partitions answers [`Request::Partition`].
+/// The failure with which a store that was opened for rows without partitions answers [`Request::Partition`].
 #[cold]
 pub fn no_partitions() -> Failure {
     Failure::request("no_partitions", "the store was not opened for rows in partitions")
 }
 
-/// How a store that was not opened for such transactions answers [`Request::Transaction`].
+/// The failure with which a store that was not opened for such transactions answers [`Request::Transaction`].
 #[cold]
 pub fn no_transactions() -> Failure {
     Failure::request("no_transactions", "the store was not opened for transactions over several tables")

@@ -515,7 +515,7 @@ impl<'r, W: Workload> Crew<'r, W> {
         }
     }
 
-    /// Looks at the store's counters, and at what the processes have used up to now.
+    /// Reads the store's counters, and what the processes have used up to now.
     fn look(&self) -> Look {
         let (counters, used) = (self.store.counters(), self.store.used());
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -523,8 +523,8 @@ impl<'r, W: Workload> Crew<'r, W> {
     }
 }
 
-/// Decides when the counters of the store are read within a run. The counters are read after an interval, but so
-/// seldom that the reads take at most a hundredth of the time of the thread that gathers.
+/// Decides when the counters of the store are read within a run. The counters are read after an interval, but not
+/// after every one: the reads may take at most a hundredth of the gathering thread's time.
 #[derive(Default)]
 struct Samples {
     /// The earliest time of the next sample.
@@ -540,7 +540,7 @@ impl Samples {
         (number >= self.first && now >= self.next).then_some(number)
     }
 
-    /// Notes that interval `number` has its sample. Taking the sample lasted from `before` to `after`.
+    /// Notes that the counters were read for interval `number`. Reading them lasted from `before` to `after`.
     fn taken(&mut self, number: usize, before: u64, after: u64) {
         self.first = number + 1;
         self.next = after + 100 * (after - before);

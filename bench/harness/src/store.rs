@@ -223,7 +223,7 @@ impl StoreUse {
 pub struct ServerUse {
     /// Processor time, in nanoseconds.
     pub nanos: u64,
-    /// Bytes that the disk read for the server, if this user may see them.
+    /// Bytes that were read from the disk for the server, if this user may see them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_bytes: Option<u64>,
     /// Bytes that were written to the disk for the server, if this user may see them.

@@ -19,10 +19,10 @@ mod tests;
 
 use hdrhistogram::Histogram;
 
-/// The number of buckets in a group. Three digits need twice this number for all buckets of one width. The number is
-/// rounded up to a power of two.
+/// The number of buckets in a group. Three digits need 2000 buckets. A group has half of them, rounded up to a power
+/// of two.
 const GROUP: usize = 1024;
-/// The number of groups that cover all `u64`. The last group begins at 2^63.
+/// The number of groups that cover all values of `u64`. The last group begins at 2^63.
 const GROUPS: usize = 55;
 
 /// The bucket of a time.
@@ -214,12 +214,14 @@ impl Times {
         found.map_or(0, |(bucket, _)| greatest(bucket))
     }
 
-    /// The shortest time in nanoseconds, rounded down to the least time of its bucket. 0 if there are no times.
+    /// The shortest time in nanoseconds, rounded down to the least time of its bucket. The result is 0 if there are
+    /// no times.
     pub fn min(&self) -> u64 {
         self.buckets().next().map_or(0, |(bucket, _)| least(bucket))
     }
 
-    /// The longest time in nanoseconds, rounded up to the greatest time of its bucket. 0 if there are no times.
+    /// The longest time in nanoseconds, rounded up to the greatest time of its bucket. The result is 0 if there are
+    /// no times.
     pub fn max(&self) -> u64 {
         self.buckets().last().map_or(0, |(bucket, _)| greatest(bucket))
     }

@@ -88,9 +88,9 @@ pub const MOST_ATTEMPTS: u64 = 100;
 const FIRST_WAIT: Duration = Duration::from_micros(20);
 const LONGEST_WAIT: Duration = Duration::from_millis(10);
 
-/// How long a store waits after `conflicts` conflicts before it tries the transaction again. Stores that have no
-/// such function of their own use this wait. `random` decides. Larch's `transact` waits in the same way, so that
-/// all stores are compared with the same waits. After the first conflict, the store does not wait. After each later
+/// How long a store waits after `conflicts` conflicts before it tries the transaction again. Stores whose library
+/// does not wait itself use this wait. `random` decides. Larch's `transact` waits in the same way, so that all
+/// stores are compared with the same waits. After the first conflict, the store does not wait. After each later
 /// conflict, the store waits for a random time below a bound that doubles each time.
 pub fn wait_after(conflicts: u64, random: u64) -> Duration {
     let Some(doublings) = conflicts.checked_sub(2) else { return Duration::ZERO };

@@ -77,7 +77,7 @@ pub struct DataSet {
     directory: PathBuf,
 }
 
-/// The data as a reader has opened them, for one kind of index.
+/// The data, opened by a reader for one kind of index.
 pub struct Opened {
     /// What they look like.
     pub shape: Shape,

@@ -35,7 +35,7 @@ impl Lone {
         Ok(Self { path, meta: builder.finish()? })
     }
 
-    /// The file on `disk`, with pages in `cache`. Reads nothing.
+    /// The file on `disk`. Its pages are kept in `cache`. Reads nothing.
     pub fn open_on(&self, disk: Arc<dyn Disk>, cache: &Arc<PageCache>, prefer_flat: bool) -> Arc<Sst> {
         let file = cache.register(&self.path, self.meta.file_id, disk);
         Arc::new(Sst::new(file, self.meta.clone(), 0, prefer_flat))

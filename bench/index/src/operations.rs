@@ -366,8 +366,8 @@ pub fn measure_nodes(counter: &Counter, size: Size) -> Result<Vec<NodeSearch>> {
 /// A node of at most 16 KiB with as many children as fit, and its separators.
 fn full_node(node: u64, of: fn(u64) -> Key) -> (Vec<u8>, Vec<Key>) {
     const NODE_BYTES: usize = 16 << 10;
-    // A page of 16 KiB holds 90 rows. A separator is the shortest string that tells a page's first row from the row
-    // before it.
+    // A page of 16 KiB holds 90 rows. A separator is the shortest string that separates a page's first row from the
+    // row before it.
     let mut keys: Vec<Key> = (0..120_000).map(|i| of(node << 32 | i)).collect();
     keys.sort_unstable();
     let mut builder = NodeBuilder::default();

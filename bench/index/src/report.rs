@@ -154,7 +154,7 @@ fn instructions(cost: &Cost) -> String {
     cost.instructions.map_or("-".to_owned(), |instructions| count(instructions.round() as u64))
 }
 
-/// Processor, cores, memory and system, as Linux tells them.
+/// Processor, cores, memory and system, as Linux reports them.
 fn machine() -> String {
     let line = |path: &str, name: &str| {
         let text = std::fs::read_to_string(path).unwrap_or_default();

@@ -23,8 +23,8 @@ pub fn random(seed: u64, i: u64, end: u64) -> u64 {
     mix(mix(seed) ^ i) % end
 }
 
-/// The key of row `number`: 16 hexadecimal digits that scatter the rows, then 8 digits by which a human can tell
-/// rows apart.
+/// The key of row `number`: 16 hexadecimal digits that scatter the rows, then 8 digits that are easy to read for
+/// people.
 pub fn key(number: u64) -> Key {
     let mut key = [0; KEY_BYTES];
     hex(mix(number), &mut key[..16]);
@@ -55,8 +55,7 @@ pub fn binary_key(number: u64) -> Key {
 /// A kind of keys: its name, and the key of a row.
 pub type KeyKind = (&'static str, fn(u64) -> Key);
 
-/// Kinds of keys that are measured beside each other, because the size of an index depends on what keys have in
-/// common.
+/// Several kinds of keys are measured, because the size of an index depends on what keys have in common.
 pub const KEY_KINDS: [KeyKind; 3] =
     [("random bytes", binary_key), ("hexadecimal", key), ("sequential", sequential_key)];
 

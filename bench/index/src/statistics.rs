@@ -20,7 +20,7 @@ fn ranges(probes: &[Probe]) -> impl Iterator<Item = (Bound<&[u8]>, Bound<&[u8]>)
     })
 }
 
-/// Asks for the approximate rows and bytes of each range over all files. The results are intervals; returns the sum
+/// Asks for the approximate rows and bytes of each range over all files. The results are intervals. Returns the sum
 /// of all their lower and upper ends.
 pub fn count(data: &Opened, probes: &[Probe]) -> Result<u64> {
     let mut sum = 0u64;

@@ -184,7 +184,7 @@ pub fn run_all() -> Result<()> {
     Ok(())
 }
 
-/// `i` among `rows`, in an order that looks random. Different numbers stay different.
+/// Number `i` of `rows` numbers, in an order that looks random. Different numbers stay different.
 fn scattered(i: u64, rows: u64) -> u64 {
     // The factor is a prime that divides none of the numbers of rows here.
     i * 7_368_787 % rows
@@ -365,7 +365,7 @@ fn transact_get(tables: &Tables) -> Result<u64> {
     Ok(bytes)
 }
 
-/// Transactions that each read a row and write a row.
+/// Runs transactions, each of which reads a row and writes a row.
 fn transact(tables: &Tables) -> Result<u64> {
     let mut bytes = 0;
     for i in 0..WRITTEN_ROWS {

@@ -171,7 +171,7 @@ impl Process {
         LIVE_HEAP_BYTES.load(Ordering::Relaxed)
     }
 
-    /// Runs `work`. Returns by how many bytes, at most, the memory in use grew while `work` ran.
+    /// Runs `work`. Returns by how many bytes the memory in use grew at most while `work` ran.
     pub fn peak_during(work: impl FnOnce()) -> u64 {
         let before = Self::live_bytes();
         PEAK_BYTES.store(before, Ordering::Relaxed);

@@ -33,7 +33,7 @@ pub enum Block {
     Heading(String),
     /// A paragraph.
     Text(String),
-    /// Text that keeps its lines and spaces: a command, a plan.
+    /// Text that keeps its lines and spaces, for example a command or a plan.
     Code(String),
     /// A table.
     Table(Table),
@@ -96,7 +96,7 @@ pub struct Lane {
 pub struct Axis {
     /// The quantity that the axis shows, with its unit.
     pub label: String,
-    /// Whether equal lengths on the axis are equal ratios.
+    /// Whether equal lengths on the axis stand for equal ratios.
     pub is_logarithmic: bool,
 }
 
@@ -127,12 +127,12 @@ impl Page {
 }
 
 impl Axis {
-    /// An axis on which equal lengths are equal differences.
+    /// An axis on which equal lengths stand for equal differences.
     pub fn linear(label: impl Into<String>) -> Self {
         Self { label: label.into(), is_logarithmic: false }
     }
 
-    /// An axis on which equal lengths are equal ratios.
+    /// An axis on which equal lengths stand for equal ratios.
     pub fn logarithmic(label: impl Into<String>) -> Self {
         Self { label: label.into(), is_logarithmic: true }
     }

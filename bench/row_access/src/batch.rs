@@ -11,7 +11,7 @@ pub enum Order {
     Key,
     /// By `scratch`, which is a random number.
     Scratch,
-    /// By an expression of SQL. Only a database that understands SQL can use such an order.
+    /// By an expression of SQL. Only a database that understands SQL can order rows in this way.
     Sql(String),
 }
 

@@ -80,8 +80,8 @@ pub enum Statement {
     Update,
 }
 
-/// A way to read the rows of a range. A session can read in such a way, to compare it with the way in which the
-/// database itself would read.
+/// A way to read the rows of a range. A session can read in this way, so that the way can be compared with the
+/// database's own way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadWay {
     /// The session knows where all rows lie, and looks these rows up without the index. The engine cannot read

@@ -16,7 +16,7 @@ mod tests;
 /// How a session is run. Its parameters are in [`RunParameters`].
 #[derive(Clone, Copy, Debug)]
 pub struct Manner {
-    /// Whether ranges are drawn, and lines printed, as in ybio.
+    /// Whether the session draws ranges and prints lines in the same way as ybio.
     pub compat: bool,
     /// The seed of the ranges.
     pub seed: u64,
@@ -294,7 +294,7 @@ impl Accessed {
     }
 
     /// The statement for the next batch. An update is chosen if the share of updated rows is too small. For this,
-    /// half of the next batch is already counted as updated. So the percentage is right in the long run, and no
+    /// half of the next batch is already counted as updated. So over many batches the percentage is right, and no
     /// random number is needed.
     fn next_statement(&self, parameters: &RunParameters) -> Statement {
         let batch = parameters.batch_rows() as f64;

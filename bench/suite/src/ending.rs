@@ -101,7 +101,8 @@ impl Ran {
     }
 }
 
-/// Prints the first failure of each kind if a request failed for good. `whose` names the run.
+/// Prints the first failure of each kind if a request failed and was not made again with success. `whose` names the
+/// run.
 pub fn say_failures(measured: &Measured, whose: &str) {
     if measured.has_failed() {
         measured.failures.iter().for_each(|(kind, text)| say(&format!("larch: {whose}{kind}: {text}")));

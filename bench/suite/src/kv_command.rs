@@ -22,7 +22,7 @@ fn usage(text: impl Into<String>) -> Failure {
     Failure::session("target", text)
 }
 
-/// What was asked for, before the database is opened.
+/// What the command line asks for, before the database is opened.
 struct Asked<'s> {
     options: Options,
     target: Target,

@@ -1,6 +1,6 @@
 //! The command `larch bench`: workloads on stores, and the tables that compare Larch with its peers. This crate
-//! knows no engine: the binary passes it the schemes with which it was built. Only the table for pgbench names
-//! PostgreSQL.
+//! knows no engine: the binary passes to it the schemes that were built into the binary. Only the table for pgbench
+//! names PostgreSQL.
 
 pub mod args;
 mod client_cost;
@@ -61,8 +61,8 @@ impl<'s> Stores<'s> {
     }
 }
 
-/// If its first argument is true, the comparison is short and rough. For each run, it calls its second argument with
-/// a message. Its second argument is called with a message for each run.
+/// A function that compares the costs of two clients. If its first argument is true, the comparison is short. Its
+/// second argument is called with a message for each run.
 pub type KvClientCost = fn(bool, &mut dyn FnMut(&str)) -> Result<kit::client_cost::Comparison, Failure>;
 
 /// Measures `what` on `stores` and returns the exit code. The code is 0 if everything was measured. The code is 1 if

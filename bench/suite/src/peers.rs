@@ -35,7 +35,7 @@ use orders::{Measure, Order, Sample};
 use std::path::Path;
 use table::{Row, Table};
 
-/// The directory for the databases of a comparison. On ^C, the memory limits of the peers are removed, too.
+/// The directory for the databases of a comparison. ^C also removes the memory limits of the peers.
 fn place(directory: Option<&Path>, name: &str) -> Result<Scratch, String> {
     Scratch::for_benchmark(directory, name, memory_limit::remove_all)
 }
@@ -164,7 +164,7 @@ impl Ending {
     }
 }
 
-/// The engines in `wanted` that no scheme in `schemes` opens. Each comes with the option that builds the engine
+/// The engines in `wanted` that no scheme in `schemes` opens. Each engine is returned with the option that builds it
 /// into the binary.
 fn absent(wanted: &[&str], schemes: &[harness::Scheme]) -> Vec<String> {
     let is_absent = |name: &&&str| schemes.iter().all(|known| known.name != **name);

@@ -50,7 +50,7 @@ impl<'p> Lines<'p> {
         self.ends[line].bytes
     }
 
-    /// Removes a page from its line, and puts it at the end of `line`.
+    /// Removes a page from the line in which it is, and puts it at the end of `line`.
     pub fn push(&mut self, line: usize, page: u32) {
         self.remove(page);
         let ends = &mut self.ends[line];
@@ -63,7 +63,7 @@ impl<'p> Lines<'p> {
         }
     }
 
-    /// Removes a page from its line, if it is in one.
+    /// Removes a page from its line, if the page is in a line.
     pub fn remove(&mut self, page: u32) {
         let Some(line) = self.line_of(page) else { return };
         let Link { newer, older, .. } = self.links[page as usize];

@@ -1,8 +1,9 @@
 //! W-TinyLFU (Einziger, Friedman, Manes 2017) works here as in Caffeine and Scylla, except that its window has a
 //! fixed size. The window has 1 % of the bytes, and uses LRU. The main part is a segmented LRU, and 80 % of its
 //! bytes are protected. When a page leaves the window, the main part could take in this page only if it evicted
-//! another page. The page from the window enters only if it was used more often than that other page. A sketch
-//! counts the uses. Its counts are halved from time to time. The policy does not distinguish classes of pages.
+//! another page. The page from the window enters only if it was used more often than the page that would be evicted.
+//! A sketch counts the uses. Its counts are halved from time to time. The policy does not distinguish classes of
+//! pages.
 
 use super::bytes_of;
 use super::line::Lines;

@@ -84,7 +84,7 @@ fn w_tiny_lfu_lets_nothing_in_that_was_used_less_than_what_would_go() {
     // The window is smaller than a page, so a new page enters only if it was used more often than the oldest page
     // on probation.
     check(Kind::TinyLfu, 10, "abcdefghij abcdefghij k a b", ".......... abcdefghij . a b");
-    // k enters once it was needed more often than a, which is the oldest page.
+    // k enters as soon as it was needed more often than a, which is the oldest page.
     check(Kind::TinyLfu, 10, "abcdefghij k k k", ".......... . . k");
 }
 
@@ -158,7 +158,8 @@ fn opt_has_as_many_hits_as_the_best_of_all_choices() {
         let recorded = random(&mut StdRng::seed_from_u64(seed), 6, 14);
         let needed = recorded.events.iter().filter(|event| event.what == What::Needed).map(|event| event.page);
         // The sets of pages that may be in memory. A set of pages is a number that has one bit for each page. For
-        // each set, the map holds the greatest number of hits with which the set can be reached.
+        // each set of pages, the map holds the greatest number of hits of any policy that now has this set in
+        // memory.
         let mut best: HashMap<u32, u64> = HashMap::from([(0, 0)]);
         for page in needed {
             let mut next: HashMap<u32, u64> = HashMap::new();

@@ -25,7 +25,7 @@ pub struct Shape {
     pub flat_bytes: u64,
     /// The number of index pages between the manifest and a data page, if the tree is read.
     pub height: u8,
-    /// The bytes that describe the files and tables. These bytes are always in memory.
+    /// The size of the manifest, which describes the files and tables, in bytes. The manifest is always in memory.
     pub manifest_bytes: u64,
     /// The time to write the rows in the order of their keys.
     pub import_nanos: u64,

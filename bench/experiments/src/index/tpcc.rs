@@ -1,6 +1,6 @@
-//! TPC-C with the flat lists and with the tree. The document ran TPC-C with caches of 54, 18 and 2 GB for 12,000
-//! warehouses. Three caches here have the same proportion to the data as the caches in the document. Two more
-//! caches are so small that the lists do not fit into them.
+//! TPC-C with the flat lists and with the tree. The document's authors ran TPC-C with caches of 54, 18 and 2 GB for
+//! 12,000 warehouses. Three caches here have the same proportion to the data as the caches in the document. Two more
+//! caches are so small that the flat lists do not fit into them.
 
 use super::{Arm, Size, Written};
 use crate::ground::Ground;

@@ -20,7 +20,7 @@ pub struct Shape {
     pub data_pages: u64,
     pub data_bytes: u64,
     pub index_bytes: u64,
-    /// Index pages between the manifest and a data page.
+    /// The number of index pages between the manifest and a data page.
     pub height: u8,
 }
 

@@ -51,7 +51,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.ends.store(true, Ordering::Relaxed);
-        // The thread waits for a connection, so this code makes a connection.
+        // The thread waits for a connection, so this code makes a connection to wake it.
         let mut here = self.address;
         if here.ip().is_unspecified() {
             here.set_ip(if here.is_ipv4() { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() });

@@ -17,8 +17,8 @@ pub enum Shown {
     Nothing,
     /// The times from when requests were sent until they were served.
     Service,
-    /// The times from when operations were due until they were served. Operations without a due time count from the
-    /// time when they were sent.
+    /// The times from when operations were due until they were served. If an operation had no due time, its time is
+    /// counted from the moment when it was sent.
     Response,
 }
 

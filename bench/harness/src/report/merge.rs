@@ -1,11 +1,11 @@
 //! Combines runs that several processes made together into one run. Times are added as histograms, so that the
 //! quantiles are the quantiles of all requests.
 //!
-//! The counts of the clients and the resources that the clients use are added up. All processes use the same server,
-//! and each process has seen all of the server's work. So the greatest value that any process saw is taken as the
-//! value for all processes together. If the stores are inside the processes, the values of the stores add up.
-//! Intervals of several processes are added if they begin equally long after the start of their process's run. Such
-//! intervals begin at the same moment if the processes were started together.
+//! The counts of the clients are added up, and so are the resources that the clients use. All processes use the same
+//! server, and each process has seen all of the server's work. So the greatest value that any process saw is taken
+//! as the value for all processes together. If the stores are inside the processes, the values of the stores add up.
+//! An interval of one process is added to an interval of another process if both begin equally long after the start
+//! of the run in their process. Such intervals begin at the same moment if the processes were started together.
 
 #[cfg(test)]
 mod tests;
@@ -233,7 +233,7 @@ pub fn shares(parts: &[(&str, Option<Share>)]) -> Result<Vec<String>, String> {
     })
 }
 
-/// Each text once, in the order of first occurrence.
+/// Returns each text once, in the order of first occurrence.
 fn union(all: impl IntoIterator<Item = String>) -> Vec<String> {
     let mut seen = BTreeSet::new();
     all.into_iter().filter(|text| seen.insert(text.clone())).collect()

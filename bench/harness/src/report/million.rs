@@ -41,7 +41,7 @@ pub struct Used<'u> {
     pub store: StoreUse,
     /// The counters of the store.
     pub counters: &'u [Change],
-    /// The bytes that the disk read for this process, and the bytes that the disk wrote.
+    /// The bytes that were read from the disk for this process, and the bytes that were written to it.
     pub disk: (Option<u64>, Option<u64>),
 }
 

@@ -80,8 +80,8 @@ pub fn text(run: &Run) -> String {
 const COLUMNS: [&str; 10] =
     ["count", "per second", "mean", "p50", "p95", "p99", "p99.9", "max", "failed", "made again"];
 
-/// A line for each kind that had requests. The response times of a kind, if the kind has any, stand before its
-/// service times. The last column exists only if requests were made again.
+/// A line for each kind that had requests. If a kind has response times, they stand before its service times. The
+/// last column exists only if requests were made again.
 fn table(measured: &Measured) -> String {
     let mut lines: Vec<(String, [String; 10])> = vec![(String::new(), COLUMNS.map(str::to_owned))];
     for kind in measured.kinds.iter().filter(|kind| kind.done() + kind.failed_count() + kind.again > 0) {

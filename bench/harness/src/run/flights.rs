@@ -230,7 +230,7 @@ impl<C: Client> Seats<C> {
 }
 
 /// Drives the clients of `seats` until they have no operation left, the window is over, or the run is stopped. If a
-/// session is lost, the error comes with the number of a client that used the session.
+/// session is lost, the error contains the number of a client that used the session.
 pub(crate) fn drive<C: Client>(
     session: &mut dyn Flights,
     mut seats: Seats<C>,

@@ -43,7 +43,7 @@ pub(crate) struct Gathered {
     open: BTreeMap<usize, Sum>,
     /// The store's counters at the ends of intervals.
     counted: BTreeMap<usize, Counted>,
-    /// The counts that came late, after the last interval was shown, for intervals that were shown before.
+    /// Late counts: they came after the last interval was shown, and belong to intervals that were shown before.
     told_late: Vec<Interval>,
     pub(crate) warmed: u64,
     pub(crate) cut: u64,

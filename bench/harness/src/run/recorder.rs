@@ -1,7 +1,7 @@
 //! The counts of one thread of a run. The thread hands its counts over once an interval.
 //!
-//! A thread counts in its own memory. At the first time after the end of an interval, the thread puts its counts on
-//! the [`Desk`] and takes empty tallies from there. So it takes one lock per interval.
+//! A thread counts in its own memory. When the thread reads the clock and its interval has ended, the thread puts
+//! its counts on the [`Desk`] and takes empty tallies from there. So it takes one lock per interval.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark's threads are the machine's")]
 
@@ -19,9 +19,9 @@ use std::time::Duration;
 /// The "interval" after the end of the window.
 pub(crate) const AFTER: usize = usize::MAX;
 
-/// A thread does not sleep for the last 10 us before a time. A processor needs about 10 us to put a thread to sleep
-/// and wake it. So waiting costs a client about 14 us of processor time for each operation that is not late
-/// (example `noop`).
+/// A thread does not sleep in the last 10 us before the time for which it waits. A processor needs about 10 us to
+/// put a thread to sleep and wake it. So waiting costs a client about 14 us of processor time for each operation
+/// that is not late (example `noop`).
 const SPIN_NANOS: u64 = 10_000;
 
 /// The requests of one kind in one thread and interval.
@@ -202,8 +202,8 @@ impl Desk {
         Tallies::new(self.kinds, self.counts)
     }
 
-    /// Locks what is on the desk. A thread that panicked with the lock left a consistent state, because everything is
-    /// pushed and taken as a whole.
+    /// Locks what is on the desk. A thread that panicked while it held the lock left a consistent state, because
+    /// everything is pushed and taken as a whole.
     pub(crate) fn state(&self) -> MutexGuard<'_, DeskState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -303,7 +303,7 @@ pub(crate) struct Finish {
     pub(crate) unsent: u64,
 }
 
-/// When a request was sent and served, and the kind that it counts for.
+/// When a request was sent and served, and the kind under which it is counted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Answer {
     pub(crate) kind: Kind,

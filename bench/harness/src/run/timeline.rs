@@ -114,9 +114,9 @@ impl Timeline {
     }
 }
 
-/// When the operations of one client should begin. Operation n of all clients together begins n/rate after the
-/// origin. Client i of C has the operations n = i, C + i, 2C + i, … However late the client is, no operation is left
-/// out.
+/// The times at which the operations of one client should begin. Operation n of all clients together begins n/rate
+/// after the origin. Client i of C has the operations n = i, C + i, 2C + i, … However late the client is, no
+/// operation is left out.
 #[derive(Clone, Debug)]
 pub(crate) struct Schedule {
     origin: u64,

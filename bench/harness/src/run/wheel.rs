@@ -212,7 +212,7 @@ impl Wheel {
         Some(word * 64 + bits.trailing_zeros() as usize)
     }
 
-    /// Gives all clients that wait to `each`, in no order. Then no client waits.
+    /// Calls `each` with every client that waits, in no particular order. Then no client waits.
     pub(crate) fn drain<W: Waiter>(&mut self, waiters: &mut [W], mut each: impl FnMut(u32)) {
         self.coming.drain().for_each(|Reverse((_, index))| each(index));
         let mut from = 0;

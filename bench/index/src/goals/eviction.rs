@@ -73,7 +73,7 @@ fn of_nodes(node_bytes: usize, turns: usize) -> Result<Figures> {
     admit(&full, &residents[0], stay)?;
     admit(&roomy, &residents[1], stay)?;
     // If a file is removed, its pages leave the cache without an eviction. The files here are kept, so their pages
-    // stay until they are evicted. These files are kept, so their pages stay until they are evicted.
+    // stay until they are evicted.
     let mut files_of_full = vec![register(&full)];
     admit(&full, &files_of_full[0], come)?;
     let (mut of_full, mut of_room) = (Vec::new(), Vec::new());

@@ -88,8 +88,8 @@ impl Address {
     }
 }
 
-/// Returns `name` in the form of a name of a keyspace or a table in our CQL. CQL does not quote names here, so
-/// upper and lower case mean the same.
+/// Returns `name` in the form that our CQL uses for the name of a keyspace or a table. CQL does not quote names
+/// here, so upper and lower case mean the same.
 ///
 /// # Errors
 ///

@@ -28,7 +28,8 @@ mod tests;
 pub struct Options {
     /// Operations of each run.
     pub operations: u64,
-    /// Requests under way: the number of our clients, and the number of threads of cassandra-stress.
+    /// The number of requests under way. Our client has this number of clients, and cassandra-stress has this number
+    /// of threads.
     pub concurrency: u32,
     /// Runs of each kind by each client.
     pub repeats: u32,

@@ -361,8 +361,8 @@ impl Flights for Session {
 
 /// A timer of the system. The executor's own timer is not used, because it is exact only to a millisecond.
 struct Timer {
-    /// To the executor, the timer is a pipe, for whose bytes it waits. The timer becomes readable when it has gone
-    /// off.
+    /// The executor waits for the timer in the same way as it waits for bytes from a pipe. The timer becomes
+    /// readable when it has gone off.
     timer: Receiver,
     /// The time at which the timer will go off, by the session's clock. The timer may go off before the end of a
     /// wait, because setting it for each wait would cost a system call each time.

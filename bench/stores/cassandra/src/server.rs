@@ -75,7 +75,7 @@ pub struct ServerOptions {
     pub directory: Option<PathBuf>,
     /// Memory of its heap, in MiB. It uses about as much beside the heap.
     pub heap_mib: u64,
-    /// Whether writes are answered only once the commit log is synced. Otherwise, the log is synced every ten
+    /// Whether writes are answered only after the commit log is synced. Otherwise, the log is synced every ten
     /// seconds.
     pub synced: bool,
 }
@@ -309,7 +309,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         drop(self.watchdog.stdin.take());
-        // If this fails, no process is left to wait for.
+        // If this wait fails, no process is left to wait for.
         drop(self.watchdog.wait());
     }
 }

@@ -141,7 +141,7 @@ impl Ordered {
 impl Prepared {
     /// Prepares all.
     pub(crate) async fn new(session: &Session, statements: &Statements, setup: &Setup) -> Result<Self, PrepareError> {
-        // The protocol has 31 bits for this number.
+        // The protocol has 31 bits for the number of rows in a page.
         let page_rows = i32::try_from(setup.page_rows).unwrap_or(i32::MAX);
         let ordered = async |rows: &str| {
             let read = async |order| prepared(session, statements.read(rows, order), page_rows, true).await;

@@ -6,8 +6,8 @@
 //! value   the value of the row, or its five counters: i64 each, big endian
 //! ```
 //!
-//! Each request is a future. A read waits for pages without a thread. A synced write waits for the sync of the log in
-//! the same way, so one sync serves all writes that are under way.
+//! Each request is a future. A read waits for pages without a thread. A synced write also waits for the sync of the
+//! log without a thread, so one sync serves all writes that are under way.
 
 use super::flights::{Task, of_futures};
 use super::{TableForm, broken, open_in};

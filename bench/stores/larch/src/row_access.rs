@@ -1,5 +1,5 @@
-//! Row access on Larch. A table has its rows under generated ids, which scatter them, and a secondary index on
-//! `mykey`. A table can also be made without an index: then the rows lie under `mykey`.
+//! Row access on Larch. The rows of a table lie under generated ids, which scatter the rows. The table also has a
+//! secondary index on `mykey`. A table can also be made without an index: then the rows lie under `mykey`.
 //!
 //! ```text
 //! key     an id of 16 bytes, or the tuple (mykey)

@@ -89,7 +89,7 @@ fn open(target: &Target, setup: &Setup) -> Result<Box<dyn ::tpcc::Database>, Fai
     Ok(Box::new(Larch { db, about, options, durability, write_buffer_bytes, depth, tables }))
 }
 
-/// Indexes: the table, the name, the declaration.
+/// The indexes. Each entry has the table, the name of the index, and the declaration of the index.
 const INDEXES: [(Table, &str, &str); 2] = [
     (Table::Customer, "customers_by_name", CUSTOMERS_BY_NAME),
     (Table::Order, "orders_by_customer", ORDERS_BY_CUSTOMER),

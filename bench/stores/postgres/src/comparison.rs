@@ -92,7 +92,7 @@ const STATEMENT: &str = "SELECT \"field0\" FROM \"usertable\" WHERE ycsb_key = :
 ///
 /// # Errors
 ///
-/// Returns an error if something keeps either client from measuring, for example a failed query.
+/// Returns an error if one of the clients cannot be measured, for example because a query failed.
 pub fn run(options: &Options, mut told: impl FnMut(&str)) -> Result<Comparison, ComparisonError> {
     let settings = vec![("max_connections".to_owned(), (options.connections + 10).to_string())];
     let server = Server::start(&ServerOptions { settings, ..ServerOptions::default() })?;

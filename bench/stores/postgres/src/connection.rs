@@ -337,7 +337,7 @@ impl Connection {
         Error::Lost { place: self.place.clone(), why: why.to_owned() }
     }
 
-    /// The last message of the server says more than a broken pipe.
+    /// The last message of the server says more than the error of the broken connection.
     #[cold]
     fn lost_in_send(&mut self, error: rustix::io::Errno) -> Error {
         while let Ok(Some(_)) = self.receive(false) {}
@@ -459,7 +459,7 @@ impl Connection {
                         }
                         (_, Binding::Require) => return Err(unbound(address)),
                         // We say that we could have used the proof over TLS. So the server notices if somebody
-                        // between us and the server has removed this offer from its message.
+                        // between us and the server has removed the server's offer of this proof.
                         (Some(_), Binding::Prefer) => (SCRAM_SHA_256, ChannelBinding::unrequested()),
                         (_, Binding::Prefer | Binding::Disable) => (SCRAM_SHA_256, ChannelBinding::unsupported()),
                     };

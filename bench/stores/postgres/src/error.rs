@@ -78,7 +78,7 @@ impl Error {
         }
     }
 
-    /// Whether nothing can be asked on this connection any more.
+    /// Whether the connection cannot be used any more.
     pub fn is_lost(&self) -> bool {
         match self {
             Self::Refused { error, .. } => error.ends_session(),
@@ -175,7 +175,7 @@ impl fmt::Display for ServerError {
     }
 }
 
-/// The five characters by which PostgreSQL tells errors apart.
+/// The five characters by which PostgreSQL distinguishes errors.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SqlState(pub [u8; 5]);
 

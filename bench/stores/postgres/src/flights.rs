@@ -81,7 +81,7 @@ pub struct Session<'s, S = Statements> {
 
 /// What is under way on a connection.
 struct Line {
-    /// What the server will answer, in this order.
+    /// What the server will answer, in the order of the answers.
     steps: VecDeque<Step>,
     under_way: usize,
     /// Whether the last group waits for its Sync.

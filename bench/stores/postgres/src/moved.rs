@@ -1,4 +1,4 @@
-//! How far a send or a receive came, if it does not wait. This module does not know how bytes are moved.
+//! How much a send or a receive has moved, if it does not wait. This module does not know how bytes are moved.
 
 /// The result of a receive or a send, if it does not wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -100,7 +100,7 @@ impl Postgres {
         Ok(connection)
     }
 
-    /// Looks where the partitions lie, in order to divide them among the parts of a scan.
+    /// Finds out where the partitions lie, so that they can be divided among the parts of a scan.
     fn look_at_bounds(&self) -> Result<(), Failure> {
         let mut bounds = self.statements.bounds.write().unwrap_or_else(PoisonError::into_inner);
         if bounds.is_some() {

@@ -68,8 +68,8 @@ impl Sockets {
         &mut self.all[index].connection
     }
 
-    /// Sends what is in the outbox of a connection. If a socket has not taken all bytes, later bytes wait behind
-    /// them until the socket takes more.
+    /// Sends what is in the outbox of a connection. If a socket has not taken all bytes, bytes that are sent later
+    /// wait until the socket takes more.
     ///
     /// # Errors
     ///

@@ -15,7 +15,8 @@ mod tests;
 /// Name of the column of keys, as YCSB calls it.
 const KEY: &str = "ycsb_key";
 
-/// The prepared statements of a table. Each session prepares all these statements under their numbers.
+/// The prepared statements of a table. Each session prepares all these statements, and the number of a statement is
+/// its name.
 pub struct Statements {
     sql: Vec<String>,
     prepared: Vec<Statement>,

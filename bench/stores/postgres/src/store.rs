@@ -183,8 +183,8 @@ impl Store for Postgres {
     }
 }
 
-/// The first process of the server, if the server runs on this machine. This process starts all other processes of
-/// the server.
+/// The number of the server's first process, if the server runs on this machine. This process starts all other
+/// processes of the server.
 pub(crate) fn first_process(control: &mut Connection, address: &Address) -> Option<u32> {
     let here = match &address.place {
         Place::Unix { .. } => true,

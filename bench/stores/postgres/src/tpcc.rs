@@ -63,7 +63,7 @@ struct Postgres {
     settings: Vec<Setting>,
     /// Counts when it was opened.
     before: Vec<Counter>,
-    /// The first process of the server, if the server runs on this machine.
+    /// The number of the server's first process, if the server runs on this machine.
     server: Option<u32>,
     functions_are_made: Mutex<bool>,
     /// What a simulation was made with.

@@ -134,7 +134,7 @@ pub struct Statement {
 const BIND_END_AND_EXECUTE: [u8; 14] = [0, 1, 0, 1, b'E', 0, 0, 0, 9, 0, 0, 0, 0, 0];
 /// How many bytes of [`BIND_END_AND_EXECUTE`] belong to the Bind.
 const BIND_END_BYTES: usize = 4;
-/// At a Sync, the server sends all its answers, commits, and forgets errors of earlier requests.
+/// At a Sync, the server sends all its answers, commits, and stops skipping requests after an error.
 pub const SYNC: [u8; 5] = [b'S', 0, 0, 0, 4];
 
 impl Statement {
@@ -322,7 +322,7 @@ pub fn rows_touched(body: &[u8]) -> u64 {
     words[digits..].iter().fold(0_u64, |sum, digit| sum.wrapping_mul(10).wrapping_add(u64::from(digit - b'0')))
 }
 
-/// Reads the body of an ErrorResponse. Each of its fields begins with a letter and ends with a zero, and another
+/// Reads the body of an ErrorResponse. Each field of the body begins with a letter and ends with a zero, and another
 /// zero follows the last field.
 pub fn server_error(body: &[u8]) -> ServerError {
     let mut error = ServerError {

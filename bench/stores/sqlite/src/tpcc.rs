@@ -21,7 +21,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// `sqlite:FILE`.
 pub const SCHEME: Scheme = Scheme { name: "sqlite", open, simulate: None };
 
-/// The indexes: the name of each, and its table with the columns.
+/// The indexes. Each entry has the name of the index, and its table with the columns.
 const INDEXES: [(&str, &str); 2] = [
     ("customers_by_name", "customer (c_w_id, c_d_id, c_last, c_first)"),
     ("orders_by_customer", "orders (o_w_id, o_d_id, o_c_id)"),
@@ -243,7 +243,7 @@ impl ::tpcc::Database for Sqlite {
     /// Everything is done in one transaction, so that a crash leaves nothing or everything.
     fn clean(&self) -> Result<(), Failure> {
         self.transaction(|connection| {
-            // Tables with the names of TPC-C do not belong to TPC-C if there is no note that `create` has written.
+            // If no form is stored, tables with the names of TPC-C do not belong to TPC-C.
             form_of(connection)?.ok_or_else(not_made)?;
             for name in Table::ALL.map(Table::name).into_iter().chain(ABOUT) {
                 connection.execute_batch(&format!("DROP TABLE {name}")).map_err(broken)?;

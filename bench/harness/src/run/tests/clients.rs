@@ -259,7 +259,7 @@ struct Shuffles<'s, F> {
     store: &'s Shuffling<F>,
     clock: Clock,
     reply: Reply,
-    /// The slot, when the request was sent, and the key.
+    /// The slot and the key of a request, and the time when the request was sent.
     under_way: Vec<(u32, u64, Vec<u8>)>,
     state: u64,
 }

@@ -1,4 +1,5 @@
-//! Tests what is read from the output of cassandra-stress. The comparison itself is run once, for a short time.
+//! Tests what the program finds in the output of cassandra-stress. The comparison itself is run once, for a short
+//! time.
 
 use super::*;
 

@@ -38,7 +38,7 @@ fn a_server_answers_and_is_gone_when_dropped() {
 
 #[test]
 fn a_server_is_gone_when_its_owner_was_killed() {
-    // Only the pipe tells the watchdog about its owner.
+    // The watchdog learns only from the pipe that its owner has ended.
     let mut server = start(&[], None);
     let directory = server.socket_directory().to_owned();
     drop(server.watchdog.stdin.take());

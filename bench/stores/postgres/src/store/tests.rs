@@ -217,8 +217,8 @@ fn what_a_server_of_this_machine_uses_is_counted_and_of_another_is_not_known() {
     let server = start(&[], None);
     let store = open_at(&server.url("postgres"), &table("used", 1), Opening::Recreate).expect("it runs");
     let before = store.used();
-    // The query takes some hundred milliseconds of a processor, mostly in a process that has ended before it is
-    // counted.
+    // The query takes some hundred milliseconds of a processor. Most of them are spent in a process that has ended
+    // before its time is read.
     let work = "SELECT sum(i) FROM generate_series(1, 2000000) AS i";
     let mut connection = server.connect().expect("it runs");
     connection.value(work).expect("it is SQL");

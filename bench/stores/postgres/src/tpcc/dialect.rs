@@ -102,8 +102,8 @@ const ROWS_BY_KEY: Dialect = Dialect {
 
 impl Dialect {
     /// The statement that makes deliveries of a warehouse wait for each other. `None` if the isolation level needs
-    /// no such wait. a delivery that waited for another delivery still sees the orders from before the wait. The
-    /// delivery would then find no order, although a next order exists.
+    /// no such wait. At read committed, without this statement, a delivery that waited for another delivery still
+    /// sees the orders from before the wait. The delivery would then find no order, although a next order exists.
     pub fn delivery_lock(&self, isolation: Isolation) -> Option<&'static str> {
         (isolation == Isolation::ReadCommitted).then_some(self.delivery_lock)
     }

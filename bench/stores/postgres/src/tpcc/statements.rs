@@ -330,7 +330,7 @@ fn new_order() -> String {
     )
 }
 
-/// All statements that differ between the two forms.
+/// All statements whose SQL differs between the two forms of transactions.
 fn definitions() -> [Definition; 11] {
     let numbered = "$6::int4".to_owned();
     let named = |warehouse: &str, district: &str, name: &str| {

@@ -189,7 +189,8 @@ impl Rows for Open<'_> {
         match oldest {
             Some(order) => self.kept.oldest.note(of, order),
             None => {
-                // The result stays true as long as no new order comes, and each new order writes the district.
+                // The result stays true until a new order comes. Each new order writes the district, so the district
+                // is read for update here.
                 let key = self.kept.scratch.key(|key| district_key(of, key));
                 let family = self.families.table(Table::District);
                 self.tx.get_pinned_for_update_cf_opt(family, key, true, &self.kept.reads).map_err(broken)?;

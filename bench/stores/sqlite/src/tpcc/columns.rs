@@ -5,7 +5,7 @@
 //! If the key of a table has several columns, the table is a tree of its rows in the order of this key (`WITHOUT
 //! ROWID`). SQLite decodes a row from its beginning, so the columns that transactions read most come first. The key
 //! of a payment ends with a rising number, so each new payment of a warehouse comes after all its earlier payments.
-//! In this way all payments of a warehouse lie together, and the check can read them in one go.
+//! In this way all payments of a warehouse lie together, and the check can read them with one scan.
 
 use super::super::broken;
 use ::tpcc::schema::{Address, Customer, District, History, Item, NewOrder, Order, OrderLine, Stock, Table, Warehouse};
