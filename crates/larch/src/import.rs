@@ -21,13 +21,13 @@ use take_in::take_in;
 /// The name of the work in the error about a cancelled import.
 const WORK: &str = "the import";
 
-/// An import of rows into one table. [`Table::import`](crate::Table::import) returns this value. Rows can be added
-/// in any order, but ascending keys are fastest. [`Import::finish`] makes all rows visible at once. If the import is
-/// dropped instead, the table stays as it was.
+/// An import of rows into one table. [`Table::import`](crate::Table::import) begins an import. Rows can be added
+/// in any order, but ascending keys are fastest. [`Import::finish`] makes all rows visible at once. If the import
+/// is dropped instead, the table stays as it was.
 ///
-/// If rows do not come in key order, the import keeps rows in memory, at most three quarters of the write buffer. In
-/// this case it also writes each row at least twice, and needs free disk space for about two copies of all rows. If
-/// rows come in key order, the import keeps no rows in memory.
+/// If rows come in key order, the import keeps no rows in memory. Otherwise it keeps some rows in memory, at most
+/// three quarters of the write buffer. It then also writes each row at least twice, and needs free disk space for
+/// about two copies of all rows.
 #[derive(Debug)]
 #[must_use = "an import has no effect until it is finished"]
 pub struct Import {

@@ -1,6 +1,6 @@
-//! Keeps the indexes of tables. It says what their entries are, which entries a write changes, and how an index is
-//! built and checked. This module does not know types: the program registers a function that makes the index keys
-//! of a row.
+//! Keeps the indexes of tables. This folder says what the entries of an index are, which entries a write changes,
+//! and how an index is built and checked. It does not know the types of values: the program registers a function
+//! that makes the index keys of a row.
 //!
 //! The entries of an index are the rows of a separate table. So entries are flushed, merged, read and checked in
 //! the same way as all other rows.

@@ -132,8 +132,8 @@ impl Reserved {
         }
     }
 
-    /// As [`Reserved::hold_writer`], but does not wait. If another transaction holds the writer, this call changes
-    /// nothing and returns how long that transaction may still hold it.
+    /// Does the same as [`Reserved::hold_writer`], but does not wait. If another transaction holds the writer,
+    /// this call changes nothing and returns how long that transaction may still hold it.
     pub fn try_hold_writer(
         &self,
         reservation: &mut Reservation,

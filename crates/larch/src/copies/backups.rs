@@ -197,8 +197,8 @@ impl Backups {
         self.restore_on(&self.machine, number, directory, watch)
     }
 
-    /// As [`Backups::restore`], but the directory is on another machine. With this call, a backup can be restored
-    /// into a store, or from a store to a directory of this machine.
+    /// Does the same as [`Backups::restore`], but the directory is on another machine. With this call, a backup
+    /// can be restored into a store, or from a store to a directory of this machine.
     ///
     /// # Errors
     ///

@@ -282,7 +282,7 @@ impl Store {
         Ok(entries.into_iter().map(|entry| (entry.name, entry.bytes)).collect())
     }
 
-    /// As [`Store::names_in`], but returns no names if the directory does not exist.
+    /// Does the same as [`Store::names_in`], but returns no names if the directory does not exist.
     ///
     /// # Errors
     ///

@@ -69,8 +69,8 @@ impl Core {
         }
     }
 
-    /// As [`Core::install`], but the caller already holds the lock of the manifest. After the caller has released
-    /// this lock, it should call [`Core::clean_up_after`].
+    /// Does the same as [`Core::install`], but the caller already holds the lock of the manifest. After the caller
+    /// has released this lock, it should call [`Core::clean_up_after`].
     ///
     /// # Errors
     ///

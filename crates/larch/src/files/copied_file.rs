@@ -59,7 +59,7 @@ pub fn copy_file(
     Ok(content)
 }
 
-/// As [`copy_file`], but copies the whole file `from`, which may be on another disk.
+/// Does the same as [`copy_file`], but copies the whole file `from`, which may be on another disk.
 ///
 /// # Errors
 ///

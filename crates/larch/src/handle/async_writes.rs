@@ -86,9 +86,9 @@ impl Table {
         Ok(())
     }
 
-    /// As [`Table::insert`], but returns a future. The future does not block its thread. Other tasks run until the
-    /// row is durable. Other tasks also run while commits are slowed down, or while they wait because the write
-    /// buffer or level 0 of the table is full. The commits of several tasks share one sync.
+    /// Does the same as [`Table::insert`], but returns a future. The future does not block its thread. Other tasks
+    /// run until the row is durable. Other tasks also run while commits are slowed down, or while they wait
+    /// because the write buffer or level 0 of the table is full. The commits of several tasks share one sync.
     ///
     /// The future can be dropped at any time. The row is then either written or not written. This function copies
     /// the row when it is called. The row is written when the future is polled.
@@ -111,7 +111,7 @@ impl Table {
         self.write_async(self.check_row(key, value).map(|()| ops(|ops| ops.put(self.id().0, key, value))))
     }
 
-    /// As [`Table::insert_parts`], but returns a future, see [`Table::insert_async`].
+    /// Does the same as [`Table::insert_parts`], but returns a future, see [`Table::insert_async`].
     ///
     /// # Errors
     ///
@@ -125,7 +125,7 @@ impl Table {
         self.write_async(self.check_parts(key, parts).map(|()| ops(|ops| ops.put_parts(self.id().0, key, parts))))
     }
 
-    /// As [`Table::remove`], but returns a future, see [`Table::insert_async`].
+    /// Does the same as [`Table::remove`], but returns a future, see [`Table::insert_async`].
     ///
     /// # Errors
     ///
@@ -135,7 +135,7 @@ impl Table {
         self.write_async(limits::check_key(key).map(|()| ops(|ops| ops.erase(self.id().0, key))))
     }
 
-    /// As [`Table::remove_range`], but returns a future, see [`Table::insert_async`].
+    /// Does the same as [`Table::remove_range`], but returns a future, see [`Table::insert_async`].
     ///
     /// # Errors
     ///

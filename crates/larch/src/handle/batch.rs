@@ -246,8 +246,9 @@ impl Batch {
         self.commit_indexed(self.durability)
     }
 
-    /// As [`Batch::commit`], but returns a future. The thread of the future waits neither for room nor for the sync,
-    /// see [`Batch::submit_async`]. If the future is dropped, either all writes are committed or none of them.
+    /// Does the same as [`Batch::commit`], but returns a future. The thread of the future waits neither for room
+    /// nor for the sync, see [`Batch::submit_async`]. If the future is dropped, either all writes are committed or
+    /// none of them.
     ///
     /// # Errors
     ///
@@ -332,9 +333,10 @@ impl Batch {
         Ok(Commit::new(self.handle, version))
     }
 
-    /// As [`Batch::submit`], but returns a future. The future does not block its thread: other tasks run while
-    /// commits are slowed down, and while the write buffer or level 0 of a table is full. A thread is started in two
-    /// cases: the batch takes more than half of the write buffer, or it removes a range from a table with indexes.
+    /// Does the same as [`Batch::submit`], but returns a future. The future does not block its thread: other tasks
+    /// run while commits are slowed down, and while the write buffer or level 0 of a table is full. A thread is
+    /// started in two cases: the batch takes more than half of the write buffer, or it removes a range from a
+    /// table with indexes.
     ///
     /// The future can be dropped at any time, and leaves nothing half done. If the future is dropped, nothing is
     /// committed, except that a started thread may still commit.

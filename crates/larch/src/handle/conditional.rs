@@ -184,7 +184,7 @@ impl Table {
         self.pop(|tx| tx.first_key_value(self))
     }
 
-    /// As [`Table::pop_first`], but takes the row with the greatest key.
+    /// Does the same as [`Table::pop_first`], but takes the row with the greatest key.
     ///
     /// # Errors
     ///

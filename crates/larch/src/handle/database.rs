@@ -872,8 +872,9 @@ impl Database {
         self.compact_with(|_| {})
     }
 
-    /// As [`Database::compact`], but calls `watch`. `watch` is told how many bytes of a table were read, and says
-    /// whether the work goes on. `watch` must not write to the database, see [`Table::compact_with`].
+    /// Does the same as [`Database::compact`], but calls `watch`. `watch` is told how many bytes of a table were
+    /// read, and says whether the work goes on. `watch` must not write to the database, see
+    /// [`Table::compact_with`].
     ///
     /// # Errors
     ///
@@ -979,8 +980,8 @@ impl Database {
         self.checkpoint_with(directory, |_| {})
     }
 
-    /// As [`Database::checkpoint`], but calls `watch`. `watch` is told how many bytes are in place, and says whether
-    /// the work goes on. The work takes long only if files have to be copied.
+    /// Does the same as [`Database::checkpoint`], but calls `watch`. `watch` is told how many bytes are in place,
+    /// and says whether the work goes on. The work takes long only if files have to be copied.
     ///
     /// # Errors
     ///
@@ -1013,9 +1014,10 @@ impl Database {
         self.backup_to(&Backups::at(directory).on(&self.core().env.machine), |_| {})
     }
 
-    /// As [`Database::backup`], but adds the backup to `backups` and calls `watch`. The backups may be on another
-    /// machine than the database. For example, the database may be in a store and the backups on a disk, or the
-    /// other way round. `watch` is told how many bytes are in place, and says whether the work goes on.
+    /// Does the same as [`Database::backup`], but adds the backup to `backups` and calls `watch`. The backups may
+    /// be on another machine than the database. For example, the database may be in a store and the backups on a
+    /// disk, or the other way round. `watch` is told how many bytes are in place, and says whether the work goes
+    /// on.
     ///
     /// If another process is making or removing backups in the same store at this moment, this call takes over.
     /// The work of the other process ends with an error.

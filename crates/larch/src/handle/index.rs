@@ -13,16 +13,16 @@ use crate::view::value::{Key, Value};
 use os::sync::Arc;
 use std::ops::RangeInclusive;
 
-/// An index of a table. An index finds rows by other keys than their own. [`Table::create_index`] and
-/// [`Table::index`] return it. A clone is another handle to the same index.
+/// An index of a table. With an index, rows are found by other keys than their own. [`Table::create_index`] and
+/// [`Table::index`] return an index. A clone is another handle to the same index.
 ///
-/// Every commit updates the entries of the index, so a reader finds the same in the index as in the table. All reads
-/// in one call see the same version. [`Readable`](crate::Readable) has the same functions for reads of snapshots and
-/// in transactions.
+/// Every commit to the table also updates the entries of the index, so the index always agrees with the table. All
+/// reads in one call see the same version. [`Readable`](crate::Readable) has the same functions for reads of
+/// snapshots and in transactions.
 #[derive(Clone, Debug)]
 pub struct Index {
     table: Table,
-    /// The entries of the index are the rows of this table.
+    /// A table whose rows are the entries of the index.
     entries: Table,
     info: Arc<IndexInfo>,
 }
@@ -74,7 +74,7 @@ impl Index {
         self.table.get_by(self, index_key)
     }
 
-    /// As [`Index::get_by`], but returns a future.
+    /// Does the same as [`Index::get_by`], but returns a future.
     ///
     /// # Errors
     ///
@@ -83,9 +83,9 @@ impl Index {
         self.range_by(key_range(index_key.as_ref())).all_async().await
     }
 
-    /// The rows whose index keys are in `range`, in the order of the index. They can be read from either end. A row
-    /// comes once for each of its index keys in the range. Rows are fetched in rounds of up to 128 rows, with many
-    /// pages at a time.
+    /// The rows whose index keys are in `range`, in the order of the index. They can be read from either end. If a
+    /// row has several index keys in the range, it comes once for each of them. Rows are fetched in rounds: a
+    /// round fetches up to 128 rows, and reads many of their pages at the same time.
     ///
     /// # Errors
     ///
@@ -95,19 +95,19 @@ impl Index {
         self.table.range_by(self, range)
     }
 
-    /// As [`Index::range_by`], but its rows are read with futures.
+    /// Does the same as [`Index::range_by`], but its rows are read with futures.
     pub fn scan_by_async(&self, range: impl IntoKeyRange) -> ScanBy {
         self.range_by(range).into()
     }
 
-    /// The entries whose index keys are in `range`, in order. They can be read from either end. This reads no rows
-    /// of the table. So use this call to count rows, or if the entries alone have all that is needed.
+    /// The entries whose index keys are in `range`, in order. They can be read from either end. This call reads no
+    /// rows of the table. Use it to count rows, or if the entries have all that you need.
     pub fn entries(&self, range: impl IntoKeyRange) -> Entries {
         self.table.entries(self, range)
     }
 
-    /// Checks that `rows` reads the table of this index. Also checks that the index had all entries at the version
-    /// of this read.
+    /// Checks that `rows` is a reader of the table that has this index. Also checks that the index had all entries
+    /// at the version at which `rows` reads.
     fn check_reader<V>(&self, rows: &Reader<'_, V>) -> Result<()> {
         rows.handle().check_handle(&self.table.inner().handle)?;
         let table = &rows.handle().identity;
@@ -128,9 +128,9 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// A difference does not make the call fail: the result lists it. [`Error::NoExtractor`] if the keys of the
-    /// index cannot be made; otherwise fails as [`Table::get`](crate::Reader::get) does. [`Error::Cancelled`] if
-    /// `watch` ends the check.
+    /// If the index and the table differ, the call does not fail: the result lists the differences. The call fails
+    /// with [`Error::NoExtractor`] if the keys of the index cannot be made, with [`Error::Cancelled`] if `watch`
+    /// ends the check, and as [`Table::get`](crate::Reader::get) does.
     pub fn check<G: GoOn>(&self, mut watch: impl FnMut(Progress) -> G) -> Result<IndexCheck> {
         let core = self.table.core();
         let live = core.indexes.read_only(self.entries.identity().clone(), &core.env.options.extractors);

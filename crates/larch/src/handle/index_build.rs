@@ -3,13 +3,13 @@
 //! An index is built in three steps, while writes go on:
 //!
 //! 1. The index is installed in the state `Building`. From then on, every commit updates the entries of the index.
-//! 2. The entries of the rows that existed before are added, some rows at a time. This is done in transactions. Each
-//!    transaction depends on the rows whose entries it adds. If another commit changes one of these rows, the
+//! 2. The entries of the rows that existed before are added, some rows at a time. This is done in transactions.
+//!    Each transaction depends on the rows whose entries it adds. If another commit changes one of these rows, the
 //!    transaction conflicts, and the next attempt takes fewer rows. After many conflicts, the keys of the
 //!    transaction are reserved, so that the build makes progress. The build ends at the key that was the greatest
-//!    when it began. Rows behind this key have their entries already, however many are added.
-//! 3. All rows in memory are written to files. So a read-only database, which does not read the log, sees all
-//!    entries. Then the index is installed in the state `Ready`.
+//!    when it began. Rows with greater keys were written later, so their commits have added their entries.
+//! 3. All rows in memory are written to files. After that, a read-only database sees all entries, even if it does
+//!    not read the log. Then the index is installed in the state `Ready`.
 //!
 //! If a build ends early, the whole index is dropped. This is done at once. If the drop fails, the index is dropped
 //! when another index is created, or by the next open.
@@ -53,18 +53,19 @@ pub struct NewIndex<'n> {
 /// The name of the work in the error about a build that was cancelled.
 pub const WORK: &str = "building the index";
 
-/// The number of rows in the first transaction, and the greatest number of rows in a later one. Commits become
-/// visible in order, so a later commit has to wait until all these rows are in memory.
+/// The number of rows in the first transaction, and the greatest number of rows in a later one. The number is
+/// small because commits become visible in order: a commit that comes after such a transaction waits until all its
+/// rows are in memory.
 const FIRST_ROWS: usize = 64;
 const MOST_ROWS: usize = 256;
 
-/// While others commit, the build rests after each transaction. The rest is as long as the transaction took, but at
-/// most this long. So the build takes half of a processor's time and half of what background work can do, and the
-/// others have the rest.
+/// While others commit, the build rests after each transaction. The rest is as long as the transaction took, but
+/// at most this long. So the build uses only half of the time of a processor and half of the time of background
+/// work, and leaves the other half to other commits.
 const LONGEST_REST: Duration = Duration::from_millis(100);
 
-/// The rows and entries of a transaction take at most about the size of the write buffer divided by this number. But
-/// a transaction with a single row may take more.
+/// The rows and entries of a transaction take at most about the size of the write buffer divided by this number.
+/// Only a transaction that adds a single row may take more.
 const BUFFER_SHARE: u64 = 64;
 
 /// Creates an index of `table`. Returns the table that holds the entries of the index.
@@ -103,7 +104,7 @@ pub fn create(
     core.views.table_info(id).ok_or_else(|| no_such_index(table, new.name))
 }
 
-/// An index that is dropped with this value, unless `keep` is called.
+/// An index that is being built. If this value is dropped before `keep` was called, the index is dropped, too.
 struct Unfinished<'c> {
     core: &'c Core,
     id: Option<TableId>,
@@ -118,7 +119,7 @@ impl Unfinished<'_> {
 impl Drop for Unfinished<'_> {
     fn drop(&mut self) {
         if let Some(id) = self.id {
-            // Until the index can be dropped, nobody reads it.
+            // If the index cannot be dropped now, it is dropped later. Nobody reads it until then.
             if drop_by_id(self.core, id).is_err() {
                 self.core.indexes.note_abandoned(id);
             }
@@ -180,12 +181,12 @@ fn fill(
     watch: &Watch<'_>,
 ) -> Result<()> {
     let core = handle.core();
-    // The transaction notes separately each row on which it depends.
+    // With this isolation, the transaction depends only on the rows that it notes one by one.
     let options = TransactionOptions {
         isolation: Isolation::Snapshot,
         durability: Some(Durability::Buffered),
         // The number of attempts is not limited, because `watch` can end the build. Each attempt takes fewer rows
-        // than the one before, and after many conflicts their keys are reserved.
+        // than the attempt before it. After many conflicts, the keys of these rows are reserved.
         attempts: u32::MAX,
     };
     let reader = TableHandle::new(handle.clone(), table.clone());
@@ -233,11 +234,11 @@ fn fill(
 fn finish(core: &Arc<Core>, table: &TableInfo, id: TableId, name: &str) -> Result<()> {
     flush_all(core)?;
     let mut change = TableChange::begin(core)?;
-    // The table may have been renamed meanwhile, and a renamed table has another id.
+    // The table may have been renamed meanwhile. Then it has another id now, so its id is looked up again.
     let owner = core.views.table_info(id).and_then(|entries| entries.index.as_ref().map(|index| index.table));
     let owner = owner.ok_or_else(|| no_such_index(table, name))?;
     change.sync()?;
-    // The index has the entries of all commits up to now.
+    // At this point the index has the entries of all commits.
     let edits =
         [Edit::LastVersion(change.last_version()), Edit::AlterIndex { id, table: owner, state: IndexState::Ready }];
     change.install(&edits, FreshFiles::new(&core.env.opener.leftovers))

@@ -18,18 +18,18 @@ pub struct IndexOptions {
 }
 
 impl Table {
-    /// Creates the index `name`. Returns when the index has the entries of all rows. Writes to the table go on
-    /// during the call, but take longer. From the start of this call, writes that the index cannot accept are
-    /// refused, even if the index never becomes ready.
+    /// Creates the index `name`. The call returns when the index has the entries of all rows. Writes to the table
+    /// go on during the call, but take longer. If the index cannot accept a write, the write is refused. This
+    /// begins with the start of the call, even if the call fails later.
     ///
-    /// `declaration` describes what the keys of the index are made of. The engine stores the declaration and passes
-    /// it to the [extractors](crate::Builder::extractors) of the program, but does not interpret it. `watch` is told
-    /// how many rows have entries so far, and says whether the build goes on. If `watch` ends the build, the index
-    /// is dropped.
+    /// `declaration` says how the keys of the index are made from a row. The engine stores the declaration and
+    /// passes it to the [extractors](crate::Builder::extractors) of the program, but does not interpret it.
+    /// `watch` is told how many rows have entries so far, and says whether the build goes on. If `watch` ends the
+    /// build, the index is dropped.
     ///
-    /// From now on, each write to the table also reads the row that it replaces. In the same commit, the write
-    /// updates the entries that have changed. As long as the table has an index, the table cannot be cloned or
-    /// split, and imports to it are refused.
+    /// From the start of this call, each write to the table also reads the row that it replaces. The commit of the
+    /// write then also updates the entries of this row. As long as the table has an index, the table cannot be
+    /// cloned or split, and imports to it are refused.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -74,8 +74,8 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// After an error, the table does not have the index: what was built so far is dropped. If the drop fails, too,
-    /// for example on a full disk, writes go on updating the index. In this case the index is dropped later: by
+    /// After an error, the table does not have the index: what was built so far is dropped. This drop may also
+    /// fail, for example because the disk is full. Then writes go on updating the index until it is dropped: by
     /// [`Table::drop_index`], when another index is created, or by the next open.
     ///
     /// * [`Error::IndexExists`], [`Error::BadIndexName`]; [`Error::TableDropped`]. [`Error::NoExtractor`] if the
@@ -99,15 +99,16 @@ impl Table {
     }
 
     /// The index `name`. The closure `keys` makes the keys of the index from the key and the value of each row.
-    /// `keys` passes each index key to its last argument. If no such index exists, this creates it as
-    /// [`Table::create_index`] does, and returns when it has the entries of all rows.
+    /// `keys` gets a function as its last argument, and calls this function with each index key. If the table has
+    /// no index of this name, this call creates it as [`Table::create_index`] does, and returns when the index has
+    /// the entries of all rows.
     ///
-    /// The database stores the fact that a closure makes the keys, but it cannot store the closure itself. So a
-    /// program must call this after **every** open, before it writes to the table. The closure must always do the
-    /// same. Before this call, writes fail with [`Error::NoClosure`], but reads work. To change what the closure
-    /// does, first drop the index. As long as the database is open, the index uses the closure that was passed
-    /// first. If several programs write to the table, [create](Table::create_index) the index with a declaration
-    /// instead, and register [extractors](crate::Builder::extractors) for this declaration.
+    /// The database stores that a closure makes the keys, but it cannot store the closure itself. So a program
+    /// must call this after **every** open, before it writes to the table. It must always pass a closure that
+    /// makes the same keys. Before this call, writes fail with [`Error::NoClosure`], but reads work. To change
+    /// what the closure does, first drop the index. Until the database is closed, the index uses the closure of
+    /// the first call. If several programs write to the table, [create](Table::create_index) the index with a
+    /// declaration instead, and register [extractors](crate::Builder::extractors) for this declaration.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -138,8 +139,8 @@ impl Table {
         self.index_by_with(name, &IndexOptions::default(), keys)
     }
 
-    /// As [`Table::index_by`], but with `options`, for example for a unique index. [`Error::IndexExists`] if the
-    /// index exists with other options.
+    /// Does the same as [`Table::index_by`], but with `options`, for example for a unique index. It fails with
+    /// [`Error::IndexExists`] if the index exists with other options.
     ///
     /// # Errors
     ///
@@ -203,13 +204,14 @@ impl Table {
         Ok(names)
     }
 
-    /// Drops the index `name`. Reads of snapshots cannot use the dropped index any more, either. Returns false if no
-    /// such index exists. Reads by this index that are under way fail with [`Error::TableDropped`].
+    /// Drops the index `name`. Returns false if the table has no such index. After the call, reads of older
+    /// snapshots cannot use this index any more. Reads by this index that have already begun fail with
+    /// [`Error::TableDropped`].
     ///
     /// # Errors
     ///
-    /// [`Error::Log`] if the manifest cannot be written, and then the index still exists. In addition, those errors
-    /// of [`Table::insert`] that say that the database takes no writes.
+    /// [`Error::Log`] if the manifest cannot be written, and then the index still exists. If the database takes no
+    /// writes, the call fails like [`Table::insert`].
     pub fn drop_index(&self, name: &str) -> Result<bool> {
         build::drop_index(self.core(), self.identity(), name)
     }

@@ -14,7 +14,7 @@ struct Shared<T> {
     waker: Option<Waker>,
 }
 
-/// Tells the task that the thread has ended. This is told when the value is dropped, so also after a panic.
+/// Tells the task that the thread has ended. It does so when it is dropped, which also happens after a panic.
 struct Ends<T>(Arc<Mutex<Shared<T>>>);
 
 impl<T> Drop for Ends<T> {

@@ -1,5 +1,5 @@
-//! The things from which rows can be read: the database as it is now, a snapshot, or a transaction. The reads
-//! themselves are in `read/`.
+//! Rows can be read from the database as it is now, from a snapshot, and in a transaction. All three have the
+//! trait [`Readable`]. The reads themselves are in `read/`.
 
 use super::index::{Index, key_range};
 use super::selection::Selection;
@@ -16,9 +16,9 @@ use sst::AtMost;
 /// Something from which rows can be read: a [`Database`](crate::Database), as it is at the moment of the read, a
 /// [`Snapshot`](crate::Snapshot) of it, or a [`Transaction`](crate::Transaction).
 ///
-/// [`Readable::reader`] returns a reader of a table. All other functions use this reader. These functions do the
-/// same as the functions of [`Reader`] with the same names. `dyn Readable` only has [`Readable::reader`] and
-/// [`Readable::select`].
+/// [`Readable::reader`] returns a reader of a table. All other functions use this reader, and do the same as the
+/// functions of [`Reader`] that have the same names. If the type is `dyn Readable`, only [`Readable::reader`] and
+/// [`Readable::select`] can be called.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -48,7 +48,7 @@ pub trait Readable: Sync {
     fn reader<'r>(&'r self, table: &'r Table) -> Result<Reader<'r>>;
 
     /// A reader of the parts that `selection` names. The reader sees the rows of this database, snapshot or
-    /// transaction, whatever the selection itself sees.
+    /// transaction, even if `selection` was made from another snapshot.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -85,7 +85,7 @@ pub trait Readable: Sync {
         self.reader(table)?.get(key)
     }
 
-    /// As [`Readable::get`], but uses only pages in memory. See [`Reader::try_get`].
+    /// Does the same as [`Readable::get`], but uses only pages in memory. See [`Reader::try_get`].
     ///
     /// # Errors
     ///
@@ -98,7 +98,7 @@ pub trait Readable: Sync {
         self.reader(table)?.try_get(key)
     }
 
-    /// As [`Readable::get`], but returns a future. See [`Reader::get_async`].
+    /// Does the same as [`Readable::get`], but returns a future. See [`Reader::get_async`].
     ///
     /// # Errors
     ///
@@ -128,7 +128,8 @@ pub trait Readable: Sync {
         self.reader(table)?.contains_key(key)
     }
 
-    /// As [`Readable::contains_key`], but uses only pages in memory. See [`Reader::try_contains_key`].
+    /// Does the same as [`Readable::contains_key`], but uses only pages in memory. See
+    /// [`Reader::try_contains_key`].
     ///
     /// # Errors
     ///
@@ -141,7 +142,7 @@ pub trait Readable: Sync {
         self.reader(table)?.try_contains_key(key)
     }
 
-    /// As [`Readable::contains_key`], but returns a future. See [`Reader::contains_key_async`].
+    /// Does the same as [`Readable::contains_key`], but returns a future. See [`Reader::contains_key_async`].
     ///
     /// # Errors
     ///
@@ -171,7 +172,7 @@ pub trait Readable: Sync {
         self.reader(table)?.multi_get(keys)
     }
 
-    /// As [`Readable::multi_get`], but returns a future. See [`Reader::multi_get_async`].
+    /// Does the same as [`Readable::multi_get`], but returns a future. See [`Reader::multi_get_async`].
     ///
     /// # Errors
     ///
@@ -189,8 +190,8 @@ pub trait Readable: Sync {
         async move { self.reader(table)?.multi_get_async(&keys).await }
     }
 
-    /// Loads the pages that are needed to read `range` of `table` from its start, see [`Reader::prefetch`]. A
-    /// transaction does not depend on rows that were only loaded in this way.
+    /// Loads the pages that are needed to read `range` of `table` from its start, see [`Reader::prefetch`]. If a
+    /// transaction only loads pages, it does not depend on the rows in them.
     ///
     /// # Errors
     ///
@@ -216,7 +217,7 @@ pub trait Readable: Sync {
         }
     }
 
-    /// As [`Readable::range`], but its rows are read with futures. See [`Reader::scan_async`].
+    /// Does the same as [`Readable::range`], but its rows are read with futures. See [`Reader::scan_async`].
     fn scan_async(&self, table: &Table, range: impl IntoKeyRange) -> Scan
     where
         Self: Sized,
@@ -299,7 +300,7 @@ pub trait Readable: Sync {
         self.reader(index.table())?.get_by(index, index_key)
     }
 
-    /// As [`Readable::get_by`], but returns a future. See [`Index::get_by_async`].
+    /// Does the same as [`Readable::get_by`], but returns a future. See [`Index::get_by_async`].
     ///
     /// # Errors
     ///
@@ -328,7 +329,7 @@ pub trait Readable: Sync {
         }
     }
 
-    /// As [`Readable::range_by`], but its rows are read with futures. See [`Index::scan_by_async`].
+    /// Does the same as [`Readable::range_by`], but its rows are read with futures. See [`Index::scan_by_async`].
     fn scan_by_async(&self, index: &Index, range: impl IntoKeyRange) -> ScanBy
     where
         Self: Sized,

@@ -8,12 +8,12 @@ use crate::read::{Content, Reader};
 use crate::view::part_list::PartList;
 use crate::view::value::Parts;
 
-/// A table of which only some column groups are read. [`Table::select`] returns it. Cloning is cheap. It has all
-/// functions of a [`Reader`].
+/// A table of which only some column groups are read. [`Table::select`] returns a selection. Cloning a selection
+/// is cheap. It has all functions of a [`Reader`].
 ///
-/// A read returns the parts of a row in the order in which the groups were named. It reads no pages of other groups.
-/// The first group of the table is stored beside the keys. After the key is found, the parts in all other groups are
-/// found together. A selection without groups reads only keys.
+/// A read returns the parts of a row in the order in which the groups were named. It reads no pages of other
+/// groups. The parts of the table's first group are stored beside the keys. When the key is found, the pages with
+/// its parts in all other groups are read at the same time. A selection without groups reads only keys.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -69,7 +69,8 @@ impl Table {
 }
 
 impl<V: Content> Reader<'static, V> {
-    /// The same selection, but with the rows that `snapshot` shows. The result keeps the snapshot.
+    /// The same selection, but reads of it see the rows that `snapshot` shows. These rows are kept as long as the
+    /// new selection exists.
     ///
     /// # Errors
     ///

@@ -10,8 +10,8 @@ use sst::Version;
 /// The database as it was at one version. A clone is another handle to the same snapshot, and making it is cheap.
 /// Read from it with [`Readable`](crate::Readable).
 ///
-/// As long as a snapshot exists, compactions keep the rows that it shows. So a table whose rows are overwritten
-/// takes more space meanwhile.
+/// As long as a snapshot exists, compactions keep the rows that it shows. So if rows of a table are overwritten,
+/// the table takes more space until the snapshot is dropped.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -44,7 +44,7 @@ impl Snapshot {
         self.pin.version()
     }
 
-    /// The pin of the snapshot's version, for a read of these rows.
+    /// The pin of the snapshot's version, with which the reader `rows` can read.
     ///
     /// # Errors
     ///

@@ -14,13 +14,14 @@ use sst::KeyRange;
 use sst::Readahead;
 use sst::stats::{Bucket, CutPoint, Estimate, Histogram, Metric};
 
-/// Statistics of a table, as it is now or in a snapshot. In a transaction, a statistic counts as a read of its whole
-/// range. A statistic does not include rows that the transaction itself has written. So after the first write of the
-/// transaction to the table, statistics of the table fail with [`Error::OwnWrites`](crate::Error::OwnWrites).
+/// Statistics of a table, as it is now or in a snapshot. In a transaction, a statistic counts as a read of its
+/// whole range. A statistic does not include rows that the transaction itself has written. So if the transaction
+/// has written to the table, statistics of this table fail with [`Error::OwnWrites`](crate::Error::OwnWrites).
 ///
-/// An estimate reads only index nodes and no data pages. If an end of the range is inside a data page, only this
-/// page knows which of its rows lie before that end. So an estimate is an interval, and the true number always lies
-/// in it. If a whole file lies in the range, the manifest has all that is needed about this file.
+/// An estimate reads only index nodes and no data pages. If the range begins or ends inside a data page, the nodes
+/// do not say how many rows of this page are in the range. So an estimate has a least and a greatest number, and
+/// the true number always lies between them. For a file that lies in the range as a whole, the manifest has these
+/// numbers.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -40,7 +41,8 @@ use sst::stats::{Bucket, CutPoint, Estimate, Histogram, Metric};
 /// # }
 /// ```
 impl<V: Content> Reader<'_, V> {
-    /// Calls `ask` for the keys of `range`. If no key can be in the range, returns `otherwise`.
+    /// Calls `ask` with the keys of `range`. If no key can be in the range, returns `otherwise` without calling
+    /// it.
     fn ask<T>(
         &self,
         range: impl IntoKeyRange,
@@ -77,10 +79,11 @@ impl<V: Content> Reader<'_, V> {
     /// Estimates how many rows a reader sees in `range`. If an end of the range is inside a file, the nodes on the
     /// way down to this end are read. No data page is read.
     ///
-    /// A source is a file, a level below level 0, or the memtables. If only one source has keys in the range, the
-    /// interval is as wide as the number of rows in the data pages at its ends that may lie outside. If several
-    /// sources have keys, the lower end is the number of rows in the largest source, and the upper end is the number
-    /// in all sources together. [`Reader::count_exact`] returns the exact number.
+    /// An estimate has a least and a greatest number. Rows come from several sources: each file of level 0, each
+    /// deeper level, and the memtables. If only one source has keys in the range, the two numbers differ by at
+    /// most the rows of the data pages in which the range begins and ends. If several sources have keys in the
+    /// range, the least number is that of the source with the most rows, and the greatest is the sum of all
+    /// sources. [`Reader::count_exact`] returns the exact number.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -106,9 +109,9 @@ impl<V: Content> Reader<'_, V> {
         self.ask(range, Estimate::default(), estimate::count)
     }
 
-    /// The exact number of rows that a reader sees in `range`. Where only one file has keys, this reads at most two
-    /// data pages of the file. Where several files have keys, or range erases hide some rows, the keys are merged. A
-    /// merge reads all data pages in that part of the range.
+    /// The exact number of rows that a reader sees in `range`. In a part of the range in which only one file has
+    /// keys, this reads at most two data pages of the file. In a part in which several files have keys, or range
+    /// erases hide rows, the keys are merged. The merge reads all data pages of this part.
     ///
     /// # Errors
     ///
@@ -146,12 +149,13 @@ impl<V: Content> Reader<'_, V> {
         self.ask(range, RangeStats::default(), estimate::range_stats)
     }
 
-    /// How the rows or bytes that are stored in `range` are spread over the keys. For the end of each bucket, the
-    /// histogram says how much lies before this end.
+    /// How the rows or bytes that are stored in `range` are spread over the keys. The range is divided into
+    /// buckets. For each bucket, the histogram says how many rows or bytes of the range lie before the end of the
+    /// bucket.
     ///
-    /// The histogram counts stored rows: if a key is in several files, or in memory and in a file, each of these
-    /// rows counts. Erases count, too. In each file, only the nodes that are needed for the ends of buckets are
-    /// read. If the caller chooses the number of buckets, it is at most 65,536.
+    /// The histogram counts stored rows: if several files have a row with the same key, or memory and a file have
+    /// one, all these rows are counted. Erases are also counted. In each file, only the index nodes are read that
+    /// lead to the ends of buckets. The caller may choose up to 65,536 buckets.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -179,7 +183,7 @@ impl<V: Content> Reader<'_, V> {
         self.ask(range, nothing, |session, table, span| shape::histogram(session, table, span, metric, resolution))
     }
 
-    /// Points at which to cut `range` into `parts` parts with about equally many bytes. The result has at most
+    /// Points that divide `range` into `parts` parts with about equally many bytes. The result has at most
     /// `parts - 1` cut points, all within the range, in ascending order. If the range has too few data pages, the
     /// result has fewer cut points. The key of a cut point belongs to the part after the point. It need not be the
     /// key of a row.
@@ -192,8 +196,8 @@ impl<V: Content> Reader<'_, V> {
     }
 
     /// Row `n` of all rows that a reader sees in `range`, counted from 0. Returns `None` if the range has no such
-    /// row. Where only one file has keys, the index tells in which page the row is. In other parts of the range,
-    /// keys are merged.
+    /// row. In a part of the range in which only one file has keys, the index of the file says in which page the
+    /// row is. In other parts, the keys are merged.
     ///
     /// # Errors
     ///
@@ -224,9 +228,9 @@ impl<V: Content> Reader<'_, V> {
     }
 
     /// Estimates where row `n` of all rows that a reader sees in `range` is. This reads only index nodes. If the
-    /// range has a row `n`, this row is at or after the first cut point, and before the second one. If a cut point
-    /// is `None`, no better bound than the end of the range is known on that side. About 64 points are tried. For
-    /// each point, the call walks through the rows in memory.
+    /// range has a row `n`, this row is at or after the first cut point, and before the second one. If the first
+    /// point is `None`, no better bound than the start of the range is known; if the second is `None`, no better
+    /// bound than its end. The call tries about 64 points. For each point, it goes through the rows in memory.
     ///
     /// # Errors
     ///
@@ -240,9 +244,9 @@ impl<V: Content> Reader<'_, V> {
     /// one data page for each key. In addition, the call reads two data pages of each file that contains an end of
     /// the range.
     ///
-    /// The stored rows of all files and memtables are cut into `count` equal pieces, and one random row is taken
-    /// from each piece. So a key that is stored in several places is more likely to be taken. Where many rows are
-    /// erased or stored twice, there may be fewer than `count` keys.
+    /// All stored rows, in files and in memory, are divided into `count` pieces of equal length, and one random
+    /// row is taken from each piece. So a key that is stored in several places is more likely to be in the sample.
+    /// If many rows are erased or stored twice, the sample may have fewer than `count` keys.
     ///
     /// # Errors
     ///

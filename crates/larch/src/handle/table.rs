@@ -76,20 +76,20 @@ impl Table {
         Self { reader: Reader::keeping(handle, None, PartList::whole()) }
     }
 
-    /// What reads and writes need to know about the table.
+    /// The handle with all that reads and writes need to know about the table.
     #[inline]
     pub(crate) fn inner(&self) -> &TableHandle {
         self.reader.handle()
     }
 
-    /// The same table, but through a handle whose reads put only those pages into the cache that `admit` allows. Use
-    /// such a handle for reads that will not be repeated, so that they do not evict pages that other reads use.
-    /// [`Admit::Nodes`] allows only index nodes. [`Admit::Pass`] allows no pages. The setting also holds for
-    /// everything that is made from the handle, such as ranges.
+    /// Another handle of the same table. When it reads pages, it puts only those into the cache that `admit`
+    /// allows. Use such a handle for reads that will not be repeated, so that they do not evict pages that other
+    /// reads use. [`Admit::Nodes`] allows only index nodes. [`Admit::Pass`] allows no pages. The setting also
+    /// holds for everything that is made from the handle, such as ranges.
     ///
-    /// Pages that are in memory already are used in any case. If a page is not put into the cache, other reads can
-    /// use it only while it is being read. [`Reader::prefetch`] puts the pages that it reads into the cache,
-    /// whatever the handle says. Writes through such a handle work as usual.
+    /// Such a handle also uses pages that are in memory already. If a page is not put into the cache, other reads
+    /// can use it only while it is being read. [`Reader::prefetch`] always puts the pages that it reads into the
+    /// cache. The setting changes nothing for writes.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -123,13 +123,14 @@ impl Table {
         self.inner().id()
     }
 
-    /// What never changes about a table: its id, its name and its column groups.
+    /// The description of the table from the time when this handle was made. Its id, its name and its column
+    /// groups never change.
     pub(crate) fn identity(&self) -> &Arc<TableInfo> {
         &self.inner().identity
     }
 
-    /// A random number, which the database of this table got when it was created. Copies and branches of a database
-    /// have the same number as the database.
+    /// A random number, which the database of this table got when the database was created. If a database is a
+    /// copy or a branch of another one, it has the same number.
     pub fn database_id(&self) -> u64 {
         self.core().views.newest().files.database
     }
@@ -144,8 +145,8 @@ impl Table {
         &self.identity().name
     }
 
-    /// The options with which files of the table are written now. Older files may have been written with other
-    /// options, see [`Table::alter`].
+    /// The present options of the table. New files are written with these options. Older files may have been
+    /// written with other options, see [`Table::alter`].
     pub fn options(&self) -> TableOptions {
         self.inner().info().options.clone()
     }
@@ -171,21 +172,21 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// [`Error::BadOptions`](crate::Error::BadOptions) if the new options cannot be used, or if they have different
-    /// column groups. [`Error::Log`](crate::Error::Log) if the manifest cannot be written, and then the options are
-    /// unchanged. In addition, those errors of [`Table::insert`] that say that the database takes no writes.
+    /// [`Error::BadOptions`](crate::Error::BadOptions) if the new options cannot be used, or if they have
+    /// different column groups. [`Error::Log`](crate::Error::Log) if the manifest cannot be written, and then the
+    /// options are unchanged. If the database takes no writes, the call fails like [`Table::insert`].
     pub fn alter(&self, change: impl FnOnce(&mut TableOptions)) -> Result<()> {
         define::alter(self.core(), self.identity(), change)?;
         self.core().warm_kept_tables();
         Ok(())
     }
 
-    /// Checks that the table can take a row with this whole value.
+    /// Checks that the table can take a row with this key and this value, which is not split into parts.
     pub(super) fn check_row(&self, key: &[u8], value: &[u8]) -> Result<()> {
         limits::check_row(&self.core().env.options, self.identity(), key, value)
     }
 
-    /// Checks that the table can take a row with a value in these parts.
+    /// Checks that the table can take a row with this key, whose value consists of these parts.
     pub(super) fn check_parts(&self, key: &[u8], parts: &[impl AsRef<[u8]>]) -> Result<()> {
         limits::check_parts(&self.core().env.options, self.identity(), key, parts)
     }
@@ -194,8 +195,8 @@ impl Table {
     /// does not affect the other. No row is copied: both tables use the same files. The disk space of a file is
     /// freed when neither table needs the file any more.
     ///
-    /// Before the clone is made, rows in memory are written to a file. The rest of the work takes the same short
-    /// time for tables of any size.
+    /// Before the clone is made, rows in memory are written to a file. The rest of the work takes a short time,
+    /// which does not depend on the size of the table.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -214,13 +215,15 @@ impl Table {
     ///
     /// [`Error::TableExists`](crate::Error::TableExists) if the table `name` exists;
     /// [`Error::BadTableName`](crate::Error::BadTableName) if no table can have this name. Otherwise fails as
-    /// [`Table::insert`] does, and if a flush or a compaction fails for which this call has to wait.
+    /// [`Table::insert`] does. The call also fails if it has to wait for a flush or a compaction, and this work
+    /// fails.
     pub fn clone_as(&self, name: &str) -> Result<Self> {
         self.shared(name, share::SharedPart::Copy)
     }
 
     /// Moves all rows whose keys are not less than `key` from this table to a new table `name`, in one commit.
-    /// Earlier snapshots still show these rows in this table. No row is copied, see [`Table::clone_as`].
+    /// Snapshots that were made before still show these rows in this table. No row is copied, see
+    /// [`Table::clone_as`].
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -244,7 +247,7 @@ impl Table {
         self.shared(name, share::SharedPart::From(key.as_ref()))
     }
 
-    /// Makes a new table `name` that uses `part` of this table.
+    /// Makes a new table `name`, which gets the rows of this table that `part` names.
     pub(super) fn shared(&self, name: &str, part: share::SharedPart<'_>) -> Result<Self> {
         let info = share::share(self.core(), self.identity(), define::check_new_name(name)?, part)?;
         Ok(Self::new(self.inner().handle.clone(), info))
@@ -280,15 +283,17 @@ impl Table {
     }
 
     /// Makes built files part of the table. The files are in `directories`, and were built [without a
-    /// database](crate::Builder::build_files). All rows become visible at once, and are durable then. After an error
-    /// or a crash, the table has none of these rows. Each new row replaces the row with the same key in the table.
-    /// If a key is in several of the directories, the row in the last of them counts. No row is read or written:
-    /// each file gets a second name in the directory of the database. If the file system does not allow second
-    /// names, the files are copied. Other commits go on during the call.
+    /// database](crate::Builder::build_files). When the call returns, all their rows are visible and durable. They
+    /// become visible at the same moment. After an error or a crash, the table has none of these rows. Each new
+    /// row replaces the row with the same key in the table. If a key is in several of the directories, the table
+    /// gets the row from the last of these directories. No row is read or written: each file gets a second name in
+    /// the directory of the database. If the file system does not allow second names, the files are copied. Other
+    /// commits go on during the call.
     ///
     /// A file goes to the deepest level if the table has no rows in its key range yet. If every level has rows in
-    /// the key range of a file, the file goes to level 0. If many files go to level 0, writes wait for compactions,
-    /// as they do after any import. The same files may be ingested again, and several databases may ingest them.
+    /// the key range of a file, the file goes to level 0. If many files go to level 0, writes wait for
+    /// compactions, as they do after any import. The same files may be ingested several times, in one database or
+    /// in several.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -320,8 +325,8 @@ impl Table {
         self.ingest_with(directories, options, |_| {})
     }
 
-    /// As [`Table::ingest`], but calls `watch`. `watch` is told how many bytes are in place, and says whether the
-    /// work goes on. The work takes long only if files have to be copied or verified.
+    /// Does the same as [`Table::ingest`], but calls `watch`. `watch` is told how many bytes are in place, and
+    /// says whether the work goes on. The work takes long only if files have to be copied or verified.
     ///
     /// # Errors
     ///
@@ -359,17 +364,17 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// [`Error::TableDropped`](crate::Error::TableDropped); [`Error::Page`](crate::Error::Page) if a file cannot be
-    /// read or written, for example because the disk is full; [`Error::Log`](crate::Error::Log) if the manifest
-    /// cannot be written. What was merged before the error stays merged. In addition, those errors of
-    /// [`Table::insert`] that say that the database takes no writes.
+    /// [`Error::TableDropped`](crate::Error::TableDropped); [`Error::Page`](crate::Error::Page) if a file cannot
+    /// be read or written, for example because the disk is full; [`Error::Log`](crate::Error::Log) if the manifest
+    /// cannot be written. What was merged before the error stays merged. If the database takes no writes, the call
+    /// fails like [`Table::insert`].
     pub fn compact(&self) -> Result<()> {
         self.compact_with(|_| {})
     }
 
-    /// As [`Table::compact`], but calls `watch`. `watch` is told how many bytes were read, and says whether the work
-    /// goes on. The compacting thread calls `watch`, so `watch` must not write to the database: if the write had to
-    /// wait for room in level 0, the thread would wait for itself.
+    /// Does the same as [`Table::compact`], but calls `watch`. `watch` is told how many bytes were read, and says
+    /// whether the work goes on. `watch` must not write to the database. Such a write may have to wait until this
+    /// compaction makes room in level 0, and the compaction waits for `watch`.
     ///
     /// # Errors
     ///
@@ -399,8 +404,8 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// Fails as [`Reader::get`] does, but never with [`Error::Grouped`](crate::Error::Grouped).
-    /// [`Error::Page`](crate::Error::Page) also if `out` cannot be written.
+    /// Fails as [`Reader::get`] does, but never with [`Error::Grouped`](crate::Error::Grouped). If `out` cannot be
+    /// written, this is reported as [`Error::Page`](crate::Error::Page), too.
     pub fn dump(&self, detail: DumpDetail, out: &mut dyn io::Write) -> Result<()> {
         let (view, at) = self.core().views.now();
         let dumped = dump::dump_table(view.files_of(self.identity())?, &self.core().env.cache, detail, out);
@@ -464,8 +469,8 @@ impl Table {
         self.warm_with(range, most_bytes, |_| {})
     }
 
-    /// As [`Table::warm`], but loads at most `most_bytes`, and calls `watch`. `watch` is told how many bytes were
-    /// loaded, and says whether the work goes on.
+    /// Does the same as [`Table::warm`], but loads at most `most_bytes`, and calls `watch`. `watch` is told how
+    /// many bytes were loaded, and says whether the work goes on.
     ///
     /// # Errors
     ///
@@ -487,7 +492,7 @@ impl Table {
         let mut tell = |bytes| watch.tell(bytes, 0);
         let mut loader = PageLoader::new(&self.core().env, Reason::Warm, most_bytes, &mut tell);
         let is_whole = loader.files(&files, &keys).map_err(|error| self.core().outdated(error, at))?;
-        // If all pages were loaded, the call succeeds even if `watch` has asked for the end.
+        // If all pages were loaded, the call succeeds, even if `watch` has asked to end the work.
         if !is_whole {
             watch.check()?;
         }

@@ -9,8 +9,8 @@ use crate::conflicts::recent::Tables;
 use crate::conflicts::reserved::Reservation;
 
 impl Database {
-    /// Begins a [serializable](crate::transaction::Isolation::Serializable) transaction. This costs as much as a
-    /// [snapshot](Database::snapshot).
+    /// Begins a [serializable](crate::transaction::Isolation::Serializable) transaction. This takes as much time
+    /// as making a [snapshot](Database::snapshot).
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -46,15 +46,15 @@ impl Database {
 
     /// Runs `body` in a transaction and commits it. If the transaction conflicts with another commit, `body` runs
     /// again in a new transaction. Before each new transaction, the call waits a random time that grows with each
-    /// conflict. After eight conflicts, the call also first reserves the keys of the last attempt, see
-    /// [`Transaction::get_for_update`]. So the work succeeds at some point, even if the keys that it writes or reads
-    /// one by one are busy. Ranges that it reads are not reserved. If the reservations do not help, or if a second
-    /// of work was in vain, all other commits wait while `body` runs again. The other commits wait at most twice as
-    /// long as the last run of `body` took, and never more than a minute. Commits of the thread that runs `body` do
-    /// not wait then.
+    /// conflict. After eight conflicts, the call also reserves the keys of the last attempt before it begins a new
+    /// one, see [`Transaction::get_for_update`]. Other commits to these keys then wait. So the work succeeds at
+    /// some point, even if others write to its keys again and again. Ranges that it reads are not reserved. If the
+    /// reservations do not help, or if the failed attempts have taken a second, all other commits wait while
+    /// `body` runs again. The other commits wait at most twice as long as the last run of `body` took, and never
+    /// more than a minute. Commits of the thread that runs `body` do not wait then.
     ///
-    /// `body` may run several times. So what `body` does outside of the transaction must be harmless if it is
-    /// repeated. If `body` returns an error, nothing is committed.
+    /// `body` may run several times. So if `body` does something outside of the transaction, it must not matter
+    /// that this happens several times. If `body` returns an error, nothing is committed.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -81,7 +81,7 @@ impl Database {
         self.transact_with(&TransactionOptions::default(), body)
     }
 
-    /// As [`Database::transact`], but with `options`.
+    /// Does the same as [`Database::transact`], but with `options`.
     ///
     /// # Errors
     ///
@@ -94,15 +94,15 @@ impl Database {
         transact(self.handle(), options, body).map(|(done, _)| done)
     }
 
-    /// As [`Database::transact`], but returns a future and takes a `body` that awaits. The future does not block its
-    /// thread. Other tasks run in four situations: until the commit is durable, while other transactions have
-    /// reserved keys of this one, before a new attempt begins, and while the write buffer is full. See
+    /// Does the same as [`Database::transact`], but returns a future, and `body` returns a future, too. The future
+    /// of this call does not block its thread. It lets other tasks run while it waits: for a sync, for keys that
+    /// other transactions have reserved, before a new attempt, and while the write buffer is full. See
     /// [`Transaction::commit_async`].
     ///
-    /// `body` gets each [`Attempt`] by value, and must drop it before it returns. So if the future of `body` can be
-    /// sent to another thread, the future of this call can be, too. Then a program may spawn the future of this
-    /// call, or await it in a handler of a web server. The closure in the example borrows what it uses, so it can be
-    /// called again. The borrowed values live in the task around it.
+    /// `body` gets each [`Attempt`] by value, and must drop it before it returns. So if the future of `body` can
+    /// be sent to another thread, the future of this call can also be sent there. A program may then spawn the
+    /// future of this call, or await it in a handler of a web server. The closure in the example only borrows the
+    /// values that it uses, so it can be called again. These values belong to the task that awaits the call.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> { smol::block_on(async {
@@ -136,7 +136,7 @@ impl Database {
         self.transact_async_with(&TransactionOptions::default(), body).await
     }
 
-    /// As [`Database::transact_async`], but with `options`.
+    /// Does the same as [`Database::transact_async`], but with `options`.
     ///
     /// # Errors
     ///

@@ -35,18 +35,18 @@ use os::sync::Arc;
 use os::sync::atomic::{AtomicU64, Ordering};
 use sst::{KeyRange, Version};
 
-/// From which effects of other commits a transaction is protected.
+/// How much a transaction is protected from other commits that happen while it runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Isolation {
-    /// The transaction has the same result as if it ran alone at the moment of its commit. The transaction conflicts
-    /// if another commit changes anything that it has read. What it has read includes single keys and whole ranges,
-    /// with or without rows. This is the default.
+    /// The transaction has the same result as if it ran alone at the moment of its commit. The transaction
+    /// conflicts if another commit changes anything that it has read: a single key or a key in a range, even if
+    /// the key had no row. This is the default.
     #[default]
     Serializable,
-    /// The transaction reads everything as it was when the transaction began. The transaction conflicts only if
-    /// another commit writes a key that it also writes, or a key that it has read with
-    /// [`Transaction::get_for_update`]. So if two transactions each read what the other writes, both may commit
-    /// (write skew).
+    /// The transaction reads everything as it was when the transaction began. The transaction conflicts only in
+    /// two cases: another commit writes a key that the transaction also writes, or a key that the transaction has
+    /// read with [`Transaction::get_for_update`]. Suppose that two transactions run at the same time, and each of
+    /// them reads a key that the other writes. Then both may commit. This is called write skew.
     Snapshot,
 }
 
@@ -78,21 +78,21 @@ impl TransactionOptions {
     }
 }
 
-/// Reads and writes that take effect together, as if nothing else happened at the same time.
+/// Reads and writes that are done as one step, as if nothing else happened at the same time.
 /// [`Database::begin`](crate::Database::begin) returns a transaction.
 ///
-/// A transaction reads the database as it was when the transaction began, with its own writes on top. A transaction
-/// has the reads of [`Readable`] in all their forms. If a page is missing, the transaction does not have to start
-/// again. [`Transaction::commit`] either commits all writes or finds a [`Conflict`] with another commit. If a
-/// transaction is dropped, it has no effect. A transaction locks nothing. Only keys that were read with
-/// [`Transaction::get_for_update`] make others wait, at most for a tenth of a second.
+/// A transaction reads the database as it was when the transaction began, with its own writes on top. A
+/// transaction has all reads of [`Readable`]. If a read needs a page that is not in memory, the transaction goes
+/// on after the page was read. [`Transaction::commit`] either commits all writes or finds a [`Conflict`] with
+/// another commit. If a transaction is dropped, it has no effect. A transaction takes no locks. If it reads a key
+/// with [`Transaction::get_for_update`], other commits to this key wait, but at most for a tenth of a second.
 ///
-/// A transaction keeps its writes, and the keys and ranges that it has read. Writes, keys and ranges may take a
-/// share of the write buffer. If the writes take more memory, they move to files, which are removed when the
-/// transaction ends. In this case the commit makes files of the database from these files. If the keys that the
-/// transaction has read take more memory, it keeps ranges instead of single keys. Then the transaction may also
-/// conflict with a commit to a key between the keys that it has read. As long as a transaction runs, compactions
-/// keep the rows that it sees.
+/// A transaction keeps its writes, and the keys and ranges that it has read. The writes may take a share of the
+/// write buffer, and the keys and ranges may take another share. If the writes take more memory than that, they
+/// move to files, which are removed when the transaction ends. The commit then makes new files of the database
+/// from these files. If the keys take more memory, the transaction joins single keys to ranges. Then it may also
+/// conflict with a commit to a key that it has not read, but that lies in such a range. As long as a transaction
+/// runs, compactions keep the rows that it sees.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -126,13 +126,14 @@ pub struct Transaction {
     indexed: Indexed,
     /// The savepoints to which the transaction can go back.
     savepoints: Savepoints,
-    /// The keys that the transaction has reserved: other commits let the transaction write these keys first.
+    /// The keys that the transaction has reserved. Other commits to these keys wait until the transaction has
+    /// ended.
     reservation: Reservation,
     /// Why the transaction can no longer be committed, if it cannot.
     failed: Option<Box<Error>>,
 }
 
-/// A point in a transaction to which it can go back, see [`Transaction::savepoint`].
+/// A point in a transaction. The transaction can go back to it, see [`Transaction::savepoint`].
 #[derive(Clone, Copy, Debug)]
 pub struct Savepoint {
     number: u64,
@@ -158,7 +159,7 @@ fn written_keys(ops: &BatchOps) -> impl Iterator<Item = (TableId, &[u8])> {
 #[derive(Debug, Default)]
 struct Savepoints {
     all: Vec<Savepoint>,
-    /// For each savepoint, the number of writes before it.
+    /// For each savepoint, how many writes the transaction had when the savepoint was made.
     counts: Vec<u64>,
 }
 
@@ -206,8 +207,8 @@ const READ_TOGETHER: usize = 128;
 const LEAST_READ_BYTES: u64 = 4 << 10;
 
 impl Transaction {
-    /// Begins a transaction, which may have reserved keys already. The transaction will use `tables`, and perhaps
-    /// other tables.
+    /// Begins a transaction. `reservation` may already have keys from earlier attempts. The transaction will use
+    /// `tables`, and perhaps other tables.
     pub(super) fn begin(
         handle: &Arc<DatabaseHandle>,
         options: &TransactionOptions,
@@ -217,8 +218,8 @@ impl Transaction {
         let core = handle.core();
         core.env.check_origin()?;
         let running = Running::begin(&core.writes.recent, tables);
-        // The pin is taken first, because the version must not be newer than the indexes. If an index is made in
-        // between, the commit notices that the transaction is too old for this index.
+        // The version is pinned before the generation of the indexes is read. If an index is made between these
+        // two steps, the commit notices that the transaction is too old for this index.
         let pin = Arc::new(core.views.pin());
         let indexed = Indexed::As(core.indexes.generation());
         let most_bytes = (core.env.options.write_buffer_bytes / READS_SHARE).max(LEAST_READ_BYTES);
@@ -340,7 +341,7 @@ impl Transaction {
         spill::spill(self.handle.core(), &mut self.work.writes, &self.savepoints.counts)
     }
 
-    /// Adds a write to `table`. Also adds the changes that this write needs in the indexes of the table. The caller
+    /// Adds a write to `table`, and the writes that this makes necessary in the indexes of the table. The caller
     /// has checked the write.
     fn write(&mut self, table: &Arc<TableInfo>, op: Op<'_>) -> Result<()> {
         self.make_room()?;
@@ -363,13 +364,13 @@ impl Transaction {
             Op::Erase { key } => self.indexed_writes().write(table, (key, None), before),
             Op::RangeErase { start, end } => {
                 let savepoint = self.savepoint();
-                // If an extractor panics now, the transaction has only a part of the range erase.
+                // If an extractor panics in the next step, the transaction has only a part of the range erase and
+                // must not be committed.
                 self.failed = Some(Box::new(Error::HalfErased { table: table.0.name.as_str().into() }));
                 let outcome = self.erase_range_indexed(table, start, end);
                 self.failed = match &outcome {
                     Ok(()) => None,
-                    // If the transaction cannot go back to the savepoint, it also has only a part of the range
-                    // erase.
+                    // The same is true if the transaction cannot go back to the savepoint.
                     Err(_) => self.rollback_to(&savepoint).err().map(Box::new),
                 };
                 self.forget_savepoints(self.savepoints.all.len() - 1);
@@ -396,8 +397,8 @@ impl Transaction {
         IndexedWrites { handle: &self.handle, pin: &self.pin, work: &mut self.work }
     }
 
-    /// Adds the writes `ops`, which write to `tables`. The caller has checked the writes. The rows that they replace
-    /// are read in rounds.
+    /// Adds the operations `ops`, which write to `tables`. The caller has checked them. If a table has indexes,
+    /// the rows that they replace are needed, and many such rows are read at the same time.
     pub(crate) fn write_all(&mut self, ops: &BatchOps, tables: &[Arc<TableInfo>]) -> Result<()> {
         if !tables.iter().any(|table| self.handle.core().indexes.has(table.id)) {
             self.work.append(ops, tables);
@@ -420,7 +421,8 @@ impl Transaction {
                 if keys.len() > 1 {
                     let rows = self.indexed_writes().rows_before((table, indexes), &keys)?;
                     if rows.len() < keys.len() {
-                        // The missing rows are read one by one below. The next round asks for fewer rows.
+                        // Not all rows could be read together. The others are read one by one below, and the next
+                        // round asks for fewer rows.
                         together = rows.len().max(1);
                     }
                     places.into_iter().zip(rows).for_each(|(place, row)| before[place] = Some(row));
@@ -448,9 +450,10 @@ impl Transaction {
         Ok(())
     }
 
-    /// As [`Transaction::write_all`], but returns a future and takes only `ops` without range erases. The future
-    /// reads the rows that the writes replace. In unique indexes, the future also reads the entries beside which new
-    /// entries will be. Other tasks run while these rows and entries are read from the disk.
+    /// Does the same as [`Transaction::write_all`], but returns a future. `ops` must have no range erases. The
+    /// future reads the rows that the writes replace. In unique indexes, the future also reads the places where
+    /// new entries will be, because other rows may have the same index key. Other tasks run while these rows and
+    /// entries are read from the disk.
     pub(crate) async fn write_all_async(&mut self, ops: &BatchOps, tables: &[Arc<TableInfo>]) -> Result<()> {
         let indexed: Vec<_> = tables.iter().map(|table| self.handle.core().indexes.of(table.id)).collect();
         let mut ops = ops.iter().peekable();
@@ -486,15 +489,15 @@ impl Transaction {
         self.indexed_writes().fill(table, index, keys, most)
     }
 
-    /// As [`Readable::get`], but for a key that the transaction is going to write. The call reserves the key until
-    /// the transaction ends. Meanwhile, commits that write this key wait, and so do other transactions that reserve
-    /// it. They wait at most a tenth of a second. So transactions that increment the same counter run one after the
-    /// other. Without the reservation they would conflict. If a serializable transaction has not read or written
-    /// anything yet, it begins again at the newest version. So the transaction sees what was committed while it
-    /// waited.
+    /// Does the same as [`Readable::get`], for a key that the transaction is going to write. The call reserves the
+    /// key until the transaction ends. Other commits that write this key wait meanwhile, and so do other
+    /// transactions that want to reserve it. They wait at most a tenth of a second. For example, transactions that
+    /// increment the same counter then run one after the other; without the reservation they would conflict. If
+    /// this is the first read or write of a serializable transaction, the transaction begins again at the newest
+    /// version after it has waited. So it sees commits that were made meanwhile.
     ///
-    /// A reservation is not a lock. If another commit writes the key nevertheless, the transaction conflicts, with
-    /// every [`Isolation`].
+    /// A reservation is not a lock. Another commit may still write the key after its longest wait. Then this
+    /// transaction conflicts, whichever [`Isolation`] it has.
     ///
     /// # Errors
     ///
@@ -511,8 +514,8 @@ impl Transaction {
         self.get(table, key)
     }
 
-    /// As [`Transaction::get_for_update`], but returns a future. Other tasks run while another transaction has
-    /// reserved the key.
+    /// Does the same as [`Transaction::get_for_update`], but returns a future. Other tasks run while another
+    /// transaction has reserved the key.
     ///
     /// # Errors
     ///
@@ -572,15 +575,15 @@ impl Transaction {
         self.work.writes.keep_to(self.savepoints.newest());
     }
 
-    /// Undoes all writes after `savepoint`. Later savepoints are no longer valid. But the transaction can go back to
-    /// `savepoint` again. The reads after the savepoint stay: the transaction still depends on them. Open ranges
-    /// still see the writes that were undone.
+    /// Undoes all writes after `savepoint`. Later savepoints are then no longer valid, but the transaction can go
+    /// back to `savepoint` again. Reads are not undone: the transaction still depends on what it has read after
+    /// the savepoint. Open ranges still see the writes that were undone.
     ///
     /// # Errors
     ///
     /// [`Error::NoSuchSavepoint`] if the savepoint belongs to another transaction, or if the transaction has gone
-    /// back to an earlier savepoint. If the writes are in files, reading and writing these files can also fail.
-    /// After an error, the transaction is unchanged.
+    /// back to an earlier savepoint. If the writes of the transaction are in files, the call also fails if these
+    /// files cannot be read or written. After an error, the transaction is unchanged.
     pub fn rollback_to(&mut self, savepoint: &Savepoint) -> Result<()> {
         let before = self.savepoints.place(savepoint).ok_or(Error::NoSuchSavepoint)? + 1;
         let counts = &self.savepoints.counts[..before];
@@ -590,15 +593,16 @@ impl Transaction {
     }
 
     /// Commits all writes. A conflict is reported as an error of the inner result. A transaction without writes
-    /// never conflicts. If the transaction is to be durable ([`Durability::Synced`]), the call also waits until all
-    /// commits that the transaction has read are durable.
+    /// never conflicts. If the transaction has [`Durability::Synced`], the call also waits until all commits whose
+    /// rows the transaction has read are durable.
     ///
-    /// The call costs as much as the commit of a [`Batch`](crate::Batch). If others have committed since the
-    /// transaction began, the call also looks up in memory each key that the transaction has read.
+    /// The call does as much work as the commit of a [`Batch`](crate::Batch). If there were other commits since
+    /// the transaction began, the call also looks for each key that the transaction has read among the newer rows
+    /// in memory.
     ///
-    /// All writes take effect together, so their order does not matter for unique indexes. A unique index checks the
-    /// writes only at the commit. Before the commit, two rows may have the same index key, for example while they
-    /// swap values.
+    /// All writes take effect together, so their order does not matter for unique indexes. Unique indexes are
+    /// checked only by the commit. Before the commit, two rows may have the same index key, for example if the
+    /// transaction swaps the values of two rows.
     ///
     /// # Errors
     ///
@@ -609,8 +613,8 @@ impl Transaction {
         self.try_commit()
     }
 
-    /// As [`Transaction::commit`], but keeps the transaction. So after a conflict, the caller can see what the
-    /// transaction depended on.
+    /// Does the same as [`Transaction::commit`], but does not take the transaction away from the caller. So after
+    /// a conflict, the caller can see on what the transaction depended.
     pub(crate) fn try_commit(&mut self) -> Result<Result<Version, Conflict>> {
         self.check_unique()?;
         let applied = self.apply()?;
@@ -622,7 +626,7 @@ impl Transaction {
         Ok(applied)
     }
 
-    /// As [`Transaction::try_commit`], but returns a future, which also returns the transaction.
+    /// Does the same as [`Transaction::try_commit`], but returns a future, which also returns the transaction.
     pub(super) async fn try_commit_async(mut self) -> Result<(Self, Result<Version, Conflict>)> {
         let_others_go_first(self.handle.core(), self.work.writes.ops(), &self.reservation).await;
         if let Some(doubtful) = self.work.take_doubtful() {
@@ -649,10 +653,11 @@ impl Transaction {
         Ok((self, applied))
     }
 
-    /// As [`Transaction::commit`], but returns a future. The future does not block its thread. Other tasks run until
-    /// the commit is durable. Other tasks also run while commits are slowed down, or wait because the write buffer
-    /// or level 0 of a table is full. If the writes take more than half of the write buffer, a separate thread is
-    /// started to commit them. If the future is dropped, either all writes are committed or none of them.
+    /// Does the same as [`Transaction::commit`], but returns a future. The future does not block its thread. Other
+    /// tasks run until the commit is durable. Other tasks also run while commits are slowed down, or wait because
+    /// the write buffer or level 0 of a table is full. If the writes take more than half of the write buffer, a
+    /// separate thread is started to commit them. If the future is dropped, either all writes are committed or
+    /// none of them.
     ///
     /// # Errors
     ///
@@ -661,9 +666,10 @@ impl Transaction {
         self.try_commit_async().await.map(|(_, committed)| committed)
     }
 
-    /// As [`Transaction::commit`], but returns as soon as reads see the writes. The returned [`Commit`] tells when
-    /// the writes are durable, see [`Batch::submit`](crate::Batch::submit). If the transaction has no writes, this
-    /// is the commit whose version the transaction has read.
+    /// Does the same as [`Transaction::commit`], but returns as soon as reads see the writes. The returned
+    /// [`Commit`] says when the writes are durable, see [`Batch::submit`](crate::Batch::submit). If the
+    /// transaction has no writes, the returned [`Commit`] is that of the version at which the transaction has
+    /// read.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -688,7 +694,7 @@ impl Transaction {
         Ok(applied.map(|version| Commit::new(self.handle.clone(), version)))
     }
 
-    /// Fails if the writes would give two rows the same key in a unique index.
+    /// Fails if two rows would have the same key in a unique index after the commit.
     fn check_unique(&mut self) -> Result<()> {
         match self.work.take_doubtful() {
             Some(doubtful) => self.indexed_writes().check_unique(&doubtful),
@@ -722,8 +728,8 @@ impl Transaction {
         Ok(applied)
     }
 
-    /// As [`Transaction::apply`], but returns a future, and the writes must be in memory. The caller has already
-    /// waited for keys that others have reserved.
+    /// Does the same as [`Transaction::apply`], but returns a future. The writes must be in memory. The caller has
+    /// already waited until no other transaction has reserved their keys.
     async fn apply_async(&mut self) -> Result<Result<Version, Conflict>> {
         if let Some(done) = self.done_before() {
             return done;
@@ -738,7 +744,8 @@ impl Transaction {
         Ok(applied)
     }
 
-    /// The result of a commit that has nothing to do or that must fail, or `None` for all other commits.
+    /// If the transaction cannot be committed any more, this is the error; if it has no writes, this is the
+    /// version at which it has read. In all other cases `None`: the commit has something to do.
     fn done_before(&self) -> Option<Result<Result<Version, Conflict>>> {
         match &self.failed {
             Some(error) => Some(Err(Error::clone(error))),
@@ -752,15 +759,15 @@ impl Transaction {
         }
     }
 
-    /// Reserves keys for the next attempt. The reserved keys are those that the transaction has written, or has read
-    /// one by one. Waits for other transactions that have reserved some of these keys.
+    /// Reserves keys for the next attempt. The reserved keys are those that the transaction has written, or has
+    /// read one by one. If other transactions have reserved some of these keys, this waits for them.
     pub(super) fn reserve_all(&mut self) {
         let hashes = self.hashes_to_reserve();
         let core = self.handle.core();
         core.writes.reserved.reserve(&mut self.reservation, &hashes, core.patient_clock());
     }
 
-    /// As [`Transaction::reserve_all`], but returns a future: other tasks run while it waits.
+    /// Does the same as [`Transaction::reserve_all`], but returns a future: other tasks run while it waits.
     pub(super) async fn reserve_all_async(&mut self) {
         let hashes = self.hashes_to_reserve();
         let (core, reservation) = (self.handle.core(), &mut self.reservation);

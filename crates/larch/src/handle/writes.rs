@@ -13,8 +13,8 @@ use os::sync::Arc;
 use sst::KeyRange;
 
 impl Table {
-    /// Commits the operations that `fill` adds. If the table has indexes, the operations depend on the rows that
-    /// they replace. So a transaction commits them.
+    /// Commits the operations that `fill` adds. If the table has indexes, the rows that the operations replace
+    /// have to be read. So in this case a transaction reads these rows and commits the operations.
     fn write(&self, fill: impl FnOnce(&mut BatchOps)) -> Result<()> {
         let mut ops = BatchOps::new();
         fill(&mut ops);
@@ -43,10 +43,10 @@ impl Table {
     /// ([`MAX_KEY_BYTES`](crate::MAX_KEY_BYTES)). A value has at most a quarter of the [write
     /// buffer](crate::Builder::write_buffer_bytes).
     ///
-    /// Each call is one commit. With the default [`Durability`](crate::Durability), the call returns when the row is
-    /// on stable storage. Commits of several threads share one sync. The call waits while the write buffer is full,
-    /// or while level 0 of the table is full. For many rows, a [`Batch`](crate::Batch) is faster, and
-    /// [`Table::import`] is the fastest way.
+    /// Each call is one commit. With the default [`Durability`](crate::Durability), the call returns when the row
+    /// is on stable storage. If several threads commit at the same time, they share one sync. The call waits while
+    /// the write buffer is full, or while level 0 of the table is full. For many rows, a [`Batch`](crate::Batch)
+    /// is faster, and [`Table::import`] is the fastest way.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -81,9 +81,10 @@ impl Table {
     /// * The database takes no writes: [`Error::WritesStopped`](crate::Error::WritesStopped) after such a failed
     ///   sync, [`Error::ReadOnly`](crate::Error::ReadOnly) in a read-only database,
     ///   [`Error::Forked`](crate::Error::Forked) in a child process.
-    /// * If the table has [indexes](Table::create_index), also: [`Error::Duplicate`](crate::Error::Duplicate) if
-    ///   another row has the same key in a unique index; [`Error::BadRow`](crate::Error::BadRow) if the row does not
-    ///   fit the declaration of an index; [`Error::IndexKeyTooLong`](crate::Error::IndexKeyTooLong);
+    /// * If the table has [indexes](Table::create_index), there are more errors:
+    ///   [`Error::Duplicate`](crate::Error::Duplicate) if another row has the same key in a unique index;
+    ///   [`Error::BadRow`](crate::Error::BadRow) if the row does not fit the declaration of an index;
+    ///   [`Error::IndexKeyTooLong`](crate::Error::IndexKeyTooLong);
     ///   [`Error::NoExtractor`](crate::Error::NoExtractor) if the keys of an index cannot be made;
     ///   [`Error::TooManyConflicts`](crate::Error::TooManyConflicts) if the write conflicts with other commits 100
     ///   times; and the errors of [`Table::get`](crate::Reader::get), because the old row is read.
@@ -146,12 +147,12 @@ impl Table {
         self.write(|ops| ops.erase(self.id().0, key.as_ref()))
     }
 
-    /// Removes all keys in `range`. This costs one small write, however many rows the range has. If the range is
+    /// Removes all keys in `range`. This is one small write, even if the range has many rows. If the range is
     /// empty, nothing is removed. If the table has [indexes](Table::create_index), the call also reads all rows of
-    /// the range and erases their entries. All of this is one commit and takes limited memory. If another commit
-    /// writes to the range meanwhile, the call starts again. After some conflicts, other commits have to wait for
-    /// this call, see [`Database::transact`](crate::Database::transact). If other commits must not wait, remove a
-    /// large range in several pieces.
+    /// the range and erases their entries. The removed rows and entries are one commit, and the call takes limited
+    /// memory. If another commit writes to the range meanwhile, the call starts again. After some conflicts, other
+    /// commits have to wait for this call, see [`Database::transact`](crate::Database::transact). If other commits
+    /// must not wait, remove a large range in several pieces.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -180,7 +181,8 @@ impl Table {
         self.write(|ops| ops.range_erase(self.id().0, &start, &end))
     }
 
-    /// Removes all rows of the table. This is one commit, and takes the same short time for tables of any size.
+    /// Removes all rows of the table. This is one commit. It takes a short time, which does not depend on the size
+    /// of the table, unless the table has indexes.
     ///
     /// # Errors
     ///

@@ -7,8 +7,8 @@
 //!          checked, a second name or a copy ──▶ the directory of a database ──▶ one edit of its manifest      ingest
 //! ```
 //!
-//! A *shard* is a part of the rows of a new table. The files of a shard are built independently of other shards
-//! (decision 72).
+//! A *shard* is a part of the rows of a new table. Each shard can be built alone, on any machine, and all shards
+//! can be built at the same time (decision 72).
 //!
 //! Invariant: a built file is never changed after the build, because databases may share it.
 

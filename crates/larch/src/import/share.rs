@@ -17,12 +17,12 @@ use pages::{Admit, Reason, Session};
 use sst::KeyRange;
 use sst::RangeErase;
 
-/// Which part of an old table a new table gets, and whether the old table keeps it.
+/// Which rows of an old table a new table gets, and whether the old table keeps these rows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum SharedPart<'k> {
     /// The new table gets all rows. The old table keeps them.
     Copy,
-    /// The new table gets the rows from this key on. The old table does not keep them.
+    /// The new table gets the rows with this key and all greater keys. The old table does not keep them.
     From(&'k [u8]),
     /// The new table gets all rows. The old table is dropped.
     Whole,
@@ -36,7 +36,7 @@ pub enum SharedPart<'k> {
 /// [`TableChange::begin_with_levels`] and [`Core::install`] do.
 pub fn share(core: &Arc<Core>, table: &TableInfo, name: &str, part: SharedPart<'_>) -> Result<Arc<TableInfo>> {
     let outcome = share_files(core, table, name, part);
-    // The compaction job may have given up because this thread held the lock that it needs.
+    // This thread held a lock that the compaction job needs, so the job may have done nothing. It is woken again.
     core.background.wake_compact();
     outcome
 }
@@ -96,8 +96,8 @@ fn share_files(core: &Arc<Core>, table: &TableInfo, name: &str, part: SharedPart
         }
         None => {
             if part == SharedPart::Whole {
-                // The edits of the indexes are in the same record. So after a crash, the rows and the indexes belong
-                // to the same table.
+                // The new table also gets the indexes of the old one. These edits are in the same record as the
+                // others, so a crash cannot separate the indexes from the rows.
                 for index in view.files.tables.indexes_of(table.id).filter_map(|files| files.info.index.as_ref()) {
                     edits.push(Edit::AlterIndex { id: index.id, table: id, state: index.state });
                 }

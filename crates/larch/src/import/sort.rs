@@ -1,11 +1,12 @@
-//! Sorts rows into files. The rows come in any order, and become one sorted run of files that are part of no table
-//! yet. This module does not know what happens to the files.
+//! Sorts rows into files. The rows come in any order. They become one sorted run: files that do not overlap, and
+//! that are part of no table yet. This module does not know what happens to the files.
 //!
 //! As long as rows come in key order, they are written to files at once. When the first row is out of order,
-//! everything written so far becomes a sorted run. From then on, rows are collected in memory, up to three quarters
-//! of the write buffer. The collected rows are sorted and written as further runs. At the end, all runs are merged.
-//! If a key was added several times, the last value counts. If a run is dropped, its files are removed. Runs that
-//! will be merged again are in the [place for temporary files](crate::core::scratch).
+//! everything written so far becomes a sorted run. From then on, rows are collected in memory, up to three
+//! quarters of the write buffer. When this memory is full, the collected rows are sorted and written as another
+//! run. At the end, all runs are merged. If a key was added several times, the last value counts. If a run is
+//! dropped, its files are removed. Runs that will be merged again are in the [place for temporary
+//! files](crate::core::scratch).
 
 use crate::base::error::{Error, Result};
 use crate::base::options::LevelOptions;
@@ -48,8 +49,8 @@ pub struct RowSorter {
     user_bytes: u64,
     /// Holds a value that is joined from its parts. The field exists so that its memory can be used again.
     joined: Vec<u8>,
-    /// An error that has lost rows. After such an error, no more rows can be added, and the other rows do not become
-    /// files.
+    /// An error because of which rows were lost. After such an error, no more rows can be added, and the whole
+    /// sort fails.
     failed: Option<Error>,
 }
 
@@ -77,7 +78,7 @@ pub struct SortedRun {
     pub files: Vec<Arc<DbFile>>,
     /// Removes the files unless they are installed.
     pub fresh: FreshFiles,
-    /// Whether the files are in the directory of the database, so that they can become files of the database.
+    /// Whether the files are in the directory of the database. Only such files can become files of the database.
     is_database: bool,
 }
 
@@ -97,8 +98,9 @@ impl std::fmt::Debug for SortPhase {
     }
 }
 
-/// A run that is being written. The next row may have the same key as the last row and then replaces it. So if the
-/// last row could not be removed from its file again, it is not written yet but kept in memory.
+/// A run that is being written. If the next row has the same key as the last row, it replaces the last row. But
+/// some rows cannot be removed from a file again after they were written. If the last row is one of them, it is
+/// not written yet but kept in memory.
 #[derive(Default)]
 struct Stream {
     outputs: Option<RunWriter>,
@@ -149,7 +151,8 @@ impl RowSorter {
         outcome
     }
 
-    /// Takes a row whose value is in one piece. If an earlier row has failed, returns its error again.
+    /// Takes a row whose value is in one piece. If an earlier call has failed with an error that lost rows,
+    /// returns this error again.
     fn take(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
@@ -204,7 +207,8 @@ impl RowSorter {
     ///
     /// # Errors
     ///
-    /// Fails if `watch` has ended the work, or if a file cannot be written, now or when a row was added.
+    /// Fails if `watch` has ended the work, or if a file cannot be written. Also fails if a file could not be
+    /// written when an earlier row was added.
     pub fn finish(mut self, watch: &Watch<'_>) -> Result<(SortedRun, ImportReport)> {
         if let Some(error) = self.failed.take() {
             return Err(error);
@@ -233,16 +237,16 @@ impl RowSorter {
         Ok((run, report))
     }
 
-    /// Merges neighbouring runs until one run is left. Only neighbours are merged, so that runs stay ordered by age.
-    /// The last merge takes as many runs as possible. Earlier merges take only as many runs as necessary before the
-    /// last merge, so that few rows are written twice.
+    /// Merges neighbouring runs until one run is left. Only neighbours are merged, so that runs stay ordered by
+    /// age. The last merge takes as many runs as possible. If there are more runs, earlier merges reduce their
+    /// number, but only as far as necessary. So few rows are written several times.
     fn merge_runs(&mut self, watch: &Watch<'_>) -> Result<SortedRun> {
         let mut runs = std::mem::take(&mut self.runs);
         let are_all_here = |runs: &[SortedRun]| runs.iter().all(|run| run.is_database);
         while !are_all_here(&runs) || (runs.len() > 1 && !in_order(&mut runs)) {
             let excess = (runs.len() + 1).saturating_sub(MAX_FAN_IN);
             let count = if excess > 1 { excess.min(MAX_FAN_IN) } else { runs.len() };
-            // Among all groups of `count` neighbouring runs, the one with the fewest bytes is merged.
+            // Merges `count` neighbouring runs. Of all such groups, the group with the fewest bytes is taken.
             let bytes = |runs: &[SortedRun]| runs.iter().map(SortedRun::bytes).sum::<u64>();
             let first = (0..=runs.len() - count).min_by_key(|&first| bytes(&runs[first..first + count])).unwrap_or(0);
             let group: Vec<SortedRun> = runs.drain(first..first + count).collect();
@@ -307,7 +311,7 @@ impl SortedRun {
         Self { files: new.files.into_iter().map(open).collect(), fresh: new.fresh, is_database }
     }
 
-    /// Takes out the value that would remove the files.
+    /// Takes out the value `fresh`, which would remove the files when this run is dropped.
     pub fn take_fresh(&mut self) -> FreshFiles {
         let none = self.fresh.empty();
         std::mem::replace(&mut self.fresh, none)
@@ -325,7 +329,8 @@ impl SortedRun {
 
 impl Drop for SortedRun {
     fn drop(&mut self) {
-        // If the files have become part of the database, the database has opened them itself.
+        // This run opened the files only for itself. If they are part of the database now, the database has opened
+        // them again.
         self.files.iter().for_each(|file| file.sst.file.kill());
     }
 }
@@ -390,8 +395,8 @@ impl Stream {
     }
 }
 
-/// The version of all rows in the files. The install gives the files a version offset, which turns this version into
-/// that of the import.
+/// The version of all rows in the files. When the files become part of a table, they get a version offset. With
+/// this offset, their rows have the version of the import.
 const RUN_VERSION: Version = Version(0);
 
 /// Writes the files of a run.
@@ -403,8 +408,8 @@ struct RunWriter {
 impl RunWriter {
     fn new(table: &TableHandle, file_bytes: u64) -> Self {
         let core = table.core().clone();
-        // The run has no erases and mostly goes to the deepest level. So the run is written like a file of the
-        // deepest level.
+        // The run has no erases, and its files mostly go to the deepest level. So they are written like files of
+        // the deepest level.
         let outputs = Outputs::new(&core, &table.info(), file_bytes, true).with_writes_behind();
         Self { outputs, core }
     }
@@ -417,7 +422,7 @@ impl RunWriter {
         Ok(SortedRun::opened(&self.core.env.opener, self.outputs.finish(0, 0)?, true))
     }
 
-    /// As [`RunWriter::finish`], but for a run in `scratch`.
+    /// Does the same as [`RunWriter::finish`], but for a run in `scratch`.
     fn finish_in(self, scratch: &ScratchPlace) -> Result<SortedRun> {
         Ok(SortedRun::in_scratch(scratch, self.outputs.finish(0, 0)?))
     }
@@ -436,7 +441,8 @@ struct SortBuffer {
 /// The position of a row in the arena.
 #[derive(Clone, Copy)]
 struct SortRow {
-    /// The first eight bytes of the key as a number. Most comparisons need only this number and not the arena.
+    /// The first eight bytes of the key as a number. To compare two rows, this number is mostly enough, and the
+    /// keys in the arena are not needed.
     head: u64,
     at: u32,
     value_at: u32,
@@ -444,8 +450,8 @@ struct SortRow {
 }
 
 impl SortBuffer {
-    /// The rows may take only three quarters of the write buffer, because a vector that grows has its old and its
-    /// new memory for a moment.
+    /// The rows may take only three quarters of the write buffer: while a vector grows, it has its old and its new
+    /// memory at the same time.
     fn new(write_buffer_bytes: u64, memory: Holding) -> Self {
         let budget_bytes = (write_buffer_bytes as usize / 4 * 3).min(u32::MAX as usize);
         Self { budget_bytes, arena: Vec::new(), rows: Vec::new(), memory }
@@ -475,9 +481,9 @@ impl SortBuffer {
     fn write_run(&mut self, table: &TableHandle, scratch: &ScratchPlace) -> Result<SortedRun> {
         let arena = &self.arena;
         let key = |row: &SortRow| &arena[row.at as usize..row.value_at as usize];
-        // If several rows have the same key, the newest comes first. The newest row is the one that starts last in
-        // the arena. If several rows start at the same place, only the newest of them can have bytes, so it is the
-        // row that ends last.
+        // If several rows have the same key, the newest comes first. The newest row starts last in the arena. If
+        // several rows start at the same place, all of them except the newest are empty, so the newest is the one
+        // that ends last.
         self.rows.sort_unstable_by(|a, b| {
             a.head.cmp(&b.head).then_with(|| key(a).cmp(key(b))).then_with(|| (b.at, b.end).cmp(&(a.at, a.end)))
         });

@@ -1,9 +1,9 @@
 //! Makes sorted runs of files part of a table. One commit takes in all runs. This module does not know who wrote
 //! the files.
 //!
-//! The rows of the files have version 0. Each run gets a version of its own, and later runs get greater versions.
-//! So if several runs have a row with the same key, the row of the latest run counts
-//! (`docs/decisions/0006-imported-files-get-their-version-from-the-manifest.md`).
+//! The rows of the files have version 0. When the runs become part of the table, each run gets a version of its
+//! own, and later runs get greater versions. So if several runs have a row with the same key, reads see the row of
+//! the latest run (`docs/decisions/0006-imported-files-get-their-version-from-the-manifest.md`).
 
 use super::sort::SortedRun;
 use crate::base::error::Result;
@@ -31,7 +31,7 @@ pub fn take_in(
     work: &'static str,
 ) -> Result<Option<Version>> {
     let outcome = install(core, table, runs, work);
-    // The compaction job may have found the lock of the levels taken, so it is woken now.
+    // This thread held the lock of the levels, so the compaction job may have done nothing. It is woken again.
     core.background.wake_compact();
     outcome
 }
@@ -47,7 +47,8 @@ fn install(
         core.views.newest().files_of(table)?;
         return Ok(None);
     }
-    // Rows in memory are older than the new files, so these rows must go to a file below the new files.
+    // Rows in memory are older than the rows of the new files. So they are first written to a file, which is then
+    // older than the new files.
     let check = |_| check_unindexed(&core.views.newest().files, table, work);
     let mut change = TableChange::begin_with_levels(core, &[table], &[table], check)?;
     let view = core.views.newest();
@@ -55,7 +56,8 @@ fn install(
     let mut fresh = FreshFiles::new(&core.env.opener.leftovers);
     let (mut edits, mut version) = (Vec::new(), change.version());
     for run in &mut runs {
-        // No two files of a run have a key in common, so the level of each file is chosen by itself.
+        // No two files of a run have a key in common. So the level of a file does not depend on the other files of
+        // its run.
         let levels: Vec<u8> = run.files.iter().map(|file| taken.deepest_free(file.sst.bounds())).collect();
         for (file, &level) in run.files.iter().zip(&levels) {
             edits.push(add(table, file, level, version));
@@ -81,7 +83,8 @@ fn add(table: &TableInfo, file: &DbFile, level: u8, version: Version) -> Edit {
 /// The key bounds of the files in each level, including the files that are taken in.
 struct TakenKeys {
     /// For each level, the bounds of its files, sorted by low bound. The high bound of an element is the greatest
-    /// high bound of its own file and of all files before it. A missing high bound is greater than all others.
+    /// high bound of its own file and of all files before it. `None` stands for a high bound that is greater than
+    /// all others.
     levels: [Vec<KeyBounds>; LEVELS],
 }
 
@@ -95,7 +98,7 @@ impl TakenKeys {
         taken
     }
 
-    /// Adds a file. The file counts only after the next call of [`TakenKeys::order`].
+    /// Adds the bounds of a file. They are used only after the next call of [`TakenKeys::order`].
     fn add(&mut self, bounds: &KeyBounds, level: u8) {
         self.levels[usize::from(level)].push(bounds.clone());
     }
@@ -119,8 +122,8 @@ impl TakenKeys {
         files[..begun].last().is_some_and(|last| last.high.as_ref().is_none_or(|high| *high >= bounds.low))
     }
 
-    /// The deepest level for a file with `bounds`: neither this level nor any level above it overlaps `bounds`. It
-    /// is 0 if there is no such level.
+    /// The deepest level to which a file with `bounds` can go. No file of this level, or of a level above it,
+    /// overlaps `bounds`. The result is 0 if a file of level 0 already overlaps `bounds`.
     fn deepest_free(&self, bounds: &KeyBounds) -> u8 {
         let free = (0..LEVELS).take_while(|&level| !self.overlaps(level, bounds)).count();
         free.saturating_sub(1) as u8

@@ -1,4 +1,4 @@
-//! Imports of rows of which some are given several times.
+//! Tests imports in which some keys are added several times.
 
 use crate::options::{FilterKind, Filters, LevelOptions};
 use crate::{Database, TableOptions};
@@ -6,8 +6,8 @@ use os::Machine;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use std::collections::BTreeMap;
 
-/// Imports keys in key order. Some keys come several times, with values of all lengths. Then it compares what is
-/// read with the last values.
+/// Imports rows in key order. Some keys are added several times, with values of all lengths. Then checks that
+/// reads return the last value of each key.
 fn check_last_value_counts(seed: u64, groups: &[&str]) {
     println!("seed {seed}, groups {groups:?}");
     let mut random = StdRng::seed_from_u64(seed);
@@ -80,7 +80,8 @@ fn the_last_value_of_a_key_counts_wherever_its_page_ends() {
 
 #[test]
 fn an_import_that_lost_a_row_to_the_disk_does_not_finish() {
-    // The import gets its rows once in key order and once in an order for which it must sort them in runs.
+    // The first import gets its rows in key order. The second import gets them in another order, so that it has to
+    // sort them in runs.
     for step in [1, 7_919] {
         for failed in 1.. {
             let (machine, disk) = Machine::simulated(1);

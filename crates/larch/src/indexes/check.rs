@@ -1,8 +1,9 @@
-//! Compares an index with its table. This module does not know the files in which index and table are stored.
+//! Compares an index with its table. This module does not know the files in which the index and the table are
+//! stored.
 //!
-//! First the entries of every row are looked up, many at a time. If the index has all these entries and no others,
-//! index and table agree, and the check is over. Otherwise the check also looks up the row of every entry in the
-//! table.
+//! First the check makes the entries of every row, and looks them up in the index, many at a time. If the index
+//! has all these entries and no others, the index agrees with the table, and the check is over. Otherwise the
+//! check also looks up the row of every entry in the table.
 
 use super::entry::{self, IndexEntry};
 use super::maintain::part_of;
@@ -81,8 +82,8 @@ impl fmt::Display for IndexProblem {
     }
 }
 
-/// The first number is how many problems the report keeps. The second is how many rows or entries are looked up
-/// together.
+/// `MOST_PROBLEMS` is how many problems the report lists. `TOGETHER` is how many rows or entries are looked up at
+/// the same time.
 const MOST_PROBLEMS: usize = 100;
 const TOGETHER: usize = 128;
 
@@ -193,7 +194,8 @@ pub fn check(table: &TableHandle, index: &LiveIndex, watch: &Watch<'_>) -> Resul
             for (entry, row) in looked_up.iter().zip(found_rows) {
                 let index_key = entry.index_key().to_vec();
                 let keys = match row {
-                    // If the row does not fit the declaration, the first pass has reported it already.
+                    // If the row does not fit the declaration, this was already reported when its entries were
+                    // looked up.
                     Some(row) => keys_of(entry.row_key(), &row, &mut IndexCheck::default())?,
                     None => Vec::new(),
                 };

@@ -6,15 +6,16 @@
 //! ```
 //!
 //! So the entries are ordered by index key first. Entries with the same index key are ordered by the key of the
-//! row. This holds whatever bytes the two keys have. The reason is that the end mark `00 00` is less than any bytes
-//! with which a longer index key can go on.
+//! row. This is true for all bytes that the two keys may have: the end mark `00 00` is less than any bytes that
+//! can follow at the same place in a longer index key.
 
 use crate::base::bounds;
 use std::cmp::Ordering;
 use std::fmt;
 use std::ops::Bound;
 
-/// `ESCAPED` follows a 00 that belongs to an index key. `END` follows the 00 that ends the index key.
+/// If an index key has a byte 00, the byte `ESCAPED` is stored after it. After the index key, a byte 00 and then
+/// the byte `END` are stored.
 const ESCAPED: u8 = 0xFF;
 const END: u8 = 0;
 
@@ -23,7 +24,7 @@ const END: u8 = 0;
 pub struct IndexEntry {
     /// The index key without escapes, followed by the key of the row.
     keys: Box<[u8]>,
-    /// Where the key of the row begins in `keys`.
+    /// The offset in `keys` at which the key of the row begins.
     row_at: usize,
 }
 
@@ -52,11 +53,11 @@ impl IndexEntry {
     }
 }
 
-/// A list of entries whose keys share one piece of memory. A reader keeps this memory and uses it again for its
-/// next entries.
+/// A list of entries whose keys share one piece of memory. A reader uses the same memory again for its next
+/// entries.
 #[derive(Default)]
 pub struct EntryList {
-    /// The keys of all entries, one entry after another, each as in [`IndexEntry`].
+    /// For each entry, its index key without escapes and then the key of its row.
     keys: Vec<u8>,
     /// For each entry, where the key of its row begins in `keys`, and where that key ends.
     places: Vec<(usize, usize)>,
@@ -83,7 +84,7 @@ impl EntryList {
     #[inline]
     pub fn push_row(&mut self, key: &[u8], value: &[u8]) -> Option<()> {
         let start = self.keys.len();
-        // Both keys are copied together. Then the escapes are removed from the index key in place.
+        // Copies the whole stored key. Then removes the escapes of the index key from the copy.
         self.keys.extend_from_slice(key);
         let Some((row_at, end)) = without_escapes(&mut self.keys[start..]).filter(|_| value.is_empty()) else {
             self.keys.truncate(start);
@@ -102,7 +103,7 @@ impl EntryList {
         self.places.push((row_at, self.keys.len()));
     }
 
-    /// For each entry, its index key and the key of its row.
+    /// Iterates over the entries. Each item is the index key and the key of the row.
     #[inline]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], &[u8])> {
         let mut at = 0;
@@ -137,8 +138,9 @@ impl fmt::Debug for IndexEntry {
     }
 }
 
-/// Changes the key of an entry in place: the result is the index key without escapes, followed by the key of the
-/// row. Returns where the key of the row begins and ends in the result; `None` if this is not the key of an entry.
+/// Changes `key`, which is the stored key of an entry, into the index key without escapes, followed by the key of
+/// the row. Returns where the key of the row begins and where it ends. Returns `None` if `key` is not the key of
+/// an entry.
 #[inline]
 fn without_escapes(key: &mut [u8]) -> Option<(usize, usize)> {
     let (mut from, mut to) = (0, 0);
@@ -219,7 +221,8 @@ mod tests {
     use super::*;
     use std::ops::RangeBounds;
 
-    /// Some of these keys are prefixes of others, and some begin with the bytes that have a meaning in an entry.
+    /// Some of these keys are prefixes of others. Some begin with bytes that have a special meaning in the stored
+    /// key of an entry.
     const KEYS: [&[u8]; 14] = [
         b"",
         b"\0",

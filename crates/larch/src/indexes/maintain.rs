@@ -1,19 +1,20 @@
 //! Finds what a write to a table changes in the indexes of the table. This module does not know how the changes are
 //! committed.
 //!
-//! A write to a table with indexes is always part of a transaction. The transaction reads the old row as it sees
-//! it, with its own writes. It compares the index keys of the old row with those of the new row. Where they differ,
-//! the same transaction erases old entries and puts new ones. The transaction depends on the row. For a unique
-//! index, it also depends on all entries with the same index key. If another commit changes the row or one of these
-//! entries, the transaction conflicts.
+//! A write to a table with indexes is always part of a transaction. The transaction reads the old row, which it
+//! may have written itself. It compares the index keys of the old row with those of the new row. If they differ,
+//! the transaction also erases the old entries and puts the new ones. The transaction depends on the old row: if
+//! another commit changes this row, the transaction conflicts. If an index is unique, the transaction also depends
+//! on all entries with the same index key. If another commit changes one of these entries, the transaction
+//! conflicts, too.
 //!
 //! A *duplicate* is a row whose key in a unique index belongs to another row. All writes of a transaction take
-//! effect together, so for a unique index only their outcome counts. If a write puts a second entry with the same
-//! index key, it notes that this key is in doubt. The commit then checks whether two such entries are left at the
-//! end.
+//! effect together, so two rows may have the same key for a while, as long as the commit leaves only one of them.
+//! If a write puts a second entry with the same index key into a unique index, it notes this index key as
+//! doubtful. The commit then checks whether two entries with a doubtful key are left.
 //!
 //! Invariant: if a call returns an error, the transaction has the same writes as before the call. The exception is
-//! an erase of a range: there, the caller takes back the writes.
+//! an erase of a range: if it fails, the caller has to undo the writes.
 
 use super::entry::{self, IndexEntry};
 use crate::base::error::{Error, Result};
@@ -42,15 +43,17 @@ pub struct IndexedWrites<'t> {
     pub work: &'t mut Work,
 }
 
-/// The entries that a write changes, each with the place of its index in the list of indexes.
+/// The entries that a write erases, and the entries that it puts. The number beside an entry says which of the
+/// table's indexes it belongs to.
 #[derive(Default)]
 struct Changes {
     erased: Vec<(usize, Vec<u8>)>,
     put: Vec<(usize, Vec<u8>)>,
 }
 
-/// An erase of a range erases the entries of at most this many rows before the transaction checks how much memory
-/// its writes take. If the rows have [`ERASED_BYTES`] bytes together, it takes fewer rows.
+/// An erase of a range erases the entries of some rows, and then the transaction checks how much memory its writes
+/// take. This is done again for the next rows. `ERASED_TOGETHER` is the greatest number of rows each time; if they
+/// reach [`ERASED_BYTES`] bytes, it is fewer rows.
 const ERASED_TOGETHER: usize = 256;
 const ERASED_BYTES: usize = 64 << 10;
 
@@ -64,9 +67,9 @@ pub struct Filled {
 }
 
 impl IndexedWrites<'_> {
-    /// Adds a write of `key` to `table`, and the changes that this write makes in `indexes`, the indexes of
-    /// `table`. `value` is in the form of the log. If `value` is `None`, the row is erased. `before` is the old
-    /// row, from [`IndexedWrites::rows_before`].
+    /// Adds a write of `key` in `table` to the transaction. `indexes` are the indexes of `table`, and the changes
+    /// of their entries are added, too. `value` is in the form of the log. If `value` is `None`, the row is
+    /// erased. `before` is the old row, from [`IndexedWrites::rows_before`].
     ///
     /// # Errors
     ///
@@ -93,8 +96,9 @@ impl IndexedWrites<'_> {
         Ok(())
     }
 
-    /// Reads the first rows of `keys` in one round, without the writes of the transaction. It returns as many rows
-    /// as a round holds, and at least one. The transaction does not note that it has read these rows.
+    /// Reads the rows of the first `keys` in one round. Returns as many rows as a round can read, at least one.
+    /// The rows are those that were committed, without the writes of the transaction. The transaction does not
+    /// note that it has read them.
     ///
     /// # Errors
     ///
@@ -108,7 +112,7 @@ impl IndexedWrites<'_> {
         Reader::new(&handle, Some(self.pin), indexes.parts(table)).multi_get_some(keys)
     }
 
-    /// The same as [`IndexedWrites::rows_before`], but as a future, and for all rows of `keys`.
+    /// Does the same as [`IndexedWrites::rows_before`], but returns a future, and reads the rows of all `keys`.
     ///
     /// # Errors
     ///
@@ -122,8 +126,9 @@ impl IndexedWrites<'_> {
         Reader::new(&handle, Some(self.pin), indexes.parts(table)).multi_get_async(keys).await
     }
 
-    /// Loads pages before [`IndexedWrites::write`] is called for the row with `key` and `value`. `value` is in the
-    /// form of the log. In these pages, the write will look for entries of other rows in unique indexes.
+    /// Loads pages that [`IndexedWrites::write`] will need for the row with `key` and `value`. `value` is in the
+    /// form of the log. The write will look into these pages to see whether other rows have the same keys in
+    /// unique indexes.
     ///
     /// # Errors
     ///
@@ -139,8 +144,8 @@ impl IndexedWrites<'_> {
             let entries = Reader::<Value>::new(&handle, Some(self.pin), PartList::whole());
             for index_key in index_keys {
                 match Scan::from(entries.range_within(entry::bounds_under(&index_key))).next().await {
-                    // If the index was dropped meanwhile, nothing is loaded. The write also finds out that it was
-                    // dropped.
+                    // If the index was dropped meanwhile, nothing is loaded. The write will notice the drop
+                    // itself.
                     None | Some(Ok(_) | Err(Error::TableDropped(_))) => {}
                     Some(Err(error)) => return Err(error),
                 }
@@ -158,7 +163,7 @@ impl IndexedWrites<'_> {
         ops.put(index.entries.id.0, &entry::key(index_key, row_key), &[]);
     }
 
-    /// What a write of `key` changes in the indexes.
+    /// Finds out which entries a write of `key` erases and puts. `new` is the new value, or `None` for an erase.
     fn row_changes(
         &mut self,
         (table, indexes): (&Arc<TableInfo>, &TableIndexes),
@@ -216,7 +221,7 @@ impl IndexedWrites<'_> {
         Ok(Reader::new(&handle, Some(self.pin), indexes.parts(table)).within(self.work).range_within(range))
     }
 
-    /// Takes the next rows from `rows`, which come from [`IndexedWrites::begin_erase`], and erases their entries.
+    /// Takes the next rows from `rows`, and erases their entries. [`IndexedWrites::begin_erase`] has made `rows`.
     /// Returns whether there may be more rows.
     ///
     /// # Errors
@@ -271,8 +276,8 @@ impl IndexedWrites<'_> {
         let entries = Reader::<Value>::new(&handle, Some(self.pin), PartList::whole()).within(self.work);
         for entry in entries.range_within(same) {
             let (entry, value) = match entry {
-                // The index was dropped meanwhile. The commit sees that the index was dropped, too, and runs again
-                // without the index.
+                // The index was dropped meanwhile. The commit will notice this, and the write runs again without
+                // the index.
                 Err(Error::TableDropped(_)) if self.is_gone(table, index) => return Ok(None),
                 entry => entry?,
             };
@@ -283,11 +288,11 @@ impl IndexedWrites<'_> {
         Ok(None)
     }
 
-    /// The ranges of the `doubtful` entries. Each comes with the table of its index and with a reader of the
-    /// entries.
+    /// The ranges of the `doubtful` entries. Each item is the table of entries of an index, and a range in this
+    /// table.
     fn entries_in_doubt(&self, doubtful: &ReadSet) -> Vec<(Arc<TableInfo>, Range<Value>)> {
         let entries = |(id, keys): &(TableId, KeyRange)| {
-            // If the index was dropped meanwhile, the commit finds out.
+            // If the index was dropped meanwhile, it is left out here, and the commit will notice the drop.
             let info = self.handle.core().views.table_info(*id)?;
             let handle = TableHandle::new(self.handle.clone(), info.clone());
             let high = keys.end.clone().map_or(Bound::Unbounded, Bound::Excluded);
@@ -333,8 +338,9 @@ impl IndexedWrites<'_> {
         Ok(())
     }
 
-    /// `info` is the table of an index. Fails if `entry` has the same index key as `last`, the entry before it.
-    /// Otherwise `entry` becomes the new `last`.
+    /// `info` is the table of entries of an index, and `key` and `value` are the next row of this table. Fails if
+    /// this entry has the same index key as `last`, the entry before it. Otherwise this entry becomes the new
+    /// `last`.
     fn check_neighbours(
         &self,
         info: &Arc<TableInfo>,
@@ -367,7 +373,7 @@ impl IndexedWrites<'_> {
     }
 
     /// Puts the entries of `index` for some rows of `table`: the next rows after the key `after`, up to the key
-    /// `through`. It takes at most `most_rows` rows, with about `most_bytes` bytes in all.
+    /// `through`. Takes at most `most_rows` rows, which have about `most_bytes` bytes together.
     ///
     /// # Errors
     ///
@@ -382,8 +388,8 @@ impl IndexedWrites<'_> {
         let handle = TableHandle::new(self.handle.clone(), table.clone());
         let parts = index.parts(table);
         let low = after.map_or(Bound::Unbounded, |after| Bound::Excluded(after.to_vec()));
-        // The transaction notes these rows as single rows that it has read, not as a range. If another commit
-        // writes a new row between them, that commit also writes the entries of its row.
+        // The transaction depends on each of these rows, but not on the range in which they lie. If another commit
+        // writes a new row in this range, that commit also writes the entries of the new row.
         let rows =
             Reader::<Parts>::new(&handle, Some(self.pin), parts).range_within((low, Bound::Included(through.to_vec())));
         let (mut filled, mut bytes) = (Filled { rows: 0, last: None }, 0);
@@ -409,8 +415,8 @@ impl IndexedWrites<'_> {
 }
 
 /// The keys in `index` under which the old row has entries. A key that is too long for an entry is left out. While
-/// the index is being built, a row that does not fit the declaration of the index has no entries either. The build
-/// has not come to this row yet. If the row still exists when the build comes to it, the build fails.
+/// the index is being built, the old row may not fit the declaration of the index. Then it has no entries, because
+/// the build has not come to this row yet. If such a row still exists when the build comes to it, the build fails.
 fn keys_before<'r>(
     index: &LiveIndex,
     table: &TableInfo,
@@ -432,7 +438,7 @@ pub fn part_of<'p>(parts: &PartList, row: &'p Parts, group: usize) -> Option<&'p
     (0..parts.len()).find(|&i| parts.group(i) == group).map(|i| &row[i][..])
 }
 
-/// The part that is in `group`, from a value in the form of the log.
+/// Finds the part of column group `group` in `value`, which is in the form of the log.
 fn part_in<'v>(table: &TableInfo, value: &'v [u8], group: usize) -> Option<&'v [u8]> {
     let count = table.options.groups.len().max(1);
     parts::find(value, count, group).filter(|_| group < count).map(|place| &value[place])

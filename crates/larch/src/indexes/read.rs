@@ -1,12 +1,12 @@
 //! Reads by an index: the entries of the index, and rows in the order of the index. This module does not know who
 //! reads, nor where entries and rows are stored.
 //!
-//! A range over the table of entries gives the entries. Rows are fetched in rounds. A round gathers the keys of the
-//! next entries, and then looks up all their rows together. The first rounds are small, because a reader may need
-//! only a few rows. A round ends early when the gathered keys or the fetched rows take much memory. Entries that no
-//! longer fit in the round are left for the next round.
+//! The entries are read as a range of the table of entries. Their rows are fetched in rounds. A round gathers the
+//! keys of the next entries, and then looks up all their rows at the same time. The first rounds are small,
+//! because a reader may need only a few rows. If the gathered keys or the fetched rows take much memory, the round
+//! is ended early, and the next round goes on with the other entries.
 //!
-//! Entries and rows are read at the same version. In a transaction, both are read with the same own writes.
+//! Entries and rows are read at the same version. In a transaction, both include the transaction's own writes.
 
 use super::entry::{self, EntryList, IndexEntry};
 use crate::base::bounds;
@@ -30,7 +30,8 @@ pub const MOST_IN_ROUND: usize = 128;
 /// A round gathers no more entries when their keys take this number of bytes.
 const MOST_KEY_BYTES: usize = 512 << 10;
 
-/// Turns rows of the table of entries into entries. It also has the names for errors about these rows.
+/// Turns rows of the table of entries into entries. If such a row is no entry, the error names the table and the
+/// index, so both are kept here.
 #[derive(Clone, Debug)]
 struct EntryTable {
     table: Arc<TableInfo>,
@@ -62,8 +63,8 @@ impl EntryTable {
     }
 }
 
-/// The entry that `row` of the table of entries holds. If the row is no entry, it returns the key of the row. The
-/// value of an entry is empty, so it is always in the page of its key.
+/// The entry that `row` of the table of entries holds. If the row is no entry, the inner result is an error with
+/// the key of the row. The value of an entry is empty, so it is always in the same page as the key.
 fn entry_of(row: RowRef<'_>) -> Result<Result<IndexEntry, Key>, Stop> {
     let entry = row.inline_part(0).and_then(|value| IndexEntry::of(row.key(), value));
     Ok(entry.ok_or_else(|| row.key().into()))
@@ -85,7 +86,7 @@ impl Entries {
         Self { range: rows.of(index).range_within(entry::bounds_of(&keys)), entry_table }
     }
 
-    /// The same iterator, but it answers every call with `error`.
+    /// The same iterator, but every call of it returns `error`.
     pub(crate) fn failed(self, error: Error) -> Self {
         Self { range: self.range.failed(error), ..self }
     }
@@ -113,10 +114,10 @@ impl fmt::Debug for Entries {
 
 /// One of the two ends of a read in the order of an index.
 struct End<V> {
-    /// The next entries from this end: first the entries whose rows are fetched, then the entries whose rows are not
-    /// fetched yet.
+    /// The next entries from this end. First come entries whose rows were already fetched, then entries whose rows
+    /// were not fetched yet.
     entries: VecDeque<IndexEntry>,
-    /// The rows of the first entries in `entries`. It is `None` if an entry has no row.
+    /// The fetched rows of the first entries in `entries`. An item is `None` if its entry has no row.
     rows: VecDeque<Option<V>>,
     /// The total length of the keys of all entries whose rows are not fetched yet, in bytes.
     gathered_bytes: usize,
@@ -132,8 +133,8 @@ impl<V> End<V> {
         self.gathered_bytes = self.gathered().map(|entry| entry.index_key().len() + entry.row_key().len()).sum();
     }
 
-    /// Puts the entries of `list` back, from entry `first` on. They go before the entries that are gathered
-    /// already. All rows that were fetched must have been given to the reader.
+    /// Puts the entries of `list` from entry `first` on back into `entries`, before the entries that are there.
+    /// Their rows count as not fetched. The caller has given all fetched rows to the reader.
     fn take_back(&mut self, list: &EntryList, first: usize) {
         let entries: Vec<IndexEntry> = list.entries_from(first).collect();
         entries.into_iter().rev().for_each(|entry| self.entries.push_front(entry));
@@ -167,7 +168,7 @@ impl<V: Content> Rounds<V> {
         }
     }
 
-    /// Whether the next round from this end has room for one more entry.
+    /// Whether one more entry can be gathered for the next round from the end `direction`.
     fn has_room(&mut self, direction: Direction) -> bool {
         let most = self.left.min(self.size as u64);
         let end = self.end(direction);
@@ -182,8 +183,8 @@ impl<V: Content> Rounds<V> {
         Ok(())
     }
 
-    /// The end for which the next round fetches rows. This is the given end, unless the rows of all its entries are
-    /// fetched: then it is the opposite end. `None` if the rows of all entries are fetched.
+    /// The end for which the next round fetches rows. This is the end `direction` if it has entries whose rows are
+    /// not fetched yet, or else the opposite end if that has such entries. `None` if neither end has any.
     fn round(&mut self, direction: Direction) -> Option<Direction> {
         [direction, direction.reversed()].into_iter().find(|end| self.end(*end).gathered().len() > 0)
     }
@@ -197,7 +198,7 @@ impl<V: Content> Rounds<V> {
         end.gathered().take(self.size).map(IndexEntry::row_key).collect()
     }
 
-    /// Takes the rows that a round has fetched, after it asked for `asked` rows.
+    /// Takes the rows that a round from the end `from` has fetched. The round had asked for `asked` rows.
     fn fetched(&mut self, from: Direction, asked: usize, rows: Vec<Option<V>>) {
         self.note_round(asked, rows.len());
         let end = self.end(from);
@@ -208,14 +209,15 @@ impl<V: Content> Rounds<V> {
         end.count_gathered();
     }
 
-    /// Notes that a round has asked for `asked` rows and got `got` rows. If it got fewer than it asked for, the
-    /// next round asks for only as many as this round got. Otherwise the next round asks for more.
+    /// Notes that a round has asked for `asked` rows and got `got` rows. If the round got fewer rows than it asked
+    /// for, the next round asks only for the number that this round got. Otherwise the next round asks for twice
+    /// as many, up to a limit.
     fn note_round(&mut self, asked: usize, got: usize) {
         self.size = if got < asked { got.max(1) } else { (self.size * 2).min(MOST_IN_ROUND) };
     }
 
-    /// The answer if the read is over. It is over after an error, or when it has given all rows that it may give.
-    /// `None` if the read is not over.
+    /// If the read is over, this is what it returns from now on. A read is over after an error, or when it has
+    /// returned as many rows as its limit allows. `None` if the read is not over.
     fn over(&self) -> Option<Option<Result<(IndexEntry, V)>>> {
         match &self.failed {
             Some(error) => Some(Some(Err(error.clone()))),
@@ -231,8 +233,8 @@ impl<V: Content> Rounds<V> {
         Some(self.give(entry, row))
     }
 
-    /// The next row from this end, taken from the rows of the opposite end. The caller has gathered and fetched all
-    /// entries.
+    /// The next row from the end `direction`, if the only rows left were fetched for the opposite end. The caller
+    /// has gathered all entries, and has fetched all rows.
     fn rest(&mut self, direction: Direction) -> Option<Result<(IndexEntry, V)>> {
         let end = self.end(direction.reversed());
         let row = end.rows.pop_back()?;
@@ -287,23 +289,23 @@ impl<V: Content> RangeBy<V> {
         self
     }
 
-    /// Gives at most `rows` rows; the rows from both ends are counted together. It fetches no rows beyond this
-    /// number.
+    /// Limits the read to `rows` rows, and fetches no more than this number. Rows from both ends are counted
+    /// together.
     pub fn limit(mut self, rows: u64) -> Self {
         self.rounds.left = self.rounds.left.min(rows);
         self
     }
 
-    /// Gathers the entries of the next round from the front in `list`, and fetches their rows. Returns the rows in
-    /// the order of the entries, and whether more entries may follow.
+    /// Puts the entries of the next round from the front into `list`, and fetches their rows. Returns the rows, in
+    /// the order of the entries. Also returns whether there may be more entries after these.
     fn fetch_list(&mut self, list: &mut EntryList) -> Result<(Vec<Option<V>>, bool)> {
         let has_more = self.gather_list(list)?;
         let keys: Vec<&[u8]> = list.iter().map(|(_, row_key)| row_key).collect();
         Ok((self.rounds.rows.multi_get_some(&keys)?, has_more))
     }
 
-    /// Puts the entries of the next round from the front into `list`. First it takes the gathered entries, then new
-    /// entries until the round is full. Returns whether more entries may follow.
+    /// Puts the entries of the next round from the front into `list`. First takes entries that were already
+    /// gathered, and then reads new entries until the round is full. Returns whether more entries may follow.
     fn gather_list(&mut self, list: &mut EntryList) -> Result<bool> {
         list.clear();
         let most = self.rounds.left.min(self.rounds.size as u64) as usize;
@@ -330,7 +332,7 @@ impl<V: Content> RangeBy<V> {
         }
     }
 
-    /// All rows, each with its own key, as a future.
+    /// Reads all rows. The future returns each row with its own key.
     pub(crate) async fn all_async(self) -> Result<Vec<(Key, V)>> {
         let (mut rows, mut all) = (ScanBy::from(self), Vec::new());
         while let Some(row) = rows.next().await {
@@ -369,9 +371,9 @@ impl<V: Content> RangeBy<V> {
 }
 
 impl RangeBy {
-    /// Gives the rows from the front to `each` as borrowed rows, until `each` breaks or no row is left. This is the
-    /// fastest way to read many rows by an index, because it allocates no memory for a row. The row with which
-    /// `each` breaks counts as given. The next read goes on after it.
+    /// Calls `each` with each row, from the front, until `each` returns a break or no row is left. The rows are
+    /// borrowed. This is the fastest way to read many rows by an index, because it allocates no memory for a row.
+    /// The next read goes on after the last row that `each` got.
     ///
     /// ```
     /// # use larch::Database;
@@ -436,7 +438,7 @@ impl RangeBy {
                 }
             };
             if rows.is_empty() {
-                // The entries that are left were gathered by reads from the back.
+                // Only entries are left that earlier reads from the back have gathered.
                 let Some(row) = self.take(Direction::Forward) else { return Ok(ControlFlow::Continue(())) };
                 let (entry, value) = row?;
                 if let ControlFlow::Break(end) = each(IndexRow::of(&entry, &value)) {
@@ -525,8 +527,8 @@ impl<V> fmt::Debug for RangeBy<V> {
     }
 }
 
-/// Rows in the order of an index. Its methods are futures. Any [`RangeBy`] can be turned into it. If one of its
-/// futures is dropped, no row is lost.
+/// Reads rows in the order of an index, with methods that return futures. Any [`RangeBy`] can be turned into this
+/// type. If such a future is dropped, no row is lost.
 #[must_use = "it reads nothing until it is polled"]
 pub struct ScanBy<V = Value> {
     entries: Scan,

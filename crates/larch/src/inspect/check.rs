@@ -1,5 +1,5 @@
-//! Checks a database. It reads every byte of every file, compares the files with the manifest, and verifies the
-//! order of files within levels. This module does not know how the bytes of a file are laid out.
+//! Checks a database. The check reads every byte of every file, compares the files with the manifest, and verifies
+//! the order of the files in each level. This module does not know how the bytes of a file are laid out.
 
 use crate::base::error::{Error, Result};
 use crate::base::table::TableInfo;
@@ -29,8 +29,8 @@ pub struct CheckReport {
     pub rows: u64,
     /// Bytes that were read.
     pub bytes: u64,
-    /// What is wrong; empty if nothing is wrong. Each entry names the file, the page and its offset. The check of a
-    /// file ends at its first problem.
+    /// The problems that were found; empty if nothing is wrong. Each problem names the file, the page and its
+    /// offset. After the first problem in a file, the rest of this file is not checked.
     pub problems: Vec<Problem>,
 }
 
@@ -81,8 +81,9 @@ pub fn check(core: &Arc<Core>, table: Option<&TableInfo>, watch: &Watch<'_>) -> 
     Ok(report)
 }
 
-/// Checks one file. The outer error says that `watch` has ended the check early. The inner error says what is wrong
-/// with the file. `tell` is called with the number of bytes that were read.
+/// Checks one file. If `watch` has ended the check early, the outer result is an error. If the file is damaged or
+/// cannot be read, the inner result is an error that says what is wrong. `tell` is called with the number of bytes
+/// that were read.
 ///
 /// # Errors
 ///
@@ -93,7 +94,7 @@ pub fn check_file(
     watch: &Watch<'_>,
     tell: &mut dyn FnMut(u64),
 ) -> Result<Result<FileReport, pages::Error>> {
-    // Each file gets a session of its own, because a session that failed cannot be used again.
+    // Each file is read in a new session, because a session cannot be used again after an error.
     let session = ahead::session(&env.cache, &*env.machine.reads, Reason::Check, Admit::Pass);
     let source = Watched { session: &session, watch };
     let found = sst::verify(sst, &source, &*sst.file.around_cache(), tell);
@@ -102,7 +103,7 @@ pub fn check_file(
     Ok(found)
 }
 
-/// A session that gives no more pages as soon as the check has to end.
+/// A session that returns no more pages after `watch` has ended the check.
 struct Watched<'a, 'w> {
     session: &'a Session,
     watch: &'a Watch<'w>,

@@ -19,9 +19,9 @@ use sst::{DumpDetail, Sst};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Prints the SST, log or manifest at `path` to `out`, as text for people. This opens no database, and a writer may
-/// have the file open at the same time. It uses at most 32 MiB of memory for pages. It has one record of a log or
-/// manifest in memory at a time.
+/// Prints the SST, log or manifest at `path` to `out`, as text for people. The call does not open the database,
+/// and another process may be writing to the file at the same time. The call uses at most 32 MiB of memory for
+/// pages. Of a log or a manifest, only one record at a time is in memory.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -43,7 +43,7 @@ use std::path::Path;
 /// # Errors
 ///
 /// [`Error::Page`] if the file cannot be read, if `out` cannot be written, or if an SST is damaged; [`Error::Log`]
-/// if a log or a manifest is damaged. Everything that was printed before the damage is in `out`.
+/// if a log or a manifest is damaged. What was printed before the damage was found is in `out`.
 pub fn dump(path: impl AsRef<Path>, detail: DumpDetail, out: &mut dyn Write) -> Result<()> {
     dump_on(&Machine::real(), path.as_ref(), detail, out)
 }
@@ -84,11 +84,12 @@ pub fn dump_on(machine: &Machine, path: &Path, detail: DumpDetail, out: &mut dyn
     Ok(sst::dump(&sst, &one_time_session(&cache), detail, out)?)
 }
 
-/// Memory for pages, in bytes. It is enough for the largest page, uncompressed, for one node of each level, and for
-/// the readahead.
+/// Memory for pages, in bytes. This is enough for the largest uncompressed page, for one node of each level of a
+/// tree, and for the pages that are read ahead.
 const CACHE_BYTES: u64 = 32 << 20;
 
-/// A session that leaves no pages in `cache`. It reads ahead in the same way as a range does when reads are fast.
+/// A session that puts no pages into `cache`. It reads ahead in the same way as a range on a disk whose reads are
+/// fast.
 fn one_time_session(cache: &Arc<PageCache>) -> Session {
     Session::new(cache, Reason::Check, Admit::Pass).with_ahead_bytes(near_bytes(cache))
 }

@@ -1,4 +1,5 @@
-//! Counters and sizes as plain values. They are counted elsewhere, by a relaxed atomic addition for each event.
+//! Counters and sizes as plain values. Other modules count: each event adds to a counter by a relaxed atomic
+//! addition.
 
 use crate::base::error::Result;
 use crate::base::event::StallReason;
@@ -32,9 +33,9 @@ pub struct Metrics {
     pub page_hits: u64,
     /// Bytes of the pages that were read from disk.
     pub page_read_bytes: u64,
-    /// How many of the pages that were read are index nodes or flat indexes.
+    /// The index nodes and flat indexes among the pages that were read from disk.
     pub index_page_reads: u64,
-    /// How many of the pages that were read hold rows and values.
+    /// The pages with rows and values among the pages that were read from disk.
     pub data_page_reads: u64,
     /// The counts of pages, by reason and kind.
     pub pages: CounterSnapshot,
@@ -52,13 +53,14 @@ pub struct Metrics {
     /// Memory of rows that are not in files yet, in bytes.
     pub memtable_bytes: u64,
     memory: Memory,
-    /// Memory of pages that are kept because their tables are [to be in memory](crate::TableOptions::in_memory), in
-    /// bytes. It counts the pages of all databases that share the cache.
+    /// Memory of pages that are kept because their tables are [to be in memory](crate::TableOptions::in_memory),
+    /// in bytes. The pages of all databases that share the cache are included.
     pub kept_bytes: u64,
     /// Memory of pages that were loaded after the open because they were in memory at the last close, in bytes. See
     /// [`crate::Builder::warm_from_last`].
     pub restored_bytes: u64,
-    /// Warm states that could not be used, because they were torn or damaged, or belonged to another database.
+    /// How many lists of the pages in memory at the last close could not be used. Such a list was incomplete or
+    /// damaged, or belonged to another database.
     pub refused_states: u64,
     /// Bytes appended to the log.
     pub log_bytes: u64,
@@ -70,22 +72,22 @@ pub struct Metrics {
     pub import_bytes: u64,
     /// Flushes that succeeded.
     pub flushes: u64,
-    /// Compactions that succeeded. Files that were moved without rewriting them do not count.
+    /// Compactions that succeeded. Moves of files that were not rewritten are not included.
     pub compactions: u64,
     /// How many of these compactions were done by [workers](crate::Builder::compaction_workers).
     pub worker_compactions: u64,
     /// Bytes of files that workers have written. [`Metrics::compaction_bytes`] does not include them.
     pub worker_compaction_bytes: u64,
-    /// Compactions that were left to a worker and that the worker has not done, because it died, failed, or was no
-    /// longer needed.
+    /// Compactions that were left to a worker but that the worker has not done. The worker died or failed, or the
+    /// compaction was no longer needed.
     pub failed_worker_compactions: u64,
     /// Files that were moved to a deeper level without rewriting them.
     pub trivial_moves: u64,
     /// Files that nothing needs any more and that could not be removed yet. Every later install and the next open
     /// try again to remove them.
     pub leftover_files: u64,
-    /// Files that no table needs any more, but that are kept until no [follower](crate::Builder::follow) reads
-    /// them.
+    /// Files that no table needs any more, but that some [follower](crate::Builder::follow) may still read. They
+    /// are kept until then.
     pub held_files: u64,
     /// Failed attempts to remove files, or to write a new manifest in place of one that has grown. The database
     /// tries again later.
@@ -105,7 +107,7 @@ pub struct Metrics {
     pub troubles: Vec<Trouble>,
     /// Flushes that failed, each try counted.
     pub failed_flushes: u64,
-    /// Compactions that failed, each try counted.
+    /// Compactions that failed. If a compaction is tried again and fails again, both failures are counted.
     pub failed_compactions: u64,
     /// Bytes of pages that [the background scrub](crate::Builder::scrub_bytes_per_second) has read.
     pub scrubbed_bytes: u64,
@@ -119,8 +121,8 @@ pub struct Metrics {
     pub files: u64,
     /// The length of the files of all tables, in bytes.
     pub file_bytes: u64,
-    /// The requests to the store since it was opened, and their costs if the prices are known. It is set only if
-    /// the database is in a store that counts requests.
+    /// The requests to the store since it was opened, and their costs if the prices are known. `None` if the
+    /// database is not in a store that counts requests.
     pub store: Option<Bill>,
 }
 
@@ -133,7 +135,7 @@ impl Metrics {
         let troubles = &core.background.troubles;
         let stalls = |reason| core.background.stalls.totals(reason);
         let (level0, write_buffer) = (stalls(StallReason::Level0), stalls(StallReason::WriteBuffer));
-        // A file that several tables see is one file.
+        // A file that several tables use is counted only once.
         let files = view.files.tables.values().flat_map(|table| table.files());
         let files: HashMap<u64, u64> = files.map(|(_, file)| (file.number, file.bytes())).collect();
         let cache = core.env.cache.usage();
@@ -200,9 +202,9 @@ impl Metrics {
     }
 }
 
-/// Sizes of a table, from [`Table::stats`](crate::Table::stats). They are the sizes of its files, which are in the
-/// manifest, and of its pages in memory. Only the fields about memtables count rows in memory. A key that is in
-/// several files counts in each of them.
+/// Sizes of a table, from [`Table::stats`](crate::Table::stats). The sizes of its files come from the manifest,
+/// and the sizes of its pages in memory from the cache. Only the fields about memtables include rows that are not
+/// in files yet. A key that is in several files is counted in each of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -211,9 +213,9 @@ pub struct TableStats {
     pub rows: u64,
     /// The number of erases among the rows in files.
     pub erased_rows: u64,
-    /// About how many bytes of the files belong to rows that the table does not see. It does not see them because a
-    /// removed range has cut them off, or because another table has them. A compaction does not copy these rows.
-    /// All other sizes count the whole files, with these rows.
+    /// About how many bytes of the files belong to rows that the table does not see. The table does not see these
+    /// rows because they were removed as a range, or because they now belong to another table. A compaction does
+    /// not copy these rows. All other sizes include these rows.
     pub unseen_bytes: u64,
     /// Older versions in files.
     pub history_rows: u64,
@@ -227,15 +229,15 @@ pub struct TableStats {
     pub group_history_bytes: u64,
     /// The column groups, the main one first; empty if values are whole.
     pub groups: Vec<GroupStats>,
-    /// Stored bytes of all indexes. If a file has both a B-tree and a flat index, both count.
+    /// Stored bytes of all indexes. If a file has both a B-tree and a flat index, both are included.
     pub index_bytes: u64,
     /// Stored bytes of B-trees.
     pub btree_bytes: u64,
     /// Stored bytes of flat indexes.
     pub flat_bytes: u64,
-    /// Stored bytes of filters. The nodes above filters count as indexes.
+    /// Stored bytes of filters. Nodes that lead to filters are included in `index_bytes` instead.
     pub filter_bytes: u64,
-    /// Stored bytes of older versions. Pages of the other column groups do not count here.
+    /// Stored bytes of older versions. Older versions in the other column groups are not included.
     pub history_bytes: u64,
     /// Stored bytes of values outside data pages.
     pub value_bytes: u64,
@@ -249,7 +251,8 @@ pub struct TableStats {
     pub file_bytes: u64,
     /// The levels that have files, from level 0 down.
     pub levels: Vec<LevelStats>,
-    /// The number of index pages between the manifest and a data page, in the tallest file.
+    /// How many index pages a read has to go through before it comes to a data page, in the file where this number
+    /// is greatest.
     pub index_height: u8,
     /// Rows that are not in files yet. All versions of a row count.
     pub memtable_rows: u64,
@@ -312,7 +315,8 @@ impl TableStats {
                 here.rows += file.sst.rows().count();
                 stats.unseen_bytes += file.bytes() - file.sst.visible_bytes().min(file.bytes());
                 if let Some(main) = meta.main {
-                    // If the table sees only a part of the file's rows, the same part of the file's erases counts.
+                    // If the table sees only a part of the file's rows, it is taken to see the same part of the
+                    // file's erases.
                     let erased = u128::from(main.totals.erased) * u128::from(file.sst.rows().count());
                     stats.erased_rows += (erased / u128::from(main.totals.rows.max(1))) as u64;
                     stats.data_pages += main.data_pages;

@@ -35,11 +35,12 @@ pub(super) enum Extractor {
     Value,
     /// `panic` uses the whole value as the key, and panics if the value has an `!`.
     Panic,
-    /// `hook` uses the whole value as the key. Before that, the extractor calls [`HOOK`], but only once.
+    /// `hook` uses the whole value as the key. Before it makes a key, it takes the function in [`HOOK`] and calls
+    /// it.
     Hook,
 }
 
-/// What a thread does when `hook` makes keys the next time.
+/// A function that a thread calls when the extractor `hook` makes keys the next time.
 type Hook = Box<dyn FnOnce()>;
 thread_local! {
     pub(super) static HOOK: std::cell::Cell<Option<Hook>> = const { std::cell::Cell::new(None) };
@@ -133,7 +134,7 @@ pub(super) fn create(table: &Table, name: &str, declaration: &str, unique: bool)
     table.create_index(name, declaration, &IndexOptions { unique }, |_| {})
 }
 
-/// The rows as text, in the form `key=value key=value`.
+/// The keys and values of `rows` as text, in the form `key=value key=value`.
 #[track_caller]
 pub(super) fn rows(rows: impl IntoIterator<Item = Result<(IndexEntry, Value)>>) -> String {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("it is text");
@@ -195,7 +196,7 @@ fn rows_come_in_the_order_of_the_index_from_either_end() {
     let expected: Vec<Vec<u8>> = (0..300).rev().map(|number| format!("{number:03}").into_bytes()).collect();
     assert_eq!(words().collect::<Vec<_>>(), expected);
     assert_eq!(words().rev().collect::<Vec<_>>(), expected.iter().rev().cloned().collect::<Vec<_>>());
-    // Takes rows from both ends in turn, until the two ends meet.
+    // Reads one row from the front, then two from the back, and so on, until no row is left.
     let (mut both, mut front, mut back) = (index.range_by(..), Vec::new(), Vec::new());
     loop {
         let Some(row) = both.next() else { break };
@@ -220,15 +221,15 @@ fn rows_that_are_handed_over_are_those_that_a_range_by_index_gives() {
     drop((table, db));
     let db = on(&disk, 2).cache_bytes(256 << 10).open().expect("the disk works");
     let table = db.table("t").expect("it is there");
-    // This row is newer than the others and only in memory.
+    // All other rows are in files, and this newer row is only in memory.
     table.insert("400", "007 new").expect("it is taken");
     let index = table.index("first").expect("it is there");
     let all: Vec<_> = index.range_by(..).map(|row| row.expect("the disk works")).collect();
     let all: Vec<_> = all.iter().map(|(entry, value)| (entry.index_key(), entry.row_key(), &**value)).collect();
     let owned =
         |(entry, value): (IndexEntry, Value)| (entry.index_key().to_vec(), entry.row_key().to_vec(), value.to_vec());
-    // First, `handed` rows are passed to a closure. Then `front` rows are read from the front and `back` rows from
-    // the back. This is repeated until the range ends.
+    // Passes `handed` rows to a closure, then reads `front` rows from the front and `back` rows from the back. All
+    // this is repeated until no row is left in the range.
     for (handed, front, back) in [(1000, 0, 0), (1, 0, 0), (7, 0, 0), (100, 1, 0), (130, 0, 3), (3, 2, 1), (0, 1, 1)] {
         for limit in [u64::MAX, 200, 1, 0] {
             let mut rows = index.range_by(..).limit(limit);
@@ -320,8 +321,8 @@ fn a_unique_index_judges_the_outcome_of_writes_and_not_their_order() {
         let table = db.table(&format!("t{rows}")).expect("the disk works");
         let index = create(&table, "value", "value", true).expect("it is built");
         let value = |number: u32| [&number.to_be_bytes()[..], &[7; 60]].concat();
-        // Each row takes the value of the next row. So each write but the last one collides with another row for a
-        // while.
+        // Each row gets the value that the next row has. So until the next row is written, too, two rows have the
+        // same index key.
         let rotated =
             |write: &mut dyn FnMut(u32, Vec<u8>)| (0..rows).for_each(|row| write(row, value((row + 1) % rows)));
         let mut batch = db.batch();
@@ -492,7 +493,7 @@ fn a_future_gives_what_a_range_gives_and_loses_nothing_when_it_is_dropped() {
     let scanned = smol::block_on(async {
         let (mut scan, mut all) = (index.scan_by_async(..), Vec::new());
         loop {
-            // Polls a future once and drops it. Then polls a new future until it is done.
+            // Polls a future once and drops it. Then awaits a new future for the next row.
             if let Some(row) = smol::future::poll_once(scan.next()).await.flatten() {
                 all.push(row);
             }
@@ -526,7 +527,7 @@ fn an_index_of_another_table_or_database_is_refused() {
 fn a_read_by_an_index_is_explained_as_pages_of_both_and_rows_come_in_few_rounds() {
     let (disk, db, table) = with_table();
     for number in 0..2000_u32 {
-        // Neighbours in the index are far apart in the table.
+        // Two rows that are neighbours in the index are far from each other in the table.
         let (key, word) = (format!("{:04}", number * 997 % 2000), format!("{number:04}"));
         table.insert(key, format!("{word} {}", "x".repeat(500))).expect("it is taken");
     }

@@ -26,8 +26,8 @@ fn table(db: &Database, name: &str, groups: &[&str]) -> Table {
     db.table_with(name, TableOptions { groups, ..TableOptions::default() }).expect("the disk works")
 }
 
-/// Writes a row in every possible way. All ways must give the same result, which is returned: the error as text, or
-/// `None`.
+/// Writes a row in every possible way. All ways must give the same result. Returns this result: the error as text,
+/// or `None` if the row was accepted.
 #[track_caller]
 fn written(db: &Database, table: &Table, key: &[u8], parts: &[&[u8]]) -> Option<String> {
     let mut batch = db.batch();
@@ -39,7 +39,7 @@ fn written(db: &Database, table: &Table, key: &[u8], parts: &[&[u8]]) -> Option<
     one
 }
 
-/// As [`written`], but for a row with a whole value.
+/// Does the same as [`written`], but for a row with a whole value.
 #[track_caller]
 fn written_whole(db: &Database, table: &Table, key: &[u8], value: &[u8]) -> Option<String> {
     let mut batch = db.batch();

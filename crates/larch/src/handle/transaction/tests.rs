@@ -199,7 +199,7 @@ fn a_cursor_counts_only_where_it_was() {
     serializable(unmoved, |table| table.insert("c", "1"), None);
 }
 
-/// A cursor that has found nothing still reads at the version of its transaction.
+/// A cursor still reads at the version of its transaction, even if it has not found any row.
 #[test]
 fn a_transaction_with_a_cursor_does_not_begin_again_at_another_version() {
     let (db, table) = with_table();

@@ -1,5 +1,6 @@
-//! Builds files without a database. Rows are sorted as in an import, but the last step writes a list of the files
-//! instead of an edit. This module does not know which table will ingest the files.
+//! Builds files without a database. Rows are sorted in the same way as in an import. In the last step, an import
+//! adds its files to the manifest of a database; here the last step writes a list of the files. This module does
+//! not know which table will ingest the files.
 
 use super::list::{BuiltFile, BuiltList};
 use crate::base::error::{Error, Result};
@@ -20,9 +21,9 @@ use std::path::Path;
 /// The name of the work, for the error about work that was cancelled.
 const WORK: &str = "the building of files";
 
-/// Files that are being built without a database. [`Builder::build_files`](crate::Builder::build_files) returns this
-/// value. Rows can be added in any order, but ascending keys are fastest. [`FileBuilder::finish`] writes the list of
-/// the files. Only then is the directory valid. If this value is dropped before, everything that was written is
+/// Builds files without a database. [`Builder::build_files`](crate::Builder::build_files) returns this value. Rows
+/// can be added in any order, but ascending keys are fastest. [`FileBuilder::finish`] writes the list of the
+/// files, which makes the directory valid. If this value is dropped before that, everything that was written is
 /// removed.
 ///
 /// A builder needs as much memory and disk space as an [`Import`](crate::bulk::Import).
@@ -75,9 +76,10 @@ impl FileBuilder {
         self.sorter.add_parts(key, parts)
     }
 
-    /// Writes the remaining rows, and then the list of all files. When the call returns, the files and the list are
-    /// durable. `watch` is told how many bytes of a merge are done. After that, the files are read once for their
-    /// checksums, and `watch` is told how many bytes were read. It says each time whether to go on.
+    /// Writes the remaining rows, and then the list of all files. When the call returns, the files and the list
+    /// are durable. If the rows have to be merged, `watch` is told how many bytes of the merge are done. After the
+    /// merge, the files are read once for their checksums, and `watch` is told how many bytes were read. Each
+    /// time, `watch` says whether to go on.
     ///
     /// # Errors
     ///
@@ -104,8 +106,8 @@ impl FileBuilder {
         }
         let (id, compat) = (core.views.newest().files.database, core.env.options.compat.to_string());
         let list = BuiltList { id, compat, options: table.identity.options.clone(), files };
-        // If the last step fails and cannot be undone, the directory is complete and needs the files. In all other
-        // cases `new` removes the files.
+        // If the last step fails and cannot be undone, the directory may be complete and need the files. So they
+        // must not be removed here. In all other cases `new` removes them.
         run.take_fresh().take_paths();
         new.finish_as(LIST, &list.encode())?;
         Ok(report)

@@ -31,7 +31,7 @@ impl BuiltFiles {
         Self::at_on(directory, &Machine::real())
     }
 
-    /// As [`BuiltFiles::at`], but on another machine, for example a simulated one.
+    /// Does the same as [`BuiltFiles::at`], but on another machine, for example a simulated one.
     ///
     /// # Errors
     ///
@@ -77,13 +77,13 @@ impl BuiltFiles {
         self.list.bytes()
     }
 
-    /// Removes the directory and its files. Call this only if no table uses the files, or if tables use them only as
-    /// copies or under second names.
+    /// Removes the directory and its files. Call this only if no table needs these files. A table that has
+    /// ingested them does not need them: it has copies or second names of them.
     ///
     /// # Errors
     ///
-    /// Fails if the disk refuses something. When the list is gone, the directory counts as unfinished, and the next
-    /// build in this directory clears it.
+    /// Fails if the disk refuses something. If the list was already removed before the error, the directory is
+    /// treated like an unfinished one, and the next build in this directory removes its files.
     pub fn remove(&self) -> Result<()> {
         self.remove_on(&*Machine::real().disk)
     }
@@ -94,7 +94,7 @@ impl BuiltFiles {
         let disk = held.as_deref().unwrap_or(disk);
         let remove = |path: &Path| disk.remove(path).map_err(|error| Error::io("remove", path, error));
         let lock = directory.join(LOCK);
-        // The directory may be removed by the process that holds this lock.
+        // Only a process that holds this lock may remove the directory.
         let _held = disk.lock(&lock).map_err(|error| Error::io("lock", &lock, error))?;
         let (list, unfinished) = (directory.join(LIST), directory.join(UNFINISHED));
         disk.rename(&list, &unfinished).map_err(|error| Error::io("rename", &list, error))?;

@@ -7,8 +7,8 @@
 //! MANIFEST                 one record with all files of all directories
 //! ```
 //!
-//! Other commits go on until the last step. A crash before this step leaves files that no manifest names. The next
-//! open removes them.
+//! Other commits go on until the last step. A crash before the last step leaves files that no manifest names. The
+//! next open removes them.
 
 use super::directory::BuiltFiles;
 use super::list::BuiltFile;
@@ -38,10 +38,10 @@ pub const WORK: &str = "the ingest";
 /// Options of an ingest, see [`Table::ingest`](crate::Table::ingest).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IngestOptions {
-    /// Whether the ingest first reads and checks every byte of the files. Without this, the ingest only compares the
-    /// lengths and footers of the files with the list. Then the ingest does not notice a damaged page in a file that
-    /// gets a second name. Files that have to be copied are compared with their checksums in any case. The default
-    /// is false.
+    /// Whether the ingest first reads and checks every byte of the files. If this is false, the ingest only
+    /// compares the lengths and footers of the files with the list. So it does not notice a damaged page in a file
+    /// that gets a second name. If a file has to be copied, its checksum is verified in any case. The default is
+    /// false.
     pub verify: bool,
     /// Whether the directories are removed after the table has the files. The default is false.
     pub remove: bool,
@@ -51,7 +51,7 @@ pub struct IngestOptions {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct IngestReport {
-    /// The number of rows in the files. If several directories have a key, the key counts once for each of them.
+    /// The number of rows in the files. A key that is in several directories is counted once for each of them.
     pub rows: u64,
     /// The number of files that are part of the table now.
     pub files: u64,
@@ -60,10 +60,10 @@ pub struct IngestReport {
     /// How many of these bytes were copied because the file system could not share their files.
     pub copied_bytes: u64,
     /// How many of these bytes the ingest has not read. Without [`IngestOptions::verify`], these are the bytes of
-    /// all files that got second names. If a page of such a file is damaged, [`Table::check`](crate::Table::check)
-    /// reports it, and so does a read that needs the page.
+    /// all files that got second names. A page of such a file may be damaged.
+    /// [`Table::check`](crate::Table::check) finds this damage, and a read that needs the page fails.
     pub unread_bytes: u64,
-    /// The version from which on reads see the rows, or `None` if there were no files.
+    /// The first version at which reads see the rows, or `None` if there were no files.
     pub version: Option<Version>,
     /// Directories that should have been removed but still exist, at least in part. Each comes with the reason. The
     /// table has their files nevertheless.
@@ -99,7 +99,7 @@ pub fn ingest(
         bytes: sum(BuiltFiles::bytes),
         ..IngestReport::default()
     };
-    // If the files are verified, all their bytes are read once more.
+    // If the files are verified, this reads all their bytes, in addition to the bytes that are brought into place.
     let total = report.bytes * if options.verify { 2 } else { 1 };
     let mut place = Placing { core, watch, done: 0, total };
     if options.verify {
@@ -117,7 +117,8 @@ pub fn ingest(
     report.unread_bytes = if options.verify { 0 } else { report.bytes - report.copied_bytes };
     disk.sync_dir(&core.env.directory).map_err(|error| Error::io("sync", &core.env.directory, error))?;
     if shards.iter().any(|shard| shard.files() > 0 && !shard.options().writes_like(&table.info().options)) {
-        // The files were written with other options, so compactions have to rewrite them later.
+        // Some files were built with other options than the table has now, so compactions have to rewrite them
+        // later.
         note_other_options(core, &table.identity)?;
     }
     watch.check()?;
@@ -219,7 +220,7 @@ impl Placing<'_, '_> {
     fn bring_file(&mut self, (shard, file): (&BuiltFiles, &BuiltFile), copy: &Path) -> Result<u64> {
         let (disk, path) = (&self.core.env.machine.disk, shard.path(file));
         if share_file(&**disk, &path, copy)? {
-            // The program that brought the files to this machine may not have synced them.
+            // The file is synced here, because the program that brought it to this machine may not have done so.
             let opened = disk.open(copy, Access::Read).map_err(|error| Error::io("open", copy, error))?;
             opened.sync().map_err(|error| Error::io("sync", copy, error))?;
             return Ok(0);

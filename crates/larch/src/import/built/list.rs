@@ -94,7 +94,8 @@ impl BuiltList {
     ///
     /// # Errors
     ///
-    /// Fails if the bytes are damaged, or if a newer release has written them or one of the files.
+    /// Fails if the bytes are damaged, if a newer release has written them, or if a newer release has written one
+    /// of the listed files.
     pub fn decode(bytes: &[u8]) -> Result<Self, Unreadable> {
         let (id, mut left) = unseal(bytes, MAGIC, 0, "list of built files")?;
         let head = take_head(&mut left).ok_or("it does not decode")?;
@@ -150,15 +151,14 @@ impl BuiltList {
     }
 }
 
-/// Takes the fields before the files off the front of `left`. These fields are the release, the options, and the
-/// number of files.
+/// Takes the first fields of the list off the front of `left`: the release, the options, and the number of files.
 fn take_head<'b>(left: &mut &'b [u8]) -> Option<(String, &'b [u8], u64)> {
     let compat = String::from_utf8(varint::take_bytes(left)?.to_vec()).ok()?;
     Some((compat, varint::take_bytes(left)?, varint::take(left)?))
 }
 
-/// Takes the entry of one file off the front of `left`. The entry has the number, the checksum, and the bytes of the
-/// meta.
+/// Takes the entry of one file off the front of `left`. Returns the number of the file, its checksum, and the
+/// bytes of its meta.
 fn take_file<'b>(left: &mut &'b [u8]) -> Option<(u64, u64, &'b [u8])> {
     let number = varint::take(left)?;
     let (checksum, rest) = left.split_first_chunk()?;

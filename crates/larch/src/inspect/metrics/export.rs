@@ -2,7 +2,7 @@
 //! metrics. This module does not know how anything is counted.
 //!
 //! Both texts are written from the same list, so they agree. An element of the list has a name, a description and
-//! its values. If it has several values, labels tell the values apart.
+//! its values. If an element has several values, each value has labels that say which one it is.
 
 use super::Metrics;
 use os::store::{Counts, Requests};
@@ -34,17 +34,19 @@ struct Sample {
 
 impl Sample {
     fn labelled(labels: &[(&'static str, &str)], value: u64) -> Self {
-        // The names of kinds are made for people and may have spaces. Here `_` takes the place of a space.
+        // The names of page kinds are made for people and may have spaces. In labels, each space is replaced by
+        // `_`.
         let labels = labels.iter().map(|&(name, value)| (name, value.replace(' ', "_")));
         Self { labels: labels.collect(), value }
     }
 }
 
 impl Metrics {
-    /// The metrics as a JSON object. It has a member for each metric of [`Metrics::to_prometheus`], without
-    /// `larch_` before its name and `_total` after it. The value of a member is a number. If the metric has labels,
-    /// it is an array of objects, each with the labels and a member `value`. All numbers are whole and below 2^64.
-    /// A reader that takes them as floating-point numbers rounds numbers above 2^53.
+    /// The metrics as a JSON object. The object has a member for each metric of [`Metrics::to_prometheus`]. The
+    /// name of the member is the name of the metric without `larch_` at its start and `_total` at its end. The
+    /// value of the member is a number. If the metric has labels, the value is an array of objects, each with the
+    /// labels and a member `value`. All numbers are whole and below 2^64. If a program reads the numbers as
+    /// floating-point numbers, those above 2^53 are rounded.
     pub fn to_json(&self) -> String {
         let mut out = String::from("{");
         for (i, family) in self.families().iter().enumerate() {
@@ -226,7 +228,7 @@ impl Metrics {
         ]
     }
 
-    /// The metrics of the store; none if the database is not in a store.
+    /// The metrics about the store. There are none if the database is not in a store.
     fn store_families(&self) -> Vec<Family> {
         let Some(bill) = &self.store else { return Vec::new() };
         let Counts { requests: Requests { puts, gets, lists, deletes }, retries, read_bytes, written_bytes } =
@@ -274,8 +276,8 @@ fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
     out.write_fmt(text).expect("a string takes any text");
 }
 
-/// A label for use within double quotes. It is escaped in a way that is valid in both JSON and Prometheus. Labels
-/// come from this program and have no control characters.
+/// A label for use within double quotes. The result is escaped so that it is valid both in JSON and in the format
+/// of Prometheus. Labels come from this program and have no control characters.
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

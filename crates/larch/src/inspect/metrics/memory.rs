@@ -1,6 +1,6 @@
-//! Memory by owner. All memory that the engine uses has one owner. So the sum over all owners says by how much the
-//! process has grown since the database was opened. Only things that always take just a few KiB are not counted.
-//! This module does not know how the memory is used.
+//! Memory by owner. Each piece of memory that the engine uses has exactly one owner. So the sum over all owners
+//! says by how much the memory of the process has grown since the database was opened. Only things that never take
+//! more than a few KiB are not counted. This module does not know how the memory is used.
 
 use super::cached::Cached;
 use crate::core::Core;
@@ -12,13 +12,13 @@ use pages::cache::CacheUsage;
 /// but not its pages. 2.4 KiB were measured with files in one level.
 const RANGE_BYTES: u64 = 3 << 10;
 
-/// The memory of a database at one moment, by owner, in bytes. The sizes of the cache count all databases that share
-/// it.
+/// The memory of a database at one moment, by owner, in bytes. The sizes of pages in the cache include the pages
+/// of all databases that share the cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Memory {
-    /// Index nodes and flat indexes in memory. In this size and the next three, each page counts together with its
-    /// entries in the tables of the cache.
+    /// Index nodes and flat indexes in memory. This size and the next three include the entries that the tables of
+    /// the cache have for these pages.
     pub cached_index_bytes: u64,
     /// Data pages, parts of column groups, values outside pages and range erases in memory.
     pub cached_data_bytes: u64,

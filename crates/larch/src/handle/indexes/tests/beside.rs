@@ -1,5 +1,5 @@
-//! Tests large writes to tables with indexes while others write and change tables: the large writes end as if nobody
-//! else wrote.
+//! Tests large writes to tables with indexes. At the same time, other writes and changes of tables happen. The
+//! result of a large write must be the same as without them.
 
 use super::*;
 use crate::Conflict;
@@ -128,7 +128,7 @@ fn a_transaction_conflicts_if_an_index_is_dropped_before_its_writes_move_into_fi
     }
     let conflict = tx.commit().expect("the disk works").expect_err("its entries may not be right");
     assert!(matches!(conflict, Conflict::Indexes { .. } | Conflict::TooOld { .. }), "{conflict}");
-    // After the user has dropped the table, the error still names it.
+    // The table was dropped during the transaction, but the error still says the name of the table.
     let mut tx = db.begin().expect("it begins");
     tx.insert(&table, "a", "1").expect("it is taken");
     db.drop_table("t").expect("the disk works");

@@ -32,7 +32,7 @@ fn firsts(model: &Model) -> BTreeMap<Vec<u8>, Vec<u8>> {
     model.iter().filter_map(first).collect()
 }
 
-/// Whether all these rows together fit the unique index.
+/// Whether no two of these rows have the same key in the unique index.
 fn is_unique(model: &Model) -> bool {
     let keys = model.iter().filter_map(|(key, value)| Extractor::First.keys(key, value).expect("it fits").pop());
     keys.count() == firsts(model).len()
@@ -103,7 +103,7 @@ fn write(rng: &mut StdRng, db: &Database, table: &Table, model: &mut Model) {
                     }
                 }
             }
-            // The batch is judged only by the rows that it leaves.
+            // Whether a batch is accepted depends only on the rows that the table has after it.
             let taken = was_taken(batch.commit().map(drop));
             assert_eq!(taken, is_unique(&after));
             if taken {
@@ -119,7 +119,7 @@ fn write(rng: &mut StdRng, db: &Database, table: &Table, model: &mut Model) {
                     tx.remove(table, &key).expect("it is taken");
                     after.remove(&key);
                 } else {
-                    // Until the commit, two rows may have the same index key.
+                    // Before the commit, two rows of the transaction may have the same index key.
                     tx.insert(table, &key, &value).expect("it is taken");
                     after.insert(key, value);
                 }

@@ -132,7 +132,7 @@ fn readers_of_an_index_that_is_dropped_end_with_an_error() {
     let mut open = index.range_by(..);
     assert!(open.next().expect("there are rows").is_ok());
     assert!(table.drop_index("words").expect("the disk works"));
-    // The range still returns the rows that it has already fetched.
+    // The range has already fetched some rows, and still returns these before the error.
     let end = open.find_map(Result::err);
     assert!(matches!(end, Some(Error::TableDropped(ref name)) if name == "words of t"), "{end:?}");
     let refused = index.get_by(ended("red")).expect_err("it was dropped");
@@ -200,7 +200,7 @@ fn a_repair_saves_the_rows_and_names_the_indexes_that_it_leaves_out() {
         create(&table, "words", "words", false).expect("it is built");
         table.insert("1", "red").expect("it is taken");
         db.flush().expect("the disk works");
-        // This row and its entries are only in the log.
+        // The next row and its entries will be in the log but not in files.
         table.insert("2", "green").expect("it is taken");
         drop((table, db));
         let machine = Machine::simulated_on(disk.clone(), 2);

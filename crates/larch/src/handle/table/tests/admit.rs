@@ -92,7 +92,7 @@ fn the_cache_keeps_what_the_handle_says_whatever_the_way_of_reading() {
                 kinds.map(|kind| db.metrics().cached_bytes(kind)).sum()
             };
             let (nodes, others) = (cached(&|kind| LEADING.contains(&kind)), cached(&|kind| !LEADING.contains(&kind)));
-            // A split reads the index without using the setting of the handle.
+            // A split reads index nodes of the files, and does not use the setting of the handle for this.
             let nodes_stay = admit != Admit::Pass || name == "split";
             assert_eq!((nodes > 0, others > 0), (nodes_stay, admit == Admit::Keep), "{name}, {admit:?}");
         }
@@ -111,7 +111,7 @@ fn a_scan_reads_every_page_once_whatever_the_cache_keeps() {
         });
         all_pages = all_pages.max(reads[0]);
         match name {
-            // A scan with a limit may ask for pages behind its last row, but it asks for no page twice.
+            // A scan with a limit may read pages that come after its last row, but it reads no page twice.
             "limited" => assert!(reads.iter().all(|&pages| pages <= all_pages), "{reads:?} of {all_pages}"),
             _ => assert_eq!(reads, [all_pages; 3], "{name}"),
         }

@@ -53,7 +53,7 @@ fn first<T>(row: Option<Result<T>>) -> Result<T> {
 
 type Form = (&'static str, fn(&Made) -> Result<()>);
 
-/// A list of ways to read or write `$made`. Each way comes with its source code as its name.
+/// A list of ways to read or write `$made`. The name of each way is its source code.
 macro_rules! forms {
     ($($form:expr),* $(,)?) => {
         [$((stringify!($form), |made| { let form: fn(&Made) -> Result<_> = $form; form(made).map(drop) })),*]
@@ -167,7 +167,7 @@ fn is_refused<T>(outcome: Result<T>, form: &str) {
 fn every_form_of_reading_and_writing_a_dropped_table_says_that_it_was_dropped() {
     let there = made();
     for (form, run) in forms() {
-        // A range that has no keys has no first row, so it is left out.
+        // Some ways take the first row of a range. A range without keys has no first row, so it is left out.
         if !form.contains("\"b\"") {
             run(&there).unwrap_or_else(|error| panic!("{form}: {error}"));
         }
@@ -201,8 +201,8 @@ fn an_import_that_ends_after_its_table_was_dropped_says_so() {
     }
 }
 
-/// Everything that was open before the drop either goes on to return rows or ends with the error. Nothing that was
-/// open may end as if there were no more rows.
+/// Ranges and cursors were open when the table was dropped. Each of them may return more rows, but must then end
+/// with the error. None may end as if there were no more rows.
 #[test]
 fn what_is_open_when_its_table_is_dropped_ends_with_that_error() {
     for taken in [0, 1, 2, 3, 50, 99, 100, 101, 150, 199] {

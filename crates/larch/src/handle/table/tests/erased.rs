@@ -91,8 +91,8 @@ fn erased_rows_that_a_snapshot_sees_through_are_not_merged_over_and_over() {
     assert_eq!(db.metrics().compactions, before, "nothing could be gained");
     assert_eq!(snapshot.get(&table, key(7)).expect("the disk works").as_deref(), Some(&b"a value"[..]));
     drop(snapshot);
-    // Only the snapshot still saw the rows under the erases. Background work notices that the snapshot is gone,
-    // although nobody calls anything.
+    // Only the snapshot still saw the rows that are erased. Background work notices by itself that the snapshot is
+    // gone.
     drive(&db);
     assert_eq!(table.stats().expect("the table is there").erased_rows, 0);
     assert_eq!(db.metrics().compactions, before + 1);

@@ -47,7 +47,8 @@ type Rows = BTreeMap<Vec<u8>, Parts>;
 /// The versions in files. An erase has no parts.
 type Stored = BTreeMap<(Vec<u8>, Reverse<Version>), Option<Parts>>;
 
-/// All versions in all files of `table`. The parts are read in both possible ways, which must agree.
+/// All versions in all files of `table`. There are two ways to read the parts of a row. Both are used, and must
+/// give the same parts.
 fn stored(table: &Table) -> Stored {
     let core = table.core();
     let session = Session::new(&core.env.cache, Reason::Check, Admit::Pass);
@@ -95,7 +96,8 @@ fn parts_of(session: &Session, cursor: &mut SstCursor, row: &Row, count: usize) 
     found
 }
 
-/// Checks the files, and compares the rows that they show at each version with the expected rows.
+/// Checks the files. For each version in `expected`, compares the rows that the files show at this version with
+/// the expected rows.
 #[track_caller]
 fn check(db: &Database, table: &Table, expected: &[(Version, &Rows)]) {
     db.flush().expect("the disk works");
@@ -122,7 +124,7 @@ fn split(count: usize) -> Vec<String> {
     (0..count).map(|group| format!("g{group}")).collect()
 }
 
-/// Writes every `step`th row, beginning with `first`, in batches.
+/// Writes the rows `first`, `first + step`, `first + 2 * step` and so on, in batches.
 fn write(db: &Database, table: &Table, rows: &mut Rows, first: u32, step: usize, round: u32) {
     let count = table.options().groups.len().max(1);
     for chunk in (first..ROWS).step_by(step).collect::<Vec<_>>().chunks(10) {
@@ -178,7 +180,7 @@ fn travel(options: &TableOptions) {
         let mut import = table.import().expect("the database takes writes");
         let mut numbers: Vec<u32> = (0..ROWS).step_by(2).collect();
         if !in_order {
-            // Some rows are added twice, and then the later one counts.
+            // Some keys are added twice, so the second row with such a key must be the one that stays.
             numbers.extend((0..ROWS).step_by(6).rev());
         }
         for (round, i) in (10 * u32::from(in_order)..).zip(numbers) {

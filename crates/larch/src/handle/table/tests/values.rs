@@ -54,8 +54,8 @@ fn check_rounds(db: &Database, reason: Reason, window_bytes: u64, parts: u64, re
     let values = u64::from(ROWS) * parts;
     let reads = after.pages(reason, PageKind::Value).faults - before.pages(reason, PageKind::Value).faults;
     assert!(reads <= values, "{reads} reads of {values} values");
-    // Each round should load half a window. In addition, each file may need some first rounds, while its window
-    // grows.
+    // Each round should load half a window. The window of each file is small at first, so a few more rounds are
+    // allowed while it grows.
     let bound = values * VALUE_MEMORY / (window_bytes / 2) + 3 * 20;
     let rounds = after.rounds(reason) - before.rounds(reason);
     assert!(rounds <= bound, "{rounds} rounds of at most {bound} for {values} values");
@@ -103,7 +103,7 @@ fn a_reader_of_keys_reads_no_value() {
 #[test]
 fn a_compaction_waits_for_values_once_a_window() {
     for (groups, parts) in [(&[][..], 1), (&["a", "b"][..], 2)] {
-        // This window is less than the part of the memory for work that compactions use to read ahead.
+        // Compactions use a part of the memory for work to read ahead. This part is at least this window.
         let window = 1 << 20;
         check_rounds(&written(groups), Reason::Compaction, window, parts, |table| {
             table.compact().expect("the disk works");

@@ -14,7 +14,8 @@ use std::task::{Context, Poll, Waker};
 /// task as stopped.
 const PATIENCE: u32 = 3_000_000;
 
-/// Looks again and again until `is_done` returns true. Returns false if it never does.
+/// Calls `is_done` again and again until it returns true. Returns false if `is_done` has not returned true after
+/// many calls.
 fn looks_until(is_done: impl Fn() -> bool) -> bool {
     for _ in 0..PATIENCE {
         if is_done() {
@@ -57,7 +58,7 @@ fn a_task_whose_commit_has_no_room_lets_other_tasks_run() {
         }
     };
     beside_a_tick(commits, || {
-        // The flush is let go when a commit waits for it.
+        // The flush may run as soon as a commit waits for it.
         if db.core().background.stalls.totals(StallReason::WriteBuffer).0 > 0 {
             may_flush.store(true, Ordering::SeqCst);
         }

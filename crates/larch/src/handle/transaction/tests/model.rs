@@ -1,5 +1,5 @@
-//! Compares random transactions with a sorted map. Each transaction uses savepoints, and its rows may be in memory,
-//! in files or nowhere.
+//! Compares random transactions with a sorted map. Each transaction uses savepoints. The rows that it reads may be
+//! in memory, in files, or not exist.
 
 use super::*;
 use crate::base::record::tests::seeds;

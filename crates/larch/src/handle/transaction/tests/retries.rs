@@ -67,8 +67,9 @@ fn after_eight_conflicts_the_keys_are_reserved_and_the_work_is_done() {
     let done: Result<usize> = db.transact(|tx| {
         reserved.push(db.core().writes.reserved.count());
         increment(tx, &table, "a")?;
-        // In each of the first twelve attempts, this thread makes another commit to the key. This other commit does
-        // not wait for the reservation, because no thread may wait on this machine.
+        // In each of the first twelve attempts, this thread also makes a commit of its own to the key. This commit
+        // does not wait for the transaction that has reserved the key, because threads cannot wait on this
+        // machine.
         if reserved.len() <= 12 {
             table.insert("a", [0; 8])?;
         }
@@ -97,7 +98,7 @@ fn work_that_reads_a_busy_range_is_done_in_the_end_because_other_commits_wait() 
             attempts += 1;
             let rows = tx.iter(&table).count();
             // Waits until two more commits of the other thread have ended, or until the other thread has to wait.
-            // The second of these commits began after this moment.
+            // The second of these commits has begun after the transaction has read the rows.
             let begun = commits.load(Ordering::SeqCst);
             while commits.load(Ordering::SeqCst) < begun + 2 && !holds() {
                 thread::yield_now();
@@ -108,8 +109,8 @@ fn work_that_reads_a_busy_range_is_done_in_the_end_because_other_commits_wait() 
         });
         is_over.store(true, Ordering::SeqCst);
         done.expect("it has the database for itself at last");
-        // A commit that had already begun when the transaction started to hold the writer may still cause one more
-        // conflict.
+        // The other thread may have begun a commit before the transaction held the writer, and this commit may
+        // cause one more conflict.
         assert!((3..30).contains(&attempts), "{attempts}");
     });
     assert!(table.contains_key("rows").expect("the disk works") && !holds());
@@ -181,7 +182,7 @@ fn a_commit_waits_for_a_reserved_key_but_not_for_ever() {
     let (_directory, db, table) = real();
     let mut forgotten = db.begin().expect("it begins");
     forgotten.get_for_update(&table, "a").expect("the disk works");
-    // This commit ends although nobody frees the key.
+    // The transaction `forgotten` keeps the key reserved, but this commit does not wait for ever.
     table.insert("a", "1").expect("the disk works");
     let mut other = db.begin().expect("it begins");
     other.get_for_update(&table, "a").expect("the disk works");
@@ -199,8 +200,8 @@ fn a_task_that_waits_for_a_reserved_key_lets_the_task_run_that_has_it() {
     let (_directory, db, table) = real();
     let (times, is_over) = (std::cell::Cell::new(0_u32), std::cell::Cell::new(false));
     let executor = smol::LocalExecutor::new();
-    // This task keeps its reservation of the key until it has run ten times. Both tasks are on one thread, so this
-    // task runs only when the other task lets it.
+    // The task `holder` keeps the key reserved until it has run ten times. Both tasks are on one thread, so
+    // `holder` runs only when the other task lets it run.
     let holder = executor.spawn(async {
         let mut tx = db.begin().expect("it begins");
         tx.get_for_update_async(&table, "a").await.expect("the disk works");

@@ -19,9 +19,9 @@ fn metrics() -> Metrics {
     db.metrics()
 }
 
-/// Returns the values by name and labels. Checks the rules of the format: HELP and TYPE of a name come before its
-/// values; all values of a name stand together; and no value comes twice. TYPE says counter exactly if the name
-/// ends with `_total`.
+/// Returns the values by name and labels. Checks the rules of the format. The lines HELP and TYPE of a name come
+/// before its values, and all values of a name follow each other. No name comes twice with the same labels. TYPE
+/// is `counter` if the name ends with `_total`, and only then.
 fn samples(text: &str) -> BTreeMap<String, u64> {
     assert!(text.ends_with('\n'));
     let mut samples = BTreeMap::new();
