@@ -218,7 +218,7 @@ impl Cli {
 }
 
 /// The command line: every command with its options. An option in `Common` can stand before a command or after it.
-/// It is shown in the help of the commands that it affects, and all other commands refuse it.
+/// Such an option is shown in the help of the commands that it affects, and all other commands refuse it.
 pub fn command() -> clap::Command {
     let command = Cli::command();
     let common: Vec<clap::Arg> = command.get_arguments().filter(|option| option.is_global_set()).cloned().collect();
@@ -409,7 +409,7 @@ pub enum Command {
     Get(Get),
     /// Write one row, in place of an existing one with its key
     ///
-    /// If they do not exist, it makes the database and a table of raw keys and values.
+    /// If the database or the table does not exist, the command makes it. The new table has raw keys and values.
     #[command(after_help = PUT_EXAMPLES)]
     Put(Put),
     /// Write or remove rows from the standard input as they come, and print the key of each once it is safe
@@ -472,7 +472,7 @@ pub enum Command {
     SqlScheduler(SqlScheduler),
     /// Do tasks of queries: open the databases that they name, and read the ranges of keys that they have
     ///
-    /// When it ends, it prints what it has read.
+    /// When the executor ends, it prints what it has read.
     SqlExecutor(SqlExecutor),
     /// Show how many rows, bytes and files a table has
     ///
@@ -887,7 +887,7 @@ pub struct BuildFiles {
     /// Print the report as JSON
     #[arg(long)]
     pub json: bool,
-    // This field is the last one, because the help heading applies to all options after it.
+    // This field must be the last one, because its help heading applies to all options that come after it.
     #[command(flatten, next_help_heading = NEW_TABLE)]
     pub table_options: TableArgs,
 }
@@ -928,7 +928,7 @@ pub struct InputArgs {
     ///
     /// NAME:int orders a column as whole numbers of 64 bits, and NAME:num orders it as decimal numbers with the
     /// precision of a double. All other columns are in byte order. If several rows have the same key, the last one
-    /// stays. In such columns, 7 and 007 are the same number.
+    /// stays. In columns with :int or :num, 7 and 007 are the same number.
     #[arg(long, value_name = "COLUMN[,COLUMN…]", value_delimiter = ',')]
     pub key: Vec<KeySpec>,
     /// Groups of columns beside the key that are stored apart, so that a read of some groups reads nothing of the
@@ -1273,7 +1273,7 @@ pub struct CreateTable {
     pub table: String,
     #[command(flatten)]
     pub types: KeyTypes,
-    // This field is the last one, because the help heading applies to all options after it.
+    // This field must be the last one, because its help heading applies to all options that come after it.
     #[command(flatten, next_help_heading = NEW_TABLE)]
     pub table_options: TableArgs,
 }

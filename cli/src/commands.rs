@@ -1,4 +1,4 @@
-//! What each command does, one file for each.
+//! Contains one file for each command, which says what the command does.
 
 pub mod alter;
 pub mod backup;

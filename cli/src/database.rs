@@ -22,8 +22,8 @@ pub fn open(dir: &Path, common: &Common) -> Result<Database> {
     Ok(builder.open()?)
 }
 
-/// Opens an existing database to copy it. This takes no lock and changes nothing in the database, so another
-/// process may write to it.
+/// Opens an existing database to copy it. This function takes no lock and changes nothing in the database, so
+/// another process may write to it.
 pub fn open_to_copy(dir: &Path, common: &Common) -> Result<Database> {
     Ok(common.builder(dir)?.create(false).read_only(true).open()?)
 }

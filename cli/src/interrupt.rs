@@ -1,7 +1,7 @@
 //! Handles ^C during long work. The first ^C ends the work in good order, and the second one ends the process at
-//! once. In both cases nothing is lost. After the first ^C, there are also no half-written files that the next open
-//! would have to remove. Some work cannot end by itself, such as an import whose input does not come. After some
-//! seconds, the whole process is ended in this case.
+//! once. In both cases nothing is lost. If the first ^C has ended the work, there are no half-written files that
+//! the next open would have to remove. Some work cannot end by itself, such as an import whose input does not
+//! come. After some seconds, the whole process is ended in this case.
 
 #![allow(clippy::disallowed_methods, reason = "ends the process by a thread of its own, never simulated")]
 

@@ -82,7 +82,7 @@ fn number<N: FromStr>(text: &[u8]) -> Option<N> {
 }
 
 /// Appends the text of the first column in `key`, and returns the bytes after this column. Returns `None` if the
-/// bytes are not such a column.
+/// bytes do not begin with a column of this kind.
 pub fn decode<'k>(kind: Kind, key: &'k [u8], last: bool, text: &mut Vec<u8>) -> Option<&'k [u8]> {
     let mut from = Decoder::new(key);
     match kind {

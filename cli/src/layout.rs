@@ -384,9 +384,9 @@ impl Layout {
         Ok(key)
     }
 
-    /// Returns the least bytes with which keys can begin that start with `text`. `text` has the form of a key, but
-    /// its last columns may be missing, and its last text may be cut anywhere. A tab after a column says that the
-    /// column is complete.
+    /// Returns the first place in key order at which there can be a key whose text begins with `text`. `text` has
+    /// the form of a key, but its last columns may be missing, and its last text may be cut anywhere. A tab after
+    /// a column says that the column is complete.
     pub fn bound_from_text(&self, text: &[u8]) -> Result<Vec<u8>, String> {
         if let Some(fields) = &self.tuple {
             return keys::tuple_front(fields, KEY, text);

@@ -21,7 +21,8 @@ pub type MachineOf = fn(&Path, Stored) -> Option<io::Result<Machine>>;
 
 static MACHINE_OF: OnceLock<MachineOf> = OnceLock::new();
 
-/// Sets the function that finds places outside of this machine. It is called once, before anything is opened.
+/// Sets the function that finds places outside of this machine. Call this function once, before anything is
+/// opened.
 pub fn set(machine_of: MachineOf) {
     assert!(MACHINE_OF.set(machine_of).is_ok(), "a process runs one command");
 }

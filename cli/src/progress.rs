@@ -11,8 +11,8 @@ use std::time::Duration;
 /// Work that ends within this time shows no bar.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// The progress of one piece of work. It is shown only if stderr is a terminal, and removed when this value is
-/// dropped.
+/// The progress of one piece of work. The progress is shown only if stderr is a terminal. It is removed from the
+/// terminal when this value is dropped.
 pub struct Progress {
     bar: ProgressBar,
     clock: Arc<dyn Clock>,

@@ -43,8 +43,8 @@ fn read_line(source: &mut impl BufRead, line: &mut Vec<u8>) -> Result<bool, Stop
     Ok(true)
 }
 
-/// The number of columns that each row of a CSV or TSV input must have. It is the number in the table if this is
-/// known, and otherwise the number in the first row.
+/// The number of columns that each row of a CSV or TSV input must have. This is the number of columns of the table
+/// if the table knows it, and otherwise the number of columns of the first row.
 #[derive(Default)]
 struct Width(Option<usize>);
 

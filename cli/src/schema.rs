@@ -1,5 +1,5 @@
-//! What the rows of a table consist of: their format, the names of their columns, and the columns of the key. It is
-//! stored as JSON in the table's metadata. This module does not know how a row is encoded as bytes (see
+//! What the rows of a table consist of: their format, the names of their columns, and the columns of the key. This
+//! is stored as JSON in the table's metadata. This module does not know how a row is encoded as bytes (see
 //! [`crate::layout`]).
 
 use crate::keys::Kind;
@@ -54,7 +54,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// The number of a column, or `None` if it is a member.
+    /// The number of a column, or `None` if the place is a member of a JSON object.
     pub fn number(&self) -> Option<usize> {
         match self {
             Self::Number(number) => Some(*number),
@@ -314,8 +314,8 @@ pub fn place(format: Format, columns: &[String], what: &str, name: &str) -> Resu
     }
 }
 
-/// The number of a column, counted from 1. A name in the header takes precedence over a number, so that a header
-/// with years works, too.
+/// The number of a column, counted from 1. A name in the header takes precedence over a number. Therefore a header
+/// whose names are years works as well.
 fn column_number(columns: &[String], what: &str, name: &str) -> Result<usize, String> {
     let mut named = columns.iter().enumerate().filter(|(_, column)| *column == name);
     match (named.next(), named.next()) {

@@ -139,8 +139,8 @@ fn summary(shown: &[Shown<'_>]) -> Table {
     table("Requests of the window", &columns, rows)
 }
 
-/// The smallest part of the requests in the chart is a tenth to this power. The parts are a tenth, a hundredth, and
-/// so on.
+/// The chart shows a tenth of the requests, a hundredth, and so on. The smallest part that it shows is a tenth to
+/// this power.
 const DIGITS: u32 = 6;
 
 /// A chart of times. The chart has a point for several numbers n. It shows the time within which all but one of n

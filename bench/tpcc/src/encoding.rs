@@ -33,7 +33,7 @@ use std::fmt;
 #[cfg(test)]
 mod tests;
 
-/// The most parts that the value of a row has.
+/// No table splits the values of its rows into more parts than this.
 pub const PARTS: usize = 2;
 
 /// The names of a table's column groups. The list is empty if the rows of the table are not split into parts.
@@ -179,7 +179,7 @@ pub fn number_of(key: &[u8]) -> Result<u32, Failure> {
     Ok(u32::from_be_bytes(*number))
 }
 
-/// Buffers for encoded rows and keys, which are used again.
+/// Buffers for encoded rows and keys. The same buffers are used again and again.
 #[derive(Clone, Debug, Default)]
 pub struct Scratch {
     /// An encoded row.
@@ -227,8 +227,8 @@ pub fn name_entry(row: &Customer, entry: &mut Vec<u8>) {
     (row.customer,).encode(entry);
 }
 
-/// Appends the entry of an order in an index by customer. It is for engines that maintain this index themselves.
-/// The entry ends with the order's number.
+/// Appends the entry that an order has in an index by customer. Engines that maintain this index themselves need
+/// this function. The entry ends with the order's number.
 pub fn customer_entry(row: &Order, entry: &mut Vec<u8>) {
     numbered_key(DistrictId { warehouse: row.warehouse, district: row.district }, row.customer, entry);
     (row.order,).encode(entry);
@@ -336,7 +336,7 @@ impl<'b> Reader<'b> {
     }
 }
 
-/// The only part of a row that has one part.
+/// Returns the part of a row whose value is not split.
 fn only<'b>(parts: &mut impl Iterator<Item = Reader<'b>>) -> Result<Reader<'b>, NotARow> {
     parts.next().ok_or(NotARow::Part)
 }

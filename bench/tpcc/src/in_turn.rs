@@ -2,7 +2,7 @@
 //! out when it is started, so transactions run one after the other.
 //!
 //! Some engines make each transaction durable separately. The session of such an engine has only one transaction
-//! under way. Other engines make several transactions durable at once. The session of such an engine has this many
+//! under way. Other engines make several transactions durable at once. The session of such an engine has as many
 //! transactions under way, and answers them together. A transaction that conflicts is not repeated here. Its
 //! terminal repeats it, so that other transactions can run in between.
 

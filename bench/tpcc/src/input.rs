@@ -48,7 +48,7 @@ pub struct Drawing {
 }
 
 impl Drawing {
-    /// What is needed to draw the inputs for a database that was made with `form`.
+    /// Computes what is needed to draw the inputs for a database that was made with `form`.
     pub fn of(form: &Form) -> Self {
         Self { constants: Constants::of(form.seed), warehouses: form.warehouses }
     }

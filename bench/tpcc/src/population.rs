@@ -33,7 +33,7 @@ impl Population {
         Self { seed, constants: Constants::of(seed), loaded }
     }
 
-    /// The constants for the skewed numbers of transactions.
+    /// The constants with which transactions draw skewed numbers.
     pub fn constants(&self) -> &Constants {
         &self.constants
     }

@@ -117,7 +117,7 @@ pub const TIMES: [(u64, u64, u64); 5] = [
     (18_000, 12_000, 5_000),
     (3_000, 12_000, 5_000),
     (2_000, 10_000, 5_000),
-    // For deliveries, the limit applies to the deferred part.
+    // For deliveries, the limit of the response time applies to the deferred part.
     (2_000, 5_000, 80_000),
     (2_000, 5_000, 20_000),
 ];

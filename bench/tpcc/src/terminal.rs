@@ -81,7 +81,7 @@ impl<'r> Workload for Terminals<'r> {
 #[derive(Clone, Debug)]
 pub struct Terminal<'r> {
     rules: &'r Rules,
-    /// The state from which its next random numbers are drawn.
+    /// The state from which the terminal's next random numbers are drawn.
     random: u64,
     /// The ticket of the current transaction.
     ticket: [u8; Ticket::BYTES],

@@ -1,4 +1,4 @@
-//! A string of at most `N` bytes. It is stored inside its row, so that making a row allocates nothing.
+//! A string of at most `N` bytes. The text is stored inside its row, so that making a row allocates nothing.
 
 use std::fmt;
 

@@ -21,7 +21,7 @@ pub struct DistrictId {
 /// The columns of a customer that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Columns {
-    /// Names, credit, discount, and what the customer owes and has paid.
+    /// The names, the credit, the discount, and what the customer owes and has paid.
     Account,
     /// All columns.
     All,
@@ -356,7 +356,8 @@ fn found<R: Rows>(rows: &mut R, of: DistrictId, customer: &Who, numbers: &mut Ve
         Who::Number(number) => Ok(*number),
         Who::LastName(last) => {
             rows.customers_by_name(of, last, numbers)?;
-            // The customer at position n/2, rounded up. Positions are counted from 1.
+            // If n customers have the name, takes the customer at position n/2, rounded up. Positions are counted
+            // from 1.
             let middle = numbers.len().div_ceil(2);
             let number = middle.checked_sub(1).and_then(|at| numbers.get(at));
             number.copied().ok_or_else(|| wrong(format!("no customer of {of:?} has the name {last:?}")))

@@ -1,10 +1,11 @@
 //! Keeps track of the records that exist while clients insert. All clients of a run share this state.
 //!
-//! If a workload has no inserts, its clients share nothing, and their [`View`] contains the numbers itself.
+//! If a workload has no inserts, its clients share nothing, and their [`View`] contains the number of the last
+//! record itself.
 //!
 //! Any thread may call any function of this module. An insert takes its number with one atomic addition, and
-//! reports its end with one atomic store. After this store, the thread that gets a lock moves the limit. No thread
-//! waits for this lock.
+//! reports its end with one atomic store. The limit is the number up to which all records exist. When an insert
+//! has ended, the thread that gets a lock moves the limit. No thread waits for this lock.
 
 #[cfg(test)]
 mod tests;

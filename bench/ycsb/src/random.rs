@@ -1,7 +1,7 @@
 //! Java's `ThreadLocalRandom`, step by step as in Java 17. Therefore a seed gives the same numbers here as in Java.
 //!
 //! The state is a counter. Every draw of 32 or 64 bits adds the golden ratio to the counter, and mixes the result.
-//! (Java also adds twice the number of the thread; here, this number is always 0.) Each client has a generator of
+//! Java also adds twice the number of the thread, but here this number is always 0. Each client has a generator of
 //! its own.
 
 #[cfg(test)]
@@ -76,8 +76,9 @@ impl Random {
         }
         loop {
             let value = bits % bound;
-            // The last part of the range may be shorter than `bound`. If such a draw were used, small values would
-            // be likelier than large values. Therefore such a draw is rejected.
+            // The range of the random numbers is divided into parts of `bound` numbers. The last part may be
+            // shorter. If such a draw were used, small values would be likelier than large values. Therefore such
+            // a draw is rejected.
             if bits.wrapping_sub(value).wrapping_add(mask) >= 0 {
                 return value;
             }

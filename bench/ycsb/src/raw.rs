@@ -9,8 +9,8 @@
 //! ```
 //!
 //! A wrapper around the measured store takes the times, because only a store knows when a request is sent. In an
-//! open loop, a client hands over a request long before the store sends the request. Therefore each request costs
-//! two more reads of the clock, and these are part of the measured time.
+//! open loop, a client hands over a request long before the store sends the request. Because of this wrapper, each
+//! request costs two more reads of the clock, and these are part of the measured time.
 //!
 //! The first request shows when the run began, which determines the time of the window. If a request is sent near
 //! the edge of the window, it may be in the file but not in the summary, or in the summary but not in the file. If

@@ -99,7 +99,7 @@ impl RunClient {
         }
         let start = self.clock.nanos();
         let checked = if result.is_err() || reply.rows() == 0 {
-            // All records that clients ask for exist, so a missing record is an error, too.
+            // All records that clients ask for exist, so a missing record is also an error.
             Err("ERROR")
         } else if reply.key() == self.key
             && self.hand.deck().values().are_right(&self.key, self.fields, reply.record(), &mut self.expected)

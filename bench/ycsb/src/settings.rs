@@ -60,9 +60,9 @@ pub struct Records {
 pub enum FieldLength {
     /// All values have this length.
     Constant(i64),
-    /// Lengths from the first to the second one, all equally likely.
+    /// Lengths from the first number to the second number, all equally likely.
     Uniform(i64, i64),
-    /// Lengths from the first to the second one. A shorter length is likelier than a longer one.
+    /// Lengths from the first number to the second number. A shorter length is likelier than a longer one.
     Zipfian(i64, i64),
     /// Lengths drawn from a histogram.
     Histogram(Histogram),
@@ -223,7 +223,7 @@ impl Measure {
 pub enum Interval {
     /// From the moment when a request was sent.
     Operation,
-    /// From the moment when a request should have been sent.
+    /// Times count from the moment when a request should have been sent.
     Intended,
     /// Both kinds of times.
     Both,

@@ -7,8 +7,8 @@ use crate::key::decimal;
 use crate::random::Random;
 
 /// Random printable text. The text comes from a stream of random numbers that is not used for keys. Therefore the
-/// written values do not influence which keys are drawn. Its bytes differ from the original's bytes, but they are
-/// equally random: three bytes have 5, 6 and 6 random bits.
+/// written values do not influence which keys are drawn. The bytes of this text differ from the original's bytes,
+/// but they are equally random: three bytes have 5, 6 and 6 random bits.
 #[derive(Clone, Debug)]
 pub struct Text {
     state: u64,

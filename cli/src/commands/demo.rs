@@ -21,7 +21,7 @@ use std::time::Duration;
 /// contains the text [`MAKER`].
 const TABLE: &str = "demo";
 const MAKER: &str = "larch demo";
-/// The seed from which rows are made. It is constant, so the rows are the same on every run.
+/// The seed from which rows are made. The seed is constant, so the rows are the same on every run.
 const SEED: u64 = 1;
 /// The number of reads. So many reads fill a cache of 64 MiB, and go on when the cache is full. A disk can do them
 /// in seconds.

@@ -13,7 +13,7 @@ use larch::{Index, Table};
 use serde::Serialize;
 use std::ops::Bound;
 
-/// Runs the command. If the key has no row, the read is explained, too, and the command does not fail.
+/// Runs the command. If the key has no row, the read is explained nevertheless, and the command does not fail.
 pub fn run(common: &Common, args: &Explain) -> Result<()> {
     let database = database::open(&args.dir, common)?;
     let table = database::table(&database, &args.dir, &args.table)?;
@@ -128,7 +128,7 @@ struct Report<'e> {
     files: Vec<File>,
     /// The first pages that were visited, in the order of the visits.
     visits: Vec<Visit>,
-    /// The number of later page visits, which are not listed.
+    /// The number of page visits that are not listed because they came after the listed ones.
     visits_left_out: u64,
 }
 

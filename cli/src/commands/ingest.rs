@@ -25,7 +25,7 @@ struct Report<'r> {
     copied_bytes: u64,
     /// The bytes of the files that got second names and were not read to verify them.
     unread_bytes: u64,
-    /// The version, which is missing if no files were taken in.
+    /// The version at which the rows were taken in. It is missing if no files were taken in.
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<u64>,
     /// Directories that should have been removed but still exist, each with the reason.

@@ -14,9 +14,9 @@ use serde::Serialize;
 struct Report<'a> {
     table: &'a str,
     new: &'a str,
-    /// The files that the table sees, whole or in part.
+    /// The number of files of which the table sees all rows or some rows.
     files: u64,
-    /// The versions of rows in the table's files, including deletion marks.
+    /// The number of row versions in these files, including deletion marks.
     rows: u64,
     /// The bytes of the table's files, each file counted as a whole.
     file_bytes: u64,

@@ -51,11 +51,11 @@ pub struct SqlProcesses {
 
 /// The options of a process that divides queries into tasks.
 pub struct SqlScheduler {
-    /// The address at which it receives queries and executors.
+    /// The address at which the scheduler receives queries and executors.
     pub listen: SocketAddr,
     /// When this many executors have come, the scheduler prints a message.
     pub executors: usize,
-    /// Whether it ends when its standard input ends.
+    /// Whether the scheduler ends when its standard input ends.
     pub stops_with_input: bool,
     /// Opens the databases of queries.
     pub open: OpenBuilder,
@@ -73,7 +73,7 @@ pub struct SqlExecutor {
     pub threads: Option<u16>,
     /// Memory for the engine's work, in bytes.
     pub memory_bytes: u64,
-    /// Whether it ends when its standard input ends.
+    /// Whether the executor ends when its standard input ends.
     pub stops_with_input: bool,
     /// Opens the databases of queries.
     pub open: OpenBuilder,

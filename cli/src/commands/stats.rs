@@ -24,7 +24,7 @@ pub struct Stats {
     pub rows: Interval,
     /// The versions of rows in files. A key that is in several files is counted once for each file.
     pub stored_rows: u64,
-    /// How many of the versions in files say that a key was deleted.
+    /// The number of row versions in files that say that a key was deleted.
     pub erased_rows: u64,
     /// The number of row versions in files that are not the newest version of their row.
     pub history_rows: u64,
@@ -48,7 +48,7 @@ pub struct Stats {
     pub index_bytes: u64,
     /// The bytes of the index pages that belong to trees.
     pub btree_bytes: u64,
-    /// The part of the index bytes that is in flat lists.
+    /// The bytes of the index pages that belong to flat lists.
     pub flat_bytes: u64,
     /// Bytes of filters.
     pub filter_bytes: u64,

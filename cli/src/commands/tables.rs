@@ -67,7 +67,7 @@ pub fn create(common: &Common, args: &CreateTable) -> Result<()> {
 /// Removes a table, which must exist.
 pub fn drop_table(common: &Common, args: &DropTable) -> Result<()> {
     let database = database::open_to_write(&args.dir, common)?;
-    // The table is looked up first to get the right error if it does not exist.
+    // The table is looked up first, because the error about a missing table is then the same as in other commands.
     database::table(&database, &args.dir, &args.table)?;
     database.drop_table(&args.table)?;
     Ok(database.close()?)

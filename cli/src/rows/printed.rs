@@ -145,7 +145,7 @@ fn fields(schema: &Schema, text: &str) -> Result<Vec<Vec<u8>>, String> {
     Ok(fields.into_iter().map(|field| field.expect("each member has a place of its own")).collect())
 }
 
-/// A key: a single column, or several columns.
+/// A key in JSON: the value of its only column, or a list with the values of its columns.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Key {
@@ -153,7 +153,7 @@ enum Key {
     Several(Vec<Bytes>),
 }
 
-/// Bytes in JSON: a string, or `{"hex":"…"}` if they are not UTF-8.
+/// The bytes of a value in JSON: a string, or `{"hex":"…"}` if they are not UTF-8.
 #[derive(Deserialize)]
 #[serde(try_from = "Text")]
 struct Bytes(Vec<u8>);

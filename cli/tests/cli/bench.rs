@@ -397,7 +397,7 @@ fn integrity_of_what_is_read_is_verified() {
     let verified = oks(&runs(&session, "r.json")[0]).into_iter().find(|(name, _)| name == "VERIFY");
     assert!(verified.is_some_and(|(_, count)| count > 100));
 
-    // The run reports rows with other values than expected.
+    // The run must report that rows do not have the expected values.
     ycsb(&session, &[&["load", "--recreate"], &properties[..]].concat()).ok();
     let ran = ycsb(&session, &run);
     assert_eq!(ran.code, Some(1), "{}", ran.err);

@@ -117,7 +117,7 @@ fn a_full_disk_is_told_with_what_was_loaded_until_then() {
     let run = &runs(&session, "r.json")[0];
     assert!(run["error"].as_str().is_some_and(|error| error.contains("File too large")), "{run}");
     assert!(run["measured"]["operations"].as_u64().is_some_and(|count| (1..1000).contains(&count)));
-    // After that, the table can be loaded again.
+    // After the failed load, the table can be loaded again.
     ycsb(&session, &["load", "-P", "a", "--target", "larch:db", "--recreate"]).ok();
 }
 

@@ -11,7 +11,7 @@ use store_postgres::server::{Server, ServerOptions};
 
 const SECRET: &str = "a secret of these tests";
 
-/// A worker in a session. Its database and its files are in the session's directory.
+/// A worker in a session. The database and the files of this worker are in the session's directory.
 struct Worker {
     child: Child,
     said: BufReader<ChildStderr>,
@@ -112,7 +112,7 @@ fn warehouses_of_two_workers_are_one_result() {
     assert_eq!(kinds.iter().map(|kind| number(&kind["service"]["count"])).sum::<u64>(), sum);
     assert_eq!(number(&run["plan"]["clients"]), 40);
     assert!(run["share"].is_null() && run["error"].is_null(), "{run}");
-    // After that, the workers serve the next coordinator, too.
+    // After this run, the workers serve the next coordinator as well.
     serves(&session, &workers[0].address);
     session.run(&["bench", "report", "r.json"]).ok();
 }

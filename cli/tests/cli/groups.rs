@@ -54,7 +54,7 @@ fn lines_and_numbers_come_back_as_they_went_in() {
     assert_eq!(session.scan(&["--groups", "c,a"]), "\t\tx\t\nk1\tb\tc\td\nk2\t\t\t\nk5\t\t\t\n");
     session.is_sound();
 
-    // The first group stores the text of a number that is in the key. All other groups have only its numeric
+    // The first group stores the text of a number that is in the key. All other groups have only the numeric
     // value.
     let numbers = ["--format", "tsv", "--key", "2:int", "--groups", "a:3;b:1"];
     let session = Session::with(&numbers, "x\t010\ta\ny\t+9\tb\n");
@@ -211,8 +211,8 @@ fn parts_of_another_program_are_shown_and_not_written() {
     for key in ["a", "b", "c"] {
         session.run(&["delete", "db", "t", key]).ok();
     }
-    // If another program has made an empty table, the table keeps its groups as well, because an import makes a
-    // table again only if an import has made it.
+    // An import makes a table again only if an import has made it. Therefore an empty table that another program
+    // has made keeps its groups.
     session
         .import(&["--format", "tsv"], "d\t4\n")
         .fails(3, &["table t holds raw keys and values in groups hot, cold,"]);

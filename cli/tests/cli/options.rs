@@ -313,7 +313,8 @@ const SEEN_ELSEWHERE: &[(&str, &str)] = &[
     ("compaction-worker --cache", "nothing prints the memory of a merge; the engine's tests of memory see it"),
 ];
 
-/// Commands that only other binaries have. The default binary says so and does nothing.
+/// Commands that only other binaries have. For such a command, the default binary says that it cannot do it, and
+/// does nothing.
 const OF_OTHER_BINARIES: [&str; 6] = ["sql", "sql-scheduler", "sql-executor", "branch", "branches", "drop-database"];
 
 /// The options of all commands, in the form `get --json`. Options of `bench` are tested elsewhere, together with

@@ -3,7 +3,7 @@
 use crate::session::Session;
 use larch::TableOptions;
 
-/// Keys in their order. There is one for each kind of field that has its own notation.
+/// Keys in their order. There is one key for each kind of field that has its own notation.
 const KEYS: [&str; 6] = [
     "(-3, \"b\", none, x'')",
     "(-3, \"b\", 0.5, x'00ff')",

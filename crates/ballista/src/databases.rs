@@ -41,8 +41,8 @@ pub const MOVED_ON: &str = "is not shown any more";
 /// snapshot of the query when it begins its first task of the query.
 const KEPT_UNASKED: Duration = Duration::from_secs(60);
 
-/// How long a snapshot is kept after the last time that a query asked for it. The tasks of a query ask for it one
-/// after the other.
+/// How long a snapshot is kept after the last time that a query asked for it. The tasks of a query ask for the
+/// snapshot one after the other.
 const KEPT_ASKED: Duration = Duration::from_secs(600);
 
 /// How long a database stays open after the last time that a query asked for it. An open database takes memory for
@@ -80,7 +80,7 @@ type Slot = Mutex<Option<Arc<Shown>>>;
 pub struct Shown {
     pub database: Database,
     moments: Mutex<Vec<Moment>>,
-    /// When a query last asked for the database, by the clock.
+    /// When a query last asked for the database, as a time on the machine's clock.
     asked: Mutex<Duration>,
     /// How many partitions of scans this process has begun to read.
     pub partitions: AtomicU64,
@@ -98,7 +98,7 @@ struct Moment {
 pub struct Reads {
     /// The directory or the URL of the database.
     pub place: String,
-    /// The number of partitions of scans that were begun.
+    /// How many partitions of scans the process has begun to read.
     pub partitions: u64,
     /// The number of pages with rows that were read from the disk or the store.
     pub data_pages: u64,

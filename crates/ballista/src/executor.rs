@@ -11,8 +11,8 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use tokio::net::TcpListener;
 
-/// How often, in seconds, an executor tells the scheduler that it is alive. This is several times within the
-/// scheduler's time limit.
+/// How often, in seconds, an executor tells the scheduler that it is alive. An executor does this several times
+/// within the time after which the scheduler counts it as lost.
 const HEARTBEAT_SECONDS: u64 = 5;
 
 /// The options of an executor.

@@ -37,7 +37,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// Makes a directory in `parent`. Also removes the directories there that belong to dead executors.
+    /// Makes a directory in `parent`. Also removes directories of dead executors from `parent`.
     ///
     /// # Errors
     ///

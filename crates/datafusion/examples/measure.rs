@@ -8,8 +8,8 @@
 //! row:   id u64 | amount i64, price f64 | text of 76 bytes       100 bytes, in three places: key, first group, second group
 //! ```
 //!
-//! With the argument TEXT, only queries whose names contain TEXT are asked. The two sides are asked in turns, and
-//! their medians are compared.
+//! With the argument TEXT, only queries whose names contain TEXT are asked. Larch and Parquet are asked in turns,
+//! and their medians are compared.
 //! *Cached* means that the query was asked before. *Cold* means that the files were removed from the system's
 //! memory, and that the database has just been opened.
 

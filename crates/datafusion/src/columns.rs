@@ -300,7 +300,7 @@ impl Source {
         Self { group, form: Form::Whole, fields: vec![Field::new(Some(name.into()), FieldType::new(kind))] }
     }
 
-    /// The number of its fields that are columns.
+    /// The number of fields of the source that are columns.
     pub fn columns(&self) -> usize {
         self.fields.iter().filter(|field| field.name.is_some()).count()
     }
@@ -361,7 +361,7 @@ impl Source {
 }
 
 impl Field {
-    /// A field that is found by its place. In a JSON object, it is found by its name.
+    /// A field that is found by its place. In a JSON object, the field is found by its name.
     pub fn new(name: Option<String>, field_type: FieldType) -> Self {
         Self { name, field_type, path: None }
     }
@@ -496,7 +496,7 @@ impl<'t> Cursor<'t> {
         if self.takes(sign) { Ok(()) } else { self.fail(&format!("`{sign}` is expected")) }
     }
 
-    /// The next word of letters, digits and `_`. It is empty if no word follows.
+    /// Reads the next word, which consists of letters, digits and `_`. It is empty if no word follows.
     fn word(&mut self) -> &'t str {
         let rest = self.rest();
         let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());

@@ -29,7 +29,7 @@ impl fmt::Display for BadRow {
 
 impl std::error::Error for BadRow {}
 
-/// An error of another crate, in the form in which DataFusion passes it on.
+/// Wraps an error of another crate, so that DataFusion can pass it on.
 pub fn external(error: impl std::error::Error + Send + Sync + 'static) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }

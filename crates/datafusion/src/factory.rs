@@ -6,8 +6,8 @@
 //! OPTIONS ('columns' 'key.tuple(number u32), value.json(name string, people u64)')
 //! ```
 //!
-//! `LOCATION` gives the name of the table in the database. Without the option, the table has the columns that it
-//! declares itself.
+//! `LOCATION` gives the name of the table in the database. If the statement has no option `columns`, the table has
+//! the columns that it declares itself.
 
 use crate::error::external;
 use crate::table::LarchTable;

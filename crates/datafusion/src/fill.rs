@@ -252,7 +252,7 @@ impl Wanted {
     }
 
     /// Reads the fields with a plain width, and returns the bytes after them. Returns `None` if a field is wrong.
-    /// After that, the arrays cannot be used any more.
+    /// After such a failure, the arrays must not be used any more.
     #[inline]
     fn plain_fields<'b>(&self, bytes: &'b [u8], builders: &mut [Builder]) -> Option<&'b [u8]> {
         let mut left = bytes;

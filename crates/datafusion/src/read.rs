@@ -11,8 +11,8 @@
 //! is read ahead. When the stream is dropped, no further call is made. If a call is running at this moment, it
 //! ends with its batch. This does not take long, because the size of a batch is limited.
 //!
-//! Here a *batch* is a batch of DataFusion and not a row batch of the engine. The memory of a batch counts in
-//! DataFusion's pool from its first row on, until the query has taken the batch.
+//! Here a *batch* is a batch of DataFusion and not a row batch of the engine. From its first row on, a batch has
+//! memory from DataFusion's pool, until the query has taken the batch.
 
 use crate::error::{BadRow, external};
 use crate::fill::{BadField, Filler};

@@ -30,7 +30,7 @@ pub enum Order {
     Transact(Transact),
     /// Carries out a measurement, and changes the size of the store's cache in the middle of the measured time.
     Shrink {
-        /// The measurement during which the budget changes.
+        /// The measurement in whose middle the size of the cache changes.
         load: Measure,
         /// The new budget.
         cache_bytes: u64,
@@ -178,7 +178,7 @@ pub struct Transacted {
     pub conflicts: u64,
     /// The median time of an increment including all its attempts, or 0 if nothing is timed.
     pub p50_nanos: u64,
-    /// The time within which 99 in 100 increments were done.
+    /// 99 of 100 increments took at most this time.
     pub p99_nanos: u64,
     /// 99 of 100 increments met at most this many conflicts.
     pub p99_conflicts: u64,
@@ -207,7 +207,8 @@ pub enum Task {
     Workload {
         /// `a` to `f`.
         name: String,
-        /// Its keys: `zipfian`, `uniform`, … If it is empty, the workload decides.
+        /// Its keys: The distribution of the keys: `zipfian`, `uniform`, … If the text is empty, the workload
+        /// decides.
         keys: String,
     },
     /// Reads of keys that do not exist.
@@ -250,7 +251,7 @@ pub struct Sample {
     pub file_bytes: u64,
     /// The settings of the store.
     pub settings: Vec<(String, String)>,
-    /// The time that 99 of 100 operations did not exceed.
+    /// 99 of 100 operations took at most this time.
     pub p99_nanos: u64,
     /// How many times a read of a single key found the page of its row in the cache. The store counts this; it is
     /// 0 if the store does not.

@@ -51,8 +51,8 @@ pub struct Row {
     pub less_is_better: bool,
     /// The goals of the row.
     pub goals: Vec<Goal>,
-    /// For each engine, in the order of the table's engines: the figures of its repeats. If an engine has no
-    /// figures, it was not measured.
+    /// The figures of the engines. There is a list for each engine of the table, and the list has a figure for
+    /// each repeat. If an engine has no figures, it was not measured.
     pub figures: Vec<Vec<f64>>,
     /// The numbers of the engines that failed in the row.
     pub failed: Vec<usize>,

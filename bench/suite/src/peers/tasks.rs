@@ -109,7 +109,8 @@ pub struct One {
 
 impl One {
     fn draw(&mut self, names: KeyNames) {
-        // The upper bits of a product are uniform enough, because 2^64 is far more than the number of rows.
+        // The number is the upper half of the product of 64 random bits and the number of rows. It is uniform
+        // enough, because 2^64 is far more than the number of rows.
         let random = u128::from(self.random.long().cast_unsigned());
         names.write(((random * u128::from(self.records)) >> 64) as i64, &mut self.key);
     }

@@ -68,7 +68,8 @@ struct Ground<'a> {
 }
 
 impl Ground<'_> {
-    /// A table without rows. It has a column for each engine, and one more column called `more` if this is given.
+    /// A table without rows. It has a column for each engine. If `more` is given, there is one more column with
+    /// this name.
     fn table(&self, more: Option<&'static str>) -> Table {
         Table::new(self.engines.iter().map(|(name, _)| *name).chain(more))
     }

@@ -18,7 +18,7 @@ pub fn warm_up(peers: &mut [Peer], filled: Fill, records: u64, table: &mut Table
             filled,
             threads: 1,
             warmup_millis: 0,
-            // This is enough time for an engine whose reads all miss the cache.
+            // The time is enough even for an engine whose reads all miss the cache.
             millis: (reads / 5).max(1),
             operations: Some(reads),
             hot_share: None,

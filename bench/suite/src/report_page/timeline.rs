@@ -270,8 +270,8 @@ pub fn by_the_clock(shown: &[Shown<'_>]) -> Option<Block> {
     Some(Block::Timeline(Timeline { chart, lanes, shades: Vec::new() }))
 }
 
-/// The sum of the rates of all runs, for each second during the whole of which several runs were active. It is
-/// empty if no two runs overlap.
+/// For each second, the sum of the rates of all runs. A second is left out unless several runs were active during
+/// all of it. The result is empty if no two runs overlap.
 fn together(shown: &[Shown<'_>], place: &dyn Fn(&Run) -> f64) -> Vec<(f64, f64)> {
     let mut seconds: BTreeMap<i64, (f64, usize)> = BTreeMap::new();
     for one in shown {

@@ -43,7 +43,8 @@ pub struct Report {
     price: Option<f64>,
     /// What a million rows cost.
     million: Million,
-    /// The processor time and the memory that all sessions took. Results of older releases do not have this.
+    /// The processor time and the memory that all sessions took. The results that older releases have written do
+    /// not contain this.
     #[serde(default)]
     cost: Cost,
     access_path: String,
@@ -57,7 +58,7 @@ struct SessionReport {
     repeated_batches: u64,
     missing_rows: u64,
     batch_micros: BatchTimes,
-    /// The times of all single batches. Results of older releases do not have this.
+    /// The times of all single batches. The results that older releases have written do not contain this.
     #[serde(default)]
     batches: Times,
 }

@@ -45,14 +45,14 @@ pub fn shown(checked: &Checked, took: Duration) -> String {
 pub struct Checks {
     /// How many snapshots were consistent.
     pub passed: u64,
-    /// Why the checks ended before the run: a check was not possible, or a snapshot was not consistent.
+    /// Why the checks ended before the end of the run: a check was not possible, or a snapshot was not consistent.
     pub wrong: Option<String>,
 }
 
 /// Calls `run`, and meanwhile checks the database on another thread. `run` gets a function. When `run` calls this
-/// function, the function calls `begin`, and then the checks start. The run may end during a check; then this
-/// check is still finished. Therefore at least one check is finished, unless `stop` is set or the run ends before
-/// the checks start.
+/// function, the function calls `begin`, and then the checks start. If the run ends during a check, this check is
+/// still finished. Therefore at least one check is finished, unless `stop` is set or the run ends before the
+/// checks start.
 pub fn beside<T>(
     database: &dyn Database,
     form: &Form,

@@ -265,8 +265,8 @@ fn measured<W: Workload>(
         run.warnings.extend(crowded(&plan, &run.measured));
     } else if error.is_none() && !run.measured.interrupted {
         let cost = &run.measured.cost;
-        // One thread of clients gets the load that each client thread had in the run, so that the two costs can be
-        // compared: as many clients, and as many requests under way.
+        // The two costs must be comparable. Therefore one thread gets the load that each client thread had in the
+        // run: as many clients, and as many requests under way.
         let depth = cost.depth.map(|depth| usize::try_from(depth).unwrap_or(usize::MAX));
         let clients = depth.map_or(1, |_| plan.clients.div_ceil(cost.client_threads.max(1) as usize));
         run.noop_nanos = harness::noop_nanos(workload, clients, depth, NOOP_OPERATIONS, stop.flag()).ok();

@@ -122,8 +122,8 @@ impl Accounts {
         self.accounts[place as usize].delivered += Sum::from(amount);
     }
 
-    /// Judges all customers of a warehouse, as far as the rows of this warehouse are enough. Everything that also
-    /// depends on other warehouses is left to the ledger.
+    /// Judges all customers of a warehouse, as far as the rows of this warehouse make it possible. Everything that
+    /// also depends on other warehouses is left to the ledger.
     pub fn judge(&self, scope: &mut Scope<'_>) {
         let warehouse = scope.warehouse;
         for (place, account) in (0..).zip(&self.accounts).filter(|(_, account)| account.is_there) {

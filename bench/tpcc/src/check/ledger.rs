@@ -30,7 +30,7 @@ impl fmt::Display for CustomerId {
 /// The part of a customer's balance that other warehouses must explain.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rest {
-    /// `C_BALANCE`, or `None` if the rows of the customer's own warehouse account for all of it.
+    /// `C_BALANCE`, or `None` if it follows from the rows of the customer's own warehouse.
     balance: Option<Cents>,
     /// The balance, minus the delivered amounts, plus the payments. When the entries of all warehouses have been
     /// added, this is 0 if condition 10 holds.
@@ -71,12 +71,13 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Adds a payment that another warehouse than the customer's own has stored.
+    /// Adds a payment of the customer that was made to another warehouse than the customer's own.
     pub fn paid_elsewhere(&mut self, customer: CustomerId, amount: Cents) {
         self.rests.entry(customer).or_default().left += Sum::from(amount);
     }
 
-    /// Adds the part of a customer's balance for which the rows of the customer's own warehouse do not account.
+    /// Adds `left`, the part of a customer's balance that does not follow from the rows of the customer's own
+    /// warehouse.
     pub fn left(&mut self, customer: CustomerId, balance: Cents, left: Sum) {
         let rest = self.rests.entry(customer).or_default();
         rest.balance = Some(balance);

@@ -25,7 +25,7 @@ pub struct Loaded<'p> {
     after: After,
     /// For each district, the customers of its orders. It is empty after a run.
     customers: Vec<Permutation>,
-    /// The order to which the line that was compared last belongs, as the import loaded this order.
+    /// An order as the import loaded it. The line that was compared last belongs to this order.
     order: Order,
 }
 

@@ -91,7 +91,7 @@ impl Zipfian {
     /// Extends the constants `from` to `items` items, and returns them.
     pub fn grown(&self, from: Constants, items: i64) -> Constants {
         let zetan = zeta(from.count, items, from.zetan);
-        // As in the original, the divisor uses the number of items with which the generator started.
+        // As in the original, `eta` is computed with the number of items with which the generator started.
         Constants { count: items, zetan, eta: eta(self.items, self.zeta2theta, zetan) }
     }
 
@@ -126,8 +126,8 @@ fn zeta(from: i64, to: i64, sum: f64) -> f64 {
 /// ```
 ///
 /// All derivatives of `f` keep their signs, so the error is less than the next term, `|f'''(after)| / 720`. The
-/// next term is less than `after^-3.99 / 120`, which is 10^-30 after [`TERMS`] items. The other error comes from
-/// the rounding of the operations below. It is less than 10 units in the last place. Adding the terms one by one
+/// next term is less than `after^-3.99 / 120`, which is 10^-30 after [`TERMS`] items. There is another error,
+/// because the operations below round. It is less than 10 units in the last place. Adding the terms one by one
 /// would be less exact, because each addition rounds.
 fn rest(after: f64, last: f64) -> f64 {
     let power = 1.0 - THETA;

@@ -26,7 +26,7 @@ fn output(text: &str) -> Output {
     Settings::new(&properties, &|_| Err("no file".to_owned())).expect("good values").output
 }
 
-/// The measurements that `Vectors.java` contains, too.
+/// The same measurements as in `Vectors.java`.
 fn measured(unit: u64) -> Measured {
     let names = ["READ", "UPDATE", "INSERT", "SCAN", "READ-MODIFY-WRITE", "VERIFY"];
     let kind = |(place, name): (usize, &&str)| {

@@ -64,7 +64,7 @@ struct Report {
     exact_rows: Option<u64>,
     /// The versions of rows in files. A key that is in several files is counted once for each file.
     stored_rows: Interval,
-    /// How many of the versions in files say that a key was deleted.
+    /// The number of row versions in files that say that a key was deleted.
     erased_rows: Interval,
     /// The bytes in files, without the bytes of indexes.
     file_bytes: Interval,

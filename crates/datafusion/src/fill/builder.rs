@@ -29,7 +29,7 @@ pub enum Builder {
     Whole128(Decimal256Builder, Kind),
     F32(Float32Builder),
     F64(Float64Builder),
-    /// The number counts the bytes of content so far.
+    /// The number says how many bytes of content the values have so far.
     String(StringViewBuilder, usize),
     /// The number says how many bytes of content the values have so far.
     Bytes(BinaryViewBuilder, usize),
@@ -231,8 +231,8 @@ impl Builder {
         Ok(())
     }
 
-    /// Appends the value that a text stands for. An empty text is NULL, except in columns of strings or bytes,
-    /// because it is not a number.
+    /// Appends the value that a text stands for. An empty text is not a number, so it becomes NULL. But in a
+    /// column of strings or bytes, it stays an empty value.
     ///
     /// # Errors
     ///

@@ -66,7 +66,7 @@ fn batches_count_in_the_pool_and_are_bounded_in_bytes() {
     drop(large);
     let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(1 << 20));
     let small = session(&pool, &database, &table);
-    // The memory is too small for the last row.
+    // The pool has too little memory for the last row.
     let error = small.error("SELECT id, v FROM t");
     assert!(error.contains("LarchScan[0]"), "{error}");
     assert_eq!(pool.reserved(), 0);

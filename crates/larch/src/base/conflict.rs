@@ -24,9 +24,10 @@ pub enum Conflict {
         table: String,
     },
     /// The transaction began before the oldest commit that the engine remembers. Therefore it cannot be compared
-    /// with all commits that were made since it began. There are three possible causes: the transaction took
-    /// long, and others wrote much to the tables that it uses; one of these tables got an import, or a batch larger
-    /// than the write buffer; or some table was cloned, split, renamed or dropped while the transaction ran.
+    /// with all commits that were made since it began. There are three possible causes. First, the transaction
+    /// took long, and others wrote much to the tables that it uses. Second, one of these tables got an import, or
+    /// a batch larger than the write buffer. Third, some table was cloned, split, renamed or dropped while the
+    /// transaction ran.
     TooOld {
         /// The version at which the transaction began.
         began: Version,

@@ -444,8 +444,8 @@ pub enum Error {
     /// No index can have this name.
     #[error("an index cannot be named {0:?}; a name has 1 to 255 bytes and no control characters")]
     BadIndexName(String),
-    /// An index was read before it had the entries of all rows. Or the snapshot or transaction in which the index
-    /// was read is older than the moment when the index got all entries.
+    /// An index was read before it had the entries of all rows. The error also occurs if the index was read in a
+    /// snapshot or transaction that is older than the moment when the index got all entries.
     #[error(
         "index {index} of table {table} was not built yet at that moment; read it when that is done, in a snapshot or transaction that \
          begins afterwards"

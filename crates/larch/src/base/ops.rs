@@ -279,8 +279,8 @@ impl BatchOps {
         self.is_unresolved = false;
     }
 
-    /// Whether it makes no difference if all ops get the same version, or if they are done one after the other. It
-    /// makes a difference only if a range erase hides an earlier op.
+    /// Whether the ops have the same effect if all of them get a single version as if they are done one after the
+    /// other. The effect differs only if a range erase hides an earlier op.
     pub fn is_resolved(&self) -> bool {
         !self.is_unresolved
     }
@@ -383,8 +383,8 @@ impl<'a> Spans<'a> {
             return;
         }
         let (mut start, mut end) = (start, end);
-        // If the previous span ends at or after the start of the new span, the two become one span. Spans that
-        // start inside the new span are also joined with it.
+        // If the span before the new span ends at or after the start of the new span, the two become one span.
+        // Spans that start inside the new span are also joined with it.
         let before = self.0.range((table, [].as_slice())..=(table, start)).next_back();
         if let Some((&(_, before_start), &before_end)) = before
             && (before_end.is_empty() || start <= before_end)

@@ -122,14 +122,14 @@ fn disturbed(
     Ok(())
 }
 
-/// The size of the cache whose budget is halved. This cache is small enough to fill within the warm-up, and it
+/// The size of the cache that this report halves. This cache is small enough to fill within the warm-up, and it
 /// holds less than half of the rows.
 fn cache_to_halve(row_bytes: u64) -> u64 {
     let most = (row_bytes / 2).max(2 * MIB);
     SHRINK_CACHE_BYTES.min(1 << most.ilog2())
 }
 
-/// Halves the store's budget while threads read.
+/// Halves the cache of the store while threads read.
 fn halved(ground: &mut Ground, ours: &ColdEngine, table: &mut Table) -> Result<(), String> {
     let cache_bytes = cache_to_halve(ground.row_bytes());
     let scale = ground.scale;

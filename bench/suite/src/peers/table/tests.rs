@@ -84,7 +84,7 @@ fn what_was_not_measured_is_told_and_makes_a_gap() {
     let ending = verdict(&table(vec![whole.clone()]));
     assert!(ending.is_good && ending.gap().is_none(), "{}", ending.text);
 
-    // LMDB, which is the other side of the goal, was not measured.
+    // LMDB, with which the goal compares Larch, was not measured.
     let half = row("scan", &[(Against::Engine("lmdb"), 1.0)], &[&[100.0], &[], &[]]);
     // This row has neither a goal nor a figure.
     let empty = row("load", &[], &[&[], &[], &[]]);

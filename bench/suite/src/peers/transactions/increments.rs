@@ -19,9 +19,9 @@ pub struct Task {
     name: &'static str,
     zipfian: bool,
     threads: usize,
-    /// The rows for the median time of an increment, for the time that 99 % of increments did not exceed, for the
-    /// conflicts per commit, for the conflicts that 99 % of increments did not exceed, and for the most conflicts
-    /// of one increment.
+    /// The rows for the other results: the median time of an increment, the time that 99 % of increments did not
+    /// exceed, the conflicts per commit, the conflicts that 99 % of increments did not exceed, and the most
+    /// conflicts of one increment.
     more: Option<[&'static str; 5]>,
 }
 

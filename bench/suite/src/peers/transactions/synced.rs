@@ -1,8 +1,8 @@
 //! Commits that are durable. In the first part, a get and a put form a transaction that is durable when its commit
-//! returns. It is done by one thread, and by many threads that share syncs. For comparison, the disk alone is
-//! measured with a write at the end of a file and a sync. In the second part, one thread makes puts without a
-//! transaction. Either the thread waits until each put is durable, or up to 1,000 puts may be in flight, and the
-//! thread waits only for the oldest of them. At the end it waits for all puts.
+//! returns. These transactions are made by one thread, and by many threads that share syncs. For comparison, the
+//! disk alone is measured with a write at the end of a file and a sync. In the second part, one thread makes puts
+//! without a transaction. Either the thread waits until each put is durable, or up to 1,000 puts may be in flight,
+//! and the thread waits only for the oldest of them. At the end it waits for all puts.
 //!
 //! RocksDB and the disk have no commits in flight, because they have no handle to wait for a commit.
 
