@@ -1,5 +1,5 @@
-//! If bytes decode to operations, writing these operations gives the same bytes. Resolving operations keeps their
-//! meaning.
+//! If bytes decode to operations, writing these operations gives the same bytes. The operations of a batch can be
+//! resolved, and this keeps their meaning.
 #![no_main]
 
 use larch::fuzz::{BatchOps, Op};
@@ -53,8 +53,9 @@ fn written(ops: &BatchOps) -> BatchOps {
     again
 }
 
-/// At one version, a put wins over a range erase, wherever the two are in the batch. So after `resolve`, this rule
-/// must give the same rows as applying the operations in their order.
+/// At one version, a row that was put is seen even if a range erase covers it, wherever the two operations are in
+/// the batch. So after `resolve`, readers that follow this rule must see the same rows as if the operations were
+/// applied in their order.
 fn check_resolved(mut ops: BatchOps) {
     let expected = state(&ops);
     ops.resolve();
@@ -67,7 +68,7 @@ fn check_resolved(mut ops: BatchOps) {
     assert_eq!(state_of(ranges_first.into_iter()), expected);
 }
 
-/// The rows that `ops` leave in a database that was empty.
+/// Returns the rows that a database has after `ops`, if it was empty before.
 fn state(ops: &BatchOps) -> BTreeMap<(u32, Vec<u8>), Vec<u8>> {
     state_of(ops.iter())
 }

@@ -29,7 +29,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// Builds or takes a page of a column group, and reads it.
+/// Builds a page of a column group, or takes the bytes for such a page, and reads the page.
 fn parts(mut input: Input<'_>, is_built: bool) {
     let mut page = Vec::new();
     if is_built {
@@ -56,7 +56,8 @@ fn parts(mut input: Input<'_>, is_built: bool) {
     }
 }
 
-/// A reference to a value outside its page that has one chunk. The length of the value follows from `number`.
+/// Returns a reference to a value outside its page, which has one chunk. The length of the value is computed from
+/// `number`.
 fn reference(number: u64) -> Vec<u8> {
     let mut reference = Vec::new();
     let chunk = pages::Address { offset: number >> 1, bytes: 4160, crc: 0 };
@@ -109,8 +110,8 @@ fn read(page: &[u8]) {
         assert_eq!(layout.search(page, &key), Ok(i), "row {i} is not found");
         layout.copy_key(page, i, &mut copied);
         assert!(key.iter().chain(std::iter::repeat(&0)).zip(&copied).all(|(a, b)| a == b));
-        // Searches for the next possible string after the key. That string is the next row's key, or lies between the
-        // two keys.
+        // Searches for the shortest string that sorts after the key. That string is the key of the next row, or
+        // lies between the keys of the two rows.
         key.push(0);
         let place = layout.search(page, &key);
         assert!(place == Err(i + 1) || place == Ok(i + 1), "{place:?} after row {i}");

@@ -6,7 +6,7 @@ use larch_fuzz::Input;
 use libfuzzer_sys::fuzz_target;
 use rows::Extractor;
 
-/// Examples of extractors. The fuzzer makes others from their parts.
+/// Examples of extractors. The fuzzer makes other extractors from parts of these.
 const DECLARED: [&str; 8] = [
     "key, value[2..6].le f32?",
     "key.tuple(u8, string? desc, bytes)[1] desc, value.split(',')[*] i16 lenient",

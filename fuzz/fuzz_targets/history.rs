@@ -1,5 +1,5 @@
-//! Does a short series of operations on a database on a simulated machine, and compares it with sorted maps, one for
-//! each version.
+//! Does a short series of operations on a database on a simulated machine. A model has one sorted map for each
+//! version, and the database is compared with it.
 #![no_main]
 
 use larch::options::{FilterKind, Filters, LevelOptions, PageIndexKind};
@@ -133,7 +133,7 @@ impl History {
                 assert_eq!(found.as_deref(), self.newest()[table].get(&key).map(Vec::as_slice));
             }
             14 => {
-                // Whether the database is dropped or closed, nothing is lost.
+                // After a drop or a close of the database, all commits are durable.
                 let open = self.open.take().expect("the database is open");
                 let Open { snapshots, tables, db } = open;
                 drop((snapshots, tables));
@@ -184,7 +184,7 @@ impl History {
         Ok(())
     }
 
-    /// Notes that the database has made a commit, and makes the same change to the model with `change`.
+    /// Notes that the database has made a commit, and makes the same change to the model by calling `change`.
     fn commit(&mut self, is_synced: bool, change: impl FnOnce(&mut State)) {
         let mut state = self.newest().clone();
         change(&mut state);
@@ -195,7 +195,7 @@ impl History {
         }
     }
 
-    /// Crashes the machine. Of the bytes that were not durable, it keeps either none or some.
+    /// Crashes the machine. The disk keeps either none or some of the bytes that were not durable.
     fn crash(&mut self, keeping_nothing: bool) {
         if keeping_nothing {
             self.disk.crash_keeping_nothing();
@@ -259,7 +259,8 @@ impl History {
     }
 }
 
-/// The length is mostly small. Sometimes it is larger than a quarter of a page: such values have pages of their own.
+/// The length is mostly small. Sometimes the value is larger than a quarter of a page: such values have pages of
+/// their own.
 fn value(input: &mut Input<'_>) -> Vec<u8> {
     let length = input.byte();
     vec![length; if length < 0xe0 { usize::from(length % 16) } else { usize::from(length) * 3 }]

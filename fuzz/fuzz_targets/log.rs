@@ -107,7 +107,7 @@ fn seal(log: &mut [u8]) {
     }
 }
 
-/// Reads the log. Returns the versions of its commits, and whether it ended without an error.
+/// Reads the log. Returns the versions of the log's commits, and whether the log ended without an error.
 fn read(log: &[u8], known_end: Option<KnownEnd>) -> (Vec<u64>, bool) {
     let disk = SimDisk::new(0);
     let file = disk.open(Path::new(PATH), Access::Create).expect("the disk is empty");

@@ -134,7 +134,7 @@ fn table_options(input: &mut Input<'_>) -> TableOptions {
     TableOptions { metadata, groups, filters, filter_prefix_bytes, compression, ..TableOptions::default() }
 }
 
-/// One of a few small ids, or the greatest possible id.
+/// Returns one of a few small ids, or the greatest possible id.
 fn table_id(input: &mut Input<'_>) -> TableId {
     TableId(input.choose(&[0, 1, 2, 3, u32::MAX]))
 }

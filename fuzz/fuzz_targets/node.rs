@@ -30,7 +30,7 @@ fn built(input: &mut Input<'_>) -> Vec<u8> {
     let mut builder = NodeBuilder::default();
     let mut totals = Totals::default();
     let mut children = Vec::new();
-    // The first child has no separator before it.
+    // The separator of the first child is empty, because no child comes before it.
     for separator in std::iter::once(Vec::new()).chain(separators) {
         let step = input.number() >> 8;
         totals.rows += 1 + step % 1000;

@@ -26,11 +26,11 @@ use std::path::Path;
 
 const PATH: &str = "file.sst";
 
-/// The offset in a node at which the checksums of its children begin; see the picture in `format/node.rs`.
+/// The offset in a node at which the checksums of the node's children begin; see the picture in `format/node.rs`.
 const CHECKSUMS_AT: usize = 136;
 
-/// The largest number of rows that are read and of pages that are sealed. If a file names one page a million times,
-/// reading all of it would take too long.
+/// The largest number of rows that the target reads, and of pages whose checksums it corrects. If a file names one
+/// page a million times, reading all of it would take too long.
 const MOST: usize = 2_000;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -129,8 +129,8 @@ fn seal_page(file: &mut [u8], id: u64, at: Address, height: u8, left: &mut usize
     *left = left.checked_sub(1)?;
     let start = usize::try_from(at.offset).ok()?;
     let range = start..start.checked_add(at.bytes as usize).filter(|&end| end <= file.len())?;
-    // The stored bytes say where the children are only if these bytes are a valid page. The stored bytes of a
-    // compressed page are mostly not a valid page.
+    // If the stored bytes are a valid page, they say where the children of the page are. For a compressed page,
+    // the stored bytes are mostly not a valid page, so its children are not found.
     let memory_bytes = u32::from_le_bytes(*file[range.clone()].get(4..)?.first_chunk()?) as usize;
     let page = file[range.clone()].get(..memory_bytes).unwrap_or_default().to_vec();
     let mut children: Vec<(usize, Address, u8)> = Vec::new();
@@ -171,7 +171,7 @@ fn references(page: &[u8]) -> Vec<Range<usize>> {
     }
 }
 
-/// Reads the file in every way. Returns whether a check found no damage in it.
+/// Reads the file in every way. Returns whether a check found no damage in the file.
 fn read(bytes: &[u8]) -> bool {
     let disk = SimDisk::new(0);
     let file = disk.open(Path::new(PATH), Access::Create).expect("the disk is empty");
@@ -273,8 +273,8 @@ fn statistics(sst: &Arc<Sst>, source: &Resident) {
             drop(retry(source, || sst.totals_between(source, low, high)));
             drop(retry(source, || sst.exact_between(source, low, high)));
             drop(retry(source, || sst.rows_between(source, low, high)));
-            // A histogram looks at everything that is heavier than its resolution. If a file claims to have more
-            // rows, a histogram with a small resolution would take too long.
+            // A histogram looks into each part of the tree that has more than `resolution` rows or bytes. If a
+            // file claims to have very many rows, a histogram with a small resolution would take too long.
             let total = sst.meta.main.map_or(0, |tree| tree.totals.rows);
             for (metric, resolution) in [(Metric::Rows, total / 50 + 1), (Metric::Bytes, 4096)] {
                 let found = stats::histogram(source, &[HistogramSource::File(sst)], low, high, metric, resolution);

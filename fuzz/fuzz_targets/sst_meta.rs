@@ -1,4 +1,4 @@
-//! Takes bytes as a footer or a meta. If they decode, encoding the result gives the same bytes again.
+//! Takes bytes as a footer or a meta. If the bytes decode, encoding the result gives the same bytes again.
 #![no_main]
 
 use larch_fuzz::Input;
@@ -118,7 +118,7 @@ fn built(input: &mut Input<'_>) -> Meta {
     }
 }
 
-/// Fields of the extension that a reader may skip.
+/// Returns fields of the extension that a reader may skip because it does not know them.
 fn extension(input: &mut Input<'_>) -> Vec<u8> {
     let mut extension = Vec::new();
     for _ in 0..input.byte() % 3 {
@@ -134,7 +134,7 @@ fn tree(input: &mut Input<'_>, rows: u64) -> Tree {
     tree_of(input, rows, data_pages)
 }
 
-/// The same as [`tree`], with this number of pages.
+/// The same as [`tree`], with `data_pages` pages.
 fn tree_of(input: &mut Input<'_>, rows: u64, data_pages: u64) -> Tree {
     let totals = Totals { rows, bytes: input.number(), group_bytes: input.number(), erased: input.number() };
     let height = if data_pages == 1 { 0 } else { input.byte().max(1) };

@@ -27,7 +27,7 @@ fuzz_target!(|bytes: &[u8]| {
         assert_eq!(declaration.encode(&values, &mut again), Ok(()));
         assert_eq!([&again, rest].concat(), bytes);
     }
-    // Now the bytes are taken as a text that a person writes.
+    // Here the bytes are taken as a text that a person writes.
     if let Ok(text) = std::str::from_utf8(bytes) {
         if let Ok(key) = declaration.parse_key(text) {
             assert_eq!(declaration.decode(&key).map(|values| values.len()), Ok(count), "a key from its text");

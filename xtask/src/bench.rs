@@ -56,7 +56,7 @@ enum Plan<'a> {
     Check(Vec<&'static str>),
 }
 
-/// Does what `arguments` ask for. Returns the exit code of the program that it runs.
+/// Does what `arguments` ask for. Returns the exit code of the program that this starts.
 pub fn run(root: &Path, arguments: &[&str]) -> ExitCode {
     let plan = match plan(arguments) {
         Ok(plan) => plan,

@@ -11,7 +11,7 @@ use std::time::Instant;
 /// One command of the list.
 struct Step {
     name: &'static str,
-    /// An environment variable that is set only for this command.
+    /// An environment variable with its value, which is set only for this command.
     variable: Option<(&'static str, &'static str)>,
     /// The arguments of `cargo`.
     arguments: &'static str,
@@ -42,8 +42,9 @@ const STEPS: [Step; 11] = [
     Step { name: "versions", variable: None, arguments: "x semver" },
 ];
 
-/// The fuzz targets are a separate workspace. They are checked as the fuzzer would build them, with two differences.
-/// The flags that need a nightly compiler are left out. So is libFuzzer, a default feature that needs a C++ compiler.
+/// The fuzz targets are a separate workspace. They are checked as the fuzzer would build them, but without two
+/// things. One is the flags that need a nightly compiler. The other is libFuzzer, a default feature that needs a
+/// C++ compiler.
 const FUZZ: [Step; 2] = [
     Step { name: "format of fuzz targets", variable: None, arguments: "fmt --check --manifest-path fuzz/Cargo.toml" },
     Step {
@@ -53,7 +54,7 @@ const FUZZ: [Step; 2] = [
     },
 ];
 
-/// The stores of other engines are a separate workspace, too. Only their format is checked here. The engines take
+/// The stores of other engines are a separate workspace. Only their format is checked here. The engines take
 /// minutes to build, and one of them is fetched; `cargo x bench --with all --check` runs their lints and tests.
 const ENGINES: [Step; 1] = [Step {
     name: "format of other engines",

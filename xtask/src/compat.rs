@@ -62,12 +62,13 @@ fn write_golden(root: &Path, release: &str) -> Result<String, String> {
     let specimen = Programs::build_in(root, &root.join("target"), &["larch-testkit"], &[])?.join("specimen");
     fs::create_dir_all(root.join(GOLDEN)).map_err(|error| format!("cannot create {GOLDEN}: {error}"))?;
     output(Command::new(specimen).arg("write").arg(&folder).arg(release))?;
-    // Only a process that has the database open holds the lock file. It contains nothing.
+    // The lock file has no content, and a specimen needs none, because no process has it open. It contains
+    // nothing.
     fs::remove_file(folder.join("db/LOCK")).map_err(|error| format!("cannot remove the lock: {error}"))?;
     Ok(format!("{} is written; add it to the commit", folder.display()))
 }
 
-/// The two programs, and the release that the second one belongs to.
+/// The program of this tree, the program of the release, and the name of the release.
 struct Programs {
     ours: PathBuf,
     theirs: PathBuf,

@@ -21,7 +21,7 @@ pub fn run(root: &Path, arguments: &[&str]) -> ExitCode {
         }
     };
     let done = crash.all();
-    // After a failure the database is kept, because it shows what went wrong.
+    // If a check has failed, the database is kept, so that people can see what went wrong.
     if done.is_ok() {
         fs::remove_dir_all(&crash.place).unwrap_or_default();
     }
@@ -120,7 +120,7 @@ impl Crash {
             has_begun = line.contains("  measured ");
             last = line;
         }
-        // If a run ends by itself, this loop ends at once.
+        // If the run ends by itself, no more lines come, and this loop ends at once.
         let end = Instant::now() + time;
         while let Ok(line) = lines.recv_timeout(end.saturating_duration_since(Instant::now())) {
             last = line;

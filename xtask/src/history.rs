@@ -21,7 +21,7 @@ pub fn changes(root: &Path) -> Result<String, String> {
 ///
 /// # Errors
 ///
-/// The changelog does not have this release, or its section names no commit.
+/// Fails if the changelog does not have this release, or if its section names no commit.
 pub fn commit_of(changes: &str, release: &str) -> Result<String, String> {
     let heading = format!("## {release}");
     let is_heading = |line: &&str| {
@@ -64,7 +64,7 @@ pub fn in_tree_of<T>(
 ) -> Result<T, String> {
     let git = |arguments: &[&str]| output(Command::new("git").current_dir(root).args(arguments).arg(tree));
     if tree.exists() {
-        // A run that was stopped has left this folder behind.
+        // The folder exists if an earlier run was stopped before it removed the folder.
         git(&["worktree", "remove", "--force"])?;
     }
     if let Some(folder) = tree.parent() {
@@ -82,7 +82,8 @@ pub fn in_tree_of<T>(
 ///
 /// # Errors
 ///
-/// The command cannot be started, or it fails; the error then has what the command wrote to standard error.
+/// Fails if the command cannot be started, or if it ends with an error. The error then has what the command wrote
+/// to standard error.
 pub fn output(command: &mut Command) -> Result<String, String> {
     let output = command.output().map_err(|error| format!("cannot start {command:?}: {error}"))?;
     if output.status.success() {

@@ -6,7 +6,8 @@ use std::env;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-/// Installs valgrind if it is missing. Then it counts and compares, or writes the new expected counts.
+/// Installs valgrind if it is missing. After that, the program counts and compares, or writes the new expected
+/// counts.
 pub fn run(root: &Path, arguments: &[&str]) -> ExitCode {
     if let Err(why) = packages::bring("valgrind", "valgrind", || packages::is_in_path("valgrind")) {
         eprintln!("instructions: {why}");

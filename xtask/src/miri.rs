@@ -4,8 +4,8 @@ use crate::nightly;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// The package and the tests of each module with unsafe code. Unsafe code in tests (counting allocators) is not
-/// shipped, so it is not listed.
+/// For each module with unsafe code, the package and the beginning of the names of its tests. Unsafe code in tests
+/// (counting allocators) is not shipped, so it is not listed.
 const MODULES: [(&str, &str); 4] = [
     ("larch-os", "memory::"),
     ("larch-pages", "frame::"),

@@ -1,9 +1,10 @@
 //! `cargo x package`: packs the libraries as they are published, and checks that each of them builds from its
 //! package.
 //!
-//! `cargo package` can build the packages itself. But if a package needs another of our packages, cargo treats that
-//! one as a package of the registry, which never changes. So after a change of the sources, a second run would build
-//! the old sources. Therefore this command unpacks the packages and checks them in a separate workspace.
+//! `cargo package` can build the packages itself. But suppose that a package needs another of our packages. Cargo
+//! treats the needed package as one of the registry, whose content never changes. So after a change of the
+//! sources, a second run would build the old sources of the needed package. Therefore this command unpacks the
+//! packages and checks them in a separate workspace.
 
 use crate::history::output;
 use std::fs;
@@ -53,8 +54,8 @@ fn check(root: &Path) -> Result<(), String> {
         let name = names.into_iter().find(|name| name.starts_with(package) && name.ends_with(".crate"));
         let name = name.ok_or_else(|| format!("cargo wrote no package {package}"))?;
         let archive = root.join("target/package").join(&name);
-        // All files in a package have the same modification time. So cargo would not notice that a file is newer than
-        // the last build.
+        // All files in an archive have the same modification time. With this time, cargo would not notice that a
+        // file is newer than the last build. So the files get the present time.
         output(Command::new("tar").args(["--touch", "-xzf"]).arg(archive).arg("-C").arg(&tree))?;
         manifest.push_str(&format!("{package} = {{ path = \"{}\" }}\n", name.trim_end_matches(".crate")));
     }

@@ -6,7 +6,8 @@ use std::env;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-/// A library and the tests that are written for it. Each test is given as the arguments of `cargo test`.
+/// A library that decides which thread runs when, and the tests that are written for it. Each test is given as the
+/// arguments of `cargo test`.
 struct Library {
     name: &'static str,
     tests: &'static [&'static str],

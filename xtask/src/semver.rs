@@ -1,6 +1,6 @@
-//! `cargo x semver`: finds changes that break programs written for the newest release, and checks whether the version
-//! of this tree allows such changes. The two interfaces are compared in the output of rustdoc, so the package may
-//! have had another name in the release.
+//! `cargo x semver`: finds changes that break programs written for the newest release, and checks whether the
+//! version of this tree allows such changes. The interfaces of the release and of this tree are compared in the
+//! output of rustdoc. So it does not matter whether the package had another name in the release.
 //!
 //! Only items that `crates/larch` itself defines are compared. If `crates/larch` re-exports a type of a lower crate,
 //! this type is not examined.
@@ -28,8 +28,8 @@ pub fn list(root: &Path) -> ExitCode {
 /// The kinds of breaking changes that are looked for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Breaks {
-    /// Changes that the version forbids. If the version forbids none, nothing is built, because the tool takes
-    /// minutes.
+    /// Changes that the version forbids. If the version forbids no changes, the interfaces are not built, because
+    /// the tool takes minutes.
     Refused,
     /// All changes that break programs.
     Listed,
@@ -106,8 +106,8 @@ fn interface(root: &Path, work: &Path, tree: &Path, name: &str) -> Result<PathBu
     rustdoc.args(["rustdoc", "--quiet", "--lib", "-Zunstable-options", "--output-format", "json", "--manifest-path"]);
     rustdoc.arg(tree.join("crates/larch/Cargo.toml")).arg("--target-dir").arg(&build);
     rustdoc.args(["--", "--document-hidden-items", "--document-private-items", "--cap-lints", "allow"]);
-    // This form of output is not stable yet. But the versions of the tool and of the compiler are both fixed here, so
-    // they fit each other.
+    // This form of output is not stable yet. But the fixed version of the tool can read what the fixed version of
+    // the compiler writes.
     rustdoc.env("RUSTC_BOOTSTRAP", "1").current_dir(root);
     history::output(&mut rustdoc)?;
     let written = build.join("doc/larch.json");

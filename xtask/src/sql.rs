@@ -1,6 +1,6 @@
-//! `cargo x sql`: builds and runs the query engine. For one process, the engine is the workspace `crates/datafusion`.
-//! For several processes, it is `crates/ballista`. The output of both workspaces goes to `sql` in the target folder.
-//! The build server does not build these workspaces, because this takes minutes.
+//! `cargo x sql`: builds and runs the query engine. For one process, the engine is the workspace
+//! `crates/datafusion`. For several processes, it is `crates/ballista`. Cargo writes the output of both workspaces
+//! to `sql` in the target folder. The build server does not build these workspaces, because this takes minutes.
 
 use crate::tools::{cargo, ends_as, target_of};
 use beside::Beside;

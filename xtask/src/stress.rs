@@ -31,9 +31,10 @@ pub fn tsan(root: &Path, arguments: &[&str]) -> ExitCode {
     };
     let words = ["run", "-Zbuild-std", "--target", &target, "--target-dir", "target/tsan"];
     let words: Vec<&str> = words.into_iter().chain(PROGRAM).chain(["--"]).chain(arguments.iter().copied()).collect();
-    // Accesses to atomics, such as relaxed counters, are never reported. A report ends the process. The sanitizer
-    // sees memory being mapped and unmapped only if the C library does it. Otherwise, if one thread unmaps memory and
-    // another thread maps it again, this would look like a race.
+    // ThreadSanitizer never reports accesses to atomics, such as relaxed counters. A report ends the process. The
+    // sanitizer sees that memory is mapped or unmapped only if the C library does this, so rustix calls the C
+    // library. Otherwise, if one thread unmaps memory and another thread maps the same memory again, this would
+    // look like a race.
     let flags = "-Zsanitizer=thread --cfg rustix_use_libc";
     let variables = [("RUSTFLAGS", flags), ("TSAN_OPTIONS", "halt_on_error=1")];
     if nightly::runs_with(root, &variables, &words) { ExitCode::SUCCESS } else { ExitCode::FAILURE }

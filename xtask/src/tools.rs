@@ -13,9 +13,9 @@ mod tests;
 
 /// A cargo subcommand in the registry.
 pub struct Tool {
-    /// The name of the package and of its binary.
+    /// The name of the package, which is also the name of its binary.
     pub name: &'static str,
-    /// The version that is installed. Another version might report other things.
+    /// The version that is installed. This version is fixed, because another version might report other things.
     pub version: &'static str,
 }
 
@@ -24,7 +24,7 @@ impl Tool {
     ///
     /// # Errors
     ///
-    /// The installation failed; cargo has printed why.
+    /// Fails if the installation fails; cargo has then printed why.
     pub fn binary(&self, root: &Path) -> Result<PathBuf, String> {
         let folder = root.join("target/tools").join(format!("{}-{}", self.name, self.version));
         let binary = folder.join("bin").join(self.name);

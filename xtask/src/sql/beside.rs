@@ -18,7 +18,7 @@ pub struct Beside<'a> {
     mode: &'a str,
     warmup: &'a str,
     time: &'a str,
-    /// How often each of the two runs is made, in turns.
+    /// How many times each of the two runs is made. The two runs take turns.
     rounds: u32,
     /// The folder in which the database is made.
     directory: Option<&'a str>,
@@ -32,7 +32,7 @@ struct Done {
     efficiency: Option<f64>,
 }
 
-/// The queries that were asked during a run.
+/// The queries that the follower asked during a run.
 #[derive(Default)]
 struct Asked {
     /// The seconds that each round of all queries took.
@@ -186,7 +186,7 @@ fn pause() {
     std::thread::park_timeout(Duration::from_millis(20));
 }
 
-/// Reads what the terminals print at their end.
+/// Waits until the terminals end, and reads what they print.
 fn done(terminals: Child) -> Result<Done, String> {
     let output = terminals.wait_with_output().map_err(|error| error.to_string())?;
     let text = String::from_utf8_lossy(&output.stdout);

@@ -71,8 +71,8 @@ fn edges_in<'n>(folder: &[String], files: &Edges<&'n Names>) -> Edges<&'n [Strin
     edges
 }
 
-/// Returns circles. Each file or folder that is in a circle is in at least one of them. From each one that no earlier
-/// circle contains, the shortest circle through it is taken.
+/// Returns circles. Each file or folder that is in a circle is in at least one of the circles that are returned.
+/// If a file or folder is in no circle that was found before, the shortest circle through it is added.
 fn circles<T: Ord + Copy>(edges: &Edges<T>) -> Vec<Vec<T>> {
     let mut done = BTreeSet::new();
     let mut circles = Vec::new();

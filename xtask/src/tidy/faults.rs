@@ -6,14 +6,15 @@ use super::tree::Tree;
 
 const PAGE: &str = "docs/faults.md";
 
-/// Every `path/to/file.rs::name` in the list of faults is a function of that file, and every row of the list names one.
+/// In the list of faults, every `path/to/file.rs::name` names a function `name` of that file. Every row of the
+/// list has such a name.
 pub fn faults_have_their_tests(tree: &Tree) -> Vec<Finding> {
     let Some(page) = tree.text(PAGE) else { return Vec::new() };
     let mut findings = Vec::new();
     for (line, text) in page.lines().enumerate() {
         let tests: Vec<(&str, &str)> =
             text.split('`').skip(1).step_by(2).filter_map(|quoted| quoted.split_once(".rs::")).collect();
-        // The head of a table, and the line below the head, name no fault.
+        // The first row of a table and the line below it have no fault.
         let is_row = text.starts_with("| ") && !text.starts_with("| fault ");
         if is_row && tests.is_empty() {
             findings.push(Finding::new(PAGE, line + 1, "a fault without the test that finds it now"));

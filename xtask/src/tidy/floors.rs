@@ -21,7 +21,8 @@ struct Order<'t> {
     floors: BTreeMap<&'t str, usize>,
 }
 
-/// If the page names a crate, every room of this crate has a floor there, and imports only rooms of lower floors.
+/// If `docs/floors.md` names a crate, every room of this crate has a floor there, and imports only rooms of lower
+/// floors.
 pub fn imports_go_down(tree: &Tree) -> Vec<Finding> {
     let orders = tree.text(PAGE).map(orders).unwrap_or_default();
     orders.iter().flat_map(|order| findings(tree, order)).collect()

@@ -7,12 +7,12 @@ use super::tree::Tree;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-/// The figures of all crates. If `places` names crates, the imports of these crates instead, one a line: from, to,
-/// names, with tabs between them.
+/// Returns the figures of all crates. If `places` names crates, returns the imports of these crates instead, one
+/// on each line: from, to, names, with tabs between them.
 ///
 /// # Errors
 ///
-/// A place is no crate, or a file cannot be parsed.
+/// Fails if a place is no crate, or if a file cannot be parsed.
 pub fn shown(tree: &Tree, places: &[&str]) -> Result<String, String> {
     let mut text = String::new();
     if !places.is_empty() {

@@ -1,8 +1,8 @@
 //! Finds out what the files of a crate import from each other.
 //!
-//! A file imports another file if it names something that the other file defines. If a module only re-exports a name
-//! (`pub use`), an import of the name counts as an import of the file that defines it. So a folder may gather the
-//! names of its files. Tests are not examined.
+//! A file imports another file if it names something that the other file defines. If a module only re-exports a
+//! name (`pub use`), an import of the name counts as an import of the file that defines it. So the module of a
+//! folder may gather the names of the folder's files in one place. Tests are not examined.
 
 use super::Finding;
 use super::tree::Tree;
@@ -22,11 +22,11 @@ pub struct Crate {
     pub files: BTreeMap<Names, String>,
     /// The names that a module imports, with the items that they stand for.
     imported: BTreeMap<(Names, String), Names>,
-    /// Pairs of a module and a name that is used in it.
+    /// Each name that is used, after the module that uses it.
     named: Vec<(Names, Names)>,
     /// The modules that are compiled only for tests.
     tests: BTreeSet<Names>,
-    /// The number of names that the root offers to other crates.
+    /// The number of names in the root that other crates can import.
     public_at_root: usize,
 }
 
@@ -49,15 +49,15 @@ impl Crate {
         Reader { crate_: self, module }.visit_file(file);
     }
 
-    /// The number of names that other crates can import from the root. The root defines or re-exports them; public
-    /// modules count, too.
+    /// The number of names that other crates can import from the root. The root defines or re-exports these names.
+    /// Public modules also count as names.
     pub fn public_at_root(&self) -> usize {
         self.public_at_root
     }
 
     /// Returns the module of the file that defines what `names` stands for.
     fn file_of(&self, mut names: Names) -> Option<&Names> {
-        // Several modules may re-export a name in turn.
+        // One module may re-export a name from a second one, which re-exports it from a third one.
         for _ in 0..16 {
             let at = (0..=names.len()).rev().find(|&length| self.files.contains_key(&names[..length]))?;
             let further = names.get(at).and_then(|name| self.imported.get(&(names[..at].to_vec(), name.clone())));
@@ -92,7 +92,8 @@ struct Reader<'c> {
 }
 
 impl Reader<'_> {
-    /// Turns a path in the source into a path from the crate's root. Returns `None` if it leads out of the crate.
+    /// Turns a path in the source into a path from the crate's root. Returns `None` if the path leads out of the
+    /// crate.
     fn rooted(&self, path: &[String]) -> Option<Names> {
         let (first, rest) = path.split_first()?;
         let mut names = match first.as_str() {
@@ -107,7 +108,8 @@ impl Reader<'_> {
                     _ => outer.rooted(&rest),
                 };
             }
-            // Here the first name is a module that is declared in this module, or a name that it imports.
+            // In all other cases, the first name is a module that is declared in this module, or a name that this
+            // module imports.
             _ => self.module.iter().chain([first]).cloned().collect(),
         };
         names.extend(rest.iter().cloned());
@@ -142,7 +144,8 @@ impl Reader<'_> {
         match bound {
             Some(bound) if self.rooted(std::slice::from_ref(&bound)).as_ref() != Some(&names) => {
                 self.crate_.imported.insert((self.module.clone(), bound.clone()), names.clone());
-                // A re-export does not use the name in this module, and importing a module does not use it yet.
+                // Two kinds of `use` do not count as a use of the name in this module: a re-export, and the import
+                // of a module.
                 if !is_public && !self.crate_.files.contains_key(&names) && bound.starts_with(char::is_uppercase) {
                     self.crate_.named.push((self.module.clone(), names));
                 }

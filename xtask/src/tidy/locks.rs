@@ -15,7 +15,7 @@ struct Locked<'t> {
     version: &'t str,
     /// Whether the package comes from a registry. Other packages are in the tree.
     is_fetched: bool,
-    /// The names of the packages that it depends on.
+    /// The names of the packages that this package depends on.
     dependencies: Vec<&'t str>,
 }
 
@@ -23,7 +23,7 @@ struct Locked<'t> {
 struct Manifest<'t> {
     folder: &'t str,
     entries: Vec<Entry<'t>>,
-    /// The entries of its workspace's manifest. The package's own manifest may refer to them.
+    /// The entries of its workspace's manifest. The package's own manifest may refer to these entries.
     workspace: Vec<Entry<'t>>,
 }
 
@@ -96,7 +96,8 @@ impl<'t> Manifest<'t> {
         Some((name, this))
     }
 
-    /// The entries of the workspace manifest in the nearest folder above.
+    /// Returns the entries of the workspace's manifest. This is the manifest in the nearest folder above that has
+    /// a section `workspace`.
     fn workspace_of(tree: &'t Tree, at: &str) -> Vec<Entry<'t>> {
         let mut at = at;
         while !at.is_empty() {
@@ -126,7 +127,7 @@ impl<'t> Manifest<'t> {
         Some(version.trim_matches('"'))
     }
 
-    /// The workspace's own entry for the dependency of `entry`.
+    /// If `entry` is a dependency that the manifest of the workspace has, too, returns the entry there.
     fn shared(&self, entry: &Entry<'t>) -> Option<&Entry<'t>> {
         self.workspace.iter().find(|shared| shared.section == "workspace.dependencies" && shared.key == entry.key)
     }
@@ -137,7 +138,8 @@ impl<'t> Manifest<'t> {
         entry.renamed().or(shared).unwrap_or(entry.key)
     }
 
-    /// The requirement of the entry. If the entry refers to its workspace, the requirement stated there.
+    /// Returns the requirement that the entry states. If the entry refers to its workspace, returns the
+    /// requirement that the workspace states.
     fn asked_by(&self, entry: &Entry<'t>) -> &'t str {
         let is_shared = entry.value == "true" || entry.value.contains("workspace = true");
         let shared = self.shared(entry).filter(|_| is_shared && !entry.value.contains("optional = true"));
@@ -158,7 +160,7 @@ fn packages(text: &str) -> Vec<Locked<'_>> {
             package.version = version.trim_matches('"');
         }
         package.is_fetched |= line.starts_with("source = ");
-        // The line has a name, and also a version if several packages have that name.
+        // The line of a dependency has a name. If several packages have that name, it also has a version.
         if let Some(dependency) = line.strip_prefix(" \"") {
             package.dependencies.push(dependency.split(['"', ' ']).next().expect("split gives one part at least"));
         }
@@ -180,8 +182,8 @@ fn fits(asked: &str, version: &str) -> bool {
         plain.split('.').map(|number| number.parse::<u64>().unwrap_or(0)).collect::<Vec<_>>()
     };
     let (asked, version) = (numbers(asked), numbers(version));
-    // The number that must stay the same is the first that is not zero. If all are zero, it is the last number that
-    // was written.
+    // The number that must stay the same is the first that is not zero. If all numbers are zero, it is the last
+    // number that was written.
     let breaking = asked.iter().position(|number| *number > 0).unwrap_or(asked.len() - 1);
     asked[..=breaking] == version[..=breaking.min(version.len() - 1)] && version >= asked
 }

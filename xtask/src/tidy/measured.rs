@@ -16,7 +16,7 @@ const FOLDER: &str = "docs/benchmarks/";
 /// Pages that have no results, and only say how to measure.
 const WITHOUT_RESULTS: [&str; 3] =
     ["docs/benchmarks/targets.md", "docs/benchmarks/workers.md", "docs/benchmarks/ycsb.md"];
-/// The words at the beginning of such a line.
+/// The words with which a line that names a commit begins.
 const START: &str = "Measured at commit ";
 /// Results count as old when more commits than this have changed the measured folders.
 const FEW: u64 = 5;
@@ -55,8 +55,8 @@ pub fn pages_name_their_commit(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Lines whose folders were changed by more than a few commits after the commit of the line. Lines for which
-/// `changes` knows no number are left out.
+/// Finds the lines whose folders were changed by more than a few commits after the commit of the line. A line is
+/// left out if `changes` does not know how many commits changed its folders.
 pub fn old_results(tree: &Tree, changes: &dyn Fn(&str, &[&str]) -> Option<u64>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for measured in all(tree).into_iter().filter_map(|(.., measured)| measured) {
@@ -84,7 +84,8 @@ fn pages(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
     tree.texts(".md").filter(|(page, _)| page.starts_with(FOLDER))
 }
 
-/// All such lines, each with its page and line number. A line that cannot be read gives `None`.
+/// Returns all lines that name a commit, each with its page and line number. A line that cannot be read gives
+/// `None`.
 fn all(tree: &Tree) -> Vec<(&str, usize, Option<Measured<'_>>)> {
     let mut found = Vec::new();
     for (page, text) in pages(tree) {

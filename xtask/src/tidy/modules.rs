@@ -20,8 +20,8 @@ pub fn files_are_reachable(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// The roots of the package's crates: `lib.rs`, `main.rs`, the files in `src/bin`, and the files that the manifest
-/// names with `path`.
+/// Returns the root files of the package's crates: `lib.rs`, `main.rs`, the files in `src/bin`, and the files that
+/// the manifest names with `path`.
 fn crate_roots(tree: &Tree, package: &str, all: &[&str]) -> Vec<String> {
     let src = join(package, "src").expect("a package lies in the repository");
     let text = tree.text(&join(package, "Cargo.toml").expect("a package lies in the repository")).unwrap_or_default();
@@ -57,7 +57,8 @@ fn children(path: &str, is_root: bool, text: &str) -> Vec<String> {
     let home = if is_root || name == "mod.rs" { here.to_owned() } else { path.trim_end_matches(".rs").to_owned() };
 
     let mut children = Vec::new();
-    // The inline modules around the current place. For each module, the depth of braces outside it.
+    // The inline modules (`mod name { … }`) that are open at this point of the file. Each module has the depth of
+    // braces outside it.
     let mut inline: Vec<(usize, &str)> = Vec::new();
     let mut depth = 0_usize;
     let mut named_path: Option<String> = None;

@@ -1,8 +1,8 @@
 //! Separates the code and the comments of Rust text, so that a word in a string is not taken for code.
 //!
-//! Invariant: `code` and `comments` have the same length and the same lines as the text. `code` has spaces in place
-//! of comments, and `comments` has spaces in place of code. Both have spaces in place of the contents of strings and
-//! characters. So an offset in one of the three is the same offset in the others.
+//! Invariant: `code` and `comments` have the same length and the same lines as `text`. `code` has spaces in place
+//! of comments, and `comments` has spaces in place of code. Both have spaces in place of the contents of strings
+//! and characters. So an offset in one of the three texts is the same offset in the other two.
 
 /// A source file in three forms.
 pub struct Source<'t> {
@@ -69,7 +69,8 @@ fn next_piece(text: &str, at: usize) -> (Kind, usize) {
     }
 }
 
-/// Whether the `r` at `at` can open a raw string. It can if the word before it has nothing but the prefix `b` or `c`.
+/// Whether the `r` at `at` can open a raw string. It can if no word ends just before it, except the prefix `b` or
+/// `c`.
 fn starts_word(text: &str, at: usize) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let before = text[..at].strip_suffix(['b', 'c']).unwrap_or(&text[..at]);

@@ -83,7 +83,8 @@ pub fn no_paths_of_a_machine(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Whether a file is a test, is compiled only for tests, or is the build script beside a manifest.
+/// Whether a file is a test, an example, a benchmark or a fuzz target, or the build script (`build.rs`) of a
+/// package.
 fn is_exempt(tree: &Tree, path: &str) -> bool {
     let name = path.rsplit('/').next().expect("split gives one part at least");
     let is_test = |part: &str| matches!(part, "tests" | "tests.rs" | "benches" | "examples" | "fuzz_targets");
@@ -102,7 +103,8 @@ fn words<'t>(text: &'t str, word: &'t str) -> impl Iterator<Item = usize> {
     text.match_indices(word).map(|(at, _)| at).filter(move |at| !is_inside(*at))
 }
 
-/// Whether the next word after `before` names an attribute. This is so after `#[`, and inside `#[cfg_attr(…, `.
+/// Whether the next word after the text `before` is the name of an attribute. This is so after `#[`, and inside
+/// `#[cfg_attr(…, `.
 fn is_attribute(before: &str) -> bool {
     let before = before.trim_end();
     let opened = before.rsplit_once("#[").map(|(_, inside)| inside);

@@ -1,9 +1,9 @@
 use super::*;
 use std::fs;
 
-/// Applies `rule` to the tree that is written in `script`, and compares the findings with `expected`, which has one a
-/// line. In a script, a line `== path` begins each file. A `~` stands for nothing: it cuts words that a search of this
-/// repository should not find here. `ORDER` stands for the order of the crates.
+/// Applies `rule` to the tree that is written in `script`. Compares the findings with `expected`, which has one
+/// finding on each line. In a script, a line `== path` begins each file. A `~` stands for nothing: it cuts words
+/// that a search of this repository should not find here. `ORDER` stands for the order of the crates.
 #[track_caller]
 fn check(rule: Rule, script: &str, expected: &str) {
     let script = script.replace('~', "");
@@ -222,7 +222,8 @@ sst = { path = "../sst", package = "larch-sst" }
     let right = format!(
         "{manifests}== Cargo.lock\n{}== crates/alone/Cargo.lock\n{}",
         lock(&[&[pages, sst][..], &fetched].concat()),
-        // In this workspace, only the tests of its own package are built, and no optional dependency is asked for.
+        // In the workspace of `crates/alone`, only the tests of its own package are built, and no optional
+        // dependency is asked for.
         lock(&[
             ("larch-alone", "0.1.0", &["larch-pages", "larch-sst"]),
             ("larch-pages", "0.2.0", &["bytes"]),

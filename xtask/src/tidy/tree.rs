@@ -72,7 +72,8 @@ pub fn folder(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
-/// The path that `relative` means in `folder`, without `.` and `..`. `None` if it leads out of the repository.
+/// Returns the path that `relative` means in `folder`, without `.` and `..`. Returns `None` if the path leads out
+/// of the repository.
 pub fn join(folder: &str, relative: &str) -> Option<String> {
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     for part in relative.split('/') {

@@ -1,6 +1,6 @@
-//! Finds comments and pages that are hard to read: lines that are too wide, and sentences that do not begin with a
-//! subject. The rule only warns and never fails, because its patterns also find good sentences. The rule counts
-//! separately for each crate, and does not analyse grammar.
+//! Finds comments and pages that are hard to read: lines that are too wide, and sentences with words that often
+//! make a sentence hard to read. The rule only warns and never fails, because its patterns also find good
+//! sentences. The rule counts separately for each crate, and does not analyse grammar.
 //!
 //! Blocks of code are not examined. Rows of tables may be of any width.
 
@@ -34,8 +34,8 @@ enum Pattern {
 impl Pattern {
     const ALL: [Self; 4] = [Self::Wide, Self::Of, Self::SoMany, Self::There];
 
-    /// How often the pattern occurs in a line. `before` is the previous line, and `spoken` has the words that
-    /// [`spoken`] makes of both lines.
+    /// How often the pattern occurs in a line. `before` is the previous line. `spoken` has the words of the end of
+    /// that line and of this line, as the function [`spoken`] returns them.
     fn count(self, prose: &Prose<'_>, before: &str, spoken: &str) -> usize {
         match self {
             Self::Wide => usize::from(is_wide(prose)),
@@ -83,8 +83,8 @@ pub fn hard_to_read(tree: &Tree) -> Vec<Finding> {
     found.into_iter().map(finding).collect()
 }
 
-/// The words of `line` in lower case, with a space on each side of a word. The last word of the previous line comes
-/// before them, because a pattern may begin there.
+/// Returns the words of `line` in lower case, with a space on each side of a word. The last word of the line
+/// before is put in front of them, because a pattern may begin with that word.
 fn spoken(before: &str, line: &str) -> String {
     let last = before.split_whitespace().next_back().unwrap_or_default();
     let letters = [" ", last, " ", line, " "].into_iter().flat_map(str::chars);
@@ -112,7 +112,7 @@ fn of_source(text: &str) -> Vec<Prose<'_>> {
             fenced = false;
             continue;
         }
-        // Each byte of `comments` stands at the same offset as in the text.
+        // Each byte of `comments` stands at the same offset as in the text of the file.
         let words = &whole[comment.len() - comment.trim_start().len()..];
         let words = words.trim_start_matches('/').trim_start_matches('!').trim();
         let is_fence = words.starts_with("```");
@@ -132,12 +132,12 @@ fn is_wide(prose: &Prose<'_>) -> bool {
     is_text && !is_whole && prose.whole.chars().count() > WIDEST && prose.words.contains(' ')
 }
 
-/// Whether the line after `line` begins a sentence.
+/// Whether the line after `line` begins with a new sentence.
 fn ends_sentence(line: &str) -> bool {
     line.is_empty() || line.ends_with(['.', ':', '?', '!', '|']) || line.starts_with('#')
 }
 
-/// The crate of a file. If the file is in no crate, its first folder, or `the root` if it is in no folder.
+/// The crate of a file. If the file is in no crate, this is its first folder, or `the root` if it is in no folder.
 fn crate_of(path: &str) -> &str {
     let depth = match path.split('/').next() {
         Some("crates") => 2,
