@@ -122,8 +122,7 @@ pub trait Disk: Send + Sync + Debug {
         Ok(self.list(directory)?.into_iter().filter(|entry| entry.name.ends_with(ending)).collect())
     }
     /// How long a file can still be read after its writer has removed it. On some disks, a reader can write a
-    /// lease beside the files, so that they are not removed while they are read. On such a disk the result is
-    /// `None`.
+    /// lease beside the files, and the files stay as long as the lease does. On such a disk the result is `None`.
     fn keeps_removed(&self) -> Option<Duration> {
         None
     }
@@ -135,9 +134,10 @@ pub trait Disk: Send + Sync + Debug {
     /// call before it first reads a file of the kind that never changes. A disk that caches what it has read needs
     /// this number, because the same name may earlier have stood for another file.
     fn bind(&self, _owner: u64) {}
-    /// A local disk and a directory on it, if the files of this disk are far away. The directory is for files that
-    /// one process writes and reads again for a while. The directory need not exist yet, and several processes may
-    /// use the same directory. `None` if such files should lie beside the other files of this disk.
+    /// If the files of this disk are far away, a local disk and a directory on that local disk. The directory is
+    /// for files that one process writes and reads again for a while. The directory need not exist yet, and
+    /// several processes may use the same directory. If the result is `None`, such files should lie beside the
+    /// other files of this disk.
     fn scratch(&self) -> Option<(Arc<dyn Disk>, PathBuf)> {
         None
     }
@@ -185,8 +185,8 @@ pub trait Disk: Send + Sync + Debug {
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>>;
     /// Gives the same file system in a form that *holds* `directory`. In this form, paths in `directory` always
     /// mean the directory that has this path now. The directory must exist. If the directory is moved later, these
-    /// paths mean its new place. If another directory gets the old path, these paths do not mean that directory.
-    /// `None` where a directory is only a name, as in a store. The caller then goes on with this disk.
+    /// paths still lead to it. If another directory gets the old path, these paths do not lead to that other
+    /// directory. `None` where a directory is only a name, as in a store. The caller then goes on with this disk.
     ///
     /// Once a lock was taken in the held directory, the disk makes, changes and removes names in the directory
     /// only while the lock file still exists under its name. A sync succeeds only if the lock file still exists

@@ -19,9 +19,9 @@ use std::time::Duration;
 
 /// What makes reads. Thread safe.
 pub trait Reads: Send + Sync + Debug {
-    /// Begins reads, in an order that it chooses. On a machine with threads, the call does not wait for the disk.
-    /// On other machines, all reads have ended when the call returns, or the reads are held back until they are
-    /// [driven](Reads::drive).
+    /// Begins these reads, not necessarily in the order of the list. On a machine with threads, the call does not
+    /// wait for the disk. On other machines, all reads have ended when the call returns, or the reads are held
+    /// back until they are [driven](Reads::drive).
     fn submit(&self, reads: Vec<ReadRequest>);
     /// Makes a read as urgent as a needed read, if it has not begun yet. It does nothing if the read is under way
     /// or has ended.

@@ -82,7 +82,7 @@ pub trait Threads: Send + Sync + Debug {
     fn in_thread(&self, work: Box<dyn FnOnce() + Send>) {
         work();
     }
-    /// Whether jobs are polled by threads of their own.
+    /// Whether there are threads that poll the jobs. If not, the callers of [`Worker::drive`] poll them.
     fn are_real(&self) -> bool;
 }
 

@@ -20,10 +20,11 @@
 //!
 //! A new slab gets huge pages if the limit has room for the whole slab. From then on the whole slab is backed. The
 //! system backs a whole huge page when its first byte is touched. Random accesses to huge pages cost a third less.
-//! All other slabs refuse huge pages, and are backed block by block. In arenas with a limit below
-//! [`HUGE_LIMIT_BYTES`], a step of a whole slab would be too large. When blocks of a slab with huge pages are given
-//! back, the system splits the huge page. From then on it is an ordinary slab. So slabs with huge pages give back
-//! blocks only when no other slab can. A slab without a backed block is unmapped.
+//! All other slabs refuse huge pages, and are backed block by block. Arenas with a limit below
+//! [`HUGE_LIMIT_BYTES`] use no huge pages, because a whole slab would be a large part of their limit. When blocks
+//! of a slab with huge pages are given back, the system splits the huge page. From then on it is an ordinary slab.
+//! So slabs with huge pages give back blocks only when no other slab can. A slab without a backed block is
+//! unmapped.
 //!
 //! The arena itself takes 144 bytes for each slab (the address, and two bits for each block), 12 bytes for each
 //! slab in the three trees that find slabs, and 8 bytes for each spare run. For 24 GiB (12,288 slabs), this is 1.9

@@ -75,7 +75,8 @@ pub trait Store: Send + Sync + Debug {
     /// `NotFound` if no such object exists; other errors of the store.
     fn get(&self, name: &str) -> io::Result<Vec<u8>>;
 
-    /// Fills `buffer` from `offset`. It returns fewer bytes only at the end of the object.
+    /// Fills `buffer` from `offset`. The call returns the number of bytes. They are fewer than `buffer` holds only
+    /// at the end of the object.
     ///
     /// # Errors
     ///
@@ -122,7 +123,7 @@ pub trait Store: Send + Sync + Debug {
     /// The store's. It is no error if the folder has no objects.
     fn list(&self, folder: &str) -> io::Result<Vec<StoredObject>>;
 
-    /// The requests that were made to the store, if it counts them.
+    /// The requests that were made to the store, if the store counts its requests.
     fn bill(&self) -> Option<Bill> {
         None
     }
@@ -142,8 +143,8 @@ pub trait Upload: Send + Debug {
     /// The store's. After an error, the upload is of no use.
     fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
 
-    /// Makes the object appear, durable and whole. Before that, it compares what the store has with what was
-    /// written.
+    /// Makes the object appear, durable and whole. Before the object appears, the call compares what the store has
+    /// with what was written.
     ///
     /// # Errors
     ///

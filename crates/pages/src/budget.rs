@@ -8,8 +8,8 @@
 //!   the limit, by the pages of its own step. The holder does not share these pages. It releases the pages first
 //!   and then the turn. One turn exists for all threads, and another for all tasks. So the used bytes are at most
 //!   the sum of three things. The first is the limit or, if the limit was lowered, what was used at that moment.
-//!   The second is the pages of one step of a thread and of one step of a task. The third is due to pinned pages
-//!   that have unpacked to more bytes than were reserved for them: it is the difference.
+//!   The second is the pages of one step of a thread and of one step of a task. The third is a sum over pinned
+//!   pages: the bytes by which each of them has unpacked to more than was reserved for it.
 //! * No session waits for the turn forever. A thread that holds the turn waits only for the disk and then gives
 //!   the turn back. A task that holds the turn may never be polled again. Then the tasks in the queue [take the
 //!   turn away](crate::cache::parked) once the holder's pages have landed. Queued sessions are woken when these

@@ -322,7 +322,7 @@ impl PageCache {
     }
 
     /// The page, if it is in memory. If `warm` is set, this counts as a use of the page. The search takes no lock.
-    /// While other pages come or go, it may miss a page that is in memory.
+    /// While other pages come or go, the search may miss a page that is in memory.
     pub(crate) fn find(&self, key: PageKey, warm: bool) -> Option<PageRef> {
         let page = self.table.find(&self.frames, key)?;
         if warm {
@@ -404,7 +404,7 @@ impl PageCache {
         }
     }
 
-    /// How many sessions wait for a page in flight.
+    /// How many sessions wait for this page, if it is in flight.
     #[cfg(test)]
     pub(crate) fn waiting_for(&self, key: PageKey) -> usize {
         self.shard(key).lock().flight(key).map_or(0, |flight| flight.waiting())

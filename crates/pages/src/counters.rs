@@ -112,7 +112,7 @@ pub struct CounterSnapshot {
 }
 
 impl Counters {
-    /// Adds the hits of a session, and sets its tally back to nothing.
+    /// Adds the hits of a session, and sets the tally of the session back to 0.
     #[inline]
     pub(crate) fn add_hits(&self, reason: Reason, tally: &mut HitTally) {
         let mut left = std::mem::take(tally).0;

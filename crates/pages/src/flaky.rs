@@ -106,8 +106,8 @@ impl<S: PageSource> Flaky<S> {
 impl<S: PageSource> PageSource for Flaky<S> {
     fn page(&self, at: PageAt<'_>) -> Result<PageRef, Stop> {
         let state = &mut *self.state.borrow_mut();
-        // The wrapped source is always asked. If it misses the page itself, it notes the page, and the next round
-        // fetches both kinds of pages together.
+        // The wrapped source is always asked. If the wrapped source misses the page itself, it notes the page.
+        // Then the next round fetches this page together with the pages that were refused here.
         match self.source.page(at) {
             Ok(_) if state.refuses(place(at)) => self.refusals.set(self.refusals.get() + 1),
             Err(Stop::Fault) => {}

@@ -6,8 +6,8 @@
 //!  | kind   | codec  | level  | zero   | memory bytes  | stored bytes  | zero          | payload …
 //! ```
 //!
-//! * The memory bytes are the length of header and payload once decoded. The stored bytes are their length as
-//!   stored, without padding.
+//! * The memory bytes are the length of header and payload once decoded. The stored bytes are the length of header
+//!   and payload as they are stored, without padding.
 //! * If a page has a codec, its payload is stored compressed. The header is never compressed. The length of a
 //!   compressed payload is at least a [255th](MOST_UNPACKED) of its length in memory.
 //! * Padding after the stored bytes is zero and covered by the checksum in the page's [`Address`].

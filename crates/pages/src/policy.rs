@@ -20,9 +20,9 @@
 //!   18). A *kept* page belongs to a table that is to stay in memory. It is evicted only if no other page can be
 //!   evicted. The owner limits the kept pages to a share of the cache.
 //! * The policy looks at a page when the page is the oldest of its line. So each look moves a page to the end of a
-//!   line or ends the search. [`Policy::evict`] looks at no more pages than its caller allows. If the rules below
-//!   say of none of these pages that it goes, the call evicts the page that has come nearest to going. If all
-//!   these pages are pinned, the result is `None`.
+//!   line or ends the search. [`Policy::evict`] looks at no more pages than its caller allows. If none of these
+//!   pages has to go by the rules below, the call evicts the page that is nearest to going. If all these pages are
+//!   pinned, the result is `None`.
 //! * A pinned page is passed over and keeps its standing. The search goes on in another line, so that pinned pages in
 //!   one line do not hide pages of other lines that could go.
 //! * However long a scan is, its pages stay among the newcomers. So they push out only newcomers. A scan uses its

@@ -1,10 +1,10 @@
 //! One reader of pages over the cache: its pins, hits and misses. A session does not know what is read, or how the
 //! cache chooses which pages stay.
 //!
-//! * A page that was fetched is found in the pins until [`Session::release`](PageSource::release), whether the cache
-//!   keeps the page or not. So each run of a step gets further than the run before. There is one exception: while a
-//!   future waits, other sessions that find no room may take its pins away, see `cache/parked.rs`. Then its step
-//!   begins anew when the future is polled.
+//! * A page that was fetched is found in the pins until [`Session::release`](PageSource::release), whether the
+//!   cache keeps the page or not. So each run of a step gets further than the run before. There is one exception:
+//!   while a future waits, other sessions that find no room may take the pins of its session away; see
+//!   `cache/parked.rs`. Then its step begins anew when the future is polled.
 //! * The session does not pin a page that it finds in the cache. Only the returned [`PageRef`] pins the page. If the
 //!   page is evicted before the next run of the step, that run faults on it, and then the page is pinned.
 //! * A hit takes no lock and allocates nothing. A session makes what it needs for misses at the first miss. So
@@ -512,7 +512,7 @@ impl Session {
         step.needed.clear();
         step.held_up.clear();
         step.read.clear();
-        // A round for which the session did not wait lands without the session.
+        // If the session did not wait for a round, the pages of this round arrive without the session.
         let had_round = matches!(step.unpark(&self.cache), Unparked::Whole(Some(_)));
         if let Some(waiter) = step.waiter.take() {
             self.cache.budget().leave_queue(waiter);

@@ -13,7 +13,7 @@ use rand::{RngExt, SeedableRng};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 
-/// The URL of the database, in a process that writes.
+/// The environment variable that tells a writing process the URL of the database.
 const URL: &str = "LARCH_REMOTE_TEST_WRITER";
 
 /// How many writers are killed or fenced.

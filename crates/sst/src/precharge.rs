@@ -12,9 +12,9 @@
 //!   of a key range, and, under a limit, the page with the last row. The other pages are read ahead: each page
 //!   once, the nearest pages first, and only as many as there is room for ([`Shares`]). Pages that other readers
 //!   load may evict the pages read ahead, but these do not evict each other.
-//! * Limits: the first page is free. Rows count if they are not erased. A read may be at a version that is older
-//!   than the newest version of the file. Such a read cannot know which rows are erased at its version, so for it
-//!   all rows count. The limit on stored bytes holds for each tree separately.
+//! * Limits: the first page is free. Only rows that are not erased count against a limit of rows. A read may be at
+//!   a version that is older than the newest version of the file. Such a read cannot know which rows are erased at
+//!   its version, so in that case all rows count. The limit on stored bytes holds for each tree separately.
 //! * The range erases of the keys are loaded, too; they are few.
 //! * Rounds: [`rounds_at_most`], plus one round for each [`PASS_PAGES`] pages.
 
@@ -88,9 +88,9 @@ pub struct Passes {
 }
 
 impl Passes {
-    /// The state before the first pass. At most `rounds` rounds follow. A round does not count if its pass asked
-    /// for as many pages as a pass may ask for. So the precharge ends even if the cache is too small for the pages
-    /// that are needed.
+    /// The state before the first pass. At most `rounds` rounds follow. A round is not subtracted from `rounds` if
+    /// its pass asked for as many pages as a pass may ask for. So the precharge ends even if the cache is too
+    /// small for the pages that are needed.
     pub fn new(rounds: u64) -> Self {
         Self { asked: AskedPages::default(), rounds_left: rounds }
     }

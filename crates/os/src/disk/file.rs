@@ -44,8 +44,8 @@ pub trait File: ReadSource {
     ///
     /// # Errors
     ///
-    /// The system's. After an error it is unknown which bytes are durable. A later sync that succeeds does not
-    /// change that.
+    /// The system's. After an error it is unknown which bytes are durable. Even if a later sync succeeds, some of
+    /// these bytes may not be durable.
     fn sync(&self) -> io::Result<()>;
     /// Length in bytes.
     ///
@@ -105,8 +105,8 @@ pub trait File: ReadSource {
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         None
     }
-    /// If this file is an object of a store, that object. While reads of an object are under way, no thread has to
-    /// wait for them.
+    /// Returns the object if this file is an object of a store. While reads of an object are under way, no thread
+    /// has to wait for these reads.
     fn object(&self) -> Option<StoreObject> {
         None
     }
@@ -132,9 +132,9 @@ pub trait ReadSource: Send + Sync + Debug {
     /// As [`ReadSource::open`].
     fn try_open(self: Arc<Self>) -> io::Result<Option<OpenSource>>;
 
-    /// Whether it is worth making neighbouring reads of the source as one read. This needs a
-    /// [descriptor](File::descriptor) or an [object](File::object). A source that cannot know this before it is
-    /// opened returns true.
+    /// Whether it is worth making neighbouring reads of the source as one read. Only a source that has a
+    /// [descriptor](File::descriptor) or is an [object](File::object) can make one read of several. A source that
+    /// cannot know this before it is opened returns true.
     fn may_join(&self) -> bool {
         true
     }

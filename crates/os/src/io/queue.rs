@@ -42,8 +42,8 @@ pub(crate) struct QueueLimits {
     pub(crate) unneeded: usize,
     /// The most bytes for each urgency.
     pub(crate) bytes: [usize; Urgency::ALL.len()],
-    /// The most bytes for each urgency while a thread waits for reads. These limits are low because the next read
-    /// of that thread waits in the disk behind these bytes.
+    /// The most bytes for each urgency while a thread waits for reads. These limits are low because the disk reads
+    /// these bytes first, and the next read of that thread has to wait meanwhile.
     pub(crate) strained_bytes: [usize; Urgency::ALL.len()],
     /// The number of bytes after which the queue assumes that no thread waits. It counts the bytes of the reads
     /// that have begun since the last needed read and are not needed.
@@ -55,7 +55,8 @@ pub(crate) struct QueueLimits {
 pub(crate) struct Begun<T> {
     pub(crate) item: T,
     load: ReadLoad,
-    /// The urgency under which the item is counted. The item may have been raised since it was pushed.
+    /// The urgency under which the item is counted. It may be higher than when the item was pushed, because a
+    /// caller may have made the item needed since then.
     urgency: Urgency,
 }
 
@@ -68,8 +69,8 @@ pub(crate) struct Queue<T> {
     places: HashMap<u64, (Urgency, u64)>,
     /// The bytes of all reads that are not needed and have begun since the last needed read.
     unneeded_bytes: usize,
-    /// Two numbers about the reads that are made without the queue: their counts, and how many of them had begun
-    /// when the queue last looked at the counts.
+    /// Counters of the reads that are made without the queue. `seen_elsewhere` is the number of these reads that
+    /// had begun when the queue last looked at the counters.
     elsewhere: Arc<Elsewhere>,
     seen_elsewhere: u64,
     /// How many reads were pushed so far, and how many of them were joined with other reads.
@@ -175,8 +176,8 @@ impl<T: Queued> Queue<T> {
         }
     }
 
-    /// A counter for reads that are made without the queue. Reads in the queue that are not needed leave room for
-    /// these reads.
+    /// The counters for reads that are made without the queue. While such reads are under way, fewer of the reads
+    /// in the queue that no thread needs may begin.
     pub(crate) fn elsewhere(&self) -> Arc<Elsewhere> {
         Arc::clone(&self.elsewhere)
     }

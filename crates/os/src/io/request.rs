@@ -72,7 +72,8 @@ impl ReadRequest {
         // The source is closed before the callback runs, because the callback may remove the file.
         drop(source);
         let told = catch_unwind(AssertUnwindSafe(|| done(buffer, outcome)));
-        // The panic hook has reported the panic. The panic concerns only the caller that asked for this read.
+        // The panic hook has reported the panic. A panic of the callback concerns only the caller that asked for
+        // this read.
         drop(told);
     }
 }

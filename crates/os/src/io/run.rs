@@ -57,7 +57,7 @@ pub(crate) enum RunPart {
     Read { index: usize, from: usize },
 }
 
-/// Bytes that a read copies from an earlier read of its run.
+/// Bytes at the beginning of a read that are copied from the buffer of an earlier read of the same run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Overlap {
     from: usize,
@@ -155,8 +155,8 @@ impl ReadRun {
     /// Copies the bytes that several reads share. It is called after all parts were read, while every buffer still
     /// has whole blocks.
     pub(crate) fn copy_shared(&mut self) {
-        // The next read shares bytes with earlier reads. The earlier read that reaches farthest has all of the shared
-        // bytes.
+        // A read may share bytes with several earlier reads. Of these, the read with the greatest end has all
+        // bytes that are shared.
         let mut farthest = 0;
         for to in 1..self.len() {
             let (source, read) = (self.get(farthest), self.get(to));

@@ -1,9 +1,9 @@
 //! Buffers: bytes whose address and capacity are multiples of [`BLOCK_BYTES`], as direct I/O wants. This module
 //! does not know what is read into them.
 //!
-//! The bytes of a buffer lie in one of three places, and go back there when the buffer is dropped. The first place
-//! is an [`Arena`]. Outside arenas, a buffer of [`MAPPED_BYTES`] or more has its own mapping, so that the system
-//! gets the memory back at once. All other buffers are on the heap.
+//! The bytes of a buffer come from one of three places, and are given back to the same place when the buffer is
+//! dropped. The first place is an [`Arena`]. Outside arenas, a buffer of [`MAPPED_BYTES`] or more has its own
+//! mapping, so that the system gets the memory back at once. All other buffers are on the heap.
 
 use super::Arena;
 use super::system::{map, unmap};

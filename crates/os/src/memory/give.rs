@@ -23,10 +23,11 @@ impl Arena {
         let place = state.take(blocks)?;
         let start = state.address(place);
         drop(state);
-        // SAFETY: After `take` has given out the run of `blocks` blocks at `place`, it does not give out the run
-        // again before `release` has got it back. Only the buffer calls `release`, when it is dropped. Until then
-        // the blocks stay mapped: a slab is unmapped when all of it is free, or together with the arena, which the
-        // buffer keeps alive. The blocks were initialized, by the system with zeros or by earlier buffers.
+        // SAFETY: `take` has given out the run of `blocks` blocks at `place`. `take` does not give out this run
+        // again before the run was given back by `release`. Only the buffer calls `release`, when it is dropped.
+        // Until then the blocks stay mapped: a slab is unmapped when all of it is free, or together with the
+        // arena, which the buffer keeps alive. The blocks were initialized, by the system with zeros or by earlier
+        // buffers.
         Some(unsafe { Buffer::in_arena(start, bytes, blocks * BLOCK_BYTES, Arc::clone(self), place.slab) })
     }
 }

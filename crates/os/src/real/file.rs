@@ -186,7 +186,8 @@ impl Direct {
         Ok(done)
     }
 
-    /// Reads whole blocks into an aligned buffer. It returns fewer bytes only at the end of the file.
+    /// Reads whole blocks into an aligned buffer, and returns the number of bytes. They are fewer than the buffer
+    /// holds only at the end of the file.
     fn read_blocks(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let mut done = 0;
         while done < buffer.len() {

@@ -119,7 +119,7 @@ impl RealReads {
         RealReads::default()
     }
 
-    /// An engine of its own, which makes reads in the way that `choice` names.
+    /// An engine that no other value shares. It makes reads in the way that `choice` names.
     pub fn alone(choice: ReadsChoice) -> RealReads {
         RealReads { engine: OnceLock::from(choice.engine(ring)) }
     }

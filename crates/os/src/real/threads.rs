@@ -501,7 +501,7 @@ impl Drop for PoolWorker {
         self.stop();
         let mut state = self.shared.state.lock();
         match state.jobs.get_mut(&self.id) {
-            // When the running poll ends, it finds that the job is over.
+            // The thread that is polling the job finds, at the end of this poll, that the job is over.
             Some(PoolEntry { status: Status::Running { .. }, work, .. }) => *work = PoolWork::Once(None),
             _ => {
                 state.jobs.remove(&self.id);

@@ -172,7 +172,7 @@ impl SimDisk {
         self.state.lock().capacity_bytes = bytes;
     }
 
-    /// The room that files take, if they have a name or are open.
+    /// The room that files take: all files that have a name or are open.
     pub fn used_bytes(&self) -> u64 {
         self.state.lock().used_bytes()
     }

@@ -18,7 +18,7 @@ pub(super) enum SimNode {
     Directory,
 }
 
-/// All names. The roots `/` and the empty path are not among them; they always exist.
+/// All names, without the roots `/` and the empty path, which always exist.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names {
     live: BTreeMap<PathBuf, SimNode>,

@@ -29,7 +29,7 @@ const PATIENCE: u64 = 32;
 
 /// What a session has while it waits.
 pub(crate) trait ParkedSession: Send + Sync {
-    /// Whether none of the session's pages is still on its way. Then the session only has to be polled.
+    /// Whether all pages that the session waits for have landed. If they have, the session only has to be polled.
     fn has_landed(&self) -> bool;
     /// Takes away what the session has parked, unless the session has taken it back already.
     fn strip(&self);

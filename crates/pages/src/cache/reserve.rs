@@ -22,8 +22,8 @@ pub(crate) enum Reserved {
 }
 
 impl PageCache {
-    /// Charges `bytes`, and evicts pages if needed. `None` if pins leave no room, or if `bytes` would not fit even
-    /// if nothing was pinned.
+    /// Charges `bytes`, and evicts pages if needed. `None` if so many pages are pinned that there is no room, or
+    /// if `bytes` would not fit even if nothing was pinned.
     pub(crate) fn try_reserve(&self, bytes: u64) -> Option<Charge> {
         loop {
             match self.budget.try_charge(bytes) {

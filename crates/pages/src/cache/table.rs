@@ -18,7 +18,8 @@ use os::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 /// The number of chains of the smallest table. Each shard has at least one chain.
 const MIN_CHAINS: usize = 64;
 
-/// The most tables that may follow each other. No more are needed, because frames run out of numbers before.
+/// The most tables that may follow each other. More tables are never needed, because the cache runs out of numbers
+/// for frames first.
 const TABLES: usize = 27;
 
 /// The most frames that a search without a lock looks at. Longer chains are very rare. The limit also ends a search

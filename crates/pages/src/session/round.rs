@@ -204,8 +204,8 @@ impl Round {
         Some(round)
     }
 
-    /// Makes this round the reader of a missing page, for which `payer` has paid `charge`. It does not do so if
-    /// another session brought or claimed the page since the first look.
+    /// Makes this round the reader of a missing page, for which `payer` has paid `charge`. If another session has
+    /// brought or claimed the page since the first look, this round does not become its reader.
     fn claim(
         &mut self,
         manner: &Manner<'_>,

@@ -208,8 +208,8 @@ fn pages_read_ahead_take_a_bounded_share_of_memory() {
 fn a_session_with_memory_of_its_own_waits_for_no_room_in_the_cache_and_takes_none() {
     let numbered = Numbered::blocks(60);
     let (cache, file) = setup(&numbered, 4);
-    // This session has the threads' turn. Whoever needs room in the cache waits for the turn, and on this thread
-    // would wait for ever.
+    // The session `pinning` has the threads' turn. Another session that needs room in the cache would wait for
+    // this turn, and on this thread it would wait for ever.
     let pinning = Session::new(&cache, Reason::Point, Admit::Keep);
     (0..6).for_each(|number| assert!(numbered.page(&pinning, &file, number).is_err()));
     pinning.fetch().expect("no faults");

@@ -30,7 +30,7 @@ enum Step {
     Each,
 }
 
-/// The most steps of a path. A path with more steps would lead deeper than JSON is read.
+/// The most steps of a path. JSON that is nested more deeply is not read, so a longer path would find nothing.
 const MAX_STEPS: usize = 100;
 
 impl Path {

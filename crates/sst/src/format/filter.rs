@@ -110,7 +110,7 @@ fn hash(bytes: &[u8], seed: u64) -> u64 {
     }
     if !rest.is_empty() {
         let last = match bytes.last_chunk::<8>() {
-            // The last eight bytes, without those that come before `rest`.
+            // The last eight bytes of the key, without the bytes that come before `rest`.
             Some(last) => u64::from_le_bytes(*last) >> (64 - 8 * rest.len()),
             None => rest.iter().rev().fold(0, |last, &byte| last << 8 | u64::from(byte)),
         };

@@ -178,8 +178,8 @@ impl Tree {
 
     /// Stored bytes of its indexes.
     pub fn index_bytes(&self) -> u64 {
-        // A decoded meta may say anything. If the sum does not fit a u64, it is cut. The sum is then compared with
-        // the true number, and differs from it.
+        // A decoded meta may say anything. If the sum does not fit a u64, the result is the greatest u64. The
+        // result is later compared with the true number, and the difference is found.
         let of = |root: Option<Root>| root.map_or(0, |root| root.index_bytes);
         of(self.btree).saturating_add(of(self.flat))
     }
@@ -196,7 +196,7 @@ pub struct KeyBounds {
 }
 
 impl KeyBounds {
-    /// How many bytes of memory this takes in addition to its own size.
+    /// How many bytes of memory on the heap this value takes, in addition to its own size.
     pub fn heap_bytes(&self) -> usize {
         self.low.capacity() + self.high.as_ref().map_or(0, Vec::capacity)
     }
@@ -390,7 +390,7 @@ impl Meta {
         (1..=self.groups.len() as u8).map(TreeKind::Group)
     }
 
-    /// How many bytes of memory this takes in addition to its own size.
+    /// How many bytes of memory on the heap this value takes, in addition to its own size.
     pub fn heap_bytes(&self) -> usize {
         let groups = self.groups.capacity() * size_of::<GroupTrees>();
         let rare = self.history.heap_bytes() + self.range_erases.heap_bytes();

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! The page at the near edge is read whatever the limits are. Any other child is asked for only if it is certainly
-//! needed, even if the page at the near edge gives as many rows as it can. Once that page is in memory, the number
-//! of rows that it gives is known.
+//! needed. It must be needed even if the page at the near edge gives as many rows as it can. Once that page is in
+//! memory, the number of rows that it gives is known.
 
 use super::asked::{AskedPages, Share};
 use super::found::Pass;

@@ -134,8 +134,8 @@ impl Ring {
 fn set_up(depth: usize) -> io::Result<IoUring> {
     // One more entry is for the bell, which wakes the reactor.
     let entries = u32::try_from(depth + 1).expect("depths are small").next_power_of_two();
-    // The kernel may leave some of its work to the reactor. Kernel 6.1 can leave most, kernel 5.19 less, and older
-    // kernels nothing, so the three kinds are tried in this order.
+    // The kernel may leave some of its work to the reactor. Kernel 6.1 can leave most of it, kernel 5.19 less, and
+    // older kernels nothing. So the settings for these kernels are tried in this order.
     let ring = IoUring::builder()
         .setup_single_issuer()
         .setup_defer_taskrun()
@@ -291,7 +291,8 @@ impl Reactor {
             if self.broken.is_none() {
                 self.enter(1);
             }
-            // The ends are taken even from a broken ring, so that reads which have ended are not made again.
+            // The results of reads are taken even from a broken ring, so that reads that have ended are not made
+            // again.
             self.reap();
         }
         if self.broken.is_some() {
@@ -303,12 +304,14 @@ impl Reactor {
         unsafe { mem::ManuallyDrop::drop(&mut self.scratch) }
     }
 
-    /// Submits the entries in the submission queue, and waits for `ends` ends. Returns false if the ring is broken.
+    /// Submits the entries in the submission queue, and waits until `ends` entries have ended. Returns false if
+    /// the ring is broken.
     fn enter(&mut self, ends: usize) -> bool {
         if let Err(error) = (self.enter)(&self.ring, ends) {
             match Errno::from_io_error(&error) {
                 Some(Errno::INTR) => {}
-                // The kernel lacks something that may become free when ends are reaped.
+                // The kernel lacks some memory or room, which it may get back when results are taken from the
+                // ring.
                 Some(Errno::AGAIN | Errno::BUSY | Errno::NOMEM) => thread::yield_now(),
                 _ => self.broken = Some(error.to_string()),
             }
@@ -376,8 +379,8 @@ impl Reactor {
             };
             let (slot, entry) = self.under_way.add((begun, open), types::Fd(descriptor), &mut self.scratch);
             // SAFETY: the entry names memory of the read in `slot`, a descriptor of its file, and the scratch. The
-            // read stays until its end was reaped, or its memory is leaked. The scratch stays until nothing is
-            // under way, or it is leaked.
+            // read stays until its result was taken from the ring, or its memory is leaked. The scratch stays
+            // until nothing is under way, or it is leaked.
             unsafe { self.push(&entry.user_data(slot as u64)) }
             if self.broken.is_some() {
                 return true;
@@ -396,7 +399,8 @@ impl Reactor {
     ///
     /// # Safety
     ///
-    /// The memory and the files that the entry names stay valid until the end of the entry was reaped, or forever.
+    /// The memory and the files that the entry names stay valid until the result of the entry was taken from the
+    /// ring, or forever.
     unsafe fn push(&mut self, entry: &squeue::Entry) {
         // SAFETY: promised by the caller.
         while unsafe { self.ring.submission().push(entry) }.is_err() {
@@ -408,7 +412,7 @@ impl Reactor {
         }
     }
 
-    /// Takes the ends that the kernel reports, and calls the callbacks of the reads.
+    /// Takes the results that the kernel reports, and calls the callbacks of the reads.
     fn reap(&mut self) {
         let mut bell_is_heard = true;
         for end in self.ring.completion() {

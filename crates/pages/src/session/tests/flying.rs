@@ -383,7 +383,7 @@ fn tasks_that_have_no_room_wait_for_each_other_and_threads_do_not_wait_for_them(
     let thread = held.session(Admit::Keep);
     all_of(&thread, &held.numbered, &held.file, &[30, 31, 32, 33]).expect("it overdraws");
     drop(thread);
-    // Now all are polled whenever they were woken.
+    // From now on, each task is polled whenever it was woken.
     let mut patience = 1000;
     while !done.iter().all(|done| *done) {
         patience -= 1;
