@@ -48,8 +48,8 @@ use std::ptr::NonNull;
 const LIVE: u32 = 1 << 31;
 const CACHED: u32 = 1 << 30;
 const PINS: u32 = CACHED - 1;
-/// The most references that are given out. Because of this limit, leaked references never reach the two marks. The
-/// remaining pins are for readers that look at a frame and are refused.
+/// The most references that are given out. Because of this limit, leaked references can never add up to LIVE or
+/// CACHED. The remaining pins are for readers that look at a frame and are refused.
 const MAX_PINS: u32 = PINS / 2;
 
 /// The most uses that are counted between two looks of the policy. The policy does not distinguish higher counts.

@@ -71,7 +71,7 @@ pub struct Session {
     ahead_bytes: u64,
     own_memory: Option<OwnMemory>,
     waits: Cell<Waits>,
-    /// Whether a lone page is read by the thread that polls.
+    /// Whether the polling thread itself reads a page if only this page is missing.
     reads_in_poll: bool,
     /// Notes of what the session was asked for, if the caller wants notes.
     notebook: Option<Box<RefCell<Notebook>>>,
@@ -179,9 +179,9 @@ impl Session {
     }
 
     /// As [`PageSource::fetch`], for a caller that does not wait. While pages are on their way the answer is
-    /// [`Poll::Pending`], and the task of `context` is woken when it is worth asking again. Once the answer is ready,
-    /// the step is to be run again. It may miss pages that it had before, if other sessions took them away meanwhile.
-    /// A session that is dropped meanwhile leaves nothing behind.
+    /// [`Poll::Pending`], and the task of `context` is woken when it is worth asking again. Once the answer is
+    /// ready, the step is to be run again. The step may miss pages that it had before, if other sessions took
+    /// these pages away meanwhile. If the session is dropped before the answer is ready, it leaves nothing behind.
     ///
     /// A step is waited for either by tasks or by threads, not by both.
     ///
@@ -284,7 +284,8 @@ impl Session {
         self.reason == Reason::Precharge
     }
 
-    /// Begins to read what is wanted soon, if others make the reads. Nothing is needed, so this waits for nothing.
+    /// Begins to read the pages that were asked for ahead, if the reads do not keep this thread busy. No step
+    /// needs these pages yet, so the call waits for nothing.
     fn begin_ahead(&self, step: &mut StepState) {
         if step.read_ahead.first_hint().is_some_and(|request| request.file.reads().overlap()) {
             self.begin(step, None, false);

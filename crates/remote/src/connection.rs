@@ -140,8 +140,8 @@ impl Connection {
     /// # Errors
     ///
     /// `NotFound` if no database is here; `AlreadyExists` if a database is at `to`; `InvalidInput` if `to` is in
-    /// another bucket; the store's errors. If the call ends before the branch exists, this database keeps all its
-    /// files for an hour.
+    /// another bucket; and other errors of the store. If the call ends before the branch exists, this database
+    /// keeps all its files for an hour.
     pub fn branch(&self, to: &Place) -> io::Result<BranchReport> {
         let from = self.store.place();
         if from.bucket != to.bucket {
@@ -164,7 +164,7 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// `NotFound` if no database is here; an error of the store.
+    /// `NotFound` if no database is here; and other errors of the store.
     pub fn branches(&self) -> io::Result<Vec<BranchInfo>> {
         let prefix = self.store.place().prefix.as_ref();
         objects::branches(&self.objects(), &outside(&self.machine), prefix).map_err(|error| self.named(error))
@@ -175,8 +175,8 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// `NotFound` if no database is here; `DirectoryNotEmpty` if branches need files of this database; the store's
-    /// errors. If the removal fails after it has begun, the next call continues it.
+    /// `NotFound` if no database is here; `DirectoryNotEmpty` if branches need files of this database; and other
+    /// errors of the store. If the removal fails after it has begun, the next call continues it.
     pub fn drop_database(&self) -> io::Result<DropReport> {
         let prefix = self.store.place().prefix.as_ref();
         objects::drop_database(&self.objects(), &outside(&self.machine), prefix).map_err(|error| self.named(error))
@@ -187,7 +187,7 @@ impl Connection {
         self.store.clone()
     }
 
-    /// The error, with the bucket added to the prefixes in its text.
+    /// The error with the bucket added to its text. Without this, the text names only a prefix within the bucket.
     fn named(&self, error: io::Error) -> io::Error {
         io::Error::new(error.kind(), format!("in {}: {error}", self.store.place().bucket))
     }

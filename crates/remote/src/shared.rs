@@ -48,7 +48,8 @@ impl Shared {
     ///
     /// # Errors
     ///
-    /// `AlreadyExists` if an object with this name exists and `mode` forbids to replace it; an error of the store.
+    /// `AlreadyExists` if an object with this name exists and `mode` does not allow the put to replace it; and
+    /// other errors of the store.
     pub async fn put(&self, name: &str, bytes: PutPayload, mode: PutMode) -> io::Result<Option<String>> {
         let key = self.key(name);
         let length = bytes.content_length() as u64;
@@ -64,7 +65,7 @@ impl Shared {
     ///
     /// # Errors
     ///
-    /// `InvalidData` if they differ; an error of the store.
+    /// `InvalidData` if the length or the tag differs; and other errors of the store.
     pub async fn check_upload(&self, name: &str, bytes: u64, tag: Option<&str>) -> io::Result<()> {
         let key = self.key(name);
         let head = self.patient.ask(Request::Read(0), |_| {

@@ -1,5 +1,5 @@
-//! Tests of backups in a store that the command makes: of a database on this machine, of a database in a store, and
-//! by processes that are killed.
+//! Tests of the backups that the command makes in a store. The database is on this machine or in a store, and in
+//! one test the processes that make backups are killed.
 
 #![allow(
     clippy::disallowed_types,

@@ -40,7 +40,7 @@ fn numbers(db: &Database) -> Vec<u64> {
     numbers
 }
 
-/// The end of the URL for a process that only looks.
+/// The end of the URL for a process that only reads the numbers that are there.
 const LOOK: &str = "#look";
 
 /// Writes numbers until this process is killed, and prints each number once it is durable. If the URL ends with

@@ -88,7 +88,7 @@ impl<'k> Decoder<'k> {
         self.rest
     }
 
-    /// Runs `read` with all bytes inverted, as a descending field has them.
+    /// Calls `read` with all bytes inverted, as they are in a descending field.
     ///
     /// # Errors
     ///
@@ -178,7 +178,7 @@ impl<'k> Decoder<'k> {
         }
     }
 
-    /// As [`escaped`](Self::escaped), but as text.
+    /// Like [`escaped`](Self::escaped), but returns the bytes as text.
     ///
     /// # Errors
     ///

@@ -36,8 +36,8 @@ pub enum DumpDetail {
 }
 
 /// Prints `sst` to `out`. The pages are read through `source`. The call holds at most one page of each level at a
-/// time. In addition, it asks for as many pages ahead as the source keeps, and for the nodes above them. For this,
-/// a session that does not keep pages in the cache is enough.
+/// time. In addition, it asks for as many pages ahead as the source keeps, and for the nodes above them. So
+/// `source` may be a session whose pages the cache does not keep.
 ///
 /// # Errors
 ///
@@ -68,7 +68,8 @@ pub fn dump<S: PageSource + ?Sized>(sst: &Sst, source: &S, detail: DumpDetail, o
         }
         if let Some(root) = tree.flat {
             out.line(1, format_args!("flat: {}", Printed(&root)))?;
-            // If the file also has a tree, everything under the list has been printed already.
+            // If this tree has a B-tree in addition to the list, the pages under the list have been printed
+            // already.
             let show = if tree.btree.is_some() { Show::Addresses } else { Show::Pages };
             out.walk = if tree.btree.is_some() { None } else { out.walk_of(kind, tree) };
             let index = Index { tree: kind, nodes: PageKind::Flat, show };

@@ -158,7 +158,8 @@ impl Content {
         Built { disk, meta, version_offset: 0 }
     }
 
-    /// Adds everything. Each range erase is added between the rows, where it starts.
+    /// Adds everything. Each range erase is added just before the first row whose key is not less than the start
+    /// of the erase.
     pub fn add_to(&self, builder: &mut SstBuilder) {
         let mut erases = self.range_erases.iter().peekable();
         let mut add_erases = |builder: &mut SstBuilder, before: Option<&[u8]>| {

@@ -32,7 +32,7 @@ pub const MAX_NODE_BYTES: usize = 256 << 10;
 ///
 /// # Errors
 ///
-/// What is wrong with the page, as the end of a sentence that names it.
+/// What is wrong with the page, as the end of a sentence that begins with the name of the page.
 pub fn validate(kind: PageKind, page: &[u8]) -> Result<(), String> {
     match kind {
         PageKind::Data | PageKind::History | PageKind::RangeErase => data_page::validate(page),

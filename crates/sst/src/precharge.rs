@@ -115,7 +115,7 @@ impl Passes {
     }
 }
 
-/// Makes passes until no page remains to be asked for, see [`Passes`].
+/// Makes passes until no page remains to be asked for; see [`Passes`].
 ///
 /// # Errors
 ///

@@ -12,8 +12,8 @@ pub enum Admit {
     /// Admits pages that lead to rows: index nodes, filters and range erases. The others pass through as with
     /// [`Admit::Pass`].
     Nodes,
-    /// The cache admits no page: pages pass through the session's pins. Pages that are in memory are used, but this
-    /// does not count as a use.
+    /// The cache admits no page: pages pass through the session's pins. The session also reads pages that the
+    /// cache has already, but the cache does not count this as a use of these pages.
     Pass,
 }
 

@@ -3,9 +3,9 @@
 //!
 //! * What was asked for first is needed first. So if not all pages have room, the pages that were asked for last are
 //!   not read.
-//! * Index nodes stay for later steps, because they lead to many pages. If room is needed, nodes that no step looked
-//!   at for a whole round go first.
-//! * Other pages go only when the reader seems to have gone elsewhere. The sign for this is that
+//! * Index nodes stay for later steps, because they lead to many pages. If room is needed, the nodes that no step
+//!   looked at for a whole round are dropped first.
+//! * Other pages are dropped only when the reader seems to have gone elsewhere. The sign for this is that
 //!   [`GIVEN_UP_ROUNDS`] rounds had no room for some hints, and that the reader took none of the pages meanwhile.
 
 use super::admit::{Admit, is_node};
@@ -36,7 +36,7 @@ pub(super) struct ReadAhead {
     in_flight: HashMap<PageKey, InFlight, KeyHash>,
     /// Pages that came and that the cache does not keep.
     pages: HashMap<PageKey, AheadPage, KeyHash>,
-    /// Pages asked for and nodes looked at so far.
+    /// The number of pages that were asked for so far, plus the number of looks at nodes. This serves as a clock.
     clock: u64,
     /// The clock at the end of the last round.
     round_ended: u64,

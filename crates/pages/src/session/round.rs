@@ -36,7 +36,7 @@ pub(super) struct Manner<'c> {
     pub demand: Demand,
     /// Bytes for pages that are neither needed nor kept by the cache.
     pub ahead_bytes: u64,
-    /// Whether pages that are not needed are waited for, too.
+    /// Whether the round also waits for pages that no step needs yet.
     pub waits_for_all: bool,
     /// Whether this thread reads the page itself if it is the only one.
     pub reads_here: bool,
@@ -305,7 +305,7 @@ impl Round {
         }
     }
 
-    /// Waits until all pages that are waited for have arrived.
+    /// Waits until all pages that this round awaits have arrived.
     pub fn wait(&self) {
         let files = || self.awaited.iter().map(|awaited| &awaited.file).chain(self.also.iter().map(|(_, file)| file));
         while !self.arrivals.are_all_here() && files().any(|file| file.reads().drive()) {}

@@ -1,5 +1,6 @@
-//! What the step in progress asked for and got: its misses, its pins, and what it holds of the cache. A session has
-//! this state from its first miss on. It does not know how pages are read, or why the step asks for them.
+//! What the step in progress asked for and got: its misses, its pins, its place in the queue for room and its
+//! turn. A session has this state from its first miss on. It does not know how pages are read, or why the step
+//! asks for them.
 
 use super::ahead::ReadAhead;
 use super::parked::{Parcel, Parked, Unparked};
@@ -21,7 +22,7 @@ pub(super) struct StepState {
     /// The pages that were read from disk for this step and that
     /// [`PageSource::take_read`](crate::PageSource::take_read) did not report yet.
     pub read: HashSet<PageKey, KeyHash>,
-    /// What was asked for in a fetch that could not begin yet, see
+    /// The pages that were asked for in a fetch that could not begin yet; see
     /// [`Session::poll_fetch`](crate::Session::poll_fetch).
     pub held_up: Vec<Request>,
     /// The pins, the round and the turn of the step, which the step leaves with the cache while the future waits.

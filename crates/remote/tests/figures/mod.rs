@@ -1,6 +1,6 @@
 //! The speed of reads from far away: gets and a scan of a database with 1 GB of data and 64 MiB of cache. For
-//! comparison, the store's own client reads with as many requests under way. The tests also measure how far a
-//! follower is behind.
+//! comparison, the same number of requests is kept under way with the store's own client. The tests also measure
+//! how far a follower is behind.
 //!
 //! One store is in this process, and its requests take 5 ms. The other store is MinIO, if `LARCH_MINIO` is the path
 //! of its program.

@@ -1,4 +1,4 @@
-//! The promises of a store that is empty, wherever it is.
+//! Checks what a store promises. The store must be empty at first, and may be of any kind.
 
 use os::Store;
 use std::io::{self, ErrorKind};

@@ -22,7 +22,7 @@ pub struct Path {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Step {
-    /// The member of an object. If several members have this name, the last one counts.
+    /// The member of an object. If several members have this name, only the last one is used.
     Member(String),
     /// An element of an array, from 0.
     Element(usize),

@@ -40,8 +40,8 @@ impl Column {
             low = low.min(residual);
             high = high.max(residual);
         }
-        // With a step of 0, no residual needs more than 64 bits. A step whose residuals need more is not worth
-        // having.
+        // With a step of 0, no residual needs more than 64 bits. If the residuals of this step need more, the
+        // column is stored with a step of 0.
         let Ok(spread) = u64::try_from(high - low) else { return Self { base: 0, step: 0, width: 8 } };
         Self { base: low as u64, step, width: (64 - spread.leading_zeros()).div_ceil(8) as u8 }
     }

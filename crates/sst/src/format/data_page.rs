@@ -16,8 +16,8 @@
 //! ```
 //!
 //! The key suffix is what follows the prefix in the key. The head has the first four bytes of the key suffix, and
-//! the tail has the rest. The value ends where the next record begins. A value that lies outside is a reference;
-//! see [`OutsideValue`].
+//! the tail has the rest. The value ends where the next record begins. If the value lies outside the page, the
+//! record has a reference in its place; see [`OutsideValue`].
 
 use super::key::{self, Suffix};
 use super::little_endian::{u32_at, u64_at};
@@ -558,7 +558,8 @@ impl DataPageBuilder {
         self.first_row + self.rows.len() as u64
     }
 
-    /// Counts rows of a page that was written without this builder. The builder must have no rows at this time.
+    /// Adds to the number of rows: `rows` rows are in a page that was written without this builder. The builder
+    /// must have no rows at this time.
     pub fn skip_rows(&mut self, rows: u64) {
         assert!(self.rows.is_empty(), "the page before is closed");
         self.first_row += rows;
@@ -658,8 +659,8 @@ impl DataPageBuilder {
         let rows = self.rows.len();
         assert!(rows > 0, "a page has at least one row");
         let prefix = key::common_prefix(self.key(0), self.key(rows - 1)).min(u16::MAX.into());
-        // The most bytes that the records can take. The exact length is computed first only if it may decide the
-        // width of the offsets.
+        // The most bytes that the records can take. The exact length takes time to compute. It is needed only if
+        // `most` does not fit narrow offsets.
         let lengths = 1 + varint::encoded_len(self.longest_key as u64) + self.version_bytes();
         let most = self.key_bytes - rows * prefix + self.value_bytes + rows * lengths;
         let is_wide = |bytes: usize| bytes > usize::from(u16::MAX);

@@ -75,8 +75,8 @@ impl<'a> Suffix<'a> {
 /// Where `key` lies relative to all keys that begin with a prefix: before them, after them, or among them with its
 /// own suffix. The prefix is the bytes `prefix` of `page`.
 ///
-/// If the prefix is short, the bytes after it in the page are compared with it and masked out. So no branch depends
-/// on its length, which differs from page to page.
+/// If the prefix is short, eight bytes are compared at once, and the difference of the bytes after the prefix is
+/// ignored. So no branch depends on the length of the prefix, which differs from page to page.
 #[inline(always)]
 pub fn strip_prefix<'k>(key: &'k [u8], page: &[u8], prefix: Range<usize>) -> Result<Suffix<'k>, Ordering> {
     let len = prefix.len();

@@ -1,5 +1,5 @@
 //! What a database knows about a file without reading it: roots, totals, bounds. The entry in the manifest and the
-//! footer of the file have the same bytes. So a file can be opened alone. This module reads no page.
+//! footer of the file have the same bytes. So a file can be opened without a manifest. This module reads no page.
 //!
 //! ```text
 //! footer, the last 4096 bytes of a file:

@@ -369,8 +369,8 @@ impl<'p> IndexNode<'p> {
         low
     }
 
-    /// If the samples have led the search to a block, asks the memory for the bytes that the rest of the search
-    /// reads first.
+    /// If the samples have led the search to a block, prefetches the bytes that the rest of the search reads
+    /// first.
     #[inline]
     pub fn prefetch_block(&self, begun: &BegunSearch<'_>) {
         if let Found::Blocks(blocks) = begun.found {
@@ -384,7 +384,7 @@ impl<'p> IndexNode<'p> {
         }
     }
 
-    /// Asks the memory for the bytes that [`IndexNode::address`] reads for child `i`.
+    /// Prefetches the bytes that [`IndexNode::address`] reads for child `i`.
     #[inline]
     pub fn prefetch_address(&self, i: usize) {
         let (offset_bytes, length_bytes) = (self.width(0), self.width(1));

@@ -55,7 +55,7 @@ impl AskedPages {
 /// How much may still be asked for in one tree of the files that are read one after the other.
 #[derive(Clone, Copy, Debug)]
 pub struct Share {
-    /// The stored bytes of the pages that may still be asked for, see [`AtMost::bytes`](super::AtMost::bytes).
+    /// The stored bytes of the pages that may still be asked for; see [`AtMost::bytes`](super::AtMost::bytes).
     pub(super) bytes: u64,
     /// The memory that these pages may take.
     pub(super) memory_bytes: u64,

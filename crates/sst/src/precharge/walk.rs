@@ -29,8 +29,8 @@ const UNPACKED_TIMES: u64 = 6;
 /// One end of the range that is read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RangeSide<'k> {
-    /// For the low side: the first row that may belong to the range. For the high side: the end of the rows that
-    /// may belong to the range.
+    /// The row id at this end. On the low side, this is the first row that may belong to the range. On the high
+    /// side, this is the end of the rows that may belong to the range.
     pub row: u64,
     /// The key at this end.
     pub key: Bound<&'k [u8]>,
@@ -293,8 +293,8 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         Ok(true)
     }
 
-    /// The most rows that count between the near edge and the given rows. In the forward direction, these are rows
-    /// before the given ones, and in the backward direction, rows after them.
+    /// The most rows between the near edge and the given rows that count against the limit. In the forward
+    /// direction, these rows lie before the given rows; in the backward direction, they lie after the given rows.
     fn items_on_the_way_at_most(&self, before: &Totals, through: &Totals) -> u64 {
         if self.direction.is_forward() {
             self.items(before).saturating_sub(self.near.items.unwrap_or(self.items(&self.near.subtree.before)))
@@ -366,12 +366,12 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         self.items_on_the_way_at_most(&step.subtree.before, &step.subtree.through) >= self.rows_left
     }
 
-    /// The most rows that count before the reader reaches `step`.
+    /// The most rows that count against the limit before the reader reaches `step`.
     fn had_before(&self, step: &WalkStep) -> u64 {
         self.items_on_the_way_at_most(&step.subtree.before, &step.subtree.through).min(self.rows_left)
     }
 
-    /// The most rows that count until the reader leaves `step`.
+    /// The most rows that count against the limit until the reader leaves `step`.
     fn had_through(&self, step: &WalkStep) -> u64 {
         let edge = if self.direction.is_forward() { step.subtree.through } else { step.subtree.before };
         self.items_on_the_way_at_most(&edge, &edge).min(self.rows_left)
