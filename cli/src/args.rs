@@ -444,8 +444,8 @@ pub enum Command {
     Sample(Sample),
     /// Read the pages of a table or of a range of its keys, so that they are in memory when it is opened next
     ///
-    /// It reads at most half as many bytes as --cache says. When a command closes a database, it stores a list of
-    /// the pages that are in memory. A program can load these pages when it opens the database again.
+    /// The command reads at most half as many bytes as --cache says. When a command closes a database, it stores a
+    /// list of the pages that are in memory. A program can load these pages when it opens the database again.
     #[command(after_help = WARM_EXAMPLES)]
     Warm(Warm),
     /// List tables and what their rows are made of
@@ -1384,8 +1384,8 @@ pub struct ExplainedGet {
 
 #[derive(Debug, Args)]
 pub struct ExplainedScan {
-    /// Read the rows in the order of this index. Then --from, --to and --prefix are keys of the index. All groups
-    /// are read
+    /// Read the rows in the order of this index. In this case, --from, --to and --prefix are keys of the index.
+    /// All groups are read
     #[arg(long, value_name = "INDEX", conflicts_with = "groups")]
     pub by: Option<String>,
     #[command(flatten)]

@@ -8,9 +8,9 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::rc::Rc;
 
-/// What remains of an import after a failure to read its input.
+/// Says what remains of an import after its input could not be read.
 pub const NOTHING_KEPT: &str = "nothing was imported";
-/// What remains of built files after a failure to read their input.
+/// Says what remains of built files after their input could not be read.
 pub const NOTHING_BUILT: &str = "nothing was built";
 /// The name of standard input in messages.
 const STDIN: &str = "standard input";

@@ -218,8 +218,8 @@ impl Layout {
         self.schema.as_ref().map_or(&[], |schema| &schema.key)
     }
 
-    /// Whether the text of a row is simply its key, a tab and its value. This is so if the key is a single text
-    /// column in front and nothing is escaped.
+    /// Whether the text of a row is simply its key, a tab and its value. The text has this form if the key is a
+    /// single text column in front and nothing is escaped.
     pub fn is_plain(&self) -> bool {
         self.schema.as_ref().is_some_and(|schema| {
             schema.format == Format::Tsv && schema.groups.is_empty() && self.key_end == 1 && !schema.keeps_whole_rows()
@@ -360,9 +360,9 @@ impl Layout {
         Ok(key)
     }
 
-    /// The key that `text` stands for. `text` contains the columns of the key with a tab between them. They have
-    /// escapes if [`Layout::escapes`] is true. In a table whose keys are tuples, `text` may also stand for any
-    /// bytes, in the form of [`Layout::key_text`].
+    /// The key that `text` stands for. `text` contains the columns of the key with a tab between them. The columns
+    /// have escapes if [`Layout::escapes`] is true. In a table whose keys are tuples, `text` may also stand for
+    /// any bytes, in the form of [`Layout::key_text`].
     pub fn key_from_text(&self, text: &[u8]) -> Result<Vec<u8>, String> {
         if let Some(fields) = &self.tuple {
             return keys::tuple_front(fields, KEY, text);

@@ -1,6 +1,6 @@
-//! What the rows of a table consist of: their format, the names of their columns, and the columns of the key. This
-//! is stored as JSON in the table's metadata. This module does not know how a row is encoded as bytes (see
-//! [`crate::layout`]).
+//! What the rows of a table consist of: their format, the names of their columns, and the columns of the key. The
+//! description is stored as JSON in the table's metadata. This module does not know how a row is encoded as bytes
+//! (see [`crate::layout`]).
 
 use crate::keys::Kind;
 use serde::{Deserialize, Serialize};

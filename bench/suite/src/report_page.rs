@@ -143,8 +143,8 @@ fn summary(shown: &[Shown<'_>]) -> Table {
 /// this power.
 const DIGITS: u32 = 6;
 
-/// A chart of times. The chart has a point for several numbers n. It shows the time within which all but one of n
-/// requests were served. The horizontal axis shows n.
+/// A chart of times. The chart has a point for several numbers n. For each n, it shows the time within which all
+/// but one of n requests were served. The horizontal axis shows n.
 fn distribution(shown: &[Shown<'_>]) -> Chart {
     let line = |one: &Shown<'_>| {
         let times = Times::sum(one.run.measured.kinds.iter().map(Measure::times));

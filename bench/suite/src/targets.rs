@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 /// A command that works on stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
-    /// `larch bench ycsb`, and the tables of peers.
+    /// The task of `larch bench ycsb`, and of the commands that compare peers.
     Ycsb,
     /// `larch bench rows`.
     Rows,
@@ -186,8 +186,8 @@ pub fn find_key_value<'s>(schemes: &'s [Scheme], target: &Target) -> Result<&'s 
     find(schemes, |scheme| scheme.name, Ycsb, target)
 }
 
-/// Whether several processes can use `target` at the same time. This is so for a server that runs by itself, and
-/// for a store that keeps nothing.
+/// Whether several processes can use `target` at the same time. Several processes can use a server that runs by
+/// itself, and a store that keeps nothing.
 pub fn is_one_for_all(target: &Target) -> bool {
     let name = canonical(&target.scheme);
     let is_server = KNOWN.iter().any(|known| known.scheme == name && known.form.contains("://"));

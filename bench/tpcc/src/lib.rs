@@ -1,5 +1,5 @@
-//! TPC-C: the orders of a company with warehouses. It follows the specification 5.11 of the Transaction Processing
-//! Performance Council.
+//! TPC-C: the orders of a company with warehouses. This benchmark follows the specification 5.11 of the
+//! Transaction Processing Performance Council.
 //!
 //! This crate knows no engine. The modules, from the bottom up: `text` is a string with a limited number of bytes,
 //! `schema` defines the rows, `random` draws the random numbers of clauses 2.1.5 and 4.3.2, and `population` makes

@@ -191,7 +191,8 @@ impl Summary<'_> {
 }
 
 /// Whether a share in percent can be judged after `whole` draws. Suppose that the true share is in the middle
-/// between its bounds. Then each bound must be at least three standard deviations away.
+/// between its bounds. Then each of the two bounds must be at least three standard deviations away from this
+/// middle.
 fn is_enough(whole: u64, least: f64, most: f64) -> bool {
     // If the share has only one bound, the true share is assumed to be 4 %, and the bound to be one percentage
     // point away.

@@ -28,8 +28,8 @@ pub struct Inserts {
     next: AtomicI64,
     limit: AtomicI64,
     window: Box<[AtomicBool]>,
-    /// Acknowledged numbers that are too far beyond the limit for the window to note them. If the distance is so
-    /// large, the original fails.
+    /// Acknowledged numbers that are too far beyond the limit for the window to note them. If an acknowledged
+    /// number is so far beyond the limit, the original fails.
     far: Mutex<BTreeSet<i64>>,
 }
 

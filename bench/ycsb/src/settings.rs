@@ -172,7 +172,7 @@ pub struct Output {
     pub granularity_millis: u64,
     /// `measurement.raw.output_file`: the file for single times. `None` for standard output.
     pub raw_file: Option<String>,
-    /// Whether single times have a summary. They have none if `measurement.raw.no_summary` is set.
+    /// Whether single times have a summary. Single times have no summary if `measurement.raw.no_summary` is set.
     pub raw_summary: bool,
     /// `hdrhistogram.output.path`: the beginning of the names of files with logs of histograms. `None` if
     /// `hdrhistogram.fileoutput` is not set.

@@ -191,8 +191,8 @@ impl Cache {
 
 /// The content of a directory.
 enum Found {
-    /// There is no file. Or there is a database without tables, because a demo was stopped before it made its
-    /// table.
+    /// There is no file. Or there is a database without tables, because the process was stopped before it made the
+    /// table of the demo.
     Nothing,
     /// There is a demo with this many rows. The number is 0 if the demo was stopped while it made rows.
     Demo(u64),

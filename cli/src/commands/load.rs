@@ -102,8 +102,8 @@ fn take(database: &Database, table: &Table, args: &Load, commits: &mut u64) -> R
     }
 }
 
-/// The output may go to another program, which may have ended before it has read all keys. This is an error,
-/// because keys that it did not read are lost.
+/// The output may go to another program, which may have ended before it has read all keys. In this case the
+/// command fails, because keys that were not read are lost.
 fn unheard(failure: Failure, kept: &str) -> Failure {
     match failure {
         Failure::Output(error) => Failure::Input(format!(

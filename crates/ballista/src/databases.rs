@@ -102,9 +102,9 @@ pub struct Reads {
     pub partitions: u64,
     /// The number of pages with rows that were read from the disk or the store.
     pub data_pages: u64,
-    /// The number of pages of all column groups except the first.
+    /// The number of pages that were read from all column groups except the first.
     pub group_pages: u64,
-    /// The number of bytes in pages of all kinds.
+    /// The number of bytes in all pages that were read.
     pub bytes: u64,
 }
 

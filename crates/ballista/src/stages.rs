@@ -63,8 +63,8 @@ pub fn session(config: SessionConfig) -> Result<SessionState> {
 }
 
 /// The rules of DataFusion. For rules that depend on an order, cuts end every order. The rule [`MergeJoinFilters`]
-/// comes last. It matters here more than in DataFusion, because Ballista uses merge joins where DataFusion uses
-/// hash joins.
+/// comes last. This rule matters more here than in DataFusion, because Ballista uses merge joins where DataFusion
+/// uses hash joins.
 fn rules(planned: &[Rule]) -> Vec<Rule> {
     let bounded = |rule: &Rule| -> Vec<Rule> {
         let within = Arc::new(WithinCuts(rule.clone()));

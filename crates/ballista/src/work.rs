@@ -55,7 +55,8 @@ impl Work {
                     return Ok(Self { directory, lock });
                 }
                 // Another executor has found the directory without a lock, and has taken it for the directory of a
-                // dead executor. It removed the directory before or while this executor locked it.
+                // dead executor. The other executor has removed the directory before or while this executor locked
+                // it.
                 Ok(_) => {}
                 Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::WouldBlock) => last = Some(error),
                 Err(error) => return Err(error),

@@ -249,7 +249,7 @@ async fn compare(sides: &Sides, sql: &str, is_cold: bool, repeats: usize) -> Res
     Ok(Compared { larch, parquet, data_pages: pages.0, group_pages: pages.1 })
 }
 
-/// One of the two sides, ready to answer queries.
+/// Larch or Parquet, ready to answer queries.
 struct Side {
     context: SessionContext,
     database: Option<Database>,
@@ -276,7 +276,7 @@ impl Side {
         self.database.as_ref().expect("it is the side of Larch").metrics()
     }
 
-    /// The milliseconds until the last row has come, and the number of rows.
+    /// Returns how many milliseconds passed until the last row came, and the number of rows.
     async fn ask(&self, sql: &str) -> Result<(f64, usize)> {
         let start = Instant::now();
         let mut rows = self.context.sql(sql).await?.execute_stream().await?;

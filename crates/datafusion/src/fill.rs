@@ -45,7 +45,7 @@ struct Wanted {
     form: Form,
     /// The number of the source's part among the parts that are read, or `None` for the key.
     part: Option<usize>,
-    /// The fields up to the last one that is needed.
+    /// The fields of the source, up to the last field that the query needs.
     fields: Vec<Place>,
     /// The number of fields, counted from the first, that have a [plain width](Place::plain_width).
     plain: usize,

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! The set of keys for a filter contains every key that passes the filter. It may also contain other keys. The
-//! result says for each filter whether the set may contain keys that do not pass the filter. This stays true if
-//! there are more filters, because each filter only removes values of a field.
+//! result says for each filter whether the set may contain keys that do not pass the filter. This is also right if
+//! there are several filters, because each of them only removes values of a field.
 
 use crate::columns::{Columns, Form};
 use crate::key_set::{KeyRange, KeySet};

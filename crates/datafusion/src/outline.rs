@@ -122,7 +122,8 @@ fn shares(cut: Vec<(KeyRange, u64)>, count: usize, share: u64) -> Vec<Vec<KeyRan
     let mut taken = 0_u64;
     for (range, bytes) in cut {
         let last = partitions.last_mut().expect("there is one at the start");
-        // If a reader's share would end before the middle of a piece, the next reader gets this piece.
+        // A reader gets the next piece only if at most half of this piece would exceed the reader's share.
+        // Otherwise the next reader gets it.
         if !last.is_empty() && taken + bytes / 2 >= share && partitions.len() < count {
             partitions.push(Vec::new());
             taken = 0;

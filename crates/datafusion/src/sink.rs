@@ -163,8 +163,8 @@ impl FileFormat for BuiltFiles {
     }
 
     fn file_source(&self, schema: TableSchema) -> Arc<dyn FileSource> {
-        // The trait demands a value that could read files of this format. This reader is never used: the files are
-        // only written, and a plan that would read them fails earlier.
+        // The trait demands a value that could read files of this format. The reader that is returned here is
+        // never used: the files are only written, and a plan that would read them fails earlier.
         Arc::new(ArrowSource::new_file_source(schema))
     }
 }

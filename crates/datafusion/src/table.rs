@@ -50,7 +50,7 @@ pub struct LarchTable {
 }
 
 impl LarchTable {
-    /// Makes a table with these columns, which shows the rows of the snapshot.
+    /// Makes a table with the columns `columns`. The table shows the rows of the snapshot.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! Counts the reads and writes of a disk, as the system reports them. They are counted in the same way for every
-//! engine, whatever the engine itself reports.
+//! Counts the reads and writes of a disk, as the system reports them. Reads and writes are counted in the same way
+//! for every engine, whatever the engine itself reports.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "files of the system, never simulated")]
 

@@ -163,10 +163,11 @@ pub enum Deed {
 pub enum Way {
     /// They are not connected by a transaction.
     Apart,
-    /// The get and the put are in a transaction. Its commit checks the rows that it writes.
+    /// The get and the put are in a transaction. The commit of this transaction checks the rows that the
+    /// transaction writes.
     WritesChecked,
-    /// The get and the put are in a transaction. Its commit checks the rows that it writes and the rows that it has
-    /// read.
+    /// The get and the put are in a transaction. The commit of this transaction checks the rows that the
+    /// transaction writes and the rows that it has read.
     AllChecked,
 }
 

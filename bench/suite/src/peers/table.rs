@@ -1,4 +1,4 @@
-//! A table of rows and engines, with goals beside what was measured.
+//! A table with a row for each measurement and a column for each engine. It shows goals beside what was measured.
 
 #[cfg(test)]
 mod tests;
@@ -40,7 +40,7 @@ pub struct Goal {
     pub ratio: f64,
 }
 
-/// A row: what is measured, in which unit, and the goals.
+/// A row of the table: the name of what is measured, its unit, and the goals.
 #[derive(Clone, Debug)]
 pub struct Row {
     /// Its name.

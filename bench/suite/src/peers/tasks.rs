@@ -45,7 +45,7 @@ impl Rows for SortedRows {
 /// An operation of one request, which a client repeats.
 #[derive(Clone, Copy, Debug)]
 pub enum Single {
-    /// A read of a key that does not exist but lies between two existing keys.
+    /// A read of a key that does not exist. The key lies between two existing keys.
     Absent,
     /// A read of this many keys.
     Many(usize),

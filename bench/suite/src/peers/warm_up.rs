@@ -5,8 +5,8 @@ use super::orders::{Fill, Measure, Order, Task};
 use super::table::Table;
 use super::{Tale, failed};
 
-/// Reads at random until nearly all pages were read. Otherwise a cache that fills only when pages are missed would
-/// hold mainly the first rows of the table.
+/// Reads at random until nearly all pages were read. If fewer pages were read, a cache that fills only when pages
+/// are missed would hold mainly the first rows of the table.
 pub fn warm_up(peers: &mut [Peer], filled: Fill, records: u64, table: &mut Table, tale: &Tale) {
     // A page holds some 120 rows. If n ln n pages are drawn at random from n pages, about one page is never drawn.
     let pages = (records / 120).max(2) as f64;

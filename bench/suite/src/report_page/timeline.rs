@@ -142,7 +142,7 @@ fn lanes_of(shown: &[Shown<'_>]) -> Vec<Lane> {
     shown.iter().enumerate().flat_map(of_run).collect()
 }
 
-/// The part of a chart that is shaded. It is the time before 0 that the longest warm-up of the runs took.
+/// The part of a chart that is shaded. It ends at 0, and it is as long as the longest warm-up of the runs.
 fn shades(shown: &[Shown<'_>]) -> Vec<(f64, f64, String)> {
     let longest = shown.iter().map(|one| warming_nanos(one.run)).max().unwrap_or(0);
     (longest > 0).then(|| (-(longest as f64) / 1e9, 0.0, "warm-up".to_owned())).into_iter().collect()

@@ -92,8 +92,8 @@ impl SessionReport {
 }
 
 impl Report {
-    /// Makes the report of one process. It contains what the sessions did, how many pages the database read, and
-    /// the processor time and the memory of the run.
+    /// Makes the report of one process. The report contains what the sessions did, how many pages the database
+    /// read, and the processor time and the memory of the run.
     pub fn new(
         args: &RunArgs,
         share: Option<Share>,

@@ -65,7 +65,7 @@ pub fn beside<T>(
     std::thread::scope(|scope| {
         let checking = scope.spawn(move || {
             let mut checks = Checks::default();
-            // This fails if the run has ended before the checks could start.
+            // The channel returns an error if the run has ended before the checks could start.
             if begun.recv().is_err() {
                 return checks;
             }
@@ -87,8 +87,8 @@ pub fn beside<T>(
     })
 }
 
-/// Ends the checks when it is dropped, so the checks also end if the run panics. After this, no further check
-/// begins, and a thread that still waits for the begin ends.
+/// Ends the checks when it is dropped, so the checks also end if the run panics. After the drop, no further check
+/// begins. A thread that still waits until checks may begin then ends.
 struct Over<'o>(&'o AtomicBool, Sender<()>);
 
 impl Drop for Over<'_> {

@@ -188,8 +188,8 @@ fn unlike(measured: &Measured) -> Option<String> {
     (wrong > 0).then(|| format!("{wrong} of {all} rows that were read are not as `dataintegrity` has them written"))
 }
 
-/// The message about a run whose requests found no rows. It is an error if no request found a row, and a warning if
-/// one in a hundred requests found none.
+/// The message about a run whose requests found no rows. The message is an error if no request found a row, and a
+/// warning if one in a hundred requests found none.
 fn missing(measured: &Measured) -> (Option<String>, Option<String>) {
     const ADVICE: &str = "was the table loaded, and with this recordcount, insertstart, insertorder and zeropadding?";
     let asked = measured.kinds.iter().filter(|kind| matches!(kind.name.as_str(), "READ" | "UPDATE" | "SCAN"));

@@ -27,7 +27,7 @@ impl fmt::Display for CustomerId {
     }
 }
 
-/// The part of a customer's balance that other warehouses must explain.
+/// The part of a customer's balance that must follow from rows of other warehouses.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rest {
     /// `C_BALANCE`, or `None` if it follows from the rows of the customer's own warehouse.

@@ -269,8 +269,8 @@ fn mean_micros(times: &Times) -> f64 {
     if times.is_empty() { f64::NAN } else { times.mean() / 1000.0 }
 }
 
-/// Sorts the times and returns the time before which `before` other times come. A histogram does not keep exact
-/// times, so the result is the middle of a bucket.
+/// If the times were sorted, returns the time that would have `before` other times in front of it. A histogram
+/// does not keep exact times, so the result is the middle of a bucket.
 fn nanos_after(times: &Times, before: u64) -> u64 {
     let mut seen = 0;
     let mut buckets = times.iter();

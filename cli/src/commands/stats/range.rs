@@ -106,7 +106,7 @@ pub struct Part {
     pub from: Option<String>,
     /// The key before which the part stops, in the form that `--to` takes, or `None` for the last part.
     pub to: Option<String>,
-    /// Whether the table certainly has a row with the key `to`. Otherwise it may be a string between two keys.
+    /// Whether the table certainly has a row with the key `to`. If not, `to` may be a string between two keys.
     pub to_is_key: bool,
     /// The number of rows.
     pub rows: Interval,

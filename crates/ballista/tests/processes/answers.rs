@@ -1,5 +1,5 @@
-//! Tests that the answers are the same as the answers of a single process. They also check what each process has
-//! read, and the messages if something goes wrong.
+//! Tests that the answers are the same as the answers of a single process. The tests also check what each process
+//! has read, and the messages if something goes wrong.
 
 use crate::cluster::{Cluster, answer, larch};
 use kit::Scratch;

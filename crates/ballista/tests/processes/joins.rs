@@ -1,5 +1,5 @@
-//! Tests joins of every shape. They are planned in each possible way, and divided into few parts and into many
-//! parts. The expected answers come from DataFusion in this process, which has the same rows in memory.
+//! Tests joins of every shape. The joins are planned in each possible way, and divided into few parts and into
+//! many parts. The expected answers come from DataFusion in this process, which has the same rows in memory.
 
 use crate::cluster::{Cluster, answer, larch};
 use crate::compared::{compare, expected, script};

@@ -1,6 +1,6 @@
 //! Tests in which an executor is killed or paused while it works on a query. The query must be begun again with
-//! the remaining executors, or it must end with an error that says why. It does not hang, and no rows come twice.
-//! `docs/scale.md` says how long this takes.
+//! the remaining executors, or it must end with an error that says why. The query must not hang, and no row may
+//! come twice in its answer. `docs/scale.md` says how long a query takes in these cases.
 
 use crate::answers::{alone, ask_with, filled};
 use crate::cluster::{Cluster, answered, larch};
@@ -9,8 +9,8 @@ use std::process::{Child, Output, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// The longest time for which a test waits. It is several times as long as the times in `docs/scale.md`, so only a
-/// query that hangs takes so long.
+/// The longest time for which a test waits. This time is several times as long as the times in `docs/scale.md`, so
+/// only a query that hangs takes so long.
 const PATIENCE: Duration = Duration::from_secs(400);
 
 /// A join whose answer is one row. Two stages read the two sides and exchange their rows between the executors. A

@@ -192,8 +192,8 @@ pub enum Error {
     /// The directory for a copy of a database, or for built files, is not empty.
     #[error("{} is not empty; name a directory that is not there yet, or an empty one", .0.display())]
     CopyTarget(PathBuf),
-    /// A directory must not lie within a database, or within the backups from which it is restored. This holds for
-    /// the directory of a database, of a copy, of backups, and of built files.
+    /// A directory lies within a database, or within the backups from which a database is restored. The directory
+    /// of a database, of a copy, of backups and of built files must not be there.
     #[error(
         "{} lies in {}, whose files all belong to a database or to backups of one; name a directory outside of it",
         directory.display(), database.display()

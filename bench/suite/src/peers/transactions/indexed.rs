@@ -13,7 +13,8 @@ use super::Ground;
 /// How many rows per second are overwritten in each phase.
 const PER_SECOND: f64 = 10_000.0;
 
-/// The table for this part of the report has this many times as many rows as the tables for the other parts.
+/// The number of rows in the tables for the other parts is multiplied by this number, to get the number of rows in
+/// the table for this part.
 pub const TIMES: u64 = 10;
 
 const LARCH: &str = "larch";

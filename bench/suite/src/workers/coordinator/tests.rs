@@ -6,7 +6,8 @@ fn interval(warming: bool, second: u64, operations: u64) -> Interval {
     Interval { warming, from_nanos, to_nanos: from_nanos + 1_000_000_000, operations, ..Interval::default() }
 }
 
-/// The intervals that the board can show now. For each of them: its position, and the number of operations in it.
+/// The intervals that the board can show now. Each interval is given by its position and by the number of
+/// operations in it.
 fn shown(board: &mut Board) -> Vec<(bool, u64, u64)> {
     let mut shown = Vec::new();
     board
