@@ -48,7 +48,7 @@ impl Kind {
         }
     }
 
-    /// Makes a policy of this kind for the pages of a trace. It may hold `budget` bytes.
+    /// Makes the policy, for the pages of a trace. It may hold `budget` bytes.
     pub fn policy(self, recorded: &Recorded, budget: u64) -> Box<dyn Policy + '_> {
         let pages = &recorded.pages[..];
         match self {

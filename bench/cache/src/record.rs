@@ -19,7 +19,8 @@ struct Course {
     /// The distribution of the keys. If this text is empty, the keys have the distribution that belongs to the
     /// workload.
     distribution: &'static str,
-    /// After each operation, an endless full scan reads this number of rows.
+    /// An endless full scan runs beside the operations. This is the number of rows that it reads after each
+    /// operation.
     scanned_rows: u64,
     /// How many operations are recorded, as a percentage of the usual number.
     percent: u64,
@@ -46,7 +47,7 @@ const COURSES: [Course; 9] = [
 /// pages, the same data has a larger index.
 const PAGE_BYTES: u32 = 4 << 10;
 
-/// No operation accesses more pages than this number.
+/// The greatest number of pages that an operation accesses.
 const MOST_ACCESSES_EACH: u64 = 1000;
 
 /// Records every workload. If something takes long, calls `say` with a message.

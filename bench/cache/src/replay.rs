@@ -1,8 +1,8 @@
 //! Replays one trace with one policy, and counts hits and reads.
 //!
-//! The first use of a page that was read ahead does not count as a hit, because it would be a miss without
-//! readahead. So hits count only pages that the policy has kept. These hits can be compared with the hits of the
-//! policy that knows the future, because that policy reads nothing ahead.
+//! The first use of a page that was read ahead is not counted as a hit, because without readahead it would be a
+//! miss. So hits count only pages that the policy has kept. These hits can be compared with the hits of the policy
+//! that knows the future, because that policy reads nothing ahead.
 
 use crate::policies::Kind;
 use crate::recorded::{Recorded, What, index};

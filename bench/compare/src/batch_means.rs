@@ -64,7 +64,7 @@ fn of_batches(batches: &[f64]) -> Option<Uncertainty> {
 }
 
 /// How much of the difference between a batch and the mean the next batch keeps. This is the correlation of
-/// neighbouring batches. A correlation that is below 0 by chance counts as 0.
+/// neighbouring batches. A correlation that is below 0 by chance is taken as 0.
 fn kept(batches: &[f64]) -> f64 {
     let center = mean(batches);
     let products: f64 = batches.windows(2).map(|pair| (pair[0] - center) * (pair[1] - center)).sum();

@@ -22,15 +22,15 @@ pub mod tests;
 pub struct Options {
     /// The share of comparisons of equal runs that may still find a difference.
     pub level: f64,
-    /// A difference counts as a worsening or an improvement only if it is at least this part of the figure, however
-    /// certain the difference is.
+    /// The least difference, as a part of the figure, that is called a worsening or an improvement. A smaller
+    /// difference is neither, however certain it is.
     pub at_least: f64,
     /// The standard deviation between runs that is assumed if each side has one run. It is a part of the figure.
     pub spread: f64,
     /// The same as `spread`, for percentiles above the median.
     pub tail_spread: f64,
-    /// This limit applies to a figure for which no difference was found. If a worsening by more than this part may
-    /// hide behind the variation between runs, the verdict is that the comparison cannot tell. For a time, the
+    /// The greatest worsening that may stay hidden if no difference was found for a figure. If a greater worsening
+    /// may hide behind the variation between runs, the verdict is that the comparison cannot tell. For a time, the
     /// worsening is the part by which the time is longer. For a rate, the worsening is the part by which the same
     /// work takes longer.
     pub tell: f64,
@@ -119,7 +119,7 @@ pub struct Comparison {
     pub options: Options,
     /// What differs besides the figures.
     pub differences: Vec<Difference>,
-    /// What readers must know before they believe the figures.
+    /// Warnings that a reader must know before believing the figures.
     pub notes: Vec<String>,
     /// Runs, by name.
     pub runs: Vec<RunRows>,
@@ -140,7 +140,7 @@ impl Comparison {
 
 type Side<'r> = Vec<(&'r Environment, &'r Run)>;
 
-/// Compares results, each with the name of its file.
+/// Compares the results `base` with the results `new`. With each result comes the name of its file.
 ///
 /// # Errors
 ///

@@ -142,7 +142,8 @@ fn shown(name: &str, value: &Value) -> String {
     }
 }
 
-/// A target without its directory. If the runs of two sides are made in turns, each side has its own directory.
+/// A target without its directory. If two sides are measured in turns, the runs of each side are in a directory of
+/// their own.
 fn without_place(target: &str) -> String {
     let (place, options) = target.split_once('?').map_or((target, ""), |(place, options)| (place, options));
     let scheme = place.split_once(':').map_or(place, |(scheme, _)| scheme);

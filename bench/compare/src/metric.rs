@@ -38,8 +38,8 @@ pub const OF_KIND: [Metric; 6] = [
     Metric::Quantile(999),
 ];
 
-/// If a run has at least this number of requests of a kind, the p99 of that kind decides. In such a run, ten
-/// requests are slower than the p99.
+/// The least number of requests of a kind with which the p99 of this kind decides. With this number, ten requests
+/// are slower than the p99.
 pub const LEAST_REQUESTS: u64 = 1_000;
 
 impl Metric {
@@ -93,7 +93,7 @@ impl Metric {
                 within: pieces.of(|it| it.operations as f64, length, measured.per_second() / 1e9),
             }),
             // The intervals record only the processor time of the client threads. The processor time of the other
-            // threads is assumed to vary in the same way.
+            // threads is assumed to vary as much.
             Self::Processor => Some(Figure {
                 value: each(measured.cost.process_nanos()) / 1e3,
                 within: pieces.of(

@@ -1,14 +1,14 @@
 //! Decides whether two sets of runs differ in one figure, and by how much.
 //!
-//! The logarithms of figures are compared, so the difference of two logarithms stands for a ratio. Two runs of one
-//! build differ more from each other than two seconds of one run. In each run, memory lies in other places, files
-//! grow in another order, and the machine has other neighbours on its host. So a run counts as one value. Welch's
-//! test compares the means of the two sides. The test uses the variance between the runs of each side. With few
-//! runs, this variance can be too low by chance. So the test uses at least the variance that the values for each
-//! second of the runs would give.
+//! The logarithms of figures are compared, because the difference of two logarithms shows the ratio of the figures.
+//! Two runs of one build differ more from each other than two seconds of one run. In each run, memory lies in other
+//! places, files grow in another order, and the machine has other neighbours on its host. So a run counts as one
+//! value. Welch's test compares the means of the two sides. The test uses the variance between the runs of each
+//! side. If each side has only a few runs, this variance can be too low by chance. So the test uses at least the
+//! variance that the values for each second of the runs would give.
 //!
-//! A side with a single run does not show how much its runs would differ. So the variance between runs is taken
-//! from the other side. If the other side has only a single run, too, the caller's assumed variance is added to the
+//! A side with a single run does not show how much its runs would differ. So the variance between runs is taken from
+//! the other side. If the other side also has only a single run, the caller's assumed variance is added to the
 //! variance within the runs.
 
 use crate::batch_means::{Uncertainty, mean, variance};
@@ -38,7 +38,7 @@ pub struct Difference {
     pub ratio: f64,
     /// The interval of the difference at the wanted level; `None` if nothing shows how certain the difference is.
     pub interval: Option<(f64, f64)>,
-    /// The probability of a difference this large if the means are equal.
+    /// The probability that a difference is at least as large as this one although the means are equal.
     pub p: Option<f64>,
 }
 

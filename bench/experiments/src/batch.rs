@@ -224,13 +224,13 @@ fn rates(ground: &Ground, size: &Size, batch: u64, side: Side) -> Vec<f64> {
 /// The goals against the side that runs as a procedure inside PostgreSQL. For each batch size, Larch must read at
 /// least this many times as many rows per second as the procedure.
 const AGAINST_PROCEDURE: [(u64, f64); 4] = [(1, 10.0), (10, 5.0), (1000, 3.0), (10_000, 2.0)];
-/// A batch size and a part. From this batch size on, Larch must reach this part of the rate of look-ups by known
-/// ids.
+/// A batch size and a part. The goal: from this batch size on, Larch must reach this part of the rate of look-ups by
+/// known ids.
 const AGAINST_LOOK_UPS: (u64, f64) = (1000, 0.8);
 
 fn outcome(ground: &Ground, size: &Size, cold: &cold::Size) -> Outcome {
     let of = |batch, side| rates(ground, size, batch, side);
-    // Each repeat has its own ratio, because other load on the machine affects both sides of a repeat.
+    // A ratio is computed for each repeat, because other load on the machine affects both sides of the same repeat.
     let ratio = |batch, other| {
         let ratios: Vec<f64> =
             of(batch, Side::Larch).iter().zip(of(batch, other)).map(|(ours, other)| ours / other).collect();

@@ -172,7 +172,7 @@ fn sides(engine: Engine, durability: Durability) -> impl Iterator<Item = Side> {
     ways.map(move |&(threads, together)| Side { engine, durability, threads, together })
 }
 
-/// All sides whose engines are in this binary, in the order of the table.
+/// All sides whose engines are built into this program, in the order of the rows in the table.
 fn all_sides(schemes: &[Scheme]) -> Vec<Side> {
     let mut all = Vec::new();
     for durability in [Durability::Synced, Durability::Buffered] {

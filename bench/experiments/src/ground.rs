@@ -61,7 +61,7 @@ impl Ground {
     ///
     /// # Errors
     ///
-    /// Returns an error if the directory cannot be made or has other things in it, or if the disk has too little
+    /// Returns an error if the directory cannot be made, if it has other things in it, or if the disk has too little
     /// room.
     pub fn open(name: &str, args: &ExperimentArgs, most_bytes: u64) -> Result<Self, Failure> {
         Self::with_stop(name, args, most_bytes, Stop::catch()?)
@@ -97,7 +97,7 @@ impl Ground {
         if is_new {
             writeln!(file, "{}", json(&head)).map_err(cannot_write)?;
         } else if !text.ends_with('\n') {
-            // If the last line was cut short, the next cell must not continue that line.
+            // The last line may have been cut short. Then the next cell must begin on a new line.
             writeln!(file).map_err(cannot_write)?;
         }
         let cells = cells.unwrap_or_default();
@@ -196,7 +196,7 @@ impl Ground {
         serde_json::from_value(self.cells.get(name)?.clone()).ok()
     }
 
-    /// Whether a cell of this name was measured.
+    /// Whether the cell `name` was measured.
     pub fn has(&self, name: &str) -> bool {
         self.cells.contains_key(name)
     }

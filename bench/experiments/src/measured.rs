@@ -128,7 +128,7 @@ impl Cell {
 }
 
 /// What `run` measures in its time. If the machine is busy with other work, `run` may not finish a single operation
-/// in its time. Then `run` gets ten times the time, and after that a hundred times the time.
+/// in its time. In this case, `run` gets ten times the time, and after that a hundred times the time.
 pub fn in_longer_times(
     stop: &Stop,
     mut run: impl FnMut(u32) -> Result<Measured, RunError>,
@@ -294,8 +294,8 @@ pub fn middle<T>(cells: &[T], what: impl Fn(&T) -> f64) -> Option<f64> {
 pub const PAIRED: &str =
     "a ratio is the median of paired ratios, one of each repeat, and not the ratio of the medians beside it";
 
-/// The ratio of `what` between two sides: the median of the ratios of all repeats. Each repeat has its own ratio,
-/// because other load on the machine affects both sides of a repeat.
+/// The ratio of `what` between two sides: the median of the ratios of all repeats. A ratio is computed for each
+/// repeat, because other load on the machine affects both sides of the same repeat.
 pub fn ratio(ours: &[Cell], other: &[Cell], what: impl Fn(&Cell) -> f64) -> Option<f64> {
     let pairs = ours.iter().zip(other);
     let ratios: Vec<f64> = pairs.map(|(ours, other)| what(ours) / what(other).max(f64::MIN_POSITIVE)).collect();

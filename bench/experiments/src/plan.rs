@@ -162,8 +162,8 @@ const FOOTER_BYTES: u64 = 4096;
 const FRAME_BYTES: u64 = 248;
 /// The part of the cache that is reserved for data pages that were just read (decision 18).
 const DATA_SHARE: f64 = 0.05;
-/// Data pages have at least this number of bytes besides the share above. They matter in small caches. Measurements
-/// gave 240 to 270 KiB in caches of 400 to 768 KiB.
+/// The least number of bytes that data pages have in the cache, besides the share above. These bytes matter in small
+/// caches. Measurements gave 240 to 270 KiB in caches of 400 to 768 KiB.
 const LEAST_DATA_BYTES: f64 = (256 << 10) as f64;
 /// The bytes that memory holds about a file with a path of 50 bytes, without the keys that bound the file.
 const FILE_MEMORY_BYTES: u64 = 1096;

@@ -217,7 +217,7 @@ fn parts_after(number: u64, times: usize) -> [Vec<u8>; 2] {
     [part(HOT_BYTES), part(if number.is_multiple_of(LARGE_EVERY) { LARGE_BYTES } else { COLD_BYTES })]
 }
 
-/// With these options, no compaction begins, so the files of level 0 stay where they are.
+/// Options with which no compaction begins, so that the files of level 0 stay where they are.
 const LEVELS: LevelOptions = LevelOptions {
     level0_files: 1 << 20,
     slow_files: 1 << 20,

@@ -80,7 +80,7 @@ const PAGE_BYTES: u32 = 16 << 10;
 const PREDICTED: [u64; 3] = [1_000_000_000, 10_000_000_000, 100_000_000_000];
 /// A second cache for them.
 const LARGE_CACHE_BYTES: u64 = 1 << 30;
-/// A prediction may differ from the measurement by this part of the measurement.
+/// The greatest allowed difference between prediction and measurement, as a part of the measurement.
 const WITHIN: f64 = 0.1;
 
 /// How the rows of a point lie.
@@ -105,7 +105,7 @@ struct Measured {
     read_bytes_a_get: f64,
     /// Memory of the engine outside of the cache.
     outside_bytes: u64,
-    /// All memory of the process, whatever it is used for.
+    /// All memory of the process, for any purpose.
     resident_bytes: u64,
     /// What a million gets cost.
     million: Million,
@@ -210,7 +210,7 @@ fn load(place: &Path, rows: u64, size: &Size, stop: &Stop) -> Result<Shape, Fail
     })
 }
 
-/// For each page of the cache, this number of gets runs before gets are counted. After these gets, the cache keeps
+/// The number of gets for each page of the cache that run before gets are counted. After these gets, the cache keeps
 /// the pages that are read often.
 const WARM_GETS: u64 = 6;
 
@@ -427,7 +427,7 @@ const NOTHING: [&str; 6] = ["0", "a page of 4 KiB", "a page of 4 KiB", "0.005", 
 struct Check {
     predicted: f64,
     measured: f64,
-    /// A difference up to this value does not matter, however small the measured figure is.
+    /// The greatest difference that never matters, however small the measured figure is.
     nothing: f64,
 }
 

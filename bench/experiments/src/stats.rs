@@ -142,8 +142,8 @@ struct Measured {
     buckets: u64,
     /// The largest distance between the value of a bucket and the true value, divided by the size of a bucket.
     error: f64,
-    /// The cost of a million histograms. The cost is an average over all measured histograms, so the cold histogram
-    /// counts, too.
+    /// The cost of a million histograms. The cost is an average over all measured histograms, including the cold
+    /// histogram.
     million: Million,
 }
 
@@ -253,7 +253,7 @@ fn rows_of(group: u64) -> std::ops::Range<u64> {
 /// overlapping files is not possible: if an imported file finds room below level 0, it goes there, and is then
 /// merged with the others.
 fn load(place: &Path, size: &Size, (files, lying): (u64, Lying), stop: &Stop) -> Result<Shape, Failure> {
-    // No compaction is wanted: files stay as they are.
+    // With these levels, no compaction begins, so the files stay as they are.
     let levels = LevelOptions {
         level0_files: 1 << 20,
         slow_files: 1 << 20,

@@ -129,15 +129,15 @@ impl<'r> Extra<'r> {
         (self.note)(kind, nanos, result);
     }
 
-    /// Adds `by` to the count that has this number in [`Workload::counts`], for example to the count of order
-    /// lines.
+    /// Adds `by` to a count, for example to the count of order lines. `number` is the place of its name in
+    /// [`Workload::counts`].
     pub fn count(&mut self, number: usize, by: u64) {
         if let Some(counts) = &mut self.counts {
             counts[number] += by;
         }
     }
 
-    /// Reports that the request has written this number of rows. These rows are added to the rows that were read.
+    /// Reports that the request has written `rows` rows. These rows are added to the rows that were read.
     pub fn wrote(&mut self, rows: u64) {
         self.written += rows;
     }

@@ -49,8 +49,8 @@ pub fn check(scheme: &Scheme, target: &str, content: Content) {
     }
 }
 
-/// Checks how a store in a directory refuses what it cannot open. `options` follow the directory's name, and begin
-/// with a question mark.
+/// Checks that a store refuses a directory that it cannot open, and says why. `options` follow the directory's name,
+/// and begin with a question mark.
 pub fn check_directory(scheme: &Scheme, options: &str) {
     let scratch = Scratch::new(&format!("{}-directory", scheme.name));
     let table = Table::numbered("conformance", "field", 1);
@@ -257,8 +257,8 @@ impl Test<'_> {
         store.close().expect("closed");
     }
 
-    /// A store can be opened for the rows of only one table. Then its session must refuse other requests, and say
-    /// for what the store was not opened. After that, the session still works.
+    /// A store can be opened for the rows of only one table. The session of such a store must refuse other requests,
+    /// and say for what the store was not opened. After that, the session still works.
     fn refuses_what_it_was_not_opened_for(&self, session: &mut Session<'_>) {
         let scan = PartitionRequest::Scan { part: 0, parts: 1 };
         for (request, kind) in

@@ -65,7 +65,8 @@ pub struct Cost {
     pub disk_written_bytes: Option<u64>,
 }
 
-/// If a client uses at least this share of the processors that it could use, the client may limit the run.
+/// The share of the processors that makes clients busy. Clients that use at least this share of the processors that
+/// they could use may limit the run.
 const BUSY: f64 = 0.7;
 
 impl Cost {
@@ -185,7 +186,7 @@ pub(crate) struct Snapshot {
     written_bytes: Option<u64>,
 }
 
-/// The names of client threads begin with this text.
+/// The text with which the names of client threads begin.
 pub(crate) const CLIENT: &str = "client ";
 
 impl Snapshot {
@@ -258,7 +259,7 @@ pub(crate) fn thread_nanos() -> u64 {
 pub(crate) fn wake_on_time() {
     #[cfg(target_os = "linux")]
     {
-        // If the system refuses this setting, sleeps end later, and the delay is counted as waiting.
+        // If the system refuses to set the slack, sleeps end later, and the time is counted as waiting.
         rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1)).unwrap_or_default();
     }
 }

@@ -7,7 +7,7 @@ use std::fmt;
 pub struct Failure {
     /// A short name under which such failures are counted: `serialization_failure`, `io`, …
     pub kind: &'static str,
-    /// What happened, what it happened to, and what to do about it.
+    /// A text that says what happened, to which thing it happened, and what to do.
     pub text: String,
     /// What the failure means for the requests after it.
     pub harm: Harm,

@@ -8,10 +8,10 @@ use crate::strings::{NotARow, Strings};
 
 /// The access of one thread to a store of keys and values.
 pub trait KeyValue {
-    /// If `key` has a value, gives the value to `found`. Returns whether it has one.
+    /// Calls `found` with the value of `key`, if `key` has a value. Returns whether it has one.
     fn get(&mut self, key: &[u8], found: impl FnMut(&[u8])) -> Result<bool, Failure>;
 
-    /// Gives the values of `keys` to `found`, each with the number of its key.
+    /// Calls `found` for each value of `keys`, with the number of the key and the value.
     fn get_many(&mut self, keys: &Strings, mut found: impl FnMut(usize, &[u8])) -> Result<(), Failure> {
         for (number, key) in keys.iter().enumerate() {
             self.get(key, |value| found(number, value))?;
@@ -19,8 +19,8 @@ pub trait KeyValue {
         Ok(())
     }
 
-    /// Gives up to `rows` keys and their values to `each`, from `start` on, in key order. `each` returns whether it
-    /// wants more rows.
+    /// Calls `each` for at most `rows` keys and their values, from `start` on, in key order. `each` returns whether
+    /// it wants more rows.
     fn scan(&mut self, start: &[u8], rows: u64, each: impl FnMut(&[u8], &[u8]) -> bool) -> Result<(), Failure>;
 
     /// Makes `value` the value of `key`.

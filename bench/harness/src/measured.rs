@@ -23,7 +23,8 @@ pub struct Measured {
     pub retries: u64,
     /// Each kind, in the order of [`Workload::kinds`](crate::Workload::kinds).
     pub kinds: Vec<Measure>,
-    /// The clients' other counts, in the order of [`Workload::counts`](crate::Workload::counts).
+    /// What the clients counted besides their requests, in the order of
+    /// [`Workload::counts`](crate::Workload::counts).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counts: Vec<Noted>,
     /// The pieces of the run, beginning with the warm-up. The pieces of the window add up to the other fields of
@@ -219,7 +220,8 @@ pub struct Interval {
     pub told_late: Vec<Self>,
     /// Each kind.
     pub kinds: Vec<Measure>,
-    /// The clients' other counts, in the order of [`Workload::counts`](crate::Workload::counts).
+    /// What the clients counted besides their requests, in the order of
+    /// [`Workload::counts`](crate::Workload::counts).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counts: Vec<Noted>,
     /// The store's counters soon after the interval's end. `None` if the counters were not read, or if the result

@@ -91,7 +91,8 @@ struct Forget;
 
 impl Blocking for Forget {
     fn call(&mut self, request: &Request<'_>, _: &mut Reply) -> Result<Outcome, Failure> {
-        // Without this call, the compiler removes work whose result is not used.
+        // Without `black_box`, the compiler would remove the work that made the request, because nothing uses the
+        // request.
         black_box(request);
         Ok(Outcome::Ok)
     }

@@ -27,7 +27,7 @@ pub struct Plan {
     /// The time in which the clients begin, one after the other.
     #[serde(rename = "ramp_nanos", with = "nanos")]
     pub ramp: Duration,
-    /// How long the clients work after the ramp before their operations count.
+    /// How long the clients work after the ramp before their operations are counted.
     #[serde(rename = "warmup_nanos", with = "nanos")]
     pub warmup: Duration,
     /// How long operations count.
@@ -43,8 +43,8 @@ pub struct Plan {
     /// has come. This delay counts as waiting. If this time is zero, a thread wakes up as exactly as it can.
     #[serde(rename = "slack_nanos", with = "nanos", default)]
     pub slack: Duration,
-    /// Whether the sessions are made by [`Store::loader`](crate::Store::loader). Such sessions write all rows that
-    /// they have gathered before the window ends.
+    /// Whether the sessions are made by [`Store::loader`](crate::Store::loader). Such sessions must write, before
+    /// the window ends, all rows that they have gathered.
     pub loading: bool,
 }
 

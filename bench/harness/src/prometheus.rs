@@ -106,7 +106,7 @@ impl Prometheus {
         self.server.address()
     }
 
-    /// Notes that a run begins on a store that has these counters.
+    /// Notes that a run begins. The store of the run has the counters `counters`.
     pub fn begin(&self, run: &str, target: &str, counters: &[Counter]) {
         let mut watched = locked(&self.watched);
         run.clone_into(&mut watched.run);

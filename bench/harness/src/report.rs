@@ -81,7 +81,7 @@ pub struct Run {
     /// figures. They are not read from a file.
     #[serde(default, skip_deserializing, skip_serializing_if = "Option::is_none")]
     pub tpcc: Option<serde_json::Value>,
-    /// What readers must know before they believe these numbers.
+    /// Warnings that a reader must know before believing the numbers of the run.
     pub warnings: Vec<String>,
     /// The reason why the run ended too early, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -239,8 +239,8 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), ReportError> {
                 std::fs::rename(&beside, path)
             });
             if written.is_err() {
-                // Half of a result is worth nothing. If removing it fails, too, the error of the write is still the
-                // error to report.
+                // Half of a result is worth nothing. If removing the half result also fails, the error of the write
+                // is still the error to report.
                 std::fs::remove_file(&beside).unwrap_or_default();
             }
             written

@@ -39,7 +39,7 @@ use timeline::Timeline;
 /// Why a run has no result, or has a result that must not be taken for a good result.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The workload cannot be run with this plan.
+    /// The workload cannot be run on this store as the plan says.
     #[error("{0}")]
     Plan(String),
     /// A thread could not be started.
@@ -262,7 +262,7 @@ impl<'r, W: Workload> Crew<'r, W> {
         self.opened(count, stop)
     }
 
-    /// Waits until this number of threads have a session.
+    /// Waits until `count` threads have a session.
     fn opened(&self, count: usize, stop: &AtomicBool) -> Result<Opened, RunError> {
         loop {
             let mut state = self
@@ -360,7 +360,7 @@ impl<'r, W: Workload> Crew<'r, W> {
         self.end(recorder, driven);
     }
 
-    /// Whether operations can be late under this plan. If operations can be late, response times are counted, too.
+    /// Whether operations can be late under this plan. If operations can be late, response times are also recorded.
     fn queued(&self) -> bool {
         self.plan.pace != Pace::Closed || !self.plan.slack.is_zero()
     }

@@ -43,7 +43,7 @@ impl Share {
         self.of
     }
 
-    /// Whether this is the first share, which does what has to be done only once.
+    /// Whether the share is the first one. The first share does what has to be done only once.
     pub fn is_first(self) -> bool {
         self.number == 0
     }

@@ -110,7 +110,7 @@ pub trait Flights {
     /// under way in this slot. A session may wait to send the request until [`Flights::wait`] is called.
     fn start(&mut self, slot: u32, request: &Request<'_>) -> Result<(), Failure>;
 
-    /// Sends the requests that were taken, and gives each answer to `served`, one for each slot. The call returns
+    /// Sends the requests that were taken, and calls `served` with each answer, one for each slot. The call returns
     /// when at least one request was answered, or at `until`, which is a time of the session's clock. With `None`,
     /// it has no such limit. The call returns at once if no request is under way and `until` has come. If the call
     /// returns an error, the session and all requests under way are lost.

@@ -20,8 +20,8 @@ pub struct Scheme {
     pub about: &'static str,
     /// Options after the question mark: the name, and a text that explains the option and its default.
     pub options: &'static [(&'static str, &'static str)],
-    /// Whether the store runs in another process. If so, the client's processor time does not include the store's
-    /// processor time.
+    /// Whether the store runs in another process. If it does, the client's processor time does not include the
+    /// store's processor time.
     pub networked: bool,
     /// Opens such a store.
     pub open: Open,

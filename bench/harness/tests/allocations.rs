@@ -174,7 +174,7 @@ fn check(flights: bool, clients: usize, pace: Pace) {
     check_waiting(flights, clients, pace, 0);
 }
 
-/// Each client waits this long before an operation.
+/// Does the same as `check`, but each client waits `wait_nanos` before each operation.
 fn check_waiting(flights: bool, clients: usize, pace: Pace, wait_nanos: u64) {
     let store = Quiet { flights, allocations: AtomicU64::new(u64::MAX) };
     let plan = Plan {

@@ -47,7 +47,7 @@ fn greatest_bytes() -> u64 {
 #[test]
 fn a_run_does_not_reset_what_others_read_of_the_process() {
     const BYTES: u64 = 128 << 20;
-    // This vector is so large that the allocator returns its memory to the system.
+    // The vector is so large that the allocator returns its memory to the system when the vector is dropped.
     drop(black_box(vec![1_u8; BYTES as usize]));
     let before = greatest_bytes();
     assert!(before >= BYTES, "{before}");

@@ -28,7 +28,7 @@ const BATCH_ROWS: u64 = 10_000;
 pub struct Shape {
     /// Keys.
     pub rows: u64,
-    /// Files of level 0. Each row lies in one of these files, at random.
+    /// The number of files, which are all of level 0. Each row lies in one of them, at random.
     pub files: u64,
     /// Whether values are split in two column groups.
     pub groups: bool,
@@ -109,7 +109,7 @@ impl DataSet {
             let older: Vec<u64> = numbers().filter(|&number| shape.has_older(number)).collect();
             // Older versions have another value, so a read of the wrong version is noticed.
             insert(&database, &table, shape, &older, |number| value(!number))?;
-            // The flush keeps the older version, because this snapshot could still read it.
+            // The snapshot could still read the older version of a row, so the flush keeps it.
             let snapshot = database.snapshot();
             insert(&database, &table, shape, &numbers().collect::<Vec<_>>(), value)?;
             database.flush()?;

@@ -34,9 +34,9 @@ pub enum Operation {
     Next,
     /// A range goes to the previous row, over all files.
     Prev,
-    /// Reads this many rows from a key on, over all files.
+    /// Reads some rows from a key on, over all files. The number of rows is given.
     Read(u64),
-    /// Walks the index ahead of a read of this many rows from a key on.
+    /// Walks the index ahead of a read. The read begins at a key and has the given number of rows.
     Precharge(u64),
     /// Estimates how many rows and bytes a range has in all files.
     Count,

@@ -14,7 +14,7 @@ const ROWS: u64 = 100_000;
 const OVERLAPPING_ROWS: u64 = 10_000;
 /// The number of rows of a table in which about every tenth page has newer rows in another file.
 const CLUSTERED_ROWS: u64 = 40_000;
-/// Rows that are written, and flushed after that.
+/// The number of rows that a path writes and then flushes.
 const WRITTEN_ROWS: u64 = 20_000;
 /// The number of rows that one path looks up or seeks.
 const PROBES: u64 = 1_000;
@@ -157,7 +157,8 @@ pub fn run_all() -> Result<()> {
         db: db.clone(),
     };
     load(&tables.one)?;
-    // This call also warms the filter, which a machine without threads does not read by itself.
+    // A machine without threads does not read the filter in the background, so this call also brings the filter into
+    // memory.
     tables.one.warm(..)?;
     for part in 0..4 {
         for i in 0..OVERLAPPING_ROWS {
@@ -206,7 +207,8 @@ fn value(i: u64) -> [u8; 100] {
     value
 }
 
-/// Imports [`ROWS`] rows in the order of their keys. Keys and values are made on the way, and their instructions count.
+/// Imports [`ROWS`] rows in the order of their keys. Keys and values are made on the way, and their instructions are
+/// counted.
 fn load(table: &Table) -> Result<()> {
     let mut import = table.import()?;
     for i in 0..ROWS {

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! With [`Thread`], each thread counts its own allocations, which costs a benchmark the least. With [`Process`], the
-//! allocations of all threads are counted together. A reallocation counts as an allocation and a release.
+//! allocations of all threads are counted together. A reallocation is counted as one allocation and one release.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

@@ -1,6 +1,6 @@
 //! What a client costs: the number of its operations, and the processor time that it used for these operations.
-//! Another client does the same operations and is measured, too. The two clients take turns. This module knows no
-//! client.
+//! Another client that does the same operations is measured for comparison. The two clients take turns. This module
+//! knows no client.
 
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-//! A directory that is removed when its owner ends.
+//! A directory that is removed when the value that owns it is dropped.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};

@@ -13,7 +13,7 @@ use std::time::Duration;
 pub struct Scheme {
     /// The text before the colon of a target.
     pub name: &'static str,
-    /// Whether the database runs in another process. If so, the client's processor time does not include the
+    /// Whether the database runs in another process. If it does, the client's processor time does not include the
     /// database's processor time.
     pub networked: bool,
     /// Options of the driver that have no meaning for this database, by their names (`consistency-level`). Each comes
@@ -55,7 +55,7 @@ pub struct Setup {
     pub connections: usize,
     /// The number of rows that a scan fetches at once.
     pub page_rows: u32,
-    /// A request that takes longer than this fails.
+    /// The longest time that a request may take before it fails.
     pub timeout: Duration,
     /// Options that only some databases know.
     pub server: ServerOptions,

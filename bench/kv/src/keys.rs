@@ -247,7 +247,7 @@ impl Stretch {
     }
 }
 
-/// The nanoseconds between two rows of a partition that gets this number of rows per second.
+/// The nanoseconds between two rows of a partition that gets `rows_a_second` rows per second.
 pub fn period(rows_a_second: f64) -> i64 {
     ((1e9 / rows_a_second).round() as i64).max(1)
 }

@@ -97,11 +97,11 @@ pub enum Distribution {
 /// The rows of a partition that a read asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Restriction {
-    /// Reads this number of rows, from a given row on.
+    /// Reads the given number of rows, from a given row on.
     LowerBound,
-    /// Reads this number of rows, from the first row on.
+    /// Reads the given number of rows, from the first row on.
     NoLowerBound,
-    /// Reads the rows from a given row on, up to a key that is greater by this number.
+    /// Reads the rows from a given row on. The last key is greater than the first key by at most the given number.
     UpperBound,
     /// This number of single rows.
     In,
@@ -226,9 +226,9 @@ pub struct Options {
     pub max_rate: Option<f64>,
     /// How failed requests are repeated.
     pub retries: Retries,
-    /// If this number of a client's operations fail one after the other, the run ends; 0 means no limit.
+    /// The number of a client's operations that may fail one after the other. Then the run ends. 0 means no limit.
     pub error_at_row_limit: u64,
-    /// If this number of operations fail, the run ends; 0 means no limit.
+    /// The number of operations that may fail in all. Then the run ends. 0 means no limit.
     pub error_limit: u64,
     /// Rows per second that each partition of a time series gets. Readers need it.
     pub write_rate: Option<f64>,

@@ -15,7 +15,7 @@ use ycsb::Random;
 
 /// The number of bytes before the payload of a value that can be checked.
 const HEADER_BYTES: usize = 24;
-/// Values with fewer bytes have no payload. From this length on, values of scylla-bench have a checksum.
+/// Values with fewer bytes have no payload. The least length of a value for which scylla-bench writes a checksum.
 const LEAST_CHECKED_BYTES: usize = 57;
 const CRC_BYTES: usize = 4;
 
@@ -47,7 +47,7 @@ impl RowSize {
     ///
     /// # Errors
     ///
-    /// Returns an error if the text has none of these forms.
+    /// Returns an error if the text has another form.
     pub fn parse(text: &str) -> Result<Self, String> {
         let bad =
             || format!("`{text}` is no size of a row: write 4, fixed:4 or uniform:1..100, of at most {MOST_BYTES}");

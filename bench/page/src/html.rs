@@ -105,8 +105,8 @@ fn table(shown: &Table, out: &mut String) {
     push(out, format_args!("</tbody></table></div>\n"));
 }
 
-/// A table of points shows at most this number of rows. Of a lane below the chart, it shows at most this number of
-/// spans. With more rows, the page would consist mostly of points that a reader skips.
+/// The most rows of a table of points, and the most spans of a lane in such a table. With more rows, the page would
+/// consist mostly of points that a reader skips.
 const MOST_ROWS: usize = 200;
 
 /// The points of all lines. The table has a row for each place on the x axis at which a line has a point. If this

@@ -40,7 +40,7 @@ pub enum PictureError {
 
 const SIZE: (u32, u32) = (860, 400);
 const FONT: (&str, u32) = ("system-ui, sans-serif", 14);
-/// [`Page::html`](crate::Page::html) writes the data of the charts between these two texts.
+/// The texts between which [`Page::html`](crate::Page::html) writes the data of the charts.
 const BEGIN: &str = "<script type=\"application/json\" id=\"charts\">";
 const END: &str = "</script>";
 
@@ -48,7 +48,7 @@ const END: &str = "</script>";
 ///
 /// # Errors
 ///
-/// Returns an error if the page has no such chart.
+/// Returns an error if the page has no chart called `title`.
 pub fn svg(html: &str, title: Option<&str>, ground: Ground) -> Result<String, PictureError> {
     let json = html.split_once(BEGIN).and_then(|(_, rest)| rest.split_once(END)).ok_or(PictureError::NoCharts)?.0;
     let charts: Vec<Drawn> = serde_json::from_str(json).map_err(|_| PictureError::NoCharts)?;

@@ -34,7 +34,7 @@ pub struct Batch {
     pub step: i64,
     /// The number of rows.
     pub rows: u64,
-    /// The random number of a row is at least 0 and less than this number.
+    /// The bound of the rows' random numbers: they are at least 0 and less than this bound.
     pub most_scratch: i64,
     /// The seed of the random numbers.
     pub seed: u64,

@@ -147,7 +147,7 @@ pub trait Database: Send + Sync {
     /// first or kept. Returns a sentence for each part of `form` that the database cannot fulfil.
     fn create(&self, form: &TableForm, recreate: bool) -> Result<Vec<String>, Failure>;
 
-    /// A loader that inserts rows into a table that was made.
+    /// A loader that inserts rows into a table that exists.
     fn loader(&self, form: &TableForm, order: &Order) -> Result<Box<dyn Loader + '_>, Failure>;
 
     /// Waits until the loaded rows have reached their final place.
@@ -156,9 +156,9 @@ pub trait Database: Send + Sync {
     /// A session for the calling thread.
     fn session(&self, access: &Access) -> Result<Box<dyn Session + '_>, Failure>;
 
-    /// A session that reads in another way than the database would. The results of this session are compared with
-    /// the results of a session that reads in the database's own way. It can only read. Returns `None` if the
-    /// database cannot read in the way `way`.
+    /// A session that reads in the way `way`, which is not the database's own way. The results of this session are
+    /// compared with the results of a session that reads in the database's own way. It can only read. Returns `None`
+    /// if the database cannot read in the way `way`.
     fn session_reading(&self, table: &str, way: ReadWay) -> Result<Option<Box<dyn Session + '_>>, Failure> {
         let _ = (table, way);
         Ok(None)
@@ -204,8 +204,8 @@ pub trait Database: Send + Sync {
     /// The newest `limit` jobs, the newest first.
     fn jobs(&self, limit: u64) -> Result<Vec<Job>, Failure>;
 
-    /// Drops the tables whose names consist of `prefix` and digits. With `with_jobs`, the table of runs is dropped,
-    /// too. Returns the names of the dropped tables.
+    /// Drops the tables whose names consist of `prefix` and digits. If `with_jobs` is true, the table of runs is
+    /// also dropped. Returns the names of the dropped tables.
     fn clean(&self, prefix: &str, with_jobs: bool) -> Result<Vec<String>, Failure>;
 
     /// Closes the database in good order.

@@ -34,7 +34,7 @@ pub struct Job {
     pub batch_size: i64,
     /// The table.
     pub table_name: String,
-    /// The number of rows that the table had, if they were counted.
+    /// The number of rows in the table, if the session counted them.
     pub table_rows: Option<i64>,
     /// The greatest `scratch` in the table.
     pub table_scratch: Option<i64>,

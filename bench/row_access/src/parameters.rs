@@ -227,8 +227,8 @@ pub fn table_name(prefix: &str, number: u32) -> String {
     format!("{prefix}{number:04}")
 }
 
-/// Splits an argument in ybio's spelling into pairs. The argument is `tab_rows=>1e6::int`, or several of these with
-/// commas, or a whole `call setup(tab_num=>1,tab_rows=>1e6::int);`.
+/// Splits an argument in ybio's spelling into pairs of a name and a value. The argument is `tab_rows=>1e6::int`, or
+/// several of these with commas, or a whole `call setup(tab_num=>1,tab_rows=>1e6::int);`.
 ///
 /// # Errors
 ///

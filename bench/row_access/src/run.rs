@@ -57,8 +57,8 @@ const MOST_REPEATS: u64 = 1000;
 ///
 /// # Errors
 ///
-/// Returns the errors of the database. If `parameters` ask to count the rows first, a table that has fewer rows than
-/// `tab_rows` is an error, too. After an error, the row of the history has no end time.
+/// Returns the errors of the database. If `parameters` ask to count the rows first, also returns an error if the
+/// table has fewer rows than `tab_rows`. After an error, the row of the history has no end time.
 pub fn run(
     database: &dyn Database,
     parameters: &RunParameters,

@@ -70,10 +70,10 @@ impl Ended {
     }
 }
 
-/// A run with everything that is known about it.
+/// A run as it is reported, with warnings and settings.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Ran {
-    /// The result, with all settings that decided it.
+    /// The result, with everything that decided what was measured.
     pub run: Run,
     /// Whether the store, or a thread of the client, was lost.
     pub is_lost: bool,

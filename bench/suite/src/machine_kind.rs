@@ -25,7 +25,7 @@ impl MachineKind {
     pub fn here(place: &Path) -> Self {
         let machine = Environment::gather("", place).machine;
         // The system reports a memory size that differs by some pages from one boot to the next, so it is rounded.
-        // If the memory of this process is limited, the limit counts instead of the machine's memory.
+        // If the memory of this process is limited, the limit is used and not the machine's memory.
         let memory = machine.memory_limit_bytes.unwrap_or(machine.memory_bytes);
         Self {
             processor: machine.processor,

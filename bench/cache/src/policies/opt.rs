@@ -45,7 +45,7 @@ impl<'p> Opt<'p> {
         }
     }
 
-    /// Notes when the current page is needed next, and evicts pages if memory is full.
+    /// Notes the time at which `page` is needed next, and evicts pages if memory is full.
     fn keep(&mut self, page: u32) {
         let next = self.next[self.now];
         self.now += 1;

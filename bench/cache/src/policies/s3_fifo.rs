@@ -12,7 +12,7 @@ const MAIN: usize = 1;
 /// A third line. Its pages are not in memory.
 const GHOST: usize = 2;
 
-/// A page with this number of uses moves from the small line to the main line.
+/// The number of uses after which a page moves from the small line to the main line.
 const PROMOTING_USES: u8 = 2;
 
 pub(super) struct S3Fifo<'p> {

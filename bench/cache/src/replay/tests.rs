@@ -114,7 +114,7 @@ fn the_pages_of_a_dead_file_leave_their_room() {
         // When a is gone, there is room for b and c.
         let tally = replay(&recorded("ab -a c b c"), kind, 200);
         assert_eq!(tally.hits, [0, 2], "{}", kind.name());
-        // A page that is not in memory may die, too.
+        // The file of a page may be dead although the page is not in memory.
         replay(&recorded("abc -a -b -c abc"), kind, 200);
     }
 }

@@ -23,7 +23,7 @@ fn values_that_depend_on_those_before_make_the_mean_less_sure() {
         let found = estimated(length, memory);
         assert!((0.95..1.7).contains(&found), "{length} values, coefficient {memory}: {found} of the true variance");
     }
-    // A test that treats the seconds as independent would use this variance.
+    // A test would use the variance `naive` if it took the seconds as independent of each other.
     let mut series = Series::new(0x5eed_0002);
     let naive = |_| variance(&series.values(600, 0.9)) / 600.0;
     let naive = (0..200).map(naive).sum::<f64>() / 200.0 / exact(600, 0.9);

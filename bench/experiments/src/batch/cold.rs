@@ -147,7 +147,7 @@ pub fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
                 return Ok(false);
             }
         }
-        // The disk is measured between the batches of this repeat and the batches of the next repeat.
+        // The disk is measured after the last batch of each repeat.
         for depth in DEPTHS.into_iter().filter(|_| size.batches.last() == Some(&batch)) {
             let until = Until { warmup: Duration::ZERO, time: size.time, operations: 1 << 40 };
             let (rows, seed) = (size.disk_rows(), 1000 * repeat + depth as u64);
@@ -183,7 +183,8 @@ fn measure(
     };
     let parameters =
         RunParameters { tab_rows: size.rows, batch_size: batch, run_duration: size.time, ..RunParameters::default() };
-    // The two sides read different rows, so neither side finds in the cache what the other side has left there.
+    // The two sides read different rows. Otherwise, one side would find in the cache the rows that the other side
+    // has read.
     let seed = 2 * repeat + side as u64;
     let manner = Manner { compat: false, seed, session: 0, in_server: false, line_every: Duration::ZERO };
     let page_reads = || larch.page_reads().expect("Larch counts them");
@@ -197,8 +198,8 @@ fn measure(
     })
 }
 
-/// From this batch size on, Larch must read this many times as many rows per second as the side that reads one by
-/// one.
+/// The goal: from the first number on, which is a batch size, Larch must read several times as many rows per second
+/// as the side that reads one by one. The second number says how many times.
 const AGAINST_ONE_BY_ONE: (u64, f64) = (100, 4.0);
 
 /// The tables of the measurements, and the goals.

@@ -55,7 +55,8 @@ pub fn count(arm: Arm, gets: &Gets, scratch: &Path) -> Result<Counted, Failure> 
 impl Gets {
     /// The options for gets on the database in `place`.
     pub fn new(place: &Path, memory: u64, rows: u64, groups: u64, gets: u64) -> Self {
-        // A leaf of the tree has thousands of rows, so this number of gets reads almost every leaf.
+        // The number of gets that warm the cache. A leaf of the tree has thousands of rows, so these gets read
+        // almost every leaf.
         let warming = (rows / 500).max(200);
         Self { place: place.to_owned(), flat: false, memory, rows, groups, warming, gets }
     }

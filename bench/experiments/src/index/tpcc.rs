@@ -38,7 +38,7 @@ pub const CACHES: [Cache; 6] = [
 /// The database that has both indexes is read with each of its indexes.
 pub const ARMS: [Arm; 2] = [Arm::Flat, Arm::Tree];
 
-/// The least size of a cache. A cache cannot be smaller, because each thread needs some pages at once.
+/// The least size of a cache. Each thread needs some pages at the same time.
 const LEAST_CACHE_BYTES: u64 = 512 << 10;
 
 /// What the default of the store is.

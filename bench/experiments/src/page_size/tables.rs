@@ -126,7 +126,7 @@ fn cold(seen: &Seen<'_>, page: u64, threads: usize) -> Vec<Cell> {
     seen.larch(Form::of_page(page), Work::Reads, Memory::Cold, threads)
 }
 
-/// The number of gets with this page size, divided by the number of gets with pages of 64 KiB.
+/// The number of gets with pages of one size, divided by the number of gets with pages of 64 KiB.
 fn gain(seen: &Seen<'_>, page: u64, threads: usize) -> Option<f64> {
     ratio(&cold(seen, page, threads), &cold(seen, WITH, threads), Cell::per_second)
 }

@@ -35,7 +35,7 @@ pub struct LateReads {
     clock: Arc<dyn Clock>,
     delay: Duration,
     /// Sends the reads that have ended to the thread that reports them, in the order in which they are to be
-    /// reported. The thread ends when the last sender is gone.
+    /// reported. The thread ends when the last sender was dropped.
     ended: Sender<Ended>,
 }
 
@@ -74,7 +74,7 @@ impl Reads for LateReads {
             let later: Done = Box::new(move |buffer, outcome| {
                 let told = Ended { due: clock.now() + delay, buffer, outcome, done };
                 if let Err(untold) = ended.send(told) {
-                    // The reporting thread is gone only if a callback panicked. This read is then reported without
+                    // The reporting thread has ended only if a callback panicked. This read is then reported without
                     // a delay.
                     (untold.0.done)(untold.0.buffer, untold.0.outcome);
                 }

@@ -3,7 +3,7 @@
 //! * On the private side, each reader has opened the database for itself. The cache of such a reader keeps nothing
 //!   after a read. A read fetches every page that it needs, and drops all these pages when it is done.
 //! * On the shared side, all readers use one database. The one cache of this database keeps index pages and no data
-//!   pages. If a reader needs a page that another reader is fetching, the first reader waits for that fetch.
+//!   pages. If a reader needs a page that another reader is fetching, it waits for that fetch.
 
 use super::data::{Data, TABLE, broken};
 use harness::directory::bytes_text;

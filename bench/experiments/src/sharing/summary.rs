@@ -140,7 +140,7 @@ fn chart(data: &Data, last: &[Side; 2]) -> Chart {
 }
 
 fn data_goals(data: &Data, pairs: &[[Side; 2]]) -> [Goal; 3] {
-    // Each repeat has its own ratio, because other load on the machine affects both sides of a repeat.
+    // A ratio is computed for each repeat, because other load on the machine affects both sides of the same repeat.
     let ratio = |of: &dyn Fn(&Side) -> f64| {
         median(&pairs.iter().map(|[before, after]| of(after) / of(before)).collect::<Vec<_>>())
     };
@@ -183,7 +183,7 @@ fn fact_list(ground: &Ground, size: &Size) -> Vec<(&'static str, String)> {
     list
 }
 
-/// The published figures, in a table with the same rows as our table.
+/// A table of the published figures. It has the same rows as the table of our figures.
 fn published() -> Table {
     Table {
         caption: "scylla-bench -workload uniform -mode read -partition-count=10 -clustering-row-count=1 -concurrency 100, on a laptop; \

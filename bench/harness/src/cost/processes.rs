@@ -74,7 +74,7 @@ fn parsed(stat: &str) -> Option<Process> {
     })
 }
 
-/// `root` and all processes that descend from it.
+/// The process `root`, and all processes that descend from it.
 fn below(all: &BTreeMap<u32, Process>, root: u32) -> Vec<u32> {
     let mut found = vec![root];
     let mut at = 0;

@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// The server waits this long for a client that says nothing. Then it answers other clients.
+/// How long the server waits for a client that sends nothing. Then it answers other clients.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// The greatest length of the head of a request for this page.
+/// The greatest length of the head of a request.
 const LONGEST_HEAD: usize = 8 << 10;
 
 /// A server that answers until it is dropped.

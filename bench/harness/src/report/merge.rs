@@ -1,5 +1,5 @@
-//! Combines runs that several processes made together into one run. Times are added as histograms, so that the
-//! quantiles are the quantiles of all requests.
+//! Several processes can make a run together. This module combines their runs into one run. Times are added as
+//! histograms, so that the quantiles are the quantiles of all requests.
 //!
 //! The counts of the clients are added up, and so are the resources that the clients use. All processes use the same
 //! server, and each process has seen all of the server's work. So the greatest value that any process saw is taken
@@ -19,7 +19,7 @@ use crate::store::{ServerUse, StoreUse};
 use crate::times::Times;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// If two windows began further apart than this time, the result gets a warning.
+/// The longest time between the beginnings of two windows. If it was longer, the result gets a warning.
 const APART_MILLIS: u64 = 100;
 
 impl Report {
@@ -432,7 +432,7 @@ fn store(parts: impl Iterator<Item = Option<StoreUse>>) -> Option<StoreUse> {
 }
 
 /// Counters by name. The counters of stores inside the processes add up. A server's counters are the same for all
-/// processes, so the greatest value stands for all processes.
+/// processes, so the greatest value is taken for all of them.
 fn counters<'c>(all: impl Iterator<Item = &'c Change>, in_processes: bool) -> Vec<Change> {
     let mut merged: Vec<Change> = Vec::new();
     for change in all {

@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 pub struct Million {
     /// Processor time of client and store together, in seconds.
     pub cpu_seconds: Option<f64>,
-    /// The part of `cpu_seconds` that the client used: to make requests, to wait until requests are due, and to
-    /// count.
+    /// The part of `cpu_seconds` that the client used: to make requests, to wait until they are due, and to keep its
+    /// counts.
     pub client_cpu_seconds: Option<f64>,
     /// The store's part of `cpu_seconds`.
     pub store_cpu_seconds: Option<f64>,
@@ -45,8 +45,8 @@ pub struct Used<'u> {
     pub disk: (Option<u64>, Option<u64>),
 }
 
-/// Measures what the process uses from the moment when the meter is made. It is for programs that do not measure
-/// with a run of the harness.
+/// Measures what the process uses from the moment when the meter is made. A meter is for programs that do not
+/// measure with a run of the harness.
 pub struct Meter {
     before: Snapshot,
 }

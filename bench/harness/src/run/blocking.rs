@@ -1,7 +1,7 @@
 //! Drives a client on a thread of its own, with a session whose calls wait.
 //!
-//! The clock is read before and after each call, so that the client's own work between calls (drawing keys, checking
-//! rows) does not count as the store's time.
+//! The clock is read before and after each call. So the client's own work between calls (drawing keys, checking
+//! rows) is not counted as the store's time.
 
 use super::recorder::{After, Answer, Begun, Recorder, Why};
 use crate::client::{Client, Wait};
@@ -21,7 +21,7 @@ pub(crate) fn drive<C: Client>(
     let clock = recorder.clock;
     let mut schedule = recorder.timeline.schedule(number);
     let mut reply = Reply::new();
-    // When the last request should have been sent, and when it was served.
+    // The times at which the client's last request should have been sent and was served.
     let mut due = recorder.timeline.ramp(number);
     let mut last_served = due;
     loop {

@@ -129,7 +129,7 @@ impl<C: Client> Seats<C> {
         self.left = left;
     }
 
-    /// The number of the client that has this index.
+    /// The number of client `index`.
     fn number(&self, index: u32) -> usize {
         self.first + index as usize * self.stride
     }

@@ -158,7 +158,7 @@ pub(crate) enum Why {
 pub(crate) enum End {
     /// In good order.
     Stopped(Why, Finish),
-    /// The client of this number lost its session.
+    /// A client lost its session: the client's number, and the failure.
     Lost(usize, Failure, Finish),
 }
 
@@ -285,7 +285,7 @@ pub(crate) struct Recorder<'d> {
     interval: usize,
     /// When the interval ends.
     edge: u64,
-    /// Operations that began before this time are not counted.
+    /// The time from which on operations are counted: an earlier operation is not.
     floor: u64,
     /// Whether response times are counted too.
     queued: bool,

@@ -13,7 +13,8 @@ use sst::{BuildOptions, Readahead, SstCursor};
 use std::time::Instant;
 
 const CACHE_BYTES: u64 = 1 << 30;
-/// The readahead window is an eighth of the cache, but at most this size. A range has the same window.
+/// The greatest size of the readahead window. The window is an eighth of the cache if that is less. A range has the
+/// same window.
 const WINDOW_BYTES: u64 = 128 << 20;
 /// Bytes of a row's key and value in a page.
 const ROW_BYTES: u64 = 24 + 150;

@@ -1,10 +1,10 @@
 //! The cost of evicting an index page: the time to admit a page into a full cache, minus the time to admit a page
 //! into a cache with room.
 //!
-//! Both caches hold equally many pages, all of them index nodes. In the cache with room, other pages are freed
-//! before the clock starts, and the new pages take the places of those pages. So no table of that cache grows, and
-//! the cache asks the system for no memory. The disk is in memory and pages are not validated, so the two times
-//! contain little other work. Both times include the copy of the page and the check of its checksum.
+//! Both caches hold the same number of pages, and all of them are index nodes. In the cache with room, other pages
+//! are freed before the clock starts, and the new pages take the places of those pages. So no table of that cache
+//! grows, and the cache asks the system for no memory. The disk is in memory and pages are not validated, so the two
+//! times contain little other work. Both times include the copy of the page and the check of its checksum.
 
 use super::Line;
 use crate::measure::processor_time;

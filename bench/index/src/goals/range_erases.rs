@@ -34,7 +34,7 @@ enum Written {
     Erases,
 }
 
-/// Makes a table with a row for each of `rows` numbers. Then writes what `written` says for each of `numbers`, as
+/// Makes a table with a row for each of `rows` numbers. Then writes, for each of `numbers`, what `written` says:
 /// newer data in files of their own. Everything is flushed to files.
 fn table(
     scratch: &Scratch,

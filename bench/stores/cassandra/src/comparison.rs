@@ -67,7 +67,7 @@ const KEYSPACE: &str = "kv_cost";
 const TABLE: &str = "kv_rows";
 const VALUE_BYTES: u64 = 100;
 
-/// Starts a server and lets both clients write and read in turns. `told` hears of each run.
+/// Starts a server. Then the clients take turns to write and to read. `told` hears of each run.
 ///
 /// # Errors
 ///
@@ -242,7 +242,7 @@ impl<'s> Stress<'s> {
         Ok(this)
     }
 
-    /// The file lies beside the files of the server, and is removed with these files.
+    /// The path of a file beside the files of the server, which is removed together with them.
     fn file(&self, name: &str) -> PathBuf {
         self.server.directory().join(name)
     }
@@ -305,7 +305,7 @@ impl<'s> Stress<'s> {
         if done.errors > 0 || done.partitions != operations {
             return Err(wrong("operations failed or were not done"));
         }
-        // A read that finds nothing counts as an operation, but not as a row.
+        // A read that finds nothing is counted as an operation, but finds no row.
         if done.rows_a_second * 100 < done.operations_a_second * 99 {
             return Err(wrong("some operations met no row"));
         }

@@ -37,7 +37,7 @@ use tokio::runtime::Runtime;
 
 /// A session.
 pub(crate) struct Session {
-    // This field comes first, so the futures are dropped before the executor on which they run.
+    // This is the first field, so that the futures are dropped before the executor on which they run.
     under_way: FuturesUnordered<Pin<Box<dyn Future<Output = Job>>>>,
     asks: Rc<Asks>,
     timer: Timer,

@@ -75,8 +75,8 @@ pub struct ServerOptions {
     pub directory: Option<PathBuf>,
     /// Memory of its heap, in MiB. It uses about as much beside the heap.
     pub heap_mib: u64,
-    /// Whether writes are answered only after the commit log is synced. Otherwise, the log is synced every ten
-    /// seconds.
+    /// Whether writes are answered only after the commit log is synced. If this is false, the log is synced every
+    /// ten seconds.
     pub synced: bool,
 }
 
@@ -295,7 +295,7 @@ impl Server {
         lines[lines.len().saturating_sub(20)..].join("\n")
     }
 
-    /// Kills the server while sessions wait for it, as a crash would.
+    /// Kills the server, as a crash would. Sessions may still wait for it.
     ///
     /// # Errors
     ///

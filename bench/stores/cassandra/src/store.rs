@@ -112,7 +112,7 @@ impl Cassandra {
     }
 }
 
-/// How to reach nodes about which nothing is known yet.
+/// How to reach the nodes that `target` names, before anything else is known about them.
 fn access(target: &Target, setup: &Setup, keyspace: Option<String>) -> Result<Access, Failure> {
     let bad = |why: String| Failure::session("target", why);
     let asked = name(&setup.keyspace).map_err(|why| bad(format!("keyspace `{}`: {why}", setup.keyspace)))?;

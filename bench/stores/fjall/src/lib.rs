@@ -35,8 +35,8 @@ pub const SCHEME: Scheme = Scheme {
 
 const KEYSPACE: &str = "rows";
 
-/// If nothing happens for this time, the store counts as quiet. The time is not zero, because a compaction starts a
-/// moment after a flush.
+/// How long nothing must happen until the store is taken to be quiet. The time is not zero, because a compaction
+/// starts a moment after a flush.
 const QUIET: Duration = Duration::from_millis(200);
 const LOOK: Duration = Duration::from_millis(10);
 

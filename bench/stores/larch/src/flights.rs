@@ -18,7 +18,8 @@ pub fn session<'s>(table: &'s larch::Table, of: usize, depth: usize, clock: Cloc
     of_futures(depth, clock, move |job| work(table, of, job))
 }
 
-/// A request and its answer. A task moves into the future that carries it out, and comes back when the future ends.
+/// A request and its answer. A task is moved into the `Future` that carries it out, and comes back when the `Future`
+/// ends.
 pub trait Task: Default {
     /// Takes a request, whose bytes are copied.
     fn take(&mut self, request: &Request<'_>);
@@ -254,8 +255,8 @@ impl<T: Task, F: Future<Output = Box<T>>, M: Fn(Box<T>) -> F> Session<F, T, M> {
         true
     }
 
-    /// Waits for woken slots, but at most for `limit`, and polls all of them. Returns how many requests were
-    /// answered.
+    /// Waits until slots are woken, but no longer than `limit`. Then polls all woken slots. Returns how many
+    /// requests were answered.
     fn receive(&mut self, limit: Option<Duration>, served: &mut dyn FnMut(Served<'_>)) -> usize {
         let mut ready = std::mem::take(&mut self.ready);
         self.woken.take(&mut ready, limit);

@@ -56,7 +56,7 @@ fn open(target: &Target, opening: Opening) -> Result<Box<dyn ::row_access::Datab
     };
     let none = || Failure::session("no_store", format!("there is no database in {}: set it up first", place.display()));
     let db = open_in(place, opening == Opening::OrCreate, builder)?.ok_or_else(none)?;
-    // Ids begin at the current time, so that another process makes other ids.
+    // The first id comes from the current time, so that each process makes other ids.
     let nanos = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
     Ok(Box::new(Rows { db, form, durability, next_id: AtomicU64::new(nanos) }))
 }
@@ -177,7 +177,7 @@ impl ::row_access::Database for Rows {
             Ok(job.job_id)
         });
         let begun = begun.map_err(|failed: Failed| failed.0)?;
-        // Another process that opens the database for reading sees only what is in files.
+        // If another process opens the database for reading, it sees only rows that are in files.
         self.db.flush().map_err(broken)?;
         Ok(begun)
     }

@@ -40,7 +40,7 @@ struct Larch {
     tables: Mutex<Option<Tables>>,
 }
 
-/// The nine tables, in the order of [`Table::ALL`], and the other ways to read them.
+/// The nine tables, in the order of [`Table::ALL`], and the selections and indexes through which they are also read.
 #[derive(Clone)]
 struct Tables {
     all: [larch::Table; 9],

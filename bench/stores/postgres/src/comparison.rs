@@ -88,7 +88,7 @@ impl From<Error> for ComparisonError {
 const VALUE_BYTES: usize = 100;
 const STATEMENT: &str = "SELECT \"field0\" FROM \"usertable\" WHERE ycsb_key = :n";
 
-/// Starts a server, fills a table, and lets both clients read the table in turns. `told` hears of each run.
+/// Starts a server and fills a table. Then the clients take turns to read the table. `told` hears of each run.
 ///
 /// # Errors
 ///
@@ -258,7 +258,7 @@ struct Keys {
     state: u64,
     rows: u64,
     digits: [u8; 20],
-    /// The place in `digits` where the key begins. The key ends at the end of `digits`.
+    /// The offset in `digits` at which the key begins. The key ends at the end of `digits`.
     begin: usize,
 }
 

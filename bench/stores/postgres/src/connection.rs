@@ -375,7 +375,7 @@ impl Connection {
         Ok(frame.expect("a whole message is here"))
     }
 
-    /// Takes messages until the server says that it is ready, and gives the messages of answers to `each`.
+    /// Takes messages until the server says that it is ready, and calls `each` with the messages of answers.
     fn until_ready(&mut self, mut each: impl FnMut(Frame<'_>) -> Result<(), Malformed>) -> Result<(), Error> {
         let mut failed = None;
         loop {

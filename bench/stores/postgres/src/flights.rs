@@ -125,9 +125,11 @@ pub enum Shape {
     Added,
     /// The answer says whether a row was changed or removed.
     Changed,
-    /// Rows of a partition, or no rows: the clustering key, then the value or the counters.
+    /// The answer has any number of rows of a partition. Each row has its clustering key, then its value or its
+    /// counters.
     Partition,
-    /// Rows of all partitions: the keys of the partition and of the row, then the value or the counters.
+    /// The answer has rows of all partitions. Each row has its partition key, its clustering key, then its value or
+    /// its counters.
     Scanned,
 }
 
@@ -163,7 +165,7 @@ impl<'s, S: Requests> Session<'s, S> {
         })
     }
 
-    /// A line for the next request: an idle line, or else a line with room.
+    /// Returns a line for the next request: an idle line, or, if all lines are busy, a line with room.
     #[inline]
     fn line_with_room(&mut self) -> usize {
         if let Some(index) = self.idle.pop() {
@@ -204,8 +206,8 @@ impl<'s, S: Requests> Session<'s, S> {
         Ok(())
     }
 
-    /// Waits until answers come or until `until`. Gives the complete answers to `served`, and returns the number of
-    /// these answers.
+    /// Waits until answers come or until `until`. Calls `served` with the complete answers, and returns the number
+    /// of these answers.
     fn receive(&mut self, until: Option<u64>, served: &mut dyn FnMut(Served<'_>)) -> Result<usize, Error> {
         let left = until.map(|until| Duration::from_nanos(until.saturating_sub(self.clock.nanos())));
         self.sockets.wait(left)?;
@@ -395,7 +397,7 @@ impl Line {
     ) {
         self.under_way -= 1;
         if result.is_err() {
-            // Rows that came before the error do not count.
+            // Rows that came before the error are dropped.
             self.reply.clear();
         }
         served(Served { slot, sent: slots[slot as usize].sent, served: now, result, reply: &self.reply });

@@ -14,7 +14,7 @@ use crate::statements::Statements;
 use crate::wire;
 use harness::{Blocking, Failure, Outcome, Reply, Request, Rows, Strings};
 
-/// The loader sends rows as soon as the gathered rows have this many bytes. Sending this many bytes takes far
+/// The number of gathered bytes from which on the loader sends the rows. Sending a batch of this size takes far
 /// longer than a round trip, and a server has far more memory.
 const BATCH_BYTES: usize = 1 << 20;
 /// The size of the pieces of a COPY that holds the whole table.

@@ -5,6 +5,6 @@
 pub(crate) enum Moved {
     /// All bytes were sent, or all bytes that had arrived were received.
     All,
-    /// Some bytes are missing: the other side has to take or bring more.
+    /// Some bytes were not moved yet: the other side has to take them or send them.
     Part,
 }

@@ -32,7 +32,8 @@ struct Postgres {
 fn open(target: &Target, _: Opening) -> Result<Box<dyn Database>, Failure> {
     let address = Address::from_environment(&target.text)?;
     let mut control = Connection::open(&address)?;
-    // Without this setting, the server would send a notice for each table that is dropped and does not exist.
+    // Without `client_min_messages`, the server would send a notice for each table that is to be dropped and does
+    // not exist.
     control.query("SET client_min_messages = warning; SET timezone = 'UTC'")?;
     let page_reads_before = page_reads(&mut control).unwrap_or(0);
     let server = first_process(&mut control, &address);

@@ -86,9 +86,9 @@ rm -rf "$3"
 
 /// How long a start may take. On a machine that is busy with other builds, a start takes some seconds.
 const START_LIMIT: Duration = Duration::from_secs(60);
-/// If the server listens at no port, this number is only a part of the socket's name.
+/// The port in the name of the socket of a server that listens at no port.
 const SOCKET_PORT: u16 = 5432;
-/// The user of every cluster that is made here.
+/// The name of the superuser in every cluster that is made here.
 const USER: &str = "postgres";
 
 impl Server {
@@ -310,7 +310,7 @@ impl Server {
         String::from_utf8_lossy(&log).into_owned()
     }
 
-    /// Ends the server at once, as a crash would, while sessions wait for it.
+    /// Ends the server at once, as a crash would. Sessions may still wait for it.
     ///
     /// # Errors
     ///

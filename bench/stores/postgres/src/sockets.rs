@@ -37,8 +37,8 @@ pub(crate) struct Sockets {
 
 struct Socket {
     connection: Connection,
-    /// Whether the socket had no room for all bytes. Then we have asked the system to report when the socket has
-    /// room again.
+    /// Whether the socket was full before it took all bytes. If it was full, we have asked the system to report when
+    /// the socket has room again.
     is_choked: bool,
 }
 

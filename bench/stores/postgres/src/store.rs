@@ -51,8 +51,8 @@ pub struct Postgres {
     settings: Vec<Setting>,
     /// Counts when it was opened.
     before: Vec<Counter>,
-    /// Whether reads may share a transaction. If the server checks the order of transactions, they may not: the
-    /// commit of reads could then fail after the reads were answered.
+    /// Whether reads may share a transaction. If the server checks the order of transactions, reads may not share
+    /// one: its commit could fail after the reads were answered.
     groups: bool,
     /// The number of the server's first process, if the server runs on this machine.
     server: Option<u32>,

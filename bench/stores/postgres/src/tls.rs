@@ -37,7 +37,7 @@ const SYSTEM_ROOTS: [&str; 3] =
 /// The TLS of one socket.
 pub struct Tls {
     session: ClientConnection,
-    /// What the socket gave, before it is decrypted.
+    /// The bytes that came from the socket and are not decrypted yet.
     encrypted: Box<[u8]>,
     checked: Checked,
 }

@@ -18,8 +18,8 @@ mod tests;
 const HEADER_BYTES: usize = 5;
 /// The length of the longest message that a server can send. A server cannot allocate a longer message.
 const MESSAGE_BYTES_MAX: usize = 1 << 30;
-/// Room for the bytes of one receive. The server sends in pieces of 8 KiB. More bytes arrive at once only if the
-/// server was faster than the client.
+/// Room for the bytes of one receive. The server sends in pieces of 8 KiB. More than 8 KiB arrive at once only if
+/// the server was faster than the client.
 const RECEIVE_BYTES: usize = 64 << 10;
 
 /// What was wrong with the server's bytes.

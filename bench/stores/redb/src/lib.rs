@@ -44,7 +44,7 @@ const BULK_ROWS: u64 = 100_000;
 
 /// An open database.
 struct Redb {
-    // The database is closed before the directory is unlocked.
+    // This field comes before the directory, so the database is closed before the directory is unlocked.
     db: Database,
     fields: usize,
     cache_bytes: u64,
@@ -120,8 +120,8 @@ impl Store for Redb {
         Ok(Session::Blocking(Box::new(Gather::new(self.pairs(), self.batch_rows))))
     }
 
-    /// Loads the rows in large transactions. Only the last transaction is durable, and it makes the earlier ones
-    /// durable, too.
+    /// Loads the rows in large transactions. Only the last transaction is durable, and it also makes the earlier
+    /// ones durable.
     fn bulk_load(&self, rows: &mut dyn Rows) -> Result<Option<u64>, Failure> {
         let (mut key, mut record, mut value) = (Vec::new(), Strings::new(), Vec::new());
         let mut count = 0;

@@ -164,7 +164,7 @@ impl Choices {
 
 /// An open database.
 struct RocksDb {
-    // The database is closed before the directory is unlocked.
+    // This field comes before the directory, so the database is closed before the directory is unlocked.
     db: Db,
     options: Options,
     cache: Cache,

@@ -34,17 +34,17 @@ const DEFAULT: &str = "default";
 /// transactions. If a transaction began before the oldest of these rows was written, it is tried again.
 const HISTORY_PART: u64 = 32;
 
-/// A memtable's filter takes at most the memtable's size divided by this number. Each column family has such a
-/// filter, even if the family has no rows.
+/// The size of a memtable, divided by the greatest size of its filter. Each column family has such a filter, even if
+/// the family has no rows.
 const FILTER_PART: u64 = 50;
 
-/// The log is at most as long as this number of write buffers. Without this limit, a single table that is seldom
-/// written would keep the log long.
+/// The greatest length of the log, in write buffers. Without this limit, a single table that is seldom written would
+/// keep the log long.
 const LOG_BUFFERS: u64 = 4;
 
 /// An open database.
 struct RocksDb {
-    // The database is closed before the directory is unlocked.
+    // This field comes before the directory, so the database is closed before the directory is unlocked.
     db: Db,
     options: Options,
     cache: Cache,

@@ -103,7 +103,7 @@ impl Choices {
 
 /// An open database.
 struct Sqlite {
-    // The connection is closed before the directory is unlocked.
+    // This field comes before the directory, so the connection is closed before the directory is unlocked.
     connection: Mutex<Connection>,
     choices: Choices,
     fields: usize,

@@ -242,7 +242,7 @@ impl Database for Sqlite {
     }
 }
 
-/// The SQL of a statement of a session. `?1` and `?2` stand for the first and the last key.
+/// The SQL of a statement of a session. `?1` is the first key, and `?2` is the last key.
 fn sql_of(access: &Access, statement: Statement) -> String {
     let Access { table, index_only, .. } = access;
     let range = "mykey BETWEEN ?1 AND ?2";

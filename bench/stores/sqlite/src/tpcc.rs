@@ -110,7 +110,7 @@ fn pragma(connection: &Connection, name: &str) -> Result<i64, Failure> {
     connection.pragma_query_value(None, name, |row| row.get(0)).map_err(broken)
 }
 
-/// Whether there is a table or an index called `name`.
+/// Whether a table or an index called `name` exists.
 fn has(connection: &Connection, name: &str) -> Result<bool, Failure> {
     let sql = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = ?)";
     connection.query_row(sql, (name,), |row| row.get(0)).map_err(broken)

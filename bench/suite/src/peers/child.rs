@@ -35,7 +35,8 @@ pub fn serve(target: &str, schemes: &[Scheme]) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    // From this line on, the parent may stop this process, because this process can no longer outlive the parent.
+    // This first answer tells the parent that it may stop this process: from now on, this process cannot outlive the
+    // parent.
     let mut is_heard = tell(&Ok(Sample::default()));
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { break };
@@ -84,7 +85,7 @@ impl Held {
     }
 
     fn obey(&mut self, order: &Order) -> Answer {
-        // Opening the store sets its counter to zero.
+        // When the store is opened, its counter begins at zero.
         let before = if matches!(order, Order::Open { .. }) { None } else { self.level0_stops() };
         let sample = self.carry_out(order)?;
         let stops = self.level0_stops().map(|stops| stops - before.unwrap_or(0));
@@ -136,8 +137,8 @@ impl Held {
 
     fn fill(&self, how: Fill, records: u64, limit: Duration) -> Answer {
         let store = self.store()?;
-        // First writes back all pending bytes of other processes, so that they are not counted in this measurement.
-        // All writes of this measurement must be counted.
+        // Before the measurement, all pending bytes of other processes are written to the disk, so that they are not
+        // counted. All writes of this measurement must be counted.
         disk::write_back(&self.directory)?;
         let before = DiskCounts::of(&self.directory);
         let written_before = disk::written_by_this_process();

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{Since, Wait};
 
-/// Clients with this number of operations each. Before each operation, a client waits. The function `wait` says how
+/// Clients that have `each` operations each. Before each operation, a client waits. The function `wait` says how
 /// long, for each client and operation.
 pub(super) struct Thinking {
     pub(super) each: u32,

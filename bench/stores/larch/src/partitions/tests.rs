@@ -1,4 +1,4 @@
-//! Tests what holds for Larch only; `kv` checks what every database promises.
+//! Tests what holds only for Larch. The tests of `kv` check what every database promises.
 
 use super::*;
 use ::kv::{Mode, Options, Work, Workload, conformance};

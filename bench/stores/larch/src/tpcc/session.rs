@@ -70,7 +70,7 @@ struct Answered {
     sent: u64,
     served: u64,
     result: Result<Outcome, Failure>,
-    /// The transaction is answered when this version is durable.
+    /// The version that must be durable before the transaction is answered.
     version: Option<Version>,
     screen: Screen,
 }
@@ -158,7 +158,7 @@ impl Transactions<'_> {
         }
     }
 
-    /// Passes to `served` each answer whose transaction is durable or need not be durable. Returns the number of
+    /// Calls `served` with each answer whose transaction is durable or need not be durable. Returns the number of
     /// these answers.
     fn serve(&mut self, served: &mut dyn FnMut(Served<'_>)) -> usize {
         let durable = self.larch.db.durable_version();

@@ -116,7 +116,7 @@ fn another_service_is_not_taken_for_a_server() {
         let error = answer(mode, b"HTTP/1.1 400 Bad Request\r\n\r\n");
         assert!(matches!(error, Error::Protocol { .. }), "{error}");
     }
-    // This server says yes, but then does not speak TLS.
+    // The server says that it speaks TLS, but then it does not.
     let error = answer("require", b"SHTTP/1.1 400 Bad Request\r\n\r\n");
     assert!(matches!(error, Error::Tls { .. }), "{error}");
 }

@@ -114,7 +114,7 @@ fn a_batch_that_fails_says_how_many_rows_it_cost_and_is_the_end_of_a_load() {
     let value = vec![b'v'; 100_000];
     let row = record(&[&value]);
     let mut failures = Vec::new();
-    // Eleven rows fill a batch. The second batch has a key that the first has, too.
+    // Eleven rows fill a batch. The second batch has a key that the first batch also has.
     for key in (0..11).chain([3]).chain(11..50) {
         let key = format!("{key:03}");
         if let Err(failure) = loader.call(&Request::Insert { key: key.as_bytes(), record: &row }, &mut reply) {
@@ -198,7 +198,7 @@ fn counters_count_what_was_done_since_the_store_was_opened() {
     assert_eq!(rows.expect("it fits"), Some(5_000));
     store.settle().expect("the superuser may");
     // The session that loaded the rows is over, and it reported its work when it ended. The server includes the
-    // report as soon as the session is gone.
+    // report as soon as the session has ended.
     let sessions = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'larch bench'";
     while store.control().value(sessions).expect("it is counted") != "1" {}
     let counters = store.counters();

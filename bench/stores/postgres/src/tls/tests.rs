@@ -138,8 +138,7 @@ fn a_certificate_of_another_authority_is_refused() {
     for mode in ["require", "verify-ca", "verify-full"] {
         refused(&format!("{}&sslmode={mode}&sslrootcert={other}", url(server)), &["sslrootcert=FILE"]);
     }
-    // The certificate is not signed by an authority that the system trusts, so it is refused without `sslrootcert`,
-    // too.
+    // No authority that the system trusts has signed the certificate, so it is also refused without `sslrootcert`.
     let system = open(&format!("{}&sslmode=verify-full", url(server))).expect_err("it is refused");
     assert!(matches!(system, Error::Tls { .. }), "{system}");
     // With `sslmode=prefer`, the certificate is not checked.
@@ -160,7 +159,7 @@ fn a_certificate_of_another_host_is_refused_where_names_are_checked() {
 #[test]
 fn a_server_that_signed_its_own_certificate_is_trusted_if_that_is_named() {
     let scratch = Scratch::new("tls");
-    // This certificate is like those of `openssl req -x509`: it is the certificate of an authority.
+    // `openssl req -x509` makes certificates like the one here: it is the certificate of an authority.
     let mut params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).expect("a good name");
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let key = KeyPair::generate().expect("the system has randomness");

@@ -11,8 +11,8 @@ use crate::wire::{self, SYNC, Statement};
 use ::tpcc::{Loader, Part, Row};
 use harness::Failure;
 
-/// The loader sends this number of rows before it reads their answers. An answer is about 30 bytes, and all answers
-/// that are not read yet must fit into the buffer of the socket.
+/// The number of rows that the loader sends before it reads their answers. An answer is about 30 bytes, and all
+/// answers that are not read yet must fit into the buffer of the socket.
 const ROWS_UNANSWERED: u32 = 256;
 
 /// Takes the rows of a part as the data of a COPY.

@@ -122,7 +122,7 @@ impl<'s> Transactions<'s> {
                         return Err(connection.refused(error));
                     }
                     if !line.work.wants(error.sqlstate) {
-                        // If the rollback fails, too, the error that led to the rollback is kept.
+                        // If the rollback also fails, the error that led to the rollback is kept.
                         line.failed.get_or_insert(connection.refused(error).into());
                     }
                     Ok(())

@@ -134,7 +134,7 @@ impl Statements {
         Self { all, by_kind, form, functions }
     }
 
-    /// Whether there is a statement of kind `kind`.
+    /// Whether the statements include one of kind `kind`.
     #[inline]
     pub fn has(&self, kind: Kind) -> bool {
         self.by_kind[kind as usize].is_some()

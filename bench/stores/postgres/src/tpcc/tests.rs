@@ -63,7 +63,7 @@ fn start(session: &mut dyn Flights, ticket: &Ticket) {
     session.start(0, &Request::Transaction(&ticket.to_bytes())).expect("it takes a transaction");
 }
 
-/// The only answer of the session: its result, and what the terminal shows.
+/// Waits for the only answer of the session. Returns its result, and what the terminal shows.
 fn answer(session: &mut dyn Flights) -> (Result<Outcome, Failure>, Vec<u8>) {
     let mut answer = None;
     while answer.is_none() {
@@ -171,7 +171,7 @@ fn tables_of_others_stay_and_those_of_ours_are_removed_after_a_crash_too() {
 
     database.create(&FORM).expect("nothing is in its way");
     assert_eq!(kind_of(database.create(&FORM)), "other_tables");
-    // If a clean is interrupted, some of the tables are already gone.
+    // If `clean` is interrupted, some of the tables are already dropped.
     other.query("DROP TABLE warehouse; DROP TABLE stock").expect("it is SQL");
     assert_eq!(database.form().expect("it can be asked"), Some(FORM));
     database.clean().expect("what is left can be removed");

@@ -68,7 +68,7 @@ impl<'a> Snapshot<'a> {
         Ok(connection)
     }
 
-    /// Reads the rows of `table` that belong to `warehouse`, and passes each row to `each`. If this fails, the
+    /// Reads the rows of `table` that belong to `warehouse`, and calls `each` with each row. If this fails, the
     /// connection is closed.
     fn read<R: Take + Default>(
         &self,

@@ -21,7 +21,7 @@ impl<'l> Snapshot<'l> {
         Ok(Self { families: Families::of(db)?, snapshot: db.snapshot() })
     }
 
-    /// Passes to `each` the rows of a table whose keys begin with `warehouse`, or all rows if `warehouse` is 0.
+    /// Calls `each` with the rows of a table whose keys begin with `warehouse`, or with all rows if `warehouse` is 0.
     fn each_of<R: Decode + Default>(
         &self,
         table: Table,
