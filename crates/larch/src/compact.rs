@@ -71,8 +71,8 @@ impl Job for CompactJob {
     }
 }
 
-/// A table may wait until the readers at the oldest version are gone. If a table does, this begins to watch these
-/// readers. Returns true if they were gone before the watch began.
+/// A table may wait until the readers at the oldest version are gone. If a table waits for this, the call begins
+/// to watch these readers. Returns true if they were gone before the watch began.
 fn has_lost_readers(core: &Core) -> bool {
     let watched = core.writes.picks.waits_for();
     core.views.snapshots.watch(watched);

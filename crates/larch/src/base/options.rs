@@ -32,8 +32,8 @@ pub enum Follow {
     Files,
     /// The follower shows every commit some milliseconds later, perhaps before the commit is durable. The follower
     /// also keeps rows that the writer has not put in files yet. These rows take about as much memory as the
-    /// writer's write buffer, in addition to the cache. Each moment that a snapshot, a range or a transaction keeps
-    /// can take as much memory again.
+    /// writer's write buffer, in addition to the cache. If a snapshot, a range or a transaction keeps an older
+    /// moment, the rows of this moment can take as much memory again.
     Commits,
 }
 
@@ -312,7 +312,7 @@ impl TableOptions {
         self.check_groups()
     }
 
-    /// Checks the options for a table whose files the release `release` must be able to read.
+    /// Checks the options for a table. The release `release` must be able to read the files of this table.
     pub(crate) fn check_for(&self, release: Release) -> Result<()> {
         self.check()?;
         match self.compression {

@@ -12,7 +12,8 @@ use std::ops::{Deref, Range};
 /// The largest number of column groups of a table.
 pub const MAX_GROUPS: usize = sst::MAX_GROUPS + 1;
 
-/// The number of bytes of the parts, without their encoded lengths. This sum counts as the length of the value.
+/// The number of bytes of the parts, without their encoded lengths. This number is used as the length of the
+/// value.
 pub fn bytes(parts: &[impl AsRef<[u8]>]) -> usize {
     parts.iter().map(|part| part.as_ref().len()).sum()
 }

@@ -97,7 +97,7 @@ pub fn kept_files(work: &MergeWork) -> KeptFiles {
 ///
 /// # Errors
 ///
-/// Fails as [`merge_files`] does. See there also when the result is `None`.
+/// Fails as [`merge_files`] does. The description of [`merge_files`] also says when the result is `None`.
 pub fn merge_work(
     core: &Arc<Core>,
     table: &TableFiles,
@@ -154,8 +154,8 @@ pub fn install_work(
     Ok(())
 }
 
-/// Whether a compaction for this reason leaves an input as it is where that is possible. A compaction for any other
-/// reason has to rewrite its inputs.
+/// Whether a compaction that was picked for this reason leaves inputs as they are if it can. A compaction for any
+/// other reason has to rewrite its inputs.
 fn takes_over(reason: CompactionReason) -> bool {
     matches!(reason, CompactionReason::Level0 | CompactionReason::LevelSize)
 }

@@ -23,7 +23,7 @@ pub enum JobResult {
         /// The numbers of the inputs that stay beside the new files without being rewritten.
         taken_over: Vec<u64>,
     },
-    /// The inputs were not merged, for this reason.
+    /// The worker has not merged the inputs. This is the reason.
     Failed(String),
 }
 

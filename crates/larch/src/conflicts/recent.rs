@@ -94,8 +94,8 @@ pub struct Running {
 }
 
 impl Running {
-    /// Begins a transaction, which will use `tables` and perhaps others. The caller takes the version at which the
-    /// transaction reads only after this call.
+    /// Begins a transaction, which will use `tables` and perhaps other tables. The caller takes the version at
+    /// which the transaction reads only after this call.
     pub fn begin(recent: &Arc<Recent>, tables: Tables) -> Self {
         recent.running.fetch_add(1, Ordering::SeqCst);
         for place in tables.places() {
@@ -218,8 +218,8 @@ impl Recent {
         self.using[place(table)].load(Ordering::SeqCst) > 0
     }
 
-    /// Notes that `memory` is about to be removed from memory after a flush. No reader reads at a version before
-    /// `oldest`.
+    /// Notes that the memory set `memory` was flushed and is about to be removed. No reader reads at a version
+    /// before `oldest`.
     pub fn note_flush(&self, memory: &MemSet, oldest: Version) {
         let is_needed = self.running.load(Ordering::SeqCst) > 0 && oldest < memory.newest();
         let is_used = |table| self.is_used(table);

@@ -60,8 +60,8 @@ const COMMITS: usize = 64;
 /// The keys that the latest commits wrote.
 #[derive(Debug)]
 pub struct LatestKeys {
-    /// The version of a commit determines its place. A place has a version, and the signature of the keys that this
-    /// commit wrote.
+    /// The version of a commit determines its place. At each place are the version of a commit, and the signature
+    /// of the keys that this commit wrote.
     commits: [(Version, Signature); COMMITS],
 }
 

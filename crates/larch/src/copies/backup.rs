@@ -37,7 +37,7 @@ pub struct BackupReport {
     pub new_bytes: u64,
 }
 
-/// Adds a backup to the backups in `store`. `watch` is told how many bytes are in place.
+/// Adds a backup to the backups in `store`. `watch` is told how many bytes are done so far.
 ///
 /// # Errors
 ///

@@ -52,7 +52,7 @@ pub struct BackupInfo {
     pub version: Version,
     /// When the backup was made, as the time since the Unix epoch.
     pub time: Duration,
-    /// The number of its files. Files that the backup shares with other backups count, too.
+    /// The number of its files. Files that the backup shares with other backups are included.
     pub files: u64,
     /// The bytes in them.
     pub bytes: u64,
@@ -67,7 +67,7 @@ pub struct BackupInfo {
 pub struct VerifyReport {
     /// Backups that were verified.
     pub backups: u64,
-    /// Files that were read. A file that several backups share counts once.
+    /// Files that were read. A file that several backups share is counted once.
     pub files: u64,
     /// The bytes in them.
     pub bytes: u64,
@@ -174,13 +174,13 @@ impl Backups {
     }
 
     /// Restores backup `number` to `directory`, which must be empty or not exist yet. If `number` is `None`, it
-    /// restores the newest backup. The checksum of each file is verified. `watch` is told how many bytes are in
-    /// place, and says whether to go on.
+    /// restores the newest backup. The checksum of each file is verified. `watch` is told how many bytes are done
+    /// so far, and says whether to go on.
     ///
     /// When the call returns without an error, the restored database is durable. If an error or a crash ends the
     /// call, `directory` has no database. Another call with the same directory first removes what the failed call
-    /// has left. In a store, the other call does not remove these files but returns an error. There, first drop
-    /// the database in the directory.
+    /// has left. In a store, the other call does not remove these files but returns an error. So in a store, first
+    /// drop the database in this directory.
     ///
     /// # Errors
     ///

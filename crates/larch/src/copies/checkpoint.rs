@@ -26,7 +26,7 @@ pub struct CheckpointReport {
     pub copied_bytes: u64,
 }
 
-/// Makes a checkpoint in `directory`. `watch` is told how many bytes are in place.
+/// Makes a checkpoint in `directory`. `watch` is told how many bytes are done so far.
 ///
 /// # Errors
 ///

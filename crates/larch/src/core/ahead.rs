@@ -67,7 +67,7 @@ impl LogAhead {
         state.is_next_due = false;
     }
 
-    /// Takes what should be made durable now, if anything.
+    /// Takes the point up to which a log should be made durable now, if there is such a point.
     pub fn take_unsynced(&self) -> Option<Unsynced> {
         self.state.lock().unsynced.take()
     }

@@ -33,7 +33,7 @@ use warmth::Warmth;
 pub struct Background {
     workers: OnceLock<Workers>,
     follow: OnceLock<FollowWorkers>,
-    /// Notified when background work has made progress.
+    /// A condition that is notified when background work has made progress.
     progress: Condvar,
     progress_count: Mutex<u64>,
     closing: AtomicBool,

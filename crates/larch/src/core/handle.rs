@@ -11,7 +11,8 @@ use os::sync::Arc;
 use pages::{Admit, Reason, Session};
 
 /// All handles of a database and of its tables share this value, and so do its batches and snapshots. This value
-/// holds the core of the database. When the last of them is dropped, the background work of the core ends.
+/// holds the core of the database. When the last handle, batch or snapshot is dropped, the background work of the
+/// core ends.
 #[derive(Debug)]
 pub struct DatabaseHandle(Option<Arc<Core>>);
 

@@ -116,8 +116,8 @@ impl Views {
     }
 
     /// The boundaries for a flush, as [`Views::boundaries`] returns them. The flush writes the memtables of all
-    /// `logs` at once, so no reader sees only some of these memtables. Versions at their ends need not be
-    /// boundaries.
+    /// `logs` at once, so no reader sees only some of these memtables. The result leaves out the versions at which
+    /// one of them ends and the next one begins.
     pub fn boundaries_without(&self, logs: &[u64]) -> Vec<Version> {
         let mut boundaries = self.snapshots.boundaries(|| self.visible());
         let newest = *boundaries.last().expect("the newest version is one");
@@ -172,7 +172,7 @@ impl Views {
         }
     }
 
-    /// In a read-only database: whether a read at `version`, which began in an older view, can go on in the newest
+    /// A read at `version` began in an older view of a read-only database: whether it can go on in the newest
     /// view.
     pub fn can_go_on(&self, version: Version) -> bool {
         self.is_shown_by(version, &self.newest())

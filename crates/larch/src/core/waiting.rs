@@ -81,8 +81,8 @@ pub async fn pause(core: &Core, time: Duration) {
     .await;
 }
 
-/// Waits until background work has made progress since `seen`, while other tasks run. On a machine without threads,
-/// does the work itself.
+/// Waits until background work has made more progress than the caller has `seen`. Other tasks run meanwhile. On a
+/// machine without threads, does the work itself.
 pub async fn progress(core: &Core, seen: u64) {
     if !core.env.machine.threads.are_real() {
         return core.wait_progress(seen);

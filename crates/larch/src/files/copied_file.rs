@@ -106,7 +106,7 @@ fn read_chunks(
 ///
 /// # Errors
 ///
-/// Fails if the disk refuses something else. The error names the file.
+/// Fails if the disk reports another error. The error names the file.
 pub fn share_file(disk: &dyn Disk, from: &Path, to: &Path) -> Result<bool> {
     let is_shared = match disk.link(from, to) {
         Err(error) if cannot_share(&error) => disk.copy_sharing(from, to),

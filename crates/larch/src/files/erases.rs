@@ -1,5 +1,5 @@
-//! Merges the range erases of several files into one sorted stream of fragments. A fragment is a part of the keys
-//! in which the same range erases hold everywhere. While sorted rows are read, [`CoverStream`] moves along in such
+//! Merges the range erases of several files into one sorted stream of fragments. A fragment is a range of keys
+//! that are all covered by the same range erases. While sorted rows are read, [`CoverStream`] moves along in such
 //! a stream. This module does not know what is done with the fragments. For each file that has range erases around
 //! the current key, the stream holds one range erase and one page. So the memory of the stream does not depend on
 //! how many range erases the files have.
@@ -47,7 +47,7 @@ struct OpenErases {
 impl<'s> EraseMerge<'s> {
     /// Merges the range erases of all files of `sources`, for readers at `boundaries`. Nothing is read yet. Other
     /// readers of the same merge also use `readahead`, and all of them together read `all_bytes` bytes. The range
-    /// erases of each file get a share of it in proportion to their bytes.
+    /// erases of each file get a share of `readahead` in proportion to their bytes.
     pub fn new(
         session: &'s Session,
         sources: &[Level],

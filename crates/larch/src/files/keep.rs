@@ -38,7 +38,7 @@ pub struct KeyFilter {
 
 impl KeyFilter {
     /// Whether some reader can see `version` of the key. `covers` are the versions of the range erases that cover
-    /// the key, from newest to oldest. `covers` has at least the newest such version of each stripe.
+    /// the key, from newest to oldest. Of the versions in one stripe, `covers` has at least the newest.
     pub fn keep(&mut self, boundaries: &[Version], version: Version, covers: &[Version]) -> bool {
         let stripe_here = stripe(boundaries, version);
         if self.last.replace(stripe_here) == Some(stripe_here) {

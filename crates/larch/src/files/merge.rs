@@ -217,7 +217,7 @@ struct MergeProgress<'w> {
     core: &'w Core,
     go_on: &'w mut dyn FnMut(u64, u64) -> bool,
     /// How many rows and fragments of range erases were taken from the inputs. A range erase that is cut into
-    /// fragments counts once for each fragment. So this number may exceed `total_items`.
+    /// fragments is counted once for each fragment. So this number may exceed `total_items`.
     items: u64,
     /// How many rows and range erases all inputs have.
     total_items: u64,
@@ -255,7 +255,7 @@ struct VersionCopier<'s> {
     outputs: Outputs,
     /// The number of parts of a row, including the part that is stored beside its key.
     groups: usize,
-    /// The parts of the current row that are not stored beside its key, as they are stored.
+    /// The parts of the current row that are not stored beside its key, in the form in which the file has them.
     others: Vec<StoredValue>,
     /// All parts of the current row, loaded into memory.
     parts: Vec<LoadedValue>,

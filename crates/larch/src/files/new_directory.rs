@@ -141,7 +141,7 @@ impl Drop for NewDirectory {
     }
 }
 
-/// Refuses a directory in which no new attempt may begin.
+/// Refuses a directory if no new attempt to fill it may begin.
 ///
 /// # Errors
 ///
@@ -164,8 +164,8 @@ fn clear(disk: &dyn Disk, directory: &Path) -> Result<()> {
     if names.is_empty() {
         return Ok(());
     }
-    // The files are removed below. Before that, the renaming of `CURRENT` back to `UNFINISHED` must be durable:
-    // otherwise a crash could bring back a `CURRENT` without its files.
+    // The files are removed below. `CURRENT` may have been renamed back to `UNFINISHED`, and this must be durable
+    // before the files are removed. Otherwise a crash could bring back a `CURRENT` without its files.
     disk.sync_dir(directory).map_err(io("sync"))?;
     let remove = |name: &str| {
         let path = directory.join(name);

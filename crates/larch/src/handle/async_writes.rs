@@ -87,8 +87,8 @@ impl Table {
     }
 
     /// Does the same as [`Table::insert`], but returns a future. The future does not block its thread. Other tasks
-    /// run until the row is durable. Other tasks also run while commits are slowed down, or while they wait
-    /// because the write buffer or level 0 of the table is full. The commits of several tasks share one sync.
+    /// run until the row is durable. They also run while commits are slowed down, and while the write buffer or
+    /// level 0 of the table is full. If several tasks commit at the same time, they share one sync.
     ///
     /// The future can be dropped at any time. The row is then either written or not written. This function copies
     /// the row when it is called. The row is written when the future is polled.

@@ -168,7 +168,7 @@ impl Batch {
         self
     }
 
-    /// The number of writes that were added. A write that its table cannot take also counts, and so do all writes
+    /// The number of writes that were added. A write that its table cannot take is counted, and so are all writes
     /// after it.
     pub fn len(&self) -> usize {
         self.ops.count() as usize + self.left_out
@@ -246,9 +246,9 @@ impl Batch {
         self.commit_indexed(self.durability)
     }
 
-    /// Does the same as [`Batch::commit`], but returns a future. The thread of the future waits neither for room
-    /// nor for the sync, see [`Batch::submit_async`]. If the future is dropped, either all writes are committed or
-    /// none of them.
+    /// Does the same as [`Batch::commit`], but returns a future. A thread that polls the future does not wait for
+    /// room in the write buffer, or for the sync, see [`Batch::submit_async`]. If the future is dropped, either
+    /// all writes are committed or none of them.
     ///
     /// # Errors
     ///

@@ -47,8 +47,9 @@ impl Cache {
         self.0.set_budget(bytes);
     }
 
-    /// Sets how many bytes of the cache the tables may use that [stay in memory](crate::TableOptions::in_memory).
-    /// The limit is half of the budget. If this limit is never set, these tables may use a quarter of the budget.
+    /// Sets how many bytes of the cache may be used by the tables that should [stay in
+    /// memory](crate::TableOptions::in_memory). The limit is half of the budget. If this limit is never set, these
+    /// tables may use a quarter of the budget.
     pub fn set_in_memory_bytes(&self, bytes: u64) {
         self.0.set_kept_bytes(bytes);
     }

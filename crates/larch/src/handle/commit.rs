@@ -98,9 +98,9 @@ impl Commit {
     /// If it is already known whether the commit is durable, the callback is called before this function returns.
     /// Otherwise a background thread calls it later. Callbacks of older commits are called before it. The
     /// background thread holds no lock during the call. The callback may use the database, but it should return
-    /// soon, because other callbacks wait for the same thread. The callback must not block until another callback
-    /// is called, or until the future of another `Commit` is ready. It may call [`Commit::wait`]. If the callback
-    /// panics, the panic is caught, and the other callbacks are called nevertheless.
+    /// soon, because other callbacks wait for the same thread. The callback must not wait for another callback, or
+    /// for the future of another `Commit`. It may call [`Commit::wait`]. If the callback panics, the panic is
+    /// caught, and the other callbacks are called nevertheless.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -202,9 +202,9 @@ impl Builder {
         self
     }
 
-    /// How many bytes of the cache the tables may use that [stay in memory](TableOptions::in_memory). The limit is
-    /// half of the cache. The default is a quarter of the cache. This option is ignored if [`Builder::cache`] is
-    /// set, see [`Cache::set_in_memory_bytes`].
+    /// How many bytes of the cache may be used by the tables that should [stay in
+    /// memory](TableOptions::in_memory). The limit is half of the cache. The default is a quarter of the cache.
+    /// This option is ignored if [`Builder::cache`] is set, see [`Cache::set_in_memory_bytes`].
     pub fn in_memory_bytes(mut self, bytes: u64) -> Self {
         self.options.in_memory_bytes = Some(bytes);
         self
@@ -241,8 +241,8 @@ impl Builder {
     /// When the disk is full, commits with a put fail, but commits that only erase can use this space. When the
     /// space is used up, commits that only erase fail, too. Puts succeed again when the disk has room for the puts
     /// and also for the reserved space. If a database is opened on a full disk, the open uses the reserved space
-    /// for the few bytes that it has to write. It keeps the rows of the logs in memory until the disk has room for
-    /// files.
+    /// for the few bytes that it has to write. Such an open keeps the rows of the logs in memory until the disk
+    /// has room for files.
     pub fn reserve_bytes(mut self, bytes: u64) -> Self {
         self.options.reserve_bytes = bytes;
         self
@@ -348,7 +348,7 @@ impl Builder {
     /// this option is false, the system has to switch between threads twice more. On the other hand, if this
     /// option is true, the thread that polls the future is blocked during the read from the disk. So true is good
     /// for a program that awaits one read after the other, if its executor has nothing else to do on this thread.
-    /// If a thread polls many futures in turn, with true they read one after the other.
+    /// If a thread polls many futures in turn, true makes these futures read one after the other.
     pub fn reads_in_poll(mut self, in_poll: bool) -> Self {
         self.options.reads_in_poll = in_poll;
         self
@@ -887,10 +887,10 @@ impl Database {
 
     /// Writes all rows in memory to files and runs all compactions that are due. It also runs compactions that
     /// would become due after some seconds without writes, so background work has nothing left to do. After the
-    /// call, the files of a table are at most about a quarter larger than its rows. The other space of erased and
-    /// overwritten rows is freed, except for rows that a snapshot shows. How many bytes of older rows are hidden
-    /// by newer rows is only estimated, as if all rows had the same length. If most of the data has not changed,
-    /// this is far less work than [`Database::compact`].
+    /// call, the files of a table are at most about a quarter larger than its rows. The rest of the space of
+    /// erased and overwritten rows is freed, except for rows that a snapshot shows. How many bytes of older rows
+    /// are hidden by newer rows is only estimated, as if all rows had the same length. If most of the data has not
+    /// changed, this is far less work than [`Database::compact`].
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -980,8 +980,8 @@ impl Database {
         self.checkpoint_with(directory, |_| {})
     }
 
-    /// Does the same as [`Database::checkpoint`], but calls `watch`. `watch` is told how many bytes are in place,
-    /// and says whether the work goes on. The work takes long only if files have to be copied.
+    /// Does the same as [`Database::checkpoint`], but calls `watch`. `watch` is told how many bytes are done so
+    /// far, and says whether the work goes on. The work takes long only if files have to be copied.
     ///
     /// # Errors
     ///
@@ -1016,8 +1016,8 @@ impl Database {
 
     /// Does the same as [`Database::backup`], but adds the backup to `backups` and calls `watch`. The backups may
     /// be on another machine than the database. For example, the database may be in a store and the backups on a
-    /// disk, or the other way round. `watch` is told how many bytes are in place, and says whether the work goes
-    /// on.
+    /// disk, or the other way round. `watch` is told how many bytes are done so far, and says whether the work
+    /// goes on.
     ///
     /// If another process is making or removing backups in the same store at this moment, this call takes over.
     /// The work of the other process ends with an error.

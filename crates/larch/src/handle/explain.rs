@@ -348,7 +348,7 @@ impl<V: Content> Reader<'_, V> {
         let (core, identity, pin) = (self.handle().core(), &self.handle().identity, self.pin());
         let version = pin.version();
         // Like a range, this scan does not keep one view during the whole read. So as long as it has a view, it
-        // notes what the explanation needs to know about it.
+        // notes what the explanation needs to know about this view.
         let (memtables, mut generation, mut known) = {
             let view = core.views.of_pin(&pin);
             let table = view.table(identity, version)?;
@@ -454,7 +454,7 @@ impl Known {
         known
     }
 
-    /// Adds the files of a table that are not known yet.
+    /// Adds those files of a table that are not known yet.
     fn learn(&mut self, table: TableView<'_>) {
         for (level, file) in table.files.files() {
             let (number, rows, bytes) = (file.number, file.sst.meta.rows(), file.bytes());

@@ -5,7 +5,7 @@ use os::Clock;
 use std::future::poll_fn;
 use std::task::Poll;
 
-/// Lets other tasks of the executor run until `is_done` returns true, but at most as long as a thread waits for
+/// Lets other tasks of the executor run until `is_done` returns true, but not longer than a thread would wait for
 /// reserved keys. Without a clock the call does not wait at all, because nothing would happen meanwhile.
 pub async fn give_way_until(clock: Option<&dyn Clock>, mut is_done: impl FnMut() -> bool) {
     let mut end = None;

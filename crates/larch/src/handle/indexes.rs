@@ -28,8 +28,8 @@ impl Table {
     /// build, the index is dropped.
     ///
     /// From the start of this call, each write to the table also reads the row that it replaces. The commit of the
-    /// write then also updates the entries of this row. As long as the table has an index, the table cannot be
-    /// cloned or split, and imports to it are refused.
+    /// write then also updates the entries that have changed. As long as the table has an index, the table cannot
+    /// be cloned or split, and imports to it are refused.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -130,7 +130,7 @@ impl Table {
     /// * [`Error::IndexExists`] if an index of this name has a declaration or is unique.
     /// * [`Error::Grouped`] if the values of the table are split into several column groups.
     /// * [`Error::IndexNotReady`] while another thread is creating the index; [`Error::TableDropped`].
-    /// * If the index is created, also the errors of [`Table::create_index`].
+    /// * If this call creates the index, it can also fail as [`Table::create_index`] does.
     pub fn index_by(
         &self,
         name: &str,

@@ -14,9 +14,10 @@ use sst::KeyRange;
 use sst::Readahead;
 use sst::stats::{Bucket, CutPoint, Estimate, Histogram, Metric};
 
-/// Statistics of a table, as it is now or in a snapshot. In a transaction, a statistic counts as a read of its
-/// whole range. A statistic does not include rows that the transaction itself has written. So if the transaction
-/// has written to the table, statistics of this table fail with [`Error::OwnWrites`](crate::Error::OwnWrites).
+/// Statistics of a table, as it is now or in a snapshot. If a transaction asks for a statistic, it then depends on
+/// all rows of the range, as if it had read them. A statistic does not include rows that the transaction itself
+/// has written. So if the transaction has written to the table, statistics of this table fail with
+/// [`Error::OwnWrites`](crate::Error::OwnWrites).
 ///
 /// An estimate reads only index nodes and no data pages. If the range begins or ends inside a data page, the nodes
 /// do not say how many rows of this page are in the range. So an estimate has a least and a greatest number, and

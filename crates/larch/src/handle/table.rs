@@ -325,7 +325,7 @@ impl Table {
         self.ingest_with(directories, options, |_| {})
     }
 
-    /// Does the same as [`Table::ingest`], but calls `watch`. `watch` is told how many bytes are in place, and
+    /// Does the same as [`Table::ingest`], but calls `watch`. `watch` is told how many bytes are done so far, and
     /// says whether the work goes on. The work takes long only if files have to be copied or verified.
     ///
     /// # Errors

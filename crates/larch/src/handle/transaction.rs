@@ -54,7 +54,7 @@ pub enum Isolation {
 #[derive(Clone, Debug)]
 #[must_use = "options begin nothing"]
 pub struct TransactionOptions {
-    /// From which effects of other commits the transaction is protected.
+    /// How much the transaction is protected from other commits that happen while it runs.
     pub isolation: Isolation,
     /// What the commit waits for before it returns. If this is `None`, the [durability of the
     /// database](crate::Builder::durability) decides. Writes that take more than half of the write buffer go to
@@ -129,7 +129,7 @@ pub struct Transaction {
     /// The keys that the transaction has reserved. Other commits to these keys wait until the transaction has
     /// ended.
     reservation: Reservation,
-    /// Why the transaction can no longer be committed, if it cannot.
+    /// The reason why the transaction can no longer be committed, or `None` if it can.
     failed: Option<Box<Error>>,
 }
 
@@ -203,7 +203,7 @@ const MOST_RANGE_ERASES: u32 = 512;
 /// The rows that the writes of a batch replace are read together, but at most this many at a time.
 const READ_TOGETHER: usize = 128;
 
-/// The keys and ranges that a transaction has read may always take this many bytes.
+/// The keys and ranges that a transaction has read may take this many bytes even if the write buffer is small.
 const LEAST_READ_BYTES: u64 = 4 << 10;
 
 impl Transaction {
@@ -654,10 +654,10 @@ impl Transaction {
     }
 
     /// Does the same as [`Transaction::commit`], but returns a future. The future does not block its thread. Other
-    /// tasks run until the commit is durable. Other tasks also run while commits are slowed down, or wait because
-    /// the write buffer or level 0 of a table is full. If the writes take more than half of the write buffer, a
-    /// separate thread is started to commit them. If the future is dropped, either all writes are committed or
-    /// none of them.
+    /// tasks run until the commit is durable. They also run while commits are slowed down, and while the write
+    /// buffer or level 0 of a table is full. If the writes take more than half of the write buffer, a separate
+    /// thread is started to commit them. If the future is dropped, either all writes are committed or none of
+    /// them.
     ///
     /// # Errors
     ///

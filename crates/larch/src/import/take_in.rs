@@ -18,7 +18,7 @@ use sst::{KeyBounds, Version};
 
 /// Makes the files of `runs` part of the table. From then on, reads see all files at once, and the files are
 /// durable. Returns the first version at which reads see the files; `None` if the runs have no files. If the table
-/// has indexes, the error calls this work `work`.
+/// has indexes, the call fails, and the error gives this work the name `work`.
 ///
 /// # Errors
 ///

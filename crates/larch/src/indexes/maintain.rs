@@ -9,9 +9,9 @@
 //! conflicts, too.
 //!
 //! A *duplicate* is a row whose key in a unique index belongs to another row. All writes of a transaction take
-//! effect together, so two rows may have the same key for a while, as long as the commit leaves only one of them.
-//! If a write puts a second entry with the same index key into a unique index, it notes this index key as
-//! doubtful. The commit then checks whether two entries with a doubtful key are left.
+//! effect together, so two rows may have the same key in a unique index for a while, as long as the commit leaves
+//! only one of them. If a write puts a second entry with the same index key into a unique index, it notes this
+//! index key as doubtful. The commit then checks whether two entries with a doubtful key are left.
 //!
 //! Invariant: if a call returns an error, the transaction has the same writes as before the call. The exception is
 //! an erase of a range: if it fails, the caller has to undo the writes.
@@ -73,7 +73,7 @@ impl IndexedWrites<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NoExtractor`], [`Error::BadRow`], [`Error::IndexKeyTooLong`]; a row cannot be read.
+    /// [`Error::NoExtractor`], [`Error::BadRow`], [`Error::IndexKeyTooLong`]; an error if a row cannot be read.
     pub fn write(
         &mut self,
         (table, indexes): (&Arc<TableInfo>, &TableIndexes),
@@ -102,7 +102,7 @@ impl IndexedWrites<'_> {
     ///
     /// # Errors
     ///
-    /// A row cannot be read.
+    /// Fails if a row cannot be read.
     pub fn rows_before(
         &self,
         (table, indexes): (&Arc<TableInfo>, &TableIndexes),
@@ -116,7 +116,7 @@ impl IndexedWrites<'_> {
     ///
     /// # Errors
     ///
-    /// A row cannot be read.
+    /// Fails if a row cannot be read.
     pub async fn rows_before_async(
         &self,
         (table, indexes): (&Arc<TableInfo>, &TableIndexes),
@@ -132,7 +132,7 @@ impl IndexedWrites<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::NoExtractor`], [`Error::BadRow`]; an entry cannot be read.
+    /// [`Error::NoExtractor`], [`Error::BadRow`]; an error if an entry cannot be read.
     pub async fn load_unique_async(
         &self,
         (table, indexes): (&Arc<TableInfo>, &TableIndexes),
@@ -226,7 +226,7 @@ impl IndexedWrites<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::BadRow`]; a row cannot be read.
+    /// [`Error::BadRow`]; an error if a row cannot be read.
     pub fn erase_entries(
         &mut self,
         (table, indexes): (&Arc<TableInfo>, &TableIndexes),
@@ -306,7 +306,7 @@ impl IndexedWrites<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Duplicate`]; an entry cannot be read.
+    /// [`Error::Duplicate`]; an error if an entry cannot be read.
     pub fn check_unique(&self, doubtful: &ReadSet) -> Result<()> {
         for (info, entries) in self.entries_in_doubt(doubtful) {
             let mut last = None;
@@ -320,11 +320,11 @@ impl IndexedWrites<'_> {
         Ok(())
     }
 
-    /// The same as [`IndexedWrites::check_unique`], as a future.
+    /// Does the same as [`IndexedWrites::check_unique`], but returns a future.
     ///
     /// # Errors
     ///
-    /// The errors of [`IndexedWrites::check_unique`].
+    /// Fails as [`IndexedWrites::check_unique`] does.
     pub async fn check_unique_async(&self, doubtful: &ReadSet) -> Result<()> {
         for (info, entries) in self.entries_in_doubt(doubtful) {
             let (mut last, mut entries) = (None, Scan::from(entries));

@@ -48,7 +48,7 @@ impl EntryTable {
         range.next_with(direction, entry_of).map(|entry| self.checked(entry?))
     }
 
-    /// The same as [`EntryTable::next`], as a future.
+    /// Does the same as [`EntryTable::next`], but returns a future.
     async fn next_async(&self, scan: &mut Scan, direction: Direction) -> Option<Result<IndexEntry>> {
         scan.next_with(direction, entry_of).await.map(|entry| self.checked(entry?))
     }
@@ -79,8 +79,8 @@ pub struct Entries {
 }
 
 impl Entries {
-    /// The entries of `index` whose keys are within `keys`. The entries are read at the same version and with the
-    /// same own writes as `rows`.
+    /// The entries of `index` whose keys are within `keys`. The entries are read at the same version as `rows`,
+    /// and include the same writes of a transaction.
     pub(crate) fn new<V>(rows: &Reader<'_, V>, index: &TableHandle, keys: bounds::Owned) -> Self {
         let entry_table = EntryTable::new(rows.handle(), index);
         Self { range: rows.of(index).range_within(entry::bounds_of(&keys)), entry_table }
@@ -267,7 +267,7 @@ impl<V: Content> Rounds<V> {
 }
 
 /// Rows in the order of an index, at one version. This is a double-ended iterator over `Result<(IndexEntry, V)>`.
-/// `V` has the same meaning as in [`Range`]. After an error, the iterator answers every call with this error.
+/// `V` has the same meaning as in [`Range`]. After an error, every call of the iterator returns this error.
 #[must_use = "it reads nothing until it is iterated"]
 pub struct RangeBy<V = Value> {
     entries: Range,
@@ -283,7 +283,7 @@ impl<V: Content> RangeBy<V> {
         Self { entries, rounds: Rounds::new(rows.later(&pin), entry_table) }
     }
 
-    /// The same iterator, but it answers every call with `error`.
+    /// The same iterator, but every call of it returns `error`.
     pub(crate) fn failed(mut self, error: Error) -> Self {
         self.rounds.failed = Some(error);
         self
@@ -412,7 +412,7 @@ impl RangeBy {
     ///
     /// # Errors
     ///
-    /// The errors of [`Index::range_by`](crate::Index::range_by).
+    /// Fails as [`Index::range_by`](crate::Index::range_by) does.
     pub fn for_each_row<B>(&mut self, mut each: impl FnMut(IndexRow<'_>) -> ControlFlow<B>) -> Result<ControlFlow<B>> {
         let (mut list, mut has_more) = (EntryList::default(), true);
         loop {
@@ -546,7 +546,7 @@ impl<V: Content> ScanBy<V> {
     ///
     /// # Errors
     ///
-    /// The errors of [`Index::range_by`](crate::Index::range_by).
+    /// Fails as [`Index::range_by`](crate::Index::range_by) does.
     pub async fn next(&mut self) -> Option<Result<(IndexEntry, V)>> {
         self.take(Direction::Forward).await
     }
@@ -555,7 +555,7 @@ impl<V: Content> ScanBy<V> {
     ///
     /// # Errors
     ///
-    /// The errors of [`Index::range_by`](crate::Index::range_by).
+    /// Fails as [`Index::range_by`](crate::Index::range_by) does.
     pub async fn next_back(&mut self) -> Option<Result<(IndexEntry, V)>> {
         self.take(Direction::Backward).await
     }

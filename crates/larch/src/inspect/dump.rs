@@ -48,7 +48,7 @@ pub fn dump(path: impl AsRef<Path>, detail: DumpDetail, out: &mut dyn Write) -> 
     dump_on(&Machine::real(), path.as_ref(), detail, out)
 }
 
-/// The same as [`dump`], on any machine, for example a simulated one.
+/// Does the same as [`dump`], but on any machine, for example a simulated one.
 ///
 /// # Errors
 ///
@@ -98,7 +98,7 @@ fn one_time_session(cache: &Arc<PageCache>) -> Session {
 ///
 /// # Errors
 ///
-/// A file cannot be read or is damaged, or `out` cannot be written.
+/// Fails if a file cannot be read or is damaged, or if `out` cannot be written.
 pub fn dump_table(files: &TableFiles, cache: &Arc<PageCache>, detail: DumpDetail, out: &mut dyn Write) -> Result<()> {
     let groups = &files.info.options.groups;
     if !groups.is_empty() {

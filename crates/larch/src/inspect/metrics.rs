@@ -227,7 +227,7 @@ pub struct TableStats {
     pub group_bytes: u64,
     /// Stored bytes of pages with older versions in the other column groups.
     pub group_history_bytes: u64,
-    /// The column groups, the main one first; empty if values are whole.
+    /// The column groups, the main one first; empty if values are not split into groups.
     pub groups: Vec<GroupStats>,
     /// Stored bytes of all indexes. If a file has both a B-tree and a flat index, both are included.
     pub index_bytes: u64,

@@ -14,7 +14,7 @@
 //! ```
 //!
 //! Numbers are little-endian. In every format version the header has the same length, and the checksum is at the
-//! same place. So a damaged header can be told from a header of a newer version.
+//! same place. So a reader can tell whether a header is damaged or has a newer version.
 
 use sst::format::features::{self, Unreadable};
 

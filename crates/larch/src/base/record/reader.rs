@@ -295,9 +295,9 @@ impl RecordReader {
     /// `bad` whose synced end is past `bad`. Returns the proof as text.
     ///
     /// Records start at multiples of 8, so the search tries every such offset. Before the search computes the
-    /// checksum of a record, it checks that the synced end of the record is a proof. So the search reads the rest
-    /// of the file only about once, even if many bytes look like records. If a value contains a copy of an older
-    /// record, this copy proves nothing, because its synced end lies before `bad`.
+    /// checksum of a record, it checks that the synced end of the record would be a proof. So the search reads the
+    /// rest of the file only about once, even if many bytes look like records. If a value contains a copy of an
+    /// older record, this copy proves nothing, because its synced end lies before `bad`.
     fn proof_after(&mut self, bad: u64) -> Result<Option<String>> {
         let log_id = self.log_id();
         let mut offset = bad + RECORD_ALIGN_BYTES as u64;

@@ -9,8 +9,8 @@ use std::path::Path;
 /// How many bytes [`rewrite_tail`] copies at once.
 const REWRITE_BYTES: u64 = 1 << 20;
 
-/// Cuts a log off at `tail.end`, and makes what is left durable. The tail is written again at its old place, so
-/// the call needs no free space on the disk.
+/// Shortens a log to `tail.end`, and makes what is left of it durable. The tail is written again at its old place,
+/// so the call needs no free space on the disk.
 ///
 /// Nothing proves that the bytes in `tail` are durable. If an earlier process failed to sync the tail, the system
 /// may show its bytes but never write them to the disk. Then a sync would succeed although the tail is not on the

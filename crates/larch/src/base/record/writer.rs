@@ -20,7 +20,8 @@ use super::{HEADER_BYTES, Header, LogError, RECORD_HEADER_BYTES, Result, padded_
 /// The greatest length of a payload. The lengths of the payload and of the padded record must fit in a u32.
 pub const MAX_PAYLOAD_BYTES: usize = u32::MAX as usize - 64;
 
-/// If a record makes the scratch buffer larger than this, its memory is freed after the record.
+/// If a record makes the scratch buffer larger than this, the memory of the buffer is freed after the record was
+/// written.
 const MAX_SCRATCH_BYTES: usize = 1 << 20;
 
 /// A log file that is being written, as seen by the threads that make it durable.
@@ -203,8 +204,8 @@ impl RecordWriter {
         self.mend()?;
         let synced_end = self.file.synced_end();
         encode(&mut self.scratch, self.log_id, synced_end, parts);
-        // This is set before the write: if the write panics, a part of the record may stay in the file, as after
-        // an error.
+        // `is_torn` is set before the write: if the write panics, a part of the record may stay in the file, as
+        // after an error.
         self.is_torn = true;
         if let Err(error) = self.file.file.write_at(&self.scratch, self.end) {
             // The part of a record that a failed write leaves is cut off at once, because it takes space on a disk

@@ -19,7 +19,7 @@ pub struct Stalls {
 /// The commits that wait for one reason.
 #[derive(Debug, Default)]
 struct Stall {
-    /// How many commits wait now, and the time since which the number has been greater than 0.
+    /// The number of commits that wait now, and the time at which this number last rose from 0 to 1.
     waiting: Mutex<(usize, Duration)>,
     commits: AtomicU64,
     micros: AtomicU64,

@@ -141,7 +141,7 @@ impl Troubles {
         }
     }
 
-    /// If the last flush failed: why rows in memory cannot be written to files.
+    /// The error of the last flush, if it failed. It says why rows in memory cannot be written to files.
     pub fn flush_cause(&self) -> Option<Error> {
         self.flush.lock().as_ref().map(|failure| failure.cause.clone())
     }
@@ -196,13 +196,13 @@ impl Troubles {
         self.compactions.lock().get(&table).is_some_and(|failure| failure.must_wait(now))
     }
 
-    /// If the last compaction of `table` failed: why it failed.
+    /// The error of the last compaction of `table`, if it failed.
     pub fn compaction_cause(&self, table: TableId) -> Option<Error> {
         self.compactions.lock().get(&table).map(|failure| failure.cause.clone())
     }
 
-    /// The time until the first failed compaction may be tried again, or `None` if no failed compaction has to wait.
-    /// A failed compaction that does not have to wait any more is not counted: it is tried when its table is picked,
+    /// The time until the first failed compaction may be tried again, or `None` if no failed compaction has to
+    /// wait. A failed compaction that no longer has to wait is ignored here: it is tried when its table is picked,
     /// which may be much later. Forgets tables that no longer exist.
     pub fn next_compaction(&self, exists: impl Fn(TableId) -> bool, now: Duration) -> Option<Duration> {
         let mut compactions = self.compactions.lock();

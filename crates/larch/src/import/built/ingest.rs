@@ -70,7 +70,7 @@ pub struct IngestReport {
     pub not_removed: Vec<(PathBuf, String)>,
 }
 
-/// Makes the files in all `directories` part of the table. `watch` is told how many bytes are in place.
+/// Makes the files in all `directories` part of the table. `watch` is told how many bytes are done so far.
 ///
 /// # Errors
 ///

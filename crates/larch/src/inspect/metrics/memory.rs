@@ -30,7 +30,7 @@ pub struct Memory {
     pub in_flight_bytes: u64,
     /// Memory that belongs to the cache and that no page uses now: memory of evicted pages, and room for more
     /// entries in the tables of the cache. It is a lower bound. Pages of more than 1 MiB, and pages beyond the
-    /// budget, have memory from outside the cache. The count is too small by the bytes of these pages.
+    /// budget, have memory from outside the cache. The given number is too small by the bytes of these pages.
     pub cache_spare_bytes: u64,
     /// Memory for the states that decompress pages compressed by zstd. It is not part of the budget of the cache.
     /// It takes 96 KiB for each thread that decompressed at the same time as other threads. While no thread
@@ -45,15 +45,15 @@ pub struct Memory {
     /// pages, closed index nodes, filters, range erases that are being merged, and bytes that are gathered for the
     /// disk. For each file, it is exact to about 64 KiB.
     pub builder_bytes: u64,
-    /// Pages that compactions and merges of imports have read around the cache.
+    /// Pages that compactions and merges of imports have read, and that are not in the cache.
     pub compaction_bytes: u64,
     /// Rows of imports that are still to be sorted, and descriptions of the files of imports.
     pub import_bytes: u64,
     /// Descriptions of files and tables, and the buffers in which the manifest encodes records.
     pub manifest_bytes: u64,
-    /// Ranges that are being read, without their pages, as an estimate.
+    /// An estimate of the memory of ranges that are being read, without their pages.
     pub session_bytes: u64,
-    /// Pages in memory that are pinned. The sizes above count them, too, so `pinned_bytes` does not belong to the
+    /// Pages in memory that are pinned. The sizes above include these pages, so `pinned_bytes` is not one of the
     /// owners.
     pub pinned_bytes: u64,
 }
@@ -65,8 +65,8 @@ impl Memory {
         let load = |bytes: &os::sync::atomic::AtomicU64| bytes.load(Ordering::Relaxed);
         let files = view.files.tables.values().flat_map(|table| table.files());
         let files: u64 = files.map(|(_, file)| file.memory_bytes()).sum();
-        // Each table is a node in two trees, and one of the two trees also holds its name. A node of a tree takes
-        // about 64 bytes more.
+        // Each table is a node in two trees, and one of the two trees also holds the name of the table. A node of
+        // a tree takes about 64 bytes more.
         let table =
             |table: &TableFiles| size_of_val(table) + size_of_val(&*table.info) + 2 * table.info.name.len() + 2 * 64;
         let tables: usize = view.files.tables.values().map(table).sum();

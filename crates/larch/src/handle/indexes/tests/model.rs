@@ -1,5 +1,4 @@
-//! Writes randomly, in every possible way, to a table with several indexes, and compares the table with a sorted
-//! map.
+//! Does random writes of every kind to a table with several indexes, and compares the table with a sorted map.
 
 use super::*;
 use crate::base::record::tests::seeds;

@@ -1,4 +1,5 @@
-//! Tests, by counting the rounds, that scans and compactions read values outside of pages in windows.
+//! Some values are stored outside of data pages. Scans and compactions read such values ahead, a window at a time.
+//! The tests count the rounds to check this.
 
 use super::*;
 use crate::base::options::LevelOptions;
