@@ -111,6 +111,9 @@ impl<'a> Op<'a> {
     }
 }
 
+/// The most bytes that an op takes in addition to its key and its second part: its kind, its table and two lengths.
+const MAX_OP_HEAD_BYTES: usize = 1 + 4 + 2 * 5;
+
 impl BatchOps {
     /// No ops.
     pub fn new() -> Self {
@@ -144,7 +147,7 @@ impl BatchOps {
 
     /// Appends a put.
     pub fn put(&mut self, table: u32, key: &[u8], value: &[u8]) {
-        self.begin(PUT, table, key);
+        self.begin(PUT, table, key, value.len());
         self.push_bytes(value);
     }
 
@@ -159,16 +162,15 @@ impl BatchOps {
 
     /// Appends a put whose value is given in parts; [`parts::encode`] joins them.
     pub fn put_parts(&mut self, table: u32, key: &[u8], parts: &[impl AsRef<[u8]>]) {
-        self.begin(PUT, table, key);
         let bytes = parts::encoded_bytes(parts);
+        self.begin(PUT, table, key, bytes);
         self.push_length(bytes);
-        self.bytes.reserve(bytes);
         parts::encode(parts, &mut self.bytes);
     }
 
     /// Appends an erase.
     pub fn erase(&mut self, table: u32, key: &[u8]) {
-        self.begin(ERASE, table, key);
+        self.begin(ERASE, table, key, 0);
     }
 
     /// Appends an op that erases all keys from `start` on and before `end`. An empty `end` means that the range
@@ -176,11 +178,14 @@ impl BatchOps {
     pub fn range_erase(&mut self, table: u32, start: &[u8], end: &[u8]) {
         self.is_unresolved |= self.count > 0;
         self.range_erases += 1;
-        self.begin(RANGE_ERASE, table, start);
+        self.begin(RANGE_ERASE, table, start, end.len());
         self.push_bytes(end);
     }
 
-    fn begin(&mut self, kind: u8, table: u32, key: &[u8]) {
+    /// Begins an op whose second part has `more_bytes`. Memory for the whole op is reserved at once, so a batch of one
+    /// op allocates once.
+    fn begin(&mut self, kind: u8, table: u32, key: &[u8], more_bytes: usize) {
+        self.bytes.reserve(MAX_OP_HEAD_BYTES + key.len() + more_bytes);
         self.count = self.count.checked_add(1).expect("a batch that fits in memory has fewer than 2^32 ops");
         self.bytes.push(kind);
         self.bytes.extend_from_slice(&table.to_le_bytes());

@@ -62,6 +62,7 @@ pub trait GivesRows: Sized + Send + 'static {
 }
 
 impl GivesRows for Value {
+    #[inline]
     fn check(table: &TableHandle) -> Result<()> {
         table.check_whole()
     }
@@ -80,12 +81,14 @@ impl GivesRows for Value {
         found: &FoundRow<&DbFile>,
         source: &S,
         cache: &PageCache,
-        _: &PartList,
+        wanted: &PartList,
     ) -> Result<Self, Stop> {
-        Ok(match found {
-            FoundRow::Memory(row) => Value::from_memory_whole(row),
-            FoundRow::File(row, file) => Value::from_file(cache, row.value.load(source, &file.sst.file)?),
-        })
+        match found {
+            FoundRow::File(row, file) if row.value.inline().is_none() => {
+                Ok(Value::from_file(cache, row.value.load(source, &file.sst.file)?))
+            }
+            _ => Ok(Self::of_row(found, cache, wanted).expect("no other page has a part of the value")),
+        }
     }
 
     #[inline]

@@ -54,10 +54,13 @@ impl<V: Content> Range<V> {
         mut take: impl FnMut(RowRef<'_>) -> Result<T, Stop>,
     ) -> Option<Result<T>> {
         // `take` gets a followed row right here, because each further form of the result would be a copy of it.
-        match self.rows.follow(direction, &mut take) {
-            Some(Ok(row)) => Some(Ok(row)),
-            Some(Err(_)) | None => self.rows.wait(direction, take).transpose(),
+        if self.rows.reach_followed(direction)
+            && let Ok(row) = take(self.rows.followed())
+        {
+            self.rows.give_followed();
+            return Some(Ok(row));
         }
+        self.rows.wait(direction, take).transpose()
     }
 
     /// At most `rows` of the rows. The rows from both ends count together. A limit says how far the range will be

@@ -20,9 +20,10 @@ pub struct LevelCursor {
     prefix: Option<Vec<u8>>,
     /// The file in which the cursor stands. After a fault, it is the file in which the step will go on.
     at: usize,
-    cursor: Option<SstCursor>,
+    /// A cursor over a file is large, so it is never moved.
+    cursor: Option<Box<SstCursor>>,
     /// Cursors over the next files in the order of the walk, which have asked for pages already.
-    ready: VecDeque<(usize, SstCursor)>,
+    ready: VecDeque<(usize, Box<SstCursor>)>,
     direction: Direction,
     readahead: Readahead,
     /// The bound at which the walk ends.
@@ -117,7 +118,7 @@ impl LevelCursor {
     /// How many bytes of pages the cursor pins from one step to the next.
     pub fn pinned_bytes(&self) -> u64 {
         let ready = self.ready.iter().map(|(_, cursor)| cursor);
-        self.cursor.iter().chain(ready).map(SstCursor::pinned_bytes).sum()
+        self.cursor.iter().chain(ready).map(|cursor| cursor.pinned_bytes()).sum()
     }
 
     /// Whether no file is walked.
@@ -125,12 +126,12 @@ impl LevelCursor {
         self.walked.is_empty()
     }
 
-    fn cursor_of(&self, file: &DbFile) -> SstCursor {
+    fn cursor_of(&self, file: &DbFile) -> Box<SstCursor> {
         let cursor = SstCursor::new(file.sst.clone()).with_readahead(self.readahead);
-        match &self.far {
+        Box::new(match &self.far {
             Bound::Unbounded => cursor,
             far => cursor.until(far.as_ref().map(|key| &**key)),
-        }
+        })
     }
 
     /// The file in which the cursor stands.
@@ -227,7 +228,7 @@ impl LevelCursor {
     /// Asks for pages of the next files if the window of the cursor reaches into them.
     #[inline]
     fn ask_ahead<S: PageSource + ?Sized>(&mut self, source: &S) {
-        if self.cursor.as_ref().is_some_and(SstCursor::has_rest) {
+        if self.cursor.as_ref().is_some_and(|cursor| cursor.has_rest()) {
             self.ask_after(source);
         }
     }
@@ -236,7 +237,7 @@ impl LevelCursor {
         let mut at = self.at;
         for i in 0.. {
             let before = if i == 0 { self.cursor.as_ref() } else { self.ready.get(i - 1).map(|(_, cursor)| cursor) };
-            if !before.is_some_and(SstCursor::has_rest) {
+            if !before.is_some_and(|cursor| cursor.has_rest()) {
                 return;
             }
             let next = if self.direction.is_forward() { at.checked_add(1) } else { at.checked_sub(1) };

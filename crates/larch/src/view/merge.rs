@@ -96,7 +96,7 @@ const FIRST_COPIES: usize = 2;
 #[derive(Debug)]
 enum Cursor {
     Memory(MemCursor),
-    Level(Box<LevelCursor>),
+    Level(LevelCursor),
 }
 
 /// How a source goes to its next row.
@@ -132,14 +132,15 @@ impl Merge {
         readahead: Readahead,
     ) -> Self {
         let at = table.at;
-        let mut sources = Vec::new();
+        let (level0, deeper) = table.files.levels.split_first().expect("a table has levels");
+        let mut sources = Vec::with_capacity(table.view.memory.len() + level0.len() + deeper.len());
         let mut covers = MergeCovers::new(direction);
         let far = if direction == Direction::Forward { high } else { low };
         let add_level = |level: &Level, at, covers: &mut MergeCovers, sources: &mut Vec<(Cursor, Version)>| {
             let cursor = LevelCursor::within(source, level.clone(), low, high, Readahead::NONE);
             if !cursor.is_empty() {
                 covers.add_level(&cursor, at, low, high);
-                sources.push((Cursor::Level(Box::new(cursor.until(far))), at));
+                sources.push((Cursor::Level(cursor.until(far)), at));
             }
         };
         if let Some(own) = table.own {
@@ -151,7 +152,6 @@ impl Merge {
             covers.add_memtable(memtable, at);
             sources.push((Cursor::Memory(MemCursor::new(memtable.clone(), at)), at));
         }
-        let (level0, deeper) = table.files.levels.split_first().expect("a table has levels");
         let level0 = level0.iter().map(|file| Arc::new(vec![file.clone()]));
         let levels = level0.chain(deeper.iter().filter(|level| !level.is_empty()).cloned());
         levels.for_each(|level| add_level(&level, at, &mut covers, &mut sources));

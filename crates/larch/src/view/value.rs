@@ -92,6 +92,7 @@ impl Value {
 impl Deref for Value {
     type Target = [u8];
 
+    #[inline]
     fn deref(&self) -> &[u8] {
         match &self.0 {
             ValueBytes::Short(bytes, copy) => &copy[..usize::from(*bytes)],

@@ -199,7 +199,7 @@ impl RangeRows {
     #[inline]
     pub fn next(&mut self, direction: Direction) -> Result<Option<RowRef<'_>>> {
         if self.reach_followed(direction) {
-            self.followed.give(&mut self.rest);
+            self.give_followed();
             return Ok(Some(self.followed()));
         }
         self.next_found(direction)
@@ -247,14 +247,14 @@ impl RangeRows {
         }
         let taken = take(self.followed());
         if taken.is_ok() {
-            self.followed.give(&mut self.rest);
+            self.give_followed();
         }
         Some(taken)
     }
 
     /// Goes to the next row, if this row needs no merging.
     #[inline(always)]
-    fn reach_followed(&mut self, direction: Direction) -> bool {
+    pub fn reach_followed(&mut self, direction: Direction) -> bool {
         self.followed.reach(&self.loader, &mut self.rest, self.ends.as_ref(), direction)
     }
 
@@ -264,9 +264,15 @@ impl RangeRows {
     pub fn step_followed(&mut self, direction: Direction) -> bool {
         let is_reached = self.reach_followed(direction);
         if is_reached {
-            self.followed.give(&mut self.rest);
+            self.give_followed();
         }
         is_reached
+    }
+
+    /// The row that was reached without merging is given.
+    #[inline]
+    pub fn give_followed(&mut self) {
+        self.followed.give(&mut self.rest);
     }
 
     /// The row that was reached without merging.
