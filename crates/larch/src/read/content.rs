@@ -81,13 +81,14 @@ impl GivesRows for Value {
         found: &FoundRow<&DbFile>,
         source: &S,
         cache: &PageCache,
-        wanted: &PartList,
+        _: &PartList,
     ) -> Result<Self, Stop> {
         match found {
-            FoundRow::File(row, file) if row.value.inline().is_none() => {
-                Ok(Value::from_file(cache, row.value.load(source, &file.sst.file)?))
-            }
-            _ => Ok(Self::of_row(found, cache, wanted).expect("no other page has a part of the value")),
+            FoundRow::Memory(row) => Ok(Value::from_memory_whole(row)),
+            FoundRow::File(row, file) => match row.value.in_page() {
+                Some((page, place)) => Ok(Value::from_page(cache, page, place)),
+                None => Ok(Value::from_file(cache, row.value.load(source, &file.sst.file)?)),
+            },
         }
     }
 

@@ -20,10 +20,9 @@ pub struct LevelCursor {
     prefix: Option<Vec<u8>>,
     /// The file in which the cursor stands. After a fault, it is the file in which the step will go on.
     at: usize,
-    /// A cursor over a file is large, so it is never moved.
-    cursor: Option<Box<SstCursor>>,
+    cursor: Option<SstCursor>,
     /// Cursors over the next files in the order of the walk, which have asked for pages already.
-    ready: VecDeque<(usize, Box<SstCursor>)>,
+    ready: VecDeque<(usize, SstCursor)>,
     direction: Direction,
     readahead: Readahead,
     /// The bound at which the walk ends.
@@ -78,31 +77,27 @@ impl LevelCursor {
         Self { at: 0, prefix, files, walked, cursor, ready, direction: Direction::Forward, readahead, far }
     }
 
-    /// A cursor over those of `files` that may have keys from `low` to `high`. The cursor may stop at a key outside
-    /// these bounds, but it opens no file whose keys are all outside.
+    /// A cursor over those of `files` that may have keys from `low` to `high`. The cursor walks in `direction`, and
+    /// reads ahead only up to the bound at which the walk ends. It may stop at a key outside these bounds, but it
+    /// opens no file whose keys are all outside. `None` if no file may have such keys. A cursor is large, so it is
+    /// made in the memory where it stays.
     pub fn within<S: PageSource + ?Sized>(
         source: &S,
         files: Level,
-        low: Bound<&[u8]>,
-        high: Bound<&[u8]>,
+        (low, high): (Bound<&[u8]>, Bound<&[u8]>),
+        direction: Direction,
         readahead: Readahead,
-    ) -> Self {
+    ) -> Option<Box<Self>> {
         let walked = files_asked_between(source, &files, low, high);
-        let prefix = files[walked.clone()].first().and_then(|file| file.sst.filtered_prefix(low, high));
-        let prefix = prefix.map(<[u8]>::to_vec);
-        let (cursor, ready, far) = (None, VecDeque::new(), Bound::Unbounded);
-        Self { at: walked.start, prefix, files, walked, cursor, ready, direction: Direction::Forward, readahead, far }
+        let prefix = files[walked.clone()].first()?.sst.filtered_prefix(low, high).map(<[u8]>::to_vec);
+        let far = direction.near_far((low, high)).1.map(Arc::from);
+        let (at, cursor, ready, direction) = (walked.start, None, VecDeque::new(), Direction::Forward);
+        Some(Box::new(Self { at, prefix, files, walked, cursor, ready, direction, readahead, far }))
     }
 
     /// From now on, the cursor reads ahead as `readahead` says.
     pub fn set_readahead(&mut self, readahead: Readahead) {
         self.readahead = readahead;
-    }
-
-    /// Sets the end of the walk: the cursor reads ahead only up to `far`.
-    pub fn until(mut self, far: Bound<&[u8]>) -> Self {
-        self.far = far.map(Arc::from);
-        self
     }
 
     /// How many stored bytes the table sees in the files that are walked.
@@ -118,20 +113,15 @@ impl LevelCursor {
     /// How many bytes of pages the cursor pins from one step to the next.
     pub fn pinned_bytes(&self) -> u64 {
         let ready = self.ready.iter().map(|(_, cursor)| cursor);
-        self.cursor.iter().chain(ready).map(|cursor| cursor.pinned_bytes()).sum()
+        self.cursor.iter().chain(ready).map(SstCursor::pinned_bytes).sum()
     }
 
-    /// Whether no file is walked.
-    pub fn is_empty(&self) -> bool {
-        self.walked.is_empty()
-    }
-
-    fn cursor_of(&self, file: &DbFile) -> Box<SstCursor> {
+    fn cursor_of(&self, file: &DbFile) -> SstCursor {
         let cursor = SstCursor::new(file.sst.clone()).with_readahead(self.readahead);
-        Box::new(match &self.far {
+        match &self.far {
             Bound::Unbounded => cursor,
             far => cursor.until(far.as_ref().map(|key| &**key)),
-        })
+        }
     }
 
     /// The file in which the cursor stands.
@@ -228,7 +218,7 @@ impl LevelCursor {
     /// Asks for pages of the next files if the window of the cursor reaches into them.
     #[inline]
     fn ask_ahead<S: PageSource + ?Sized>(&mut self, source: &S) {
-        if self.cursor.as_ref().is_some_and(|cursor| cursor.has_rest()) {
+        if self.cursor.as_ref().is_some_and(SstCursor::has_rest) {
             self.ask_after(source);
         }
     }
@@ -237,7 +227,7 @@ impl LevelCursor {
         let mut at = self.at;
         for i in 0.. {
             let before = if i == 0 { self.cursor.as_ref() } else { self.ready.get(i - 1).map(|(_, cursor)| cursor) };
-            if !before.is_some_and(|cursor| cursor.has_rest()) {
+            if !before.is_some_and(SstCursor::has_rest) {
                 return;
             }
             let next = if self.direction.is_forward() { at.checked_add(1) } else { at.checked_sub(1) };

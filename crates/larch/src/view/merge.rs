@@ -96,7 +96,7 @@ const FIRST_COPIES: usize = 2;
 #[derive(Debug)]
 enum Cursor {
     Memory(MemCursor),
-    Level(LevelCursor),
+    Level(Box<LevelCursor>),
 }
 
 /// How a source goes to its next row.
@@ -135,12 +135,11 @@ impl Merge {
         let (level0, deeper) = table.files.levels.split_first().expect("a table has levels");
         let mut sources = Vec::with_capacity(table.view.memory.len() + level0.len() + deeper.len());
         let mut covers = MergeCovers::new(direction);
-        let far = if direction == Direction::Forward { high } else { low };
         let add_level = |level: &Level, at, covers: &mut MergeCovers, sources: &mut Vec<(Cursor, Version)>| {
-            let cursor = LevelCursor::within(source, level.clone(), low, high, Readahead::NONE);
-            if !cursor.is_empty() {
+            let cursor = LevelCursor::within(source, level.clone(), (low, high), direction, Readahead::NONE);
+            if let Some(cursor) = cursor {
                 covers.add_level(&cursor, at, low, high);
-                sources.push((Cursor::Level(cursor.until(far)), at));
+                sources.push((Cursor::Level(cursor), at));
             }
         };
         if let Some(own) = table.own {

@@ -80,13 +80,13 @@ impl Followed {
     }
 
     /// The rows, one of which was [reached](Followed::reach).
-    #[inline]
+    #[inline(always)]
     pub fn reached(&self) -> &Following {
         self.rows.as_ref().expect("a row was reached")
     }
 
     /// The row that was reached.
-    #[inline]
+    #[inline(always)]
     pub fn row<'r>(&'r self, loader: &'r RowLoader) -> RowRef<'r> {
         let FollowedRow { key, beside_main, spot } = self.reached().row();
         RowRef { loader, beside_main, key, spot }

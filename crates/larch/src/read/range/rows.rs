@@ -276,7 +276,7 @@ impl RangeRows {
     }
 
     /// The row that was reached without merging.
-    #[inline]
+    #[inline(always)]
     pub fn followed(&self) -> RowRef<'_> {
         self.followed.row(&self.loader)
     }

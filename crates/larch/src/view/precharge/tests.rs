@@ -166,8 +166,11 @@ impl PageSource for Touch {
 /// enough rows.
 fn read(source: &Touch, run: &Level, wanted: &ReadPlan<'_>, readahead: Readahead) {
     let forward = wanted.direction == Direction::Forward;
-    let far = if forward { wanted.high } else { wanted.low };
-    let mut cursor = LevelCursor::within(source, run.clone(), wanted.low, wanted.high, readahead).until(far);
+    let bounds = (wanted.low, wanted.high);
+    let far = wanted.direction.near_far(bounds).1;
+    let Some(mut cursor) = LevelCursor::within(source, run.clone(), bounds, wanted.direction, readahead) else {
+        return;
+    };
     let mut there = retry(source, || match (if forward { wanted.low } else { wanted.high }, forward) {
         (Bound::Unbounded, true) => cursor.seek_first(source),
         (Bound::Unbounded, false) => cursor.seek_last(source),
