@@ -105,7 +105,7 @@ pub struct Layout {
     key_end: usize,
     /// For each member of a JSON object that the key or a group names, the number of its part.
     members: BTreeMap<String, usize>,
-    /// The part that contains all other columns and members, if others are allowed.
+    /// The part that contains all columns and members that no group names, if there may be such columns.
     rest: Option<usize>,
 }
 

@@ -132,7 +132,7 @@ fn order(round: u32, programs: usize) -> Vec<usize> {
     if round.is_multiple_of(2) { order.rev().collect() } else { order.collect() }
 }
 
-/// The files of a baseline's results, in order.
+/// The files of a baseline's results, in sorted order.
 fn stored(place: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(place).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut files: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|end| end == "json")).collect();

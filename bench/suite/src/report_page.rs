@@ -107,7 +107,7 @@ fn done(kind: &Measure) -> u64 {
     kind.oks + kind.not_found + kind.batched
 }
 
-/// A row for each kind of request in each run. Runs that were made together get rows for their sum, too.
+/// A row for each kind of request in each run. If runs were made together, there are also rows for their sum.
 fn summary(shown: &[Shown<'_>]) -> Table {
     let row = |name: &str, kind: &Measure, per_second: f64| {
         let times = kind.times();

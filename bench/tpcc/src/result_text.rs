@@ -7,7 +7,8 @@ use harness::Times;
 use std::fmt::Write as _;
 
 impl Summary<'_> {
-    /// The result in the format of the document, followed by figures for which the document has no format.
+    /// The result in the format of the document that describes this benchmark, followed by figures for which that
+    /// document has no format.
     pub fn text(&self) -> String {
         let figures = Figures::of(self);
         let mut text = String::new();

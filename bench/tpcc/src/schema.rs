@@ -54,7 +54,7 @@ impl Table {
             Self::Customer => "customer",
             Self::History => "history",
             Self::NewOrder => "new_order",
-            // `order` is a keyword of SQL, so the table has another name.
+            // `order` is a keyword of SQL, so the table of orders has another name.
             Self::Order => "orders",
             Self::OrderLine => "order_line",
             Self::Item => "item",

@@ -112,8 +112,8 @@ impl Summary<'_> {
         counted.map_or(0, |count| count.value)
     }
 
-    /// The number of new orders that were completed in the window. It includes orders that were rolled back, as the
-    /// specification demands.
+    /// The number of new orders that were completed in the measured window. It includes orders that were rolled
+    /// back, as the specification demands.
     pub fn new_orders(&self) -> u64 {
         self.of(Transaction::NewOrder).map_or(0, Measure::done)
     }

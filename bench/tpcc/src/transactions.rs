@@ -73,7 +73,7 @@ pub trait Rows {
     fn put_delivered(&mut self, lines: &[OrderLine]) -> Result<(), Failure>;
     /// Reads items. An item that does not exist becomes a row with the number 0.
     fn items(&mut self, items: &[u32], rows: &mut Vec<Item>) -> Result<(), Failure>;
-    /// Reads stocks. Reads the stocks for the pairs in `of`, each of which is a warehouse and an item.
+    /// Reads the stocks for the pairs in `of`. Each pair is a warehouse and an item.
     fn stocks(&mut self, of: &[(u32, u32)], rows: &mut Vec<Stock>) -> Result<(), Failure>;
     /// Writes the stock of an item.
     fn put_stock(&mut self, row: &Stock) -> Result<(), Failure>;

@@ -15,8 +15,8 @@ use os::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use os::sync::{Arc, Mutex};
 use std::collections::BTreeSet;
 
-/// How far the number of an acknowledged insert may lie beyond the limit. A number that lies further away is kept
-/// under a lock.
+/// How far the number of an acknowledged insert may lie beyond the limit up to which all records exist. A number
+/// that lies further away is kept under a lock.
 const WINDOW: i64 = 1 << 20;
 
 /// The most draws for one record. They take some milliseconds. A client that draws for this long does not notice

@@ -27,8 +27,8 @@
 //! * Wrong property values are errors. The original uses the default in place of some of these values, and fails
 //!   later because of others.
 //! * Single times (`raw`) are written to a file during the run, so that memory does not grow. Therefore lines of
-//!   different kinds are mixed in the file. Times outside of the window are left out. If a rate is set, a file of
-//!   `intended` times is refused.
+//!   different kinds are mixed in the file. Times outside of the measured window are left out. If a rate is set, a
+//!   file of `intended` times is refused.
 //! * Logs of histograms (`hdrhistogram.fileoutput`) have a line for every second. In the original, they have a line
 //!   for every status line.
 //! * Output: see [`export`].

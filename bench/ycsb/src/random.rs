@@ -77,8 +77,8 @@ impl Random {
         loop {
             let value = bits % bound;
             // The range of the random numbers is divided into parts of `bound` numbers. The last part may be
-            // shorter. If such a draw were used, small values would be likelier than large values. Therefore such
-            // a draw is rejected.
+            // shorter. If a draw from this shorter part were used, small values would be likelier than large
+            // values. Therefore such a draw is rejected.
             if bits.wrapping_sub(value).wrapping_add(mask) >= 0 {
                 return value;
             }

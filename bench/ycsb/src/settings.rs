@@ -164,7 +164,7 @@ pub struct Output {
     pub interval: Interval,
     /// `hdrhistogram.percentiles`.
     pub percentiles: Vec<f64>,
-    /// `measurement.histogram.verbose`: histograms are printed, too.
+    /// `measurement.histogram.verbose`: histograms are also printed.
     pub verbose: bool,
     /// `histogram.buckets`: the number of buckets in a histogram of times. Each bucket is one millisecond wide.
     pub buckets: u32,

@@ -9,7 +9,7 @@ use experiments::plan::{FilterBits, Plan, Sizes};
 use larch::options::FilterKind;
 use serde::Serialize;
 
-/// How much memory a database that is open for writing needs besides its cache and its write buffer.
+/// A database that is open for writing needs its write buffer and this much more memory than one that is only read.
 const WORK_BYTES: u64 = 16 << 20;
 
 /// The prediction, and the sizes on which it is based.

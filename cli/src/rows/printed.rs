@@ -137,8 +137,8 @@ fn fields(schema: &Schema, text: &str) -> Result<Vec<Vec<u8>>, String> {
         match fields.get_mut(at) {
             Some(free @ None) => *free = Some(field),
             Some(Some(_)) => return Err(format!("column {name:?} is there twice; write it once")),
-            // There are as many members as columns. There are as many members as columns, so if the number of a
-            // member's column is too large, another column has no member.
+            // There are as many members as columns. So if the number of a member's column is too large, another
+            // column has no member.
             None => return Err(format!("column {name:?} is there, and one before it is not; write all columns")),
         }
     }

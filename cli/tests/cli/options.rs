@@ -1,6 +1,6 @@
 //! Tests that every option of every command has an effect: each option is tried, and the result must differ from
-//! the result without it. The list of options comes from the program itself, so a new option must be tried here,
-//! too.
+//! the result without it. The list of options comes from the program itself, so a new option must also be tried
+//! here.
 
 use crate::session::{Ran, Session};
 use std::collections::{BTreeMap, BTreeSet};

@@ -78,7 +78,7 @@ impl Session {
         self.names_in("")
     }
 
-    /// The names of the files in a directory, in order.
+    /// The names of the files in a directory, in sorted order.
     pub fn names_in(&self, directory: &str) -> Vec<String> {
         let entries = std::fs::read_dir(self.dir.join(directory)).expect("a test can list its directory");
         let names = entries.map(|entry| entry.expect("a test can list its directory").file_name());

@@ -197,7 +197,7 @@ impl Columns {
         self.sources.iter().find(|source| source.group.is_none())
     }
 
-    /// The number of the first column in the source with this number.
+    /// The number of the first column in the source with the number `source`.
     pub fn first_column(&self, source: usize) -> usize {
         self.sources[..source].iter().map(Source::columns).sum()
     }

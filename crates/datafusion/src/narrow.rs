@@ -362,7 +362,7 @@ impl KeyField<'_> {
             return self.compared(op, &single(near)?);
         }
         // No value of the field equals the constant, so the field is compared with the least value above the
-        // constant. The least value above the constant. In a key, -0.0 is the same as 0.0.
+        // constant. In a key, -0.0 is the same as 0.0.
         let above = if f64::from(near) > *number { near } else { near.next_up() } + 0.0;
         match op {
             Operator::Lt | Operator::LtEq => self.compared(Operator::Lt, &single(above)?),

@@ -222,7 +222,7 @@ fn measure(
 }
 
 /// Measures inserts that are durable when they return. They go into databases of their own. For comparison, the
-/// disk alone is measured, too.
+/// disk alone is also measured.
 fn synced(engines: &[Engine], scale: &Scale, place: &Scratch, table: &mut Table, tale: &Tale) -> Result<(), String> {
     const RECORDS: u64 = 100_000;
     let disk = Engine { name: "disk", scheme: "disk", options: String::new() };

@@ -24,7 +24,7 @@ const ENGINES: [(&str, &str); 2] =
 /// The share of the capacity at which the open loop runs.
 const SHARE: f64 = 0.8;
 
-/// Bytes of a row as this benchmark counts them.
+/// The number of bytes of a row, as this benchmark counts them.
 const ROW_BYTES: u64 = 120;
 
 /// The most bytes of disk space that a row takes while the levels of a database are rewritten.

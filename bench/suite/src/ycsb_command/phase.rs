@@ -59,7 +59,7 @@ pub struct Done {
     pub exporter_is_set: bool,
     /// Whether the store failed.
     pub is_store_lost: bool,
-    /// The number of warnings that existed before the phase.
+    /// The number of warnings that there were before the phase.
     pub warnings_before: usize,
     /// The result, with all settings that decided it.
     pub run: report::Run,

@@ -1,7 +1,7 @@
 //! Logs of histograms for `hdrhistogram.fileoutput`. Each metric has a file, which has a line for each interval of
-//! the window. Values are in microseconds, as in the original. The greatest value of each line is divided by a
-//! million, so it is in seconds. Histograms have the encoding V2. The original writes V1. Newer versions of the
-//! HdrHistogram tools read both V1 and V2.
+//! the measured window. Values are in microseconds, as in the original. The greatest value of each line is divided
+//! by a million, so it is in seconds. Histograms have the encoding V2. The original writes V1. Newer versions of
+//! the HdrHistogram tools read both V1 and V2.
 
 use super::lines::{Metric, metrics};
 use crate::settings::{Measure, Output};

@@ -40,7 +40,7 @@ pub fn remaining(seconds: u64) -> String {
     if !text.is_empty() {
         return text;
     }
-    // For small numbers, the original gets the plural of two wrong. This function makes the same mistake.
+    // The original prints `2 second`, without an `s`. This function makes the same mistake.
     format!("{seconds} second{} ", if seconds > 2 { "s" } else { "" })
 }
 

@@ -185,8 +185,8 @@ fn logs_are_written_only_if_they_are_asked_for() {
 
 #[test]
 fn json_has_the_form_of_the_original() {
-    // The numbers are those of the text, which are compared elsewhere. Therefore this compares only the rest of
-    // the format.
+    // The numbers are those of the text, which are compared elsewhere. Therefore the test compares only the rest
+    // of the format here.
     let form = |json: &str| {
         let lines = json.lines().filter(|line| !line.contains("\"value\""));
         let mut objects: Vec<String> = Vec::new();

@@ -144,7 +144,8 @@ fn middle(Interval { low, high }: Interval) -> u64 {
     low + (high - low) / 2
 }
 
-/// Cuts `range` at `points`, which must be in order. The flag of a point says whether the point is a key.
+/// Cuts `range` at `points`, which must be in ascending order. The flag of a point says whether the point is a
+/// key.
 pub fn parts(table: &Table, layout: &Layout, range: &Keys, points: Vec<(Vec<u8>, bool)>) -> Result<Vec<Part>> {
     let readable = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
     let text_of = |bound: &Bound<Vec<u8>>| match bound {

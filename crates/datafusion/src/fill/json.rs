@@ -29,7 +29,7 @@ struct Node {
 pub enum Bad {
     /// The bytes are not JSON.
     Whole(String),
-    /// The field with this number does not have its type.
+    /// The value of the field with this number does not have the type of the field.
     Field(usize, String),
 }
 

@@ -20,7 +20,7 @@ pub fn measure(store: &dyn Store, directory: &Path, overwrite: &Overwrite) -> An
     let sample = with_beside(store, Beside::IndexBuild, Duration::ZERO, |stop| {
         measure_until(store, directory, &without_warmup, LONGEST_WORK, stop)
     });
-    // The index is dropped after an error, too, so that the next measurement finds the table without an index.
+    // The index is dropped even after an error, so that the next measurement finds the table without an index.
     let checked = store.check_and_drop_index().map_err(|failure| failure.to_string());
     let sample = sample?;
     let entries = checked?;
