@@ -33,8 +33,8 @@ struct Size {
     file_groups: u64,
     files: &'static [u64],
     buckets: &'static [u64],
-    /// The goal for overlapping files applies to histograms of at most this number of buckets. With at most this
-    /// number of buckets, the rows below one child of a file's root are few enough for the goal.
+    /// The most buckets of a histogram for which the goal for overlapping files applies. With at most this number of
+    /// buckets, the rows below one child of a file's root are few enough for the goal.
     over_goal: u64,
     repeats: u64,
 }

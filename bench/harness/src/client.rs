@@ -90,7 +90,7 @@ impl Wait {
 pub enum Next {
     /// The operation has another request.
     More,
-    /// The operation has another request, which is a new attempt. The attempt is made after this number of
+    /// The operation has another request, which is a new attempt. The attempt is made after the given number of
     /// nanoseconds.
     Wait(u64),
     /// The operation is over and done.

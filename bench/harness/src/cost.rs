@@ -1,5 +1,5 @@
-//! What a run uses of the machine: processor time, memory and context switches. The part that the client itself
-//! uses is known separately.
+//! What a run uses of the machine: processor time, memory and context switches. The part that the client itself uses
+//! is measured separately.
 
 #![allow(clippy::disallowed_methods, reason = "the process is asked of the machine")]
 

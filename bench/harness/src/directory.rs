@@ -28,7 +28,7 @@ const DATA: &str = "data";
 #[derive(Debug)]
 pub struct Directory {
     data: PathBuf,
-    /// The file stays locked until the store is closed.
+    /// The file of the note. It stays locked until the store is closed.
     note: File,
 }
 

@@ -72,8 +72,8 @@ impl Default for Plan {
 pub enum Pace {
     /// A client begins each operation when its previous operation is over.
     Closed,
-    /// Operations begin on a schedule, whether the store is ready or not. All clients together begin this number of
-    /// operations per second.
+    /// Operations begin on a schedule, whether the store is ready or not. All clients together begin the given
+    /// number of operations per second.
     Open {
         /// Operations per second.
         per_second: f64,
@@ -87,7 +87,7 @@ pub enum Length {
     /// For this time.
     #[serde(rename = "nanos", with = "nanos")]
     Time(Duration),
-    /// Until the clients together have done this number of operations in the window.
+    /// The window lasts until the clients together have done the given number of operations in it.
     Operations(u64),
     /// Until no client has an operation left.
     All,

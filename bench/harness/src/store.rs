@@ -151,7 +151,7 @@ pub enum Outcome {
 /// One setting of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// `durability`, `cache`, …: every store uses the same name for the same thing.
+    /// The name of the setting, such as `durability` or `cache`. Every store uses the same name for the same thing.
     pub name: &'static str,
     /// The value in a form for people, for example `64 MiB`, or `buffered: log written, not synced`.
     pub value: String,
@@ -167,7 +167,8 @@ impl Setting {
 /// A count that a store keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counter {
-    /// `page reads`, `cache hits`, `bytes written`, …: every store uses the same name for the same thing.
+    /// The name of the counter, such as `page reads` or `bytes written`. Every store uses the same name for the same
+    /// thing.
     pub name: &'static str,
     /// Its value since the store was opened.
     pub value: u64,

@@ -226,9 +226,9 @@ pub struct Options {
     pub max_rate: Option<f64>,
     /// How failed requests are repeated.
     pub retries: Retries,
-    /// The number of a client's operations that may fail one after the other. Then the run ends. 0 means no limit.
+    /// The number of a client's operations that fail one after the other before the run ends. 0 means no limit.
     pub error_at_row_limit: u64,
-    /// The number of operations that may fail in all. Then the run ends. 0 means no limit.
+    /// The number of operations that fail in all before the run ends. 0 means no limit.
     pub error_limit: u64,
     /// Rows per second that each partition of a time series gets. Readers need it.
     pub write_rate: Option<f64>,

@@ -15,7 +15,7 @@ use ycsb::Random;
 
 /// The number of bytes before the payload of a value that can be checked.
 const HEADER_BYTES: usize = 24;
-/// Values with fewer bytes have no payload. The least length of a value for which scylla-bench writes a checksum.
+/// The least length of a value for which scylla-bench writes a checksum. Values with fewer bytes have no payload.
 const LEAST_CHECKED_BYTES: usize = 57;
 const CRC_BYTES: usize = 4;
 

@@ -27,7 +27,7 @@ pub enum Opening {
     OrCreate,
     /// It must exist.
     Existing,
-    /// It must exist, and nothing is written. Another process may have it open.
+    /// The database must exist, and nothing is written to it. Another process may have the database open.
     ReadOnly,
 }
 

@@ -74,8 +74,8 @@ impl Reads for LateReads {
             let later: Done = Box::new(move |buffer, outcome| {
                 let told = Ended { due: clock.now() + delay, buffer, outcome, done };
                 if let Err(untold) = ended.send(told) {
-                    // The reporting thread has ended only if a callback panicked. This read is then reported without
-                    // a delay.
+                    // The reporting thread has ended only if a callback panicked. If it has ended, the read is
+                    // reported here, without a delay.
                     (untold.0.done)(untold.0.buffer, untold.0.outcome);
                 }
             });

@@ -11,11 +11,12 @@ use kit::median;
 use kit::median::extremes;
 use page::{Axis, Block, Chart, Line, Table, figure};
 
-/// The published gain: sharing must give at least this many times as many rows per second.
+/// The published gain: how many times as many rows per second readers get with sharing. Our gain must be at least as
+/// large.
 const GAIN: Bound = Bound::AtLeast(1.7);
 
-/// With sharing, a row may take at most this many page reads. Without sharing, a row took two page reads. Index
-/// pages are read once for all rows, so for a single row they add nearly nothing.
+/// The most page reads that a row may take with sharing. Without sharing, a row took two page reads. Index pages are
+/// read once for all rows, so for a single row they add nearly nothing.
 const READS: Bound = Bound::AtMost(1.005);
 
 /// Page reads per row with sharing, divided by page reads per row without sharing. The number must be below 1.

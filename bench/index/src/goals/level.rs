@@ -66,7 +66,8 @@ pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
         let mut high = |probes: &[(Key, Key)]| gets(&resident, &high, probes.iter().map(|(_, high)| high));
         in_turns(size.effort(), &inputs, &mut [&mut low, &mut high])?
     };
-    // The bare step searches one of the 32 leaves, and reads the address of the child that it found.
+    // For comparison, the bare step is timed: a search in one of the 32 leaves, and a read of the address of the
+    // child that it found.
     let root = two.main().root(false).address;
     let root = retry(&session, || session.page(high.file.at(&root, PageKind::Index)))?;
     let addresses = (0..LEAVES).map(|leaf| IndexNode::new(&root).address((leaf * FAN_OUT / LEAVES) as usize));

@@ -20,7 +20,7 @@ struct CachedFile {
     micros: Vec<f64>,
 }
 
-/// The bytes that a get reads decide. The time of a get stands beside them.
+/// The goal is about the bytes that a get reads. The time of a get is shown beside them.
 pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
     let rows = size.of(3_000_000);
     let options = BuildOptions { index: PageIndexKind::Both, ..BuildOptions::default() };

@@ -375,7 +375,7 @@ impl Timer {
         Ok(Self { timer: Receiver::from_owned_fd_unchecked(timer)?, set: None })
     }
 
-    /// Goes off at `until` or before that. `left` nanoseconds are left until then.
+    /// Sets the timer so that it goes off at `until` or earlier. `left` is the time until then, in nanoseconds.
     fn set(&mut self, until: u64, left: u64) -> Result<(), Failure> {
         if self.set.is_some_and(|set| set <= until) {
             return Ok(());

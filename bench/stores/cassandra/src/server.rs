@@ -147,7 +147,7 @@ const START_LIMIT: Duration = Duration::from_secs(240);
 /// The first line of the server's settings. A directory whose settings begin with this line was made by us.
 const MARK: &str = "# Written by larch bench each time that it starts this server.";
 
-/// The internal packages of Java that Cassandra needs; its file `jvm17-server.options` has the same list.
+/// The internal packages of Java that Cassandra needs. Cassandra's file `jvm17-server.options` has the same list.
 const OPENED: [&str; 25] = [
     "java.base/java.io",
     "java.base/java.lang",

@@ -112,7 +112,7 @@ pub(crate) struct Prepared {
     pub from: Ordered,
     /// `pk`, most rows.
     pub first: Ordered,
-    /// `pk`, `ck` of the first row, and `ck` of the first row after the range.
+    /// The parameters are `pk`, `ck` of the first row, and `ck` of the first row after the range.
     pub between: Ordered,
     /// `pk`, all `ck`.
     pub of: Ordered,

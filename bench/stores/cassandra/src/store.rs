@@ -30,7 +30,7 @@ pub const SCHEME: harness::Scheme = harness::Scheme {
     },
 };
 
-/// `cassandra://…`, `cassandra:start`, `cassandra:DIR`.
+/// The scheme of the targets `cassandra://…`, `cassandra:start` and `cassandra:DIR`.
 pub const PARTITIONS: Scheme = Scheme {
     name: "cassandra",
     networked: true,

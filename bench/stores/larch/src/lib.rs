@@ -410,7 +410,7 @@ impl Store for Larch {
     }
 
     fn is_empty(&self) -> Result<bool, Failure> {
-        // Only keys are selected, so this also works for tables with column groups.
+        // No column group is selected, only keys. So the call also works for tables with column groups.
         let first = self.table.select([""; 0]).and_then(|keys| keys.first_key_value()).map_err(broken)?;
         Ok(first.is_none())
     }

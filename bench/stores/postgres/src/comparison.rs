@@ -247,7 +247,7 @@ fn write_script(path: &std::path::Path, options: &Options, group: u32) -> std::i
     Ok(())
 }
 
-/// `number of transactions actually processed: 230575`.
+/// Finds the number in the line `number of transactions actually processed: 230575`.
 fn transactions_of(out: &str) -> Option<u64> {
     let line = out.lines().find_map(|line| line.strip_prefix("number of transactions actually processed: "))?;
     line.split('/').next()?.trim().parse().ok()

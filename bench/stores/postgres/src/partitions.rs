@@ -202,8 +202,8 @@ const FIRST: usize = 3;
 const BETWEEN: usize = 6;
 const OF: usize = 9;
 const SCAN: usize = 12;
-/// In a table of values, the first two of these statements put one row or several rows. In a table of counters, the
-/// third adds to the counters of a row.
+/// In a table of values, `INSERT` puts one row, and `INSERT_MANY` puts several rows. In a table of counters, `ADD`
+/// adds to the counters of a row.
 const INSERT: usize = 13;
 const INSERT_MANY: usize = 14;
 const ADD: usize = 13;

@@ -7,7 +7,7 @@ use rocksdb::{Options, SstFileWriter};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The size of the files. The size of the files that are written here. Compactions write files of the same size.
+/// The size of the files that are written here. Compactions write files of the same size.
 const FILE_BYTES: u64 = 64 << 20;
 
 /// How many rows are written between two checks of the file's size. A check costs more than writing a row.

@@ -52,7 +52,7 @@ struct Mount {
 }
 
 impl Mount {
-    /// `id parent major:minor root place options [more …] - kind source options`.
+    /// Parses a line of the form `id parent major:minor root place options [more …] - kind source options`.
     fn parsed(line: &str) -> Option<Self> {
         let (mount, system) = line.split_once(" - ")?;
         let mount: Vec<&str> = mount.split(' ').collect();

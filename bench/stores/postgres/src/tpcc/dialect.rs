@@ -37,7 +37,7 @@ pub struct Dialect {
 pub enum Moment {
     /// One session exports its snapshot, and the other sessions import it.
     ExportedSnapshot,
-    /// All sessions read the state as of one time.
+    /// All sessions read the state that the database had at one given time.
     SystemTime,
     /// Sessions cannot see the same moment, so nothing else may run while the database is checked.
     None,

@@ -9,7 +9,7 @@ use super::columns::{self, BYTES_COLLATION};
 use super::dialect::Dialect;
 use ::tpcc::{Form, Part, Table};
 
-/// The name of the table that records what the database was made with.
+/// The name of the table that records how the database was made.
 pub const ABOUT: &str = "tpcc_about";
 /// The name of the table that lists the loaded parts.
 pub const PARTS: &str = "tpcc_parts";
