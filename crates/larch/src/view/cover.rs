@@ -1,4 +1,5 @@
-//! Which rows are hidden by range erases around the place of a merge, and up to which key this answer is valid.
+//! Tells a merge which rows near its present key are hidden by range erases, and up to which key this answer is
+//! valid.
 //!
 //! ```text
 //! source 0    ─────────╳╳╳╳╳╳@9╳╳╳╳─────────────────────      the memtable
@@ -7,10 +8,11 @@
 //!                      ├─────── place ──────▶│edge
 //! ```
 //!
-//! For each source that has range erases, the fragment or the gap around the place is kept. The nearest end of
-//! these fragments and gaps is the edge. Up to the edge, no source has to be asked. A row is hidden if it is older
-//! than the newest erase of its own source and of the newer sources. So each row costs one comparison with the
-//! edge. An index is read only where a fragment begins or ends.
+//! The range erases of a source are cut into fragments with gaps between them. For each source that has range
+//! erases, the fragment or the gap around the present key of the merge is stored. The *edge* is the nearest end of
+//! these fragments and gaps. Before the edge, no source has to be asked again. A row is hidden if it is older than
+//! the newest erase of its own source and of all newer sources. So each row costs one comparison with the edge,
+//! and an index is read only where a fragment begins or ends.
 
 use super::level::LevelCursor;
 use crate::manifest::Level;
@@ -21,7 +23,7 @@ use sst::{CoverAround, Direction, EraseCursor, Version};
 use std::cmp::Ordering;
 use std::ops::{Bound, Range};
 
-/// The covers around the place of a merge. The merge goes in one direction.
+/// The range erases that cover the present key of a merge. The merge goes in one direction.
 #[derive(Debug)]
 pub struct MergeCovers {
     direction: Direction,
@@ -29,10 +31,10 @@ pub struct MergeCovers {
     sources: usize,
     /// The sources that have range erases, newest first.
     erased: Vec<Erased>,
-    /// For each source of the merge: the newest range erase of the keys up to the edge. This source or a newer
-    /// source has made it. It is empty until a source was asked.
+    /// For each source of the merge: the newest range erase, in this source or in a newer one, that covers the
+    /// keys up to the edge. The list is empty before a source was asked.
     through: Vec<Option<Version>>,
-    /// `None` until the merge has reached a key.
+    /// The edge. It is `None` before the merge has reached a key.
     edge: Option<Bound<Vec<u8>>>,
 }
 
@@ -48,9 +50,9 @@ struct Erased {
 
 #[derive(Debug)]
 enum Erases {
-    /// A memtable as of a version.
+    /// A memtable, and the version at which it is read.
     Memory(Arc<Memtable>, Version),
-    /// A level as of a version.
+    /// The files of a level, and the version at which they are read.
     Files(Box<FileErases>, Version),
 }
 
@@ -59,17 +61,17 @@ enum Erases {
 struct FileErases {
     files: Level,
     walked: Range<usize>,
-    /// The cursor in the file that was used last, and the place of this file in the level.
+    /// A cursor over the range erases of the file that was asked last, and the place of this file in the level.
     cursor: Option<(usize, EraseCursor)>,
 }
 
 impl MergeCovers {
-    /// The covers of a merge in `direction` that has no sources yet.
+    /// The covers for a merge in `direction`. It has no sources yet.
     pub fn new(direction: Direction) -> Self {
         Self { direction, sources: 0, erased: Vec::new(), through: Vec::new(), edge: None }
     }
 
-    /// Adds a memtable as of `at` as the next source.
+    /// Adds a memtable as the next source. It is read at the version `at`.
     pub fn add_memtable(&mut self, memtable: &Arc<Memtable>, at: Version) {
         if memtable.has_range_erases() {
             let erases = Erases::Memory(memtable.clone(), at);
@@ -78,8 +80,8 @@ impl MergeCovers {
         self.sources += 1;
     }
 
-    /// Adds the files that `cursor` walks through as the next source. They are seen as of `at`, for keys from `low`
-    /// to `high`.
+    /// Adds the files that `cursor` walks through as the next source. They are read at the version `at`, for keys
+    /// from `low` to `high`.
     pub fn add_level(&mut self, cursor: &LevelCursor, at: Version, low: Bound<&[u8]>, high: Bound<&[u8]>) {
         let (files, walked) = cursor.walked();
         if files[walked.clone()].iter().any(|file| file.sst.may_erase_between(low, high)) {
@@ -89,13 +91,13 @@ impl MergeCovers {
         self.sources += 1;
     }
 
-    /// Whether a key was reached. It is also true if no source has range erases.
+    /// Whether the answers for a key are known. This is always true if no source has range erases.
     pub fn is_known(&self) -> bool {
         self.edge.is_some() || self.erased.is_empty()
     }
 
-    /// Goes to `key`, which the merge has reached. This is a composite step: if it runs again after a fault,
-    /// sources that have looked already do not look again.
+    /// Finds the answers for `key`, which the merge has reached. This is a composite step: if it runs again after
+    /// a fault, it asks only the sources that have not answered yet.
     #[inline]
     pub fn reach<S: PageSource + ?Sized>(&mut self, reader: &S, key: &[u8]) -> Result<(), Stop> {
         let is_inside = self.edge.as_ref().is_some_and(|edge| comes_before(key, edge, self.direction));
@@ -125,7 +127,7 @@ impl MergeCovers {
         Ok(())
     }
 
-    /// The key up to which the answers are valid.
+    /// The edge, up to which the answers are valid.
     pub fn edge(&self) -> Bound<&[u8]> {
         match &self.edge {
             Some(edge) => edge.as_ref().map(Vec::as_slice),
@@ -133,15 +135,15 @@ impl MergeCovers {
         }
     }
 
-    /// The newest range erase that hides rows of the source with the number `source` up to the edge. It hides the
-    /// rows that are older than itself.
+    /// The version of the newest range erase that covers the keys of source number `source` up to the edge. All
+    /// rows of this source with an older version are hidden.
     #[inline]
     pub fn over(&self, source: usize) -> Option<Version> {
         self.through.get(source).copied().flatten()
     }
 
-    /// The bound up to which newer sources have erased the keys of the source with the number `source`. This end is
-    /// at the edge or after it. `None` if these sources erased nothing at this place.
+    /// The bound up to which range erases in newer sources cover the keys of source number `source`. It is at the
+    /// edge or after it. The result is `None` if no newer source has a range erase at the present key.
     pub fn hidden_until(&self, source: usize) -> Option<&Bound<Vec<u8>>> {
         let newer = self.erased.iter().take_while(|erased| erased.source < source);
         let covers = newer.filter_map(|erased| erased.here.as_ref()).filter(|here| here.cover.is_some());
@@ -165,7 +167,7 @@ impl Erases {
 }
 
 impl FileErases {
-    /// The same as [`Erases::around`]. It does not open a file for keys beyond the bounds of the file.
+    /// The same as [`Erases::around`]. A file is not opened for a key outside its bounds.
     fn around<S: PageSource + ?Sized>(
         &mut self,
         reader: &S,
@@ -213,7 +215,7 @@ impl FileErases {
     }
 }
 
-/// Whether a walk reaches `key` before its end at `far`.
+/// Whether a walk in `direction` reaches `key` before its end at `far`.
 pub fn comes_before<K: AsRef<[u8]>>(key: &[u8], far: &Bound<K>, direction: Direction) -> bool {
     match (direction, far.as_ref().map(AsRef::as_ref)) {
         (_, Bound::Unbounded) => true,
@@ -224,7 +226,7 @@ pub fn comes_before<K: AsRef<[u8]>>(key: &[u8], far: &Bound<K>, direction: Direc
     }
 }
 
-/// Whether a walk reaches the end `a` before the end `b`.
+/// Whether a walk in `direction` reaches the bound `a` before the bound `b`.
 fn is_before(a: &Bound<Vec<u8>>, b: &Bound<Vec<u8>>, direction: Direction) -> bool {
     let (Bound::Included(a_key) | Bound::Excluded(a_key)) = a else { return false };
     let (Bound::Included(b_key) | Bound::Excluded(b_key)) = b else { return true };

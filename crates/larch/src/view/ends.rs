@@ -1,12 +1,14 @@
-//! The two places at which the merges of a range go on, and the registry of all ranges that have places. This
-//! module does not know rows.
+//! A range can be read from its front and from its back. At each end, a merge stands at a place and goes on from
+//! there when the range is asked for the next row. This module has these two places, and the registry of all
+//! ranges with places. This module does not know rows.
 //!
-//! * A range enters the registry when it is first asked for a row. It leaves the registry when it ends or is
-//!   dropped. So the registry contains only open ranges.
-//! * When a new view comes, the range's places in older views are taken away, unless a thread is asking the range
-//!   for a row at that moment. Later the range finds its place again by the last key that it gave.
-//! * The number of bytes that all places pin together is limited. If they pin more, places that were not used
-//!   lately are taken away.
+//! * A range is added to the registry when it is first asked for a row. It is removed when it ends or is dropped.
+//!   So the registry contains only open ranges.
+//! * A place keeps the view in which its merge reads. When a new view is made, places in older views are dropped,
+//!   unless a thread is asking their range for a row at that moment. Later, the range makes its place again from
+//!   the last key that it gave.
+//! * The number of bytes that all places together pin is limited. If they pin more, places that were not used
+//!   lately are dropped.
 //!
 //! Thread safe. Places are dropped while no lock of this file is held, because dropping a place may free memory and
 //! remove files.
@@ -25,14 +27,14 @@ use std::collections::BTreeMap;
 pub struct RangeEnds {
     pub front: Option<End>,
     pub back: Option<End>,
-    /// Whether a reader waits for pages of files to which the places refer. If so, the files must be kept.
+    /// Whether a reader waits for pages of files that the places use. If so, the files must be kept.
     pub is_asked: bool,
-    /// Whether the range was asked for a row since the hand of the registry last passed it.
+    /// Whether the range was asked for a row since the registry last looked at it.
     is_used: bool,
 }
 
 impl RangeEnds {
-    /// Takes the places in views before `generation`. If a reader waits, it takes none.
+    /// Takes the places in views that are older than `generation`. If a reader waits for pages, takes none.
     #[inline]
     pub fn take_old(&mut self, generation: u64) -> impl Iterator<Item = End> + use<> {
         let is_free = !self.is_asked;
@@ -40,13 +42,13 @@ impl RangeEnds {
         self.front.take_if(old).into_iter().chain(self.back.take_if(old))
     }
 
-    /// Called when the range begins to look for a row. Takes the places in views before `generation`. If the range
-    /// waited for pages, it takes none, and the range continues in its old view.
+    /// Called when the range begins to look for a row. Takes the places in views that are older than `generation`.
+    /// But if the range waited for pages, no place is taken, and the range continues in its old view.
     #[inline]
     pub fn begin(&mut self, generation: u64) -> Vec<End> {
         let goes_on = std::mem::take(&mut self.is_asked);
         self.is_used = true;
-        // Moving a place costs time, because it is large. So no place is moved until it is known to be old.
+        // A place is large, so moving it costs time. Therefore this is checked before a place is moved.
         let is_old = |end: &Option<End>| end.as_ref().is_some_and(|end| end.generation < generation);
         if goes_on || !is_old(&self.front) && !is_old(&self.back) {
             return Vec::new();
@@ -54,7 +56,7 @@ impl RangeEnds {
         self.take_old(generation).collect()
     }
 
-    /// Lets the merge continue after rows that were taken from a page without the merge.
+    /// Moves the merge past the rows that `following` has given without the merge.
     pub fn resume(&mut self, following: &Following) {
         let end = match following.direction() {
             Direction::Forward => &mut self.front,
@@ -70,28 +72,28 @@ impl RangeEnds {
         self.front.iter().chain(&self.back).map(|end| end.pins.bytes()).sum()
     }
 
-    /// Takes both places. After this call, no reader waits for pages of these places.
+    /// Takes both places, even if a reader waits for their pages. After this call, no reader waits.
     pub fn take_both(&mut self) -> [Option<End>; 2] {
         self.is_asked = false;
         [self.front.take(), self.back.take()]
     }
 
-    /// Takes both places. If a reader waits, it takes none.
+    /// Takes both places. If a reader waits for pages, takes none.
     pub fn take_all(&mut self) -> impl Iterator<Item = End> + use<> {
         self.take_old(u64::MAX)
     }
 }
 
-/// One of the two places.
+/// The place at one end of a range.
 #[derive(Debug)]
 pub struct End {
     pub merge: Merge,
     pub generation: u64,
-    /// The precharge of the rows up to a limit, while the precharge is under way.
+    /// The loading of all pages up to a limit of rows, if it is under way.
     pub precharge: Option<Precharge>,
     /// The bytes of the cache that the merge pins.
     pub pins: Holding,
-    /// How many more rows may be given until the pins are counted again.
+    /// After this many more rows, the pins are counted again.
     uncounted: u8,
 }
 
@@ -101,7 +103,7 @@ impl End {
         Self { merge, generation, precharge: None, pins: cache.cursors().holding(), uncounted: 0 }
     }
 
-    /// Notes that the row that was found was given to the reader.
+    /// Called when the row that the merge has found was given to the reader.
     #[inline]
     pub fn given(&mut self) {
         self.merge.leave();
@@ -114,22 +116,23 @@ impl End {
     }
 }
 
-/// The pins of a merge are counted again after this many rows. They change little from page to page.
+/// After this many rows, the pins of a merge are counted again. Their number changes little from page to page.
 const ROWS_A_COUNT: u8 = 16;
 
-/// Whether the other ranges together pin more than the cache divided by `share`. This range pins `own_bytes`.
+/// Whether all ranges except one together pin more than a part of the cache: its size divided by `share`. The one
+/// range pins `own_bytes`.
 #[inline]
 pub fn is_crowded(cache: &PageCache, own_bytes: u64, share: u64) -> bool {
     cache.cursors().bytes().saturating_sub(own_bytes) > cache.budget_bytes() / share
 }
 
-/// The cache divided by this number is the limit for what all other ranges together may pin. If they pin more,
-/// places that were not used lately are taken away. Then a range keeps its own places only while it looks for a
-/// row. If there is only one range, it keeps its places, whatever they pin.
+/// For each range, the limit for all other ranges together is the size of the cache divided by this number. If the
+/// others pin more, places that were not used lately are dropped, and the range keeps its own places only while it
+/// looks for a row. If there is only one range, it keeps its places, however many bytes they pin.
 pub const PLACES_SHARE: u64 = 8;
 
-/// If the other ranges pin more than the cache divided by this number, a range also gives up the page that it
-/// follows, and keeps only its key.
+/// If the other ranges pin more than the size of the cache divided by this number, a range also gives up the page
+/// from which it takes rows, and keeps only its last key.
 pub const PAGES_SHARE: u64 = 4;
 
 /// The registry of all ranges that may hold a view.
@@ -140,7 +143,7 @@ pub struct Ranges(Mutex<Registry>);
 struct Registry {
     /// The number that the next range gets.
     next: u64,
-    /// The number at which the search for unused places goes on.
+    /// The next search for unused places begins at the range with this number.
     hand: u64,
     open: BTreeMap<u64, Arc<Mutex<RangeEnds>>>,
 }
@@ -153,10 +156,10 @@ pub struct Registered {
     ranges: Arc<Ranges>,
 }
 
-/// How many ranges are taken from the registry before its lock is released.
+/// A walk over the registry releases its lock after this many ranges.
 const WALKED_AT_ONCE: usize = 64;
 
-/// When a range finds the cache crowded, it tries to take places from this many other ranges.
+/// When a range finds that the others pin too much, it looks for unused places in this many other ranges.
 const LOOKED_AT: usize = 32;
 
 impl Ranges {
@@ -175,9 +178,9 @@ impl Ranges {
         self.0.lock().open.len()
     }
 
-    /// Takes views before `generation` away from those ranges that no thread asks for a row at this moment. A range
-    /// in use releases its old view by itself. The caller must hold no lock, because this frees memory and removes
-    /// files.
+    /// Drops the places in views that are older than `generation`. Places of a range that a thread is asking for a
+    /// row are left out: such a range drops its old places itself. The caller must hold no lock, because this
+    /// frees memory and removes files.
     pub fn let_go(&self, generation: u64) {
         let (mut next, end) = (0, self.0.lock().next);
         while next < end {
@@ -199,14 +202,14 @@ impl Registered {
         self.ends.lock()
     }
 
-    /// Takes the places in views before `generation`. If a reader waits, it takes none.
+    /// Takes the places in views that are older than `generation`. If a reader waits for pages, takes none.
     pub fn take_old(&self, generation: u64) -> Vec<End> {
         self.ends.lock().take_old(generation).collect()
     }
 
-    /// Takes the places of some other ranges, while `goes_on` returns true. It takes them from ranges that were not
-    /// asked for a row since the hand last passed them. Later, these ranges find their places again by their keys.
-    /// The caller must not hold the lock of its own places.
+    /// Drops the places of some other ranges, as long as `goes_on` returns true. A range loses its places if it
+    /// was not asked for a row since the last look at it. Later, it makes its places again from its keys. The
+    /// caller must not hold the lock of its own range.
     pub fn take_unused(&self, goes_on: impl Fn() -> bool) {
         let some: Vec<(u64, Arc<Mutex<RangeEnds>>)> = {
             let mut registry = self.ranges.0.lock();

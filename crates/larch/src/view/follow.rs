@@ -1,7 +1,7 @@
-//! Takes rows one after the other without a step. The rows come from the *streaks* of a merge's sources. A streak
-//! is the rest of the page in which a source stands, or it consists of copies of the next rows of a memtable. The
-//! rows are taken without the lock of the [ends](super::ends). Streaks pin pages, but they keep no file and no
-//! memtable. At the version of the range, these rows are also the right rows in every later view.
+//! Gives a range its next rows without a step of the merge. The rows come from *streaks*. Each source of the merge
+//! can have one: the rest of the page in which the source stands, or copies of the next rows of a memtable. The
+//! rows are given without the lock of the [ends](super::ends). Streaks pin pages, but they keep no file and no
+//! memtable. A reader at the version of the range would see the same rows in every later view.
 //!
 //! ```text
 //!   newest   [ a     d  e        ]               it stands at d, and the runner-up is c, so the
@@ -12,8 +12,8 @@
 //!
 //! One source has the row that comes next. The *runner-up* is the other source with the nearest row. While rows of
 //! the first source come before the row of the runner-up, each row costs one comparison. If there is only one
-//! source, a row costs no comparison. All keys of the pages begin with the same prefix. Keys are compared by the
-//! eight bytes after this prefix. Only if these bytes are equal are whole keys compared.
+//! source, a row costs no comparison. All keys of the streaks begin with the same prefix. Two keys are compared by
+//! the eight bytes after this prefix. If these bytes are equal, the whole keys are compared.
 
 use super::found::Spot;
 use super::merge::{SourceStreak, StreakRows};
@@ -27,42 +27,45 @@ pub struct Following {
     /// The sources, newest first.
     sources: Vec<Source>,
     direction: Direction,
-    /// The generation of the view in which the rows were found. If the number is that of a newer view, the end for
-    /// these rows is gone.
+    /// The generation of the view in which the rows were found. If a newer view was noted since, this is its
+    /// generation, and the place of the merge was dropped.
     generation: u64,
     /// The length of the prefix with which all keys begin.
     prefix_bytes: usize,
     /// The source whose row comes next.
     now: usize,
-    /// The source whose row comes after the next row, or an older source whose row has the same key as the next
-    /// row.
+    /// Among the other sources, the one with the nearest row. This row may have the same key as the next row, if
+    /// its source is older.
     runner_up: Option<usize>,
     state: RowState,
-    /// Whether some page has no row left. If so, nobody knows yet which row comes after this page.
+    /// Whether a streak has no row left although its source may have more rows. If so, only the merge can find the
+    /// next row.
     is_over: bool,
     /// The row that was given last: its source, and its place in the page.
     given: Option<(usize, usize)>,
-    /// Whether the row that was passed last said nothing about its key. If so, older sources may show the key.
+    /// Whether the row that was passed last does not decide about its key. If so, an older source may have a
+    /// visible row with this key.
     is_key_open: bool,
 }
 
-/// What was done so far with the row that comes next.
+/// What has happened to the row that comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RowState {
     /// The row was read. It is still to be given or skipped.
     Read,
-    /// The row decides what the value of its key is. Older sources do not show the key.
+    /// The row was given, or it erases its key. In both cases, rows of older sources with the same key are passed,
+    /// too.
     Done,
-    /// The row says nothing about its key.
+    /// The row is not visible and does not decide about its key.
     Skipped,
 }
 
 struct Source {
     beside: SourceStreak,
-    /// The row at which the source stands. `None` if it has no more rows in its streak.
+    /// The row at which the source stands. It is `None` if the streak has no more rows.
     row: Option<StreakRow>,
-    /// The bytes after the prefix in the key of this row, as a number. The row that comes first in the direction
-    /// has the lesser number.
+    /// The eight bytes after the prefix in the key of this row, as a number. For a walk backward, the number is
+    /// reversed, so that the row that comes first always has the lesser number.
     head: u64,
 }
 
@@ -99,24 +102,25 @@ impl Following {
         self.sources.iter().map(|source| &source.beside)
     }
 
-    /// Whether the row that was passed last said nothing about its key. If so, older sources may show the key.
+    /// Whether the row that was passed last does not decide about its key. If so, an older source may have a
+    /// visible row with this key.
     pub fn is_key_open(&self) -> bool {
         self.is_key_open
     }
 
-    /// How many bytes the pages take in the cache and the copies take in memory.
+    /// The bytes that the pages of the streaks take in the cache, and the bytes that the copies take in memory.
     pub fn pinned_bytes(&self) -> u64 {
         self.streaks().map(|beside| beside.rows.memory_bytes()).sum()
     }
 
-    /// Notes the generation of the newest view. Returns true if it has changed since the last call.
+    /// Stores the generation of the newest view. Returns true if this generation was not stored before.
     #[inline]
     pub fn renew(&mut self, newest: u64) -> bool {
         std::mem::replace(&mut self.generation, newest) != newest
     }
 
-    /// Goes to the next row. It returns to the same row until this row was [given](Self::give). Returns false if
-    /// the merge has to find the row. This function and [`Following::row`] are inlined.
+    /// Goes to the next row, or stays at the present row if this row was not yet [given](Self::give). Returns
+    /// false if only the merge can find the next row. This function and [`Following::row`] are inlined.
     #[inline(always)]
     pub fn next(&mut self) -> bool {
         loop {
@@ -145,7 +149,7 @@ impl Following {
         FollowedRow { key, beside_main, spot }
     }
 
-    /// The key of this row, and the place of the part of the row that is in the main group.
+    /// The key of the row to which [`Following::next`] went, and the place of its part in the main group.
     #[inline(always)]
     pub fn main(&self) -> (&[u8], Spot<'_>) {
         let Source { row, beside, .. } = &self.sources[self.now];
@@ -157,22 +161,23 @@ impl Following {
         (beside.rows.key(), spot)
     }
 
-    /// The key of this row.
+    /// The key of the row at which the next source stands.
     #[inline]
     pub fn key(&self) -> &[u8] {
         self.sources[self.now].beside.rows.key()
     }
 
-    /// Notes that the row that came next was given.
+    /// Called when the row to which [`Following::next`] went is given to the reader.
     #[inline]
     pub fn give(&mut self) {
         self.given = self.sources[self.now].beside.rows.row().map(|row| (self.now, row));
         self.state = RowState::Done;
     }
 
-    /// Calls `take` with the row to which [`Following::next`] went. Then it calls `take` with the following shown
-    /// rows of the same page, as long as they come before the nearest row of the other sources. A row counts as
-    /// given before `take` is called with it. If `take` breaks, it returns the value with which `take` broke.
+    /// Calls `take` with the row to which [`Following::next`] went. Then it calls `take` with the next visible
+    /// rows of the same page, as long as they come before the nearest row of the other sources. Each row counts as
+    /// given even before `take` is called with it. If `take` breaks, the result is the value with which `take`
+    /// broke.
     #[inline]
     pub fn run<B>(&mut self, mut take: impl FnMut(FollowedRow<'_>) -> ControlFlow<B>) -> Option<B> {
         // The row must count as given even if `take` panics.
@@ -181,7 +186,8 @@ impl Following {
         let nearest = runner_up.map(|other| sources[other].head);
         let Source { beside, row, head } = &mut sources[*now];
         let Some(StreakRow::Shown(start, end)) = *row else { unreachable!("the caller has gone to a row") };
-        // If two heads are equal, the other source may have the same key.
+        // If the eight bytes are equal, the other source may have the same key, so whole keys would have to be
+        // compared.
         let comes_first = |head: u64| nearest.is_none_or(|nearest| head < nearest);
         let streak = match &mut beside.rows {
             StreakRows::Page(streak) if comes_first(*head) => streak,
@@ -208,19 +214,21 @@ impl Following {
         }
     }
 
-    /// Gives the row to which [`Following::next`] went, and the rows for which [`Following::run`] would call `take`
-    /// after it. It gives at most `most` rows in all. It puts the places of their values in `values`, which must be
-    /// empty. If the first row is not in a page, no row is given, and the result is false.
+    /// Gives the same rows as [`Following::run`], but at most `most` rows. Puts the places of their values in the
+    /// page into `values`, which must be empty. If the first row is not in a page, no row is given, and the result
+    /// is false.
     #[inline]
     pub fn gather(&mut self, most: usize, values: &mut Vec<(u32, u32)>) -> bool {
         let Self { sources, direction, prefix_bytes, now, runner_up, given, .. } = self;
         let (now, nearest) = (*now, runner_up.map(|other| sources[other].head));
-        // If rows of several sources alternate, it is seldom worth the time to look at the next row.
+        // If the last row came from another source, rows of several sources probably alternate. Then it is mostly
+        // not worth the time to look at the next row of this source.
         let is_same = given.is_some_and(|(source, _)| source == now);
         let Source { beside, row, head } = &mut sources[now];
         let Some(StreakRow::Shown(start, end)) = *row else { unreachable!("the caller has gone to a row") };
         let StreakRows::Page(streak) = &mut beside.rows else { return false };
-        // If two heads are equal, the other source may have the same key.
+        // If the eight bytes are equal, the other source may have the same key, so whole keys would have to be
+        // compared.
         let most = if nearest.is_none_or(|nearest| is_same && *head < nearest) { most } else { 1 };
         match nearest {
             None => streak.gather((start, end), most, None::<fn(&[u8]) -> bool>, values),
@@ -229,8 +237,8 @@ impl Following {
                 streak.gather((start, end), most, Some(comes_first), values);
             }
         }
-        // The row that counts as given is the last row that was gathered, as if all rows had been taken one by one.
-        // A row that was looked at but not taken may have put its key into the streak.
+        // The last row that was gathered counts as given, as if all rows had been given one by one. The streak may
+        // now have the key of the next row, which was not gathered, so the last row is read again.
         if most > 1 {
             self.read(now);
         }
@@ -238,8 +246,8 @@ impl Following {
         true
     }
 
-    /// The streak of the row that was given last, if this row is in a page. It can be used until the next row is
-    /// asked for.
+    /// If the row that was given last is in a page, returns its streak. The streak can be used until the next row
+    /// is requested.
     #[inline]
     pub fn given_streak(&self) -> Option<&Streak> {
         match &self.sources[self.now].beside.rows {
@@ -248,7 +256,8 @@ impl Following {
         }
     }
 
-    /// Moves `near`, the bound of this end, to the row that was given last.
+    /// Moves `near` to the row that was given last. `near` is the bound of the range at the end from which it is
+    /// read.
     pub fn close_in(&self, near: &mut Bound<Vec<u8>>) {
         if self.given.is_none() {
             return;
@@ -276,7 +285,7 @@ impl Following {
         self.arrive(source, row);
     }
 
-    /// Notes that `source` now stands at `next`. `next` was just read.
+    /// Stores that `source` now stands at `next`, which was just read.
     #[inline]
     fn arrive(&mut self, source: usize, next: Option<StreakRow>) {
         let is_alone = self.sources.len() == 1;
@@ -289,7 +298,8 @@ impl Following {
         }
     }
 
-    /// Goes past the present row, if it was given or skipped. A given row can be read until this call.
+    /// Goes past the present row if its state is `Done` or `Skipped`. A row that was given can be read until this
+    /// call.
     #[inline]
     pub fn pass_done(&mut self) {
         if self.state == RowState::Read {
@@ -349,7 +359,8 @@ impl Following {
                 runner_up = Some(source);
             }
         }
-        // If no source has a row left, any source can be the next one: each says that it has no row.
+        // If no source has a row left, it does not matter which source is the next one, because each source says
+        // that it has no row.
         self.now = now.unwrap_or(0);
         self.runner_up = runner_up;
     }
@@ -358,28 +369,29 @@ impl Following {
 /// A row in its page, or a copy of a row in memory.
 pub struct FollowedRow<'r> {
     pub key: &'r [u8],
-    /// If the row is in a page, these are its parts in the wanted groups, without the main group.
+    /// If the row is in a page, these are its parts in the groups that the reader wants, without the main group.
     pub beside_main: &'r [StoredValue],
     pub spot: Spot<'r>,
 }
 
-/// The [head](head_of) of `key`. If the range goes backward, it is the greatest number minus the head of `key`. So
-/// the key that comes first in the direction has the lesser number.
+/// The [head](head_of) of `key`. For a walk backward, the head is subtracted from the greatest number. So the key
+/// that comes first in `direction` has the lesser number.
 #[inline]
 fn head_towards(direction: Direction, key: &[u8], prefix_bytes: usize) -> u64 {
     let head = head_of(key, prefix_bytes);
     if direction == Direction::Forward { head } else { !head }
 }
 
-/// The eight bytes of `key` after its first `prefix_bytes`, as a number. Bytes after the end of the key count as
-/// zeros. The key must be at least as long as the prefix and begin with it. If two keys have the same prefix and
-/// different numbers, the key with the lesser number is the lesser key.
+/// The eight bytes of `key` after its first `prefix_bytes`, as a number. If fewer bytes follow, zeros take their
+/// place. The key must begin with the prefix. If two keys have the same prefix and different numbers, the key with
+/// the lesser number is the lesser key.
 #[inline]
 fn head_of(key: &[u8], prefix_bytes: usize) -> u64 {
     let rest = key.len() - prefix_bytes;
     match key.last_chunk::<8>() {
         _ if rest >= 8 => u64::from_be_bytes(*key[prefix_bytes..].first_chunk().expect("eight bytes follow")),
-        // The shift removes the bytes before the rest of the key, and fills with zeros.
+        // These are the last eight bytes of the key. The shift removes those that belong to the prefix, and adds
+        // zeros at the end.
         Some(_) if rest == 0 => 0,
         Some(end) => u64::from_be_bytes(*end) << (8 * (8 - rest)),
         None => {

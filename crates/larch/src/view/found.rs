@@ -8,8 +8,8 @@ use pages::PageRef;
 use sst::{Row, Version};
 use std::ops::Range;
 
-/// A row that is visible to the reader. `F` keeps the file of the row. A range owns the file, because it takes
-/// newer views on its way. A get only borrows the file.
+/// A row that is visible to the reader. `F` is the file of the row. A range owns the file, because the range may
+/// take a newer view that no longer has this file. A get only borrows the file.
 #[derive(Clone, Debug)]
 pub enum FoundRow<F = Arc<DbFile>> {
     /// The row is in memory.
@@ -30,9 +30,10 @@ impl<F> FoundRow<F> {
 
 /// The place of a row.
 pub enum Spot<'r> {
-    /// The row was found by a merge or a look-up.
+    /// A merge or a look-up has found the row.
     Found(FoundRow),
-    /// The value of the row lies at this place of a page. The row that was given before it is in the same page.
+    /// The value of the row is at this place in a page. The row was taken directly from the page, without a step
+    /// of the merge.
     InPage(&'r PageRef, Range<usize>),
     /// The row is in memory, and this is a copy of its value.
     Copied(&'r [u8]),

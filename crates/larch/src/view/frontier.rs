@@ -1,5 +1,5 @@
-//! Several sorted cursors as one. The frontier is the place between the keys that a walk has passed and the keys
-//! that it has not reached.
+//! Walks over several sorted cursors as if they were one. The frontier is the place between the keys that this
+//! walk has passed and the keys that it has not reached yet.
 //!
 //! ```text
 //!            passed   | next
@@ -9,10 +9,10 @@
 //!                     ^ the frontier, in the direction of the walk
 //! ```
 //!
-//! Cursors are moved together. Before a fault is returned, every cursor that has to move was asked to move. Cursors
-//! that have arrived are not moved again. So a step that faults can be run again. This module does not know the
-//! content of rows: a read asks the newest cursor that shows a version of the key, and a compaction takes all
-//! versions.
+//! Cursors are moved together. Even if the move of one cursor faults, all other cursors that have to move are
+//! moved before the fault is returned. When the step runs again after the fault, it does not move the cursors that
+//! have arrived. This module does not know the content of rows: a read uses the newest cursor that has a visible
+//! version of the key, and a compaction takes all versions from all cursors.
 
 use pages::Stop;
 use sst::Direction;
@@ -48,7 +48,7 @@ enum Progress<M> {
 }
 
 impl<C: Sorted, M> Frontier<C, M> {
-    /// A frontier of `cursors`, newest first. Each cursor begins with the move `first`.
+    /// A frontier of `cursors`, newest first. The first move of each cursor is the result of `first`.
     pub fn new(direction: Direction, cursors: impl IntoIterator<Item = C>, first: impl Fn() -> M) -> Self {
         let source = |cursor| FrontierSource { cursor, progress: Progress::Moving(first()) };
         Self { direction, sources: cursors.into_iter().map(source).collect(), has_arrived: false }
@@ -61,13 +61,13 @@ impl<C: Sorted, M> Frontier<C, M> {
     }
 
     /// Moves each source that has to move. `go` makes the move, and returns whether the cursor has reached a key.
-    /// It faults once for all sources. It also faults if the caller already misses pages (`is_missing`). This is a
-    /// step.
+    /// If several moves fault, one fault is returned for all of them. A fault is also returned if `is_missing`
+    /// says that the caller itself misses pages. This is a step.
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is missing. The fault is returned after every source that can move has moved. Any
-    /// other stop is returned at once.
+    /// [`Stop::Fault`] if a page is missing. Before the fault is returned, every source that can move has moved.
+    /// Any other stop is returned at once.
     #[inline]
     pub fn arrive(
         &mut self,
@@ -107,15 +107,16 @@ impl<C: Sorted, M> Frontier<C, M> {
         nearest
     }
 
-    /// The key at which source `i` stands. If the source has to move, it is the key at which it stood before.
-    /// `None` if it has ended.
+    /// The key at which source `i` stands. If the source still has to move, this is the key from which it will
+    /// move. The result is `None` if the source has ended.
     #[inline]
     pub fn key(&self, i: usize) -> Option<&[u8]> {
         let FrontierSource { cursor, progress } = &self.sources[i];
         if matches!(progress, Progress::Ended) { None } else { cursor.key() }
     }
 
-    /// Leaves `key`: every source that stands at this key has to make the move that `next` returns.
+    /// Leaves `key`. For every source that stands at this key, `next` returns the move that the source has to
+    /// make.
     #[inline]
     pub fn leave(&mut self, key: &[u8], mut next: impl FnMut(usize, &mut C) -> M) {
         self.has_arrived = false;
@@ -126,7 +127,7 @@ impl<C: Sorted, M> Frontier<C, M> {
         }
     }
 
-    /// Notes that source `i` has to make the move `to` before keys are compared again.
+    /// Makes source `i` do the move `to` before keys are compared again.
     #[inline]
     pub fn send(&mut self, i: usize, to: M) {
         self.has_arrived = false;
@@ -167,7 +168,7 @@ impl<C: Sorted, M> Frontier<C, M> {
 mod tests {
     use super::*;
 
-    /// A cursor over keys in order. Each key is missing at the first try, so each move faults once.
+    /// A cursor over keys in order. At the first try of each move, the key is missing, so each move faults once.
     struct Keys {
         keys: Vec<&'static [u8]>,
         next: usize,
@@ -191,7 +192,8 @@ mod tests {
         }
     }
 
-    /// All keys, each with the sources that have it, and the number of rounds of faults that the walk took.
+    /// Walks over `sources`. Returns all keys, each with the sources that have it, and the number of times that
+    /// the walk faulted.
     fn merged(direction: Direction, sources: &[&[&'static str]]) -> (Vec<(String, Vec<usize>)>, usize) {
         let keys = |keys: &&[&'static str]| {
             let mut keys: Vec<&'static [u8]> = keys.iter().map(|key| key.as_bytes()).collect();
@@ -232,8 +234,8 @@ mod tests {
     #[test]
     fn cursors_that_move_together_fault_together() {
         let same: [&[&str]; 3] = [&["a", "b"], &["a", "b"], &["a", "b"]];
-        // One round goes to the first key, one round goes to the second key, and one round goes past it. Each round
-        // serves all three sources.
+        // The walk faults three times: on the way to the first key, on the way to the second key, and on the way
+        // past it. Each fault is one fault for all three sources.
         assert_eq!(merged(Direction::Forward, &same).1, 3);
         let apart: [&[&str]; 2] = [&["a", "b"], &["c", "d"]];
         assert_eq!(merged(Direction::Forward, &apart).1, 5);

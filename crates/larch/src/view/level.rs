@@ -1,5 +1,5 @@
-//! A cursor over a sorted level. It reads the files of the level one after the other. It passes versions on and
-//! does not look at them.
+//! A cursor over a sorted level. The cursor reads the files of the level one after the other. It does not decide
+//! which versions a reader sees.
 
 use crate::manifest::Level;
 use crate::manifest::db_file::DbFile;
@@ -9,19 +9,20 @@ use sst::{Direction, Groups, Readahead, Row, RowPlace, Seek, SstCursor, StoredVa
 use std::collections::VecDeque;
 use std::ops::{Bound, Range};
 
-/// A place in a level whose files do not overlap. A file of level 0 is walked through as a level of its own, which
-/// has only this file.
+/// A place in a level whose files do not overlap. For each file of level 0, there is one cursor, which treats the
+/// file as a level with only this file.
 #[derive(Debug)]
 pub struct LevelCursor {
     files: Level,
-    /// The files that the cursor walks through. It reads no other files.
+    /// The files through which the cursor walks. It reads no other files of the level.
     walked: Range<usize>,
-    /// The prefix of all keys that are looked for. It is set only if filters have prefixes of this length.
+    /// The prefix that all keys of this walk have. It is set only if filters contain prefixes of this length.
     prefix: Option<Vec<u8>>,
-    /// The file in which the cursor stands. After a fault, it is the file in which the step will go on.
+    /// The file in which the cursor stands. After a fault, this is the file in which the next run of the step goes
+    /// on.
     at: usize,
     cursor: Option<SstCursor>,
-    /// Cursors over the next files in the order of the walk, which have asked for pages already.
+    /// Cursors over the next files, in the order of the walk. These cursors have already asked for pages.
     ready: VecDeque<(usize, SstCursor)>,
     direction: Direction,
     readahead: Readahead,
@@ -46,8 +47,9 @@ pub fn files_between(files: &[Arc<DbFile>], low: Bound<&[u8]>, high: Bound<&[u8]
     start..end
 }
 
-/// The same as [`files_between`], but without files at both ends that are known to have no such key. It reads
-/// nothing from disk to find this out. A file is kept if its range erases may cover some of the keys.
+/// The same as [`files_between`], but the first and last files are left out if pages in memory show that they have
+/// no such key. Nothing is read from disk for this. A file is not left out if its range erases may cover some of
+/// the keys.
 pub fn files_asked_between<S: PageSource + ?Sized>(
     source: &S,
     files: &[Arc<DbFile>],
@@ -77,10 +79,10 @@ impl LevelCursor {
         Self { at: 0, prefix, files, walked, cursor, ready, direction: Direction::Forward, readahead, far }
     }
 
-    /// A cursor over those of `files` that may have keys from `low` to `high`. The cursor walks in `direction`, and
-    /// reads ahead only up to the bound at which the walk ends. It may stop at a key outside these bounds, but it
-    /// opens no file whose keys are all outside. `None` if no file may have such keys. A cursor is large, so it is
-    /// made in the memory where it stays.
+    /// A cursor over those `files` that may have keys from `low` to `high`. The cursor walks in `direction`, and reads
+    /// ahead only up to the bound at which the walk ends. It may also stand at keys outside these bounds, but it opens
+    /// no file if all its keys are outside. The result is `None` if no file may have such keys. A cursor is large, so
+    /// it is made in the memory where it stays.
     pub fn within<S: PageSource + ?Sized>(
         source: &S,
         files: Level,
@@ -95,22 +97,22 @@ impl LevelCursor {
         Some(Box::new(Self { at, prefix, files, walked, cursor, ready, direction, readahead, far }))
     }
 
-    /// From now on, the cursor reads ahead as `readahead` says.
+    /// Sets how far the cursor reads ahead from now on.
     pub fn set_readahead(&mut self, readahead: Readahead) {
         self.readahead = readahead;
     }
 
-    /// How many stored bytes the table sees in the files that are walked.
+    /// The stored bytes of the files through which the cursor walks, as far as the table sees them.
     pub fn bytes(&self) -> u64 {
         self.files[self.walked.clone()].iter().map(|file| file.sst.visible_bytes()).sum()
     }
 
-    /// The files of the level, and the range of those that are walked.
+    /// All files of the level, and which of them the cursor walks through.
     pub fn walked(&self) -> (&Level, Range<usize>) {
         (&self.files, self.walked.clone())
     }
 
-    /// How many bytes of pages the cursor pins from one step to the next.
+    /// The bytes of the pages that the cursor keeps pinned between two steps.
     pub fn pinned_bytes(&self) -> u64 {
         let ready = self.ready.iter().map(|(_, cursor)| cursor);
         self.cursor.iter().chain(ready).map(SstCursor::pinned_bytes).sum()
@@ -191,8 +193,8 @@ impl LevelCursor {
         Ok(false)
     }
 
-    /// Moves the cursor over file number `at` with `seek`. Returns false if the cursor finds no row. After a fault,
-    /// the place is the same as before, because the file has a cursor of its own. So the move can be made again.
+    /// Goes into file number `at` of the level: `seek` moves a cursor in this file. Returns false if it finds no
+    /// row. After a fault, the place of this level cursor is the same as before, so the move can be made again.
     fn enter(&mut self, at: usize, seek: impl FnOnce(&mut SstCursor) -> Result<bool, Stop>) -> Result<bool, Stop> {
         let mut cursor = match self.ready.pop_front() {
             Some((ready, cursor)) if ready == at => cursor,
@@ -215,7 +217,7 @@ impl LevelCursor {
         }
     }
 
-    /// Asks for pages of the next files if the window of the cursor reaches into them.
+    /// Asks for pages of the next files, if reading ahead goes beyond the end of the present file.
     #[inline]
     fn ask_ahead<S: PageSource + ?Sized>(&mut self, source: &S) {
         if self.cursor.as_ref().is_some_and(SstCursor::has_rest) {
@@ -286,8 +288,8 @@ impl LevelCursor {
         there
     }
 
-    /// The file that the next move forward will enter. `None` if this move stays in the present file, or if no file
-    /// is left.
+    /// The file into which the next move forward will go. The result is `None` if this move stays in the present
+    /// file, or if no file is left.
     #[inline]
     pub fn file_ahead(&self) -> Option<&Arc<DbFile>> {
         let next = match &self.cursor {
@@ -298,7 +300,7 @@ impl LevelCursor {
         self.files.get(next).filter(|_| self.walked.contains(&next))
     }
 
-    /// Leaves out the file that the next move forward would enter.
+    /// Skips the file into which the next move forward would go.
     pub fn skip_file_ahead(&mut self) {
         match self.cursor {
             Some(_) => self.at += 1,
@@ -322,7 +324,7 @@ impl LevelCursor {
         self.cursor.as_ref().expect("the last move found a row").key()
     }
 
-    /// The newest version of the present row that is not newer than `at`. This is a step.
+    /// The newest version of the present row that a reader at `at` sees. This is a step.
     pub fn visible<S: PageSource + ?Sized>(&self, source: &S, at: Version) -> Result<Option<Row>, Stop> {
         self.cursor.as_ref().expect("the last move found a row").visible(source, at)
     }
@@ -341,15 +343,15 @@ impl LevelCursor {
         read
     }
 
-    /// Asks ahead for parts in `groups` that are outside their pages. These parts belong to the row at `place`,
-    /// which was found last, and to the rows after it as of `at`. The caller will load these parts. The cursor does
-    /// not move.
+    /// Asks ahead for values outside pages, for the parts in `groups`. They belong to the row at `place`, which
+    /// was found last, and to the rows after it that a reader at `at` sees. The caller will load these parts. The
+    /// cursor does not move.
     pub fn load_ahead<S: PageSource + ?Sized>(&mut self, source: &S, groups: Groups, place: RowPlace, at: Version) {
         self.cursor.as_mut().expect("the last move found a row").load_ahead(source, groups, place, Some(at));
     }
 
-    /// The rows that are in the page of the present row, from the present row on, as of `at`. They have their parts
-    /// in `groups`. Rows older than `erased` are left out. The cursor does not move.
+    /// The rows of the present page from the present row on, for a reader at `at`, with their parts in `groups`.
+    /// Rows older than `erased` are left out. The cursor does not move.
     pub fn streak(
         &self,
         start: StreakStart,
@@ -361,7 +363,7 @@ impl LevelCursor {
     }
 
     /// Goes to the last row that `streak` has passed. The streak must have begun at the present row, and must have
-    /// advanced.
+    /// passed at least one row.
     pub fn resume(&mut self, streak: &Streak) {
         self.cursor.as_mut().expect("a streak began at a row").resume(streak);
     }

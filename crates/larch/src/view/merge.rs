@@ -1,5 +1,5 @@
-//! Many sorted sources as one. The sources are memtables and levels, newest first, and they are walked together in
-//! either direction.
+//! Reads many sorted sources as if they were one. The sources are memtables and levels, newest first. A merge
+//! walks over all of them together, in either direction.
 //!
 //! ```text
 //!   key          a        b          c      d
@@ -9,12 +9,12 @@
 //!                                                               c=2 is hidden by the range, and c=9 is newer
 //! ```
 //!
-//! The sources are a [`Frontier`]: before a fault is returned, all sources that have to move are moved. For each
-//! key, the newest source with a visible version of the key decides, unless a range erase in this source or in a
-//! newer source hides the row. State is kept between steps. So if a hundred thousand erased rows are skipped, only
-//! one page of each source is pinned at a time. If a range erase hides a few rows, older sources step over these
-//! rows one by one. If it hides more rows, older sources seek the end of the range erase. This module does not know
-//! who reads.
+//! The sources are in a [`Frontier`]: even if one source faults, all others that have to move are moved before the
+//! fault is returned. For each key, the newest source with a visible version of the key decides, unless a range
+//! erase in this source or in a newer source hides the row. A merge keeps its state between steps. So even while
+//! it skips a hundred thousand erased rows, it pins only one page of each source at a time. If a range erase hides
+//! only a few rows of older sources, these sources step over the rows one by one. If it hides more rows, these
+//! sources seek the end of the range erase. This module does not know who reads.
 
 use super::TableView;
 use super::cover::{MergeCovers, comes_before};
@@ -37,16 +37,17 @@ pub struct Merge {
     key: Vec<u8>,
     came: Came,
     covers: MergeCovers,
-    /// The source that had the row that was found last.
+    /// The source of the row that was found last.
     giver: Option<usize>,
-    /// Whether streaks are likely to have rows. They are likely in three cases: they were not looked for yet; they
-    /// had rows at the last look; or two successive rows were found in files since the last look.
+    /// Whether the merge expects that streaks have rows. It does so in three cases: it has not looked for streaks
+    /// yet; the streaks at the last look had rows; or since the last look, two rows one after the other were found
+    /// in files.
     expects_streaks: bool,
-    /// Whether streaks have the order of the sources. Streaks assume that memory is newer than all files. But a
-    /// transaction may have files that are newer than memory.
+    /// Whether this merge can use streaks. Streaks assume that memory is newer than all files. This is not so in a
+    /// transaction whose own files are newer than the memtables.
     has_streaks: bool,
-    /// How many rows of a memtable are copied at once. It begins with few, and doubles each time that all copied
-    /// rows were taken.
+    /// How many rows of a memtable are copied at once. The number begins small, and doubles each time that all
+    /// copied rows were taken.
     copies: usize,
 }
 
@@ -73,7 +74,7 @@ enum Came {
     Nowhere,
     /// The merge has come to the row with its key. It has left all rows before this row.
     To,
-    /// The merge has left that row, too.
+    /// The merge has left the row with its key, too.
     Past,
 }
 
@@ -82,15 +83,17 @@ struct MergeSource {
     cursor: Cursor,
     /// The version at which the rows of the source are read.
     at: Version,
-    /// How many rows in succession the source has stepped over because a newer source erased these rows.
+    /// How many rows, one after the other, the source has stepped over because a range erase in a newer source
+    /// hides them.
     hidden: usize,
 }
 
-/// A source steps over at most this number of successive rows that newer sources erased. Then it seeks the end of
-/// the range erase. A seek starts at the root, but a step mostly stays in its page.
+/// If range erases in newer sources hide many rows of a source, the source steps over at most this many of them,
+/// and then seeks the end of the range erase. A seek starts at the root of the index, while a step mostly stays in
+/// its page.
 const HIDDEN_ROWS: usize = 8;
 
-/// How many rows of a memtable are copied the first time.
+/// The first time, this many rows of a memtable are copied.
 const FIRST_COPIES: usize = 2;
 
 #[derive(Debug)]
@@ -104,7 +107,7 @@ enum Cursor {
 enum NextMove {
     /// The source seeks the start of the walk.
     Seek,
-    /// The source seeks the first key that is not before this bound.
+    /// The source seeks the first key after the range that ends at this bound.
     SeekAfter(Bound<Vec<u8>>),
     Step,
 }
@@ -112,18 +115,19 @@ enum NextMove {
 /// What a reader does with the values of the rows that it gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loads {
-    /// The reader looks at keys, and perhaps at values that are in the same page.
+    /// The reader uses only keys, and perhaps values that are in the same pages as the keys.
     Nothing,
-    /// The reader loads the parts that it has asked for, wherever they are.
+    /// The reader loads the parts that it wants, even from other pages.
     Parts,
 }
 
-/// The place where a merge starts: the bound of the range at the end from which it reads.
+/// The place where a merge starts: the lower bound of the range for a walk forward, and the upper bound for a walk
+/// backward.
 pub type Start<'a> = Bound<&'a [u8]>;
 
 impl Merge {
-    /// A merge of all sources of `table` with keys from `low` to `high`. A file is left out if its bounds or
-    /// filters in memory show that it has no such key.
+    /// A merge of all sources of `table`, for keys from `low` to `high`. If the bounds of a file, or its filters
+    /// in memory, show that it has no such key, the file is left out.
     pub fn new<S: PageSource + ?Sized>(
         source: &S,
         table: TableView<'_>,
@@ -176,8 +180,8 @@ impl Merge {
         &self.key
     }
 
-    /// The start for another merge that is to continue in place of this merge. `None` if this merge is still at its
-    /// start.
+    /// The place at which another merge can start to continue this one. The result is `None` if this merge has not
+    /// found a row yet.
     pub fn place(&self) -> Option<Start<'_>> {
         match self.came {
             Came::Nowhere => None,
@@ -186,15 +190,14 @@ impl Merge {
         }
     }
 
-    /// Finds the next visible row before `far`. It finds the same row again until this row was [left](Self::leave).
-    /// The search begins at `start`. After a row was found, `start` does not matter any more. If rows are beyond
-    /// `far`, it reads only their keys. If the row is in a file, its parts in `groups`, without the main group,
-    /// replace the content of `parts`. If `loads` says that the reader loads parts, it also asks ahead for parts
-    /// that are outside their pages.
+    /// Finds the next visible row before `far`. If the row that was found last was not [left](Self::leave), finds
+    /// it again. The first search begins at `start`; later searches do not use `start`. Of rows beyond `far`, only
+    /// the keys are read. If the row is in a file, `parts` gets its parts in `groups`, except the part in the main
+    /// group. If `loads` says that the reader loads parts, the merge also asks ahead for values outside pages.
     ///
     /// The call consists of steps that keep their results: if it runs again after a fault, it continues where it
-    /// was. Sources that have arrived are not moved again. Rows that are not visible are left, and the pages that
-    /// were pinned for them are released.
+    /// was. Sources that have arrived are not moved again. Invisible rows are left, and the pages that were pinned
+    /// for them are released.
     pub fn find<S: PageSource + ?Sized>(
         &mut self,
         reader: &S,
@@ -234,8 +237,8 @@ impl Merge {
         }
     }
 
-    /// Moves every source that has to move, and then releases the pages that were pinned for this. If no row was
-    /// left since the last call, it does nothing. This is a step.
+    /// Moves every source that has to move, and then releases the pages that were pinned for these moves. If no
+    /// row was left since the last call, this does nothing. This is a step.
     pub fn arrive<S: PageSource + ?Sized>(
         &mut self,
         reader: &S,
@@ -245,7 +248,8 @@ impl Merge {
             return Ok(());
         }
         let mut is_cover_missing = false;
-        // Range erases around the start are read in the same rounds as the rows.
+        // The range erases around the start are asked for here, so that their pages are read in the same rounds as
+        // the pages of rows.
         if let Bound::Included(key) | Bound::Excluded(key) = start
             && !self.covers.is_known()
         {
@@ -291,7 +295,7 @@ impl Merge {
         Ok(None)
     }
 
-    /// Leaves the row that was found last. Sources that stand at its key have to move before keys are compared
+    /// Leaves the row that was found last. All sources that stand at its key will move before keys are compared
     /// again.
     pub fn leave(&mut self) {
         self.came = Came::Past;
@@ -309,7 +313,7 @@ impl Merge {
         });
     }
 
-    /// How many bytes of pages the merge pins from one step to the next.
+    /// The bytes of the pages that the merge keeps pinned between two steps.
     pub fn pinned_bytes(&self) -> u64 {
         let levels = self.sources.cursors().map(|source| match &source.cursor {
             Cursor::Memory(..) => 0,
@@ -318,18 +322,19 @@ impl Merge {
         levels.sum()
     }
 
-    /// Whether a look for [streaks](Self::streaks) is worth its time. If the next rows are all in memory, it is
-    /// not.
+    /// Whether a call of [`Merge::streaks`] is worth its time. It is not if the next rows are probably all in
+    /// memory.
     pub fn expects_streaks(&self) -> bool {
         self.expects_streaks
     }
 
-    /// Returns rows that come next, need no step, and are before `far`. They come after the row that was left last.
-    /// The newest source is the first element. The rows are in the pages in which the sources stand, or they are
-    /// copies of rows in memory that are between the rows of these pages. The rows end at the next key of any
-    /// source that stands in no page. The same range erases cover all of them. If `is_alone`, it returns only rows
-    /// in the page of the row that was left. The caller will take at most `most` of the rows, with their parts in
-    /// `groups`. The merge does not move until [`Merge::resume`] is called.
+    /// Returns the next rows of each source, as far as they need no step and are before `far`. All of them come
+    /// after the row that was left last. The newest source is the first element. The rows are in the pages in
+    /// which the sources stand, or they are copies of rows in memory that lie between the rows of these pages. If
+    /// the next row of some source needs a step, the result ends before this row. The same range erases cover all
+    /// rows of the result. If `is_alone`, only rows in the page of the row that was left are returned. The caller
+    /// will take at most `most` of the rows, with their parts in `groups`. The merge stays where it is until
+    /// [`Merge::resume`] is called.
     pub fn streaks(&mut self, far: Bound<&[u8]>, groups: Groups, (is_alone, most): (bool, usize)) -> Vec<SourceStreak> {
         let giver = self.giver.filter(|_| self.has_streaks);
         let streaks = giver.and_then(|giver| self.find_streaks(giver, far, groups, (is_alone, most)));
@@ -346,11 +351,11 @@ impl Merge {
         (is_alone, most): (bool, usize),
     ) -> Option<Vec<SourceStreak>> {
         let (mut pages, mut in_memory, mut next_keys) = (Vec::new(), Vec::new(), Vec::new());
-        // Such a source is about to seek the end of a range erase. The range erase hides the source's rows up to
-        // the edge, and all streaks are cut at the edge.
+        // A hidden source is about to seek the end of a range erase. This range erase hides all rows of the source
+        // up to the edge, and all streaks end at the edge, so the source is left out.
         let is_hidden = |source| matches!(self.sources.moving(source), Some(NextMove::SeekAfter(_)));
         let giver_goes_on = self.sources.key(giver).is_some() && !is_hidden(giver);
-        // This streak is made first, because without it the other streaks are useless.
+        // The streak of the giver is made first, because without it the other streaks are not used.
         let mut of_giver = match giver_goes_on && self.sources.cursor(giver).cursor.is_level() {
             true => Some(self.streak_of(giver, far, groups).filter(Streak::has_parts)?),
             false => None,
@@ -382,8 +387,8 @@ impl Merge {
         let (_, oldest) = pages.last_mut()?;
         let mut copies = Vec::new();
         if !in_memory.is_empty() {
-            // Rows in memory are copied up to the last row of the oldest page, because mostly this page has the
-            // most rows.
+            // Rows in memory are copied up to the last row in the page of the oldest source, because this source
+            // mostly has the most rows.
             oldest.limit(most);
             let mut last = Vec::new();
             let end = if oldest.is_cut() { Bound::Unbounded } else { oldest.last_key(&mut last) };
@@ -407,8 +412,8 @@ impl Merge {
         Some(copies.into_iter().chain(pages).collect())
     }
 
-    /// Those rows of `source` that need no step and are before `far`, beginning with its next row. `None` if the
-    /// next row needs a step.
+    /// The next rows of `source` that need no step and are before `far`. The result is `None` if the next row
+    /// needs a step.
     fn streak_of(&self, source: usize, far: Bound<&[u8]>, groups: Groups) -> Option<Streak> {
         let MergeSource { cursor: Cursor::Level(cursor), at, .. } = self.sources.cursor(source) else { return None };
         let shown = (*at, self.covers.over(source));
@@ -423,8 +428,9 @@ impl Merge {
         if self.sources.moving(source).is_some() { StreakStart::After } else { StreakStart::At }
     }
 
-    /// Continues after the rows that were taken from `streaks`. The streaks began at the present place. If
-    /// `is_key_open`, the row that was taken last says nothing about its key, and another source may show this key.
+    /// Continues after the rows that were taken from `streaks`, which began at the present place of the merge. If
+    /// `is_key_open`, the row that was passed last does not decide about its key, and another source may have a
+    /// visible row with this key.
     pub fn resume<'s>(&mut self, streaks: impl IntoIterator<Item = &'s SourceStreak>, is_key_open: bool) {
         let mut last: Option<usize> = None;
         for SourceStreak { source, rows } in streaks.into_iter().filter(|beside| beside.rows.has_advanced()) {
@@ -459,7 +465,7 @@ impl Merge {
     }
 }
 
-/// The start of a walk that continues after all keys before `edge`. It is unbounded if no keys come before `edge`.
+/// The start of a walk that continues after a range whose end is `edge`. It is unbounded if `edge` is unbounded.
 fn after(edge: &Bound<Vec<u8>>) -> Start<'_> {
     match edge {
         Bound::Included(last) => Bound::Excluded(last),
@@ -485,8 +491,8 @@ impl StreakRows {
         }
     }
 
-    /// Whether the source has no row after these rows that the range could reach. If false, the source may have
-    /// more rows.
+    /// Whether the range ends, or is cut, before the next row of the source. If not, the source may have more rows
+    /// for the range after these rows.
     #[inline]
     pub fn is_cut(&self) -> bool {
         match self {
@@ -495,7 +501,7 @@ impl StreakRows {
         }
     }
 
-    /// How many bytes the pinned pages or the copies take.
+    /// The bytes that the pinned page or the copies take.
     pub fn memory_bytes(&self) -> u64 {
         match self {
             Self::Page(streak) => streak.pinned_bytes(),
@@ -503,7 +509,7 @@ impl StreakRows {
         }
     }
 
-    /// The place of the row that comes next, if there is one.
+    /// The place, in the page or among the copies, of the row that comes next; `None` if no row is left.
     #[inline]
     pub fn row(&self) -> Option<usize> {
         match self {
@@ -530,7 +536,7 @@ impl StreakRows {
         }
     }
 
-    /// Replaces the content of `key` with the key of the row `row`.
+    /// Replaces the content of `key` with the key of the row at the place `row`.
     pub fn read_key(&self, row: usize, key: &mut Vec<u8>) {
         match self {
             Self::Page(streak) => streak.read_key(row, key),

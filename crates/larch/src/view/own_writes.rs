@@ -1,19 +1,20 @@
-//! The writes of a transaction. Its own reads see them before they are committed. This module does not know how
-//! rows are read.
+//! The writes of a transaction. The reads of the same transaction see these writes before they are committed. This
+//! module does not know how rows are read.
 //!
-//! The writes are the operations of one batch, in order. If a read of a table needs the writes to this table, they
-//! are also put into a separate memtable, which lies over all other memtables. In this memtable, operation number
-//! `i` has the version `base + 1 + i`. This is newer than everything else that the transaction can see. So a range
-//! still sees the writes that existed when it began, and no later ones.
+//! The writes are the operations of one batch, in order. If the transaction reads a table to which it has written,
+//! the writes to this table are also put into a separate memtable, which counts as newer than all other memtables.
+//! In this memtable, operation number `i` has the version `base + 1 + i`. This version is newer than all others
+//! that the transaction can see. A range reads at the version of the last write before it began, so it never sees
+//! later writes.
 //!
-//! If the writes take too much memory, they are moved into files, which are called [runs](Run). The runs lie
-//! between the transaction's own memtable and all other memtables.
+//! If the writes take too much memory, they are moved into files, which are called [runs](Run). A run counts as
+//! older than the transaction's own memtable, and as newer than all other memtables.
 //!
-//! When the transaction goes back to a savepoint, the operations after the savepoint are cut off. Rows cannot be
-//! removed from the memtable, so it is given up, and another memtable is filled when it is needed. If a memtable
-//! were filled after each savepoint, the time would be quadratic. So if only few operations come after the newest
-//! savepoint, a read of one key puts only the operations before the savepoint into the memtable. It looks at the
-//! operations after the savepoint one by one.
+//! When the transaction goes back to a savepoint, the operations after the savepoint are removed from the batch.
+//! Rows cannot be removed from a memtable, so the memtable is dropped, and another one is filled when it is
+//! needed. If this happened for each savepoint, the time would be quadratic. So if only few operations come after
+//! the newest savepoint, a read of one key puts only the operations before the savepoint into the memtable. It
+//! examines the operations after the savepoint one by one.
 
 use super::run::Run;
 use crate::base::ops::{BatchMark, BatchOps, Op};
@@ -29,16 +30,16 @@ use sst::{RowKind, Version};
 pub struct OwnWrites {
     /// The operations that are in no run.
     ops: BatchOps,
-    /// The operations that are in runs. `None` if there are no runs, so that a small transaction has fewer bytes to
-    /// move.
+    /// The operations that are in runs. It is `None` if there are no runs. This keeps the value of a small
+    /// transaction small.
     spilled: Option<Box<Spilled>>,
     /// The version at which the transaction reads.
     base: Version,
-    /// The tables that are written to, sorted by their ids.
+    /// The tables to which the transaction has written, sorted by their ids.
     tables: Vec<Arc<TableInfo>>,
-    /// For each of these tables: how many writes there were before the first write to the table.
+    /// For each of these tables: the number of writes before the first write to this table.
     first_writes: Vec<u64>,
-    /// The newest place to which the transaction may go back.
+    /// The newest place to which the transaction may go back; `None` if it has no savepoint.
     kept_to: Option<WriteMark>,
     #[cfg(test)]
     applied: os::sync::atomic::AtomicU64,
@@ -59,27 +60,28 @@ struct Spilled {
 pub struct WriteMark {
     /// The number of writes before this place.
     count: u64,
-    /// How many of these writes were in runs when the mark was made, and the place of the mark among the writes
-    /// that were not in runs.
+    /// The writes before this place consisted of two parts when the mark was made: so many writes were in runs,
+    /// and the others were in memory, before the place `in_memory`.
     in_runs: u64,
     in_memory: BatchMark,
 }
 
-/// A memtable of own writes to a table.
+/// A memtable with the transaction's writes to a table.
 #[derive(Debug)]
 struct FilledTable {
     table: TableId,
     memtable: Arc<Memtable>,
-    /// The memtable has those operations before this place that write to its table.
+    /// The memtable has all writes to its table that come before this place.
     to: BatchMark,
 }
 
-/// The rows that a transaction has written to a table, up to one of its operations. They lie over all other rows.
+/// The rows that a transaction has written to a table, up to one of its operations. They count as newer than all
+/// other rows.
 #[derive(Clone, Debug)]
 pub struct OwnRows {
     /// The newest rows.
     pub memtable: Arc<Memtable>,
-    /// Rows up to this version count.
+    /// A reader sees the rows with this version or an older one.
     pub at: Version,
     files: Option<Arc<[Level]>>,
 }
@@ -97,22 +99,22 @@ impl OwnRows {
         self.files.as_deref().unwrap_or_default()
     }
 
-    /// The files whose bounds allow that they hold `key`, newest first.
+    /// The files that may have `key` according to their bounds, newest first.
     pub fn files_with_key(&self, key: &[u8]) -> impl Iterator<Item = &DbFile> {
         self.files().iter().flat_map(|level| level.iter()).filter(|file| file.may_contain(key)).map(|file| &**file)
     }
 }
 
-/// A read of one key looks through at most this number of operations. If there are more operations, a memtable is
-/// made.
+/// If a transaction has at most this many operations, a read of one key first looks through all of them. If none
+/// of them writes to the key, no memtable is needed.
 const SEARCHED_OPS: u32 = 16;
 
-/// A read of one key looks through at most this number of operations after the newest savepoint. If there are more
-/// of them, they are put into the memtable.
+/// If at most this many operations come after the newest savepoint, a read of one key looks through them. If there
+/// are more, they are put into the memtable.
 const SEARCHED_OPS_KEPT: u32 = 64;
 
 impl OwnWrites {
-    /// An object without writes, for a transaction that reads at `base`.
+    /// A value without writes, for a transaction that reads at `base`.
     pub fn new(base: Version) -> Self {
         Self {
             ops: BatchOps::new(),
@@ -142,7 +144,7 @@ impl OwnWrites {
         self.runs().last().map_or(0, |run| run.through)
     }
 
-    /// The version of the last of the first `count` writes.
+    /// The version of write number `count`, counted from 1.
     pub fn version(&self, count: u64) -> Version {
         Version(self.base.0 + count)
     }
@@ -186,7 +188,7 @@ impl OwnWrites {
         self.spilled = Some(Box::new(Spilled { runs, files }));
     }
 
-    /// Adds `run`. It has all writes that were in no run until now.
+    /// Adds `run`, which must have all writes that were in no run until now.
     pub fn moved_into(&mut self, run: Run) {
         let runs = self.runs().len();
         self.replace_runs(runs, Some(run));
@@ -206,8 +208,8 @@ impl OwnWrites {
         rows
     }
 
-    /// Puts the writes from the place `from` to the place `to` into memtables. These writes must be in no run. If a
-    /// table has no memtable, writes to it are left out.
+    /// Puts the writes from the place `from` to the place `to` into memtables. These writes must be in no run. If
+    /// `memtable` returns `None` for a table, the writes to this table are left out.
     fn apply<'m>(&self, from: &BatchMark, to: &BatchMark, memtable: impl Fn(TableId) -> Option<&'m Arc<Memtable>>) {
         let first = self.in_runs() + u64::from(from.count());
         let versions = (self.base.0 + 1 + first..).map(Version);
@@ -234,7 +236,7 @@ impl OwnWrites {
         (&mut self.ops, &self.tables)
     }
 
-    /// The operations to which a write to `table` is added.
+    /// Returns the operations, so that the caller can add a write to `table`.
     pub fn write_to(&mut self, table: &Arc<TableInfo>) -> &mut BatchOps {
         if let Err(place) = self.tables.binary_search_by_key(&table.id, |table| table.id) {
             self.tables.insert(place, table.clone());
@@ -256,7 +258,7 @@ impl OwnWrites {
         WriteMark { count: self.count(), in_runs: self.in_runs(), in_memory: self.ops.mark() }
     }
 
-    /// Takes back all writes after `mark`. The mark must not be before the last write that is in a run.
+    /// Takes back all writes after `mark`. No write after the mark may be in a run.
     pub fn rewind(&mut self, mark: &WriteMark) {
         let in_memory = match mark.in_runs == self.in_runs() {
             true => mark.in_memory,
@@ -269,25 +271,25 @@ impl OwnWrites {
         self.first_writes.retain(|first| *first < mark.count);
     }
 
-    /// Notes that the transaction may go back to `newest` and to earlier places.
+    /// Stores the newest place to which the transaction may go back.
     pub fn keep_to(&mut self, newest: Option<WriteMark>) {
         self.kept_to = newest;
     }
 
-    /// The place to which the transaction may go back. If its writes have moved into runs since, it is the start of
-    /// the writes in memory.
+    /// The newest place to which the transaction may go back, among the writes in memory. If writes were moved
+    /// into runs after the mark was made, this is the start of the writes in memory.
     fn kept_in_memory(&self) -> Option<BatchMark> {
         let kept = self.kept_to?;
         Some(if kept.in_runs == self.in_runs() { kept.in_memory } else { BatchMark::default() })
     }
 
-    /// From now on, the transaction reads at `base`. It must not have writes.
+    /// Lets the transaction read at `base` from now on. The transaction must not have writes.
     pub fn rebase(&mut self, base: Version) {
         assert!(self.is_empty(), "the versions of own writes follow the base");
         self.base = base;
     }
 
-    /// The transaction's rows that lie over `table`, if there are any.
+    /// The rows that the transaction has written to `table`, if there are any.
     #[inline]
     pub fn rows(&self, table: TableId) -> Option<OwnRows> {
         if self.is_written(table) { Some(self.fill(table, &self.ops.mark())) } else { None }
@@ -312,8 +314,8 @@ impl OwnWrites {
         }
     }
 
-    /// The same as [`OwnWrites::rows_for`]. The memtable of `table` gets no operation after `kept`. So it can still be used
-    /// if the transaction goes back to `kept`.
+    /// The same as [`OwnWrites::rows_for`]. No operation after `kept` is put into the memtable of `table`. So this
+    /// memtable can still be used if the transaction goes back to `kept`.
     #[cold]
     fn rows_kept_for(&self, kept: &BatchMark, table: TableId, key: &[u8]) -> Option<OwnRows> {
         if !self.is_written(table) {
@@ -322,7 +324,7 @@ impl OwnWrites {
         if !self.ops.iter_from(kept).any(|(of, op)| of == table.0 && op.writes_to(key)) {
             return Some(self.fill(table, kept));
         }
-        // One of the operations after `kept` decides, so all others need not be asked.
+        // An operation after `kept` writes to the key, so earlier operations need not be looked at.
         let memtable = Arc::new(Memtable::new());
         self.apply(kept, &self.ops.mark(), |of| (of == table).then_some(&memtable));
         Some(OwnRows { memtable, at: self.version(self.count()), files: None })

@@ -30,7 +30,7 @@ impl PartList {
         Self { row_parts: 1, len: 1, groups: [0; MAX_GROUPS], set: Groups::MAIN }
     }
 
-    /// This list with the part in `group` added at the end. `None` if the list already has this part.
+    /// Adds the part in `group` at the end of this list. The result is `None` if the list already has this part.
     pub fn with(mut self, group: usize) -> Option<Self> {
         if self.set.contains(group) {
             return None;
@@ -59,19 +59,19 @@ impl PartList {
         self.set
     }
 
-    /// Where part `i` of this list is within the value of a row in memory.
+    /// The place of part `i` of this list in `value`, the value of a row in memory.
     pub fn place(&self, i: usize, value: &[u8]) -> Range<usize> {
         let place = parts::find(value, usize::from(self.row_parts), self.group(i));
         place.expect("commits and recovery let in only values that were made of the table's parts")
     }
 
-    /// The parts of this list from a row in memory.
+    /// Takes the parts of this list from a row in memory.
     pub fn of_memory(&self, row: &MemRow) -> Parts {
         Parts::of((0..self.len()).map(|i| Value::from_memory(row, self.place(i, row.value()))))
     }
 
-    /// Part `i` of this list from a row in a file. `beside_main` has the row's parts in all groups of this list
-    /// except the main group, in the order of the groups.
+    /// Takes part `i` of this list from a row in a file. `beside_main` has the row's parts in all groups of this
+    /// list except the main group, in the order of the groups.
     pub fn stored<'s>(&self, i: usize, row: &'s Row, beside_main: &'s [StoredValue]) -> &'s StoredValue {
         match self.group(i) {
             0 => &row.value,
@@ -88,8 +88,8 @@ impl PartList {
 }
 
 impl PartList {
-    /// Loads all parts of this list. `load` loads part `i`. If parts are missing, they fault together. This is a
-    /// step.
+    /// Loads all parts of this list. `load` loads one part, given by its place in the list. If several parts are
+    /// missing, they cause one fault together. This is a step.
     pub fn load(
         &self,
         cache: &PageCache,

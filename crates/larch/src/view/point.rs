@@ -1,6 +1,6 @@
-//! Looks up one key in a view, as of a version. It asks the sources from the newest to the oldest. The first answer
-//! counts. For one key, each source as a whole is newer than all sources after it. This module does not know who
-//! reads.
+//! Looks up one key in a view, for a reader at a version. The look-up asks the sources from the newest to the
+//! oldest, and uses the first answer. This is right because every version of the key in a source is newer than the
+//! versions in all older sources. This module does not know who reads.
 
 use super::TableView;
 use super::found::FoundRow;
@@ -20,14 +20,15 @@ pub enum Answer<'v> {
     Row(FoundRow<&'v DbFile>),
 }
 
-/// A search for a key. Its functions are steps that keep their results: if a step runs again after a fault, it
+/// A search for a key. Its methods are steps that keep their results: if a step runs again after a fault, it
 /// continues where it was.
 pub struct PointRead<'v, 'k> {
     table: TableView<'v>,
     key: SoughtKey<'k>,
-    /// How many sources have said nothing so far. All memtables together count as the first source.
+    /// How many sources were asked and have said nothing about the key. All memtables together count as the first
+    /// source.
     silent: usize,
-    /// The row of the key, if it was found and one of its parts is missing.
+    /// The row of the key, if the row was found but the page with one of its parts was missing.
     row: Option<FoundRow<&'v DbFile>>,
 }
 
@@ -57,7 +58,7 @@ impl<'v, 'k> PointRead<'v, 'k> {
         Ok(Answer::Silent)
     }
 
-    /// The row of the key, if its newest version is a put. Parts of the row that are in other pages are not read.
+    /// The row of the key, if its newest version is a put. Pages with further parts of the row are not read.
     pub fn find<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<Option<FoundRow<&'v DbFile>>, Stop> {
         Ok(match self.answer(source)? {
             Answer::Row(row) => Some(row),
@@ -65,8 +66,9 @@ impl<'v, 'k> PointRead<'v, 'k> {
         })
     }
 
-    /// What `load` gives for the row of the key. `load` is a step. If `needs_more` says of a row in a file that its
-    /// content lies in further pages, which may be missing, the pages on the way to the row are released.
+    /// Calls `load` with the row of the key, and returns the result. `load` is a step. If the row is in a file and
+    /// `needs_more` says that the reader needs further pages of it, which may be missing, the pages on the way to
+    /// the row are released first.
     #[inline]
     pub fn load<S: PageSource + ?Sized, T>(
         &mut self,
@@ -81,8 +83,9 @@ impl<'v, 'k> PointRead<'v, 'k> {
         }
     }
 
-    /// The row of the key, if its newest version is a put. `more` says whether the row needs further pages, which
-    /// may be missing. If so, this call releases the pages on the way to the row when it finds the row.
+    /// The row of the key, if its newest version is a put. `more` says whether the reader needs further pages of
+    /// the row, which may be missing. If so, the pages on the way to the row are released as soon as the row is
+    /// found.
     #[inline]
     fn row_with_more<S: PageSource + ?Sized>(
         &mut self,
@@ -101,7 +104,7 @@ impl<'v, 'k> PointRead<'v, 'k> {
         Ok(found)
     }
 
-    /// Keeps a row of which a part is missing, for the next run of the step.
+    /// Keeps the found row for the next run of the step, because a page with one of its parts is missing.
     #[cold]
     fn come_back(&mut self, found: FoundRow<&'v DbFile>, stop: Stop) -> Stop {
         self.row = Some(found);
@@ -109,8 +112,8 @@ impl<'v, 'k> PointRead<'v, 'k> {
     }
 }
 
-/// What the memtables say about the key. The writes of the transaction are asked before the memtables. A step; it
-/// reads pages only if the transaction has files.
+/// What the memtables say about the key. If a transaction reads, its own writes are asked before the memtables.
+/// This is a step, and it reads pages only if the transaction has files.
 #[inline]
 pub fn ask_memory<'v, S: PageSource + ?Sized>(
     source: &S,
@@ -138,7 +141,8 @@ fn ask_own<'v, S: PageSource + ?Sized>(
     }
     for file in own.files_with_key(key.bytes()) {
         match ask_file(source, TableView { at: own.at, ..table }, file, key, None)? {
-            // The pages of this file stay pinned, because if the next file faults, this file is asked again.
+            // The pages of this file stay pinned: if the next file faults, the step runs again and asks this file
+            // again.
             Answer::Silent => {}
             decided => return Ok(decided),
         }
@@ -164,8 +168,8 @@ pub fn ask_memtable(memtable: &Memtable, at: Version, key: &SoughtKey<'_>) -> An
     }
 }
 
-/// The answer of a file about the key. If a way to the key was gone before, the search continues where that way has
-/// ended (`reached`). This is a step.
+/// The answer of a file about the key. If an earlier search has already gone a part of the way to the key, the
+/// search continues at the place that it has `reached`. This is a step.
 pub fn ask_file<'v, S: PageSource + ?Sized>(
     source: &S,
     table: TableView<'_>,
@@ -173,7 +177,8 @@ pub fn ask_file<'v, S: PageSource + ?Sized>(
     key: &SoughtKey<'_>,
     reached: Option<Reached<'_, '_>>,
 ) -> Result<Answer<'v>, Stop> {
-    // Both parts run before a fault is returned, so that they fault together.
+    // The row and the range erases are both looked up before a fault is returned, so that they cause one fault
+    // together.
     let row = file.sst.get_filtered(source, key, table.at, reached);
     let cover = file.sst.cover(source, key.bytes(), table.at);
     let (row, cover) = (row?, cover?);

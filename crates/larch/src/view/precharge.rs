@@ -2,10 +2,10 @@
 //! files, groups and values together, in one round for each level of the index. [`sst::precharge`] does this for
 //! one file.
 //!
-//! The files of a level follow each other in key order. If the rows are limited, only the walk itself shows how
-//! many files of a level the read reaches. So the pages of the next file are asked for only when it is certain that
-//! the reader reaches this file. Only the merge shows how many rows come from each level. So the precharge assumes
-//! for each level that all rows up to the limit come from this level.
+//! The files of a level follow each other in key order. If the number of rows is limited, the precharge cannot
+//! know at the start how many files of a level the read will reach. So it asks for pages of the next file only
+//! when it is certain that the read reaches this file. It also cannot know how many rows the merge will take from
+//! each level. So it assumes for each level that all rows up to the limit come from this level.
 
 use super::TableView;
 use super::level::files_asked_between;
@@ -21,7 +21,7 @@ use std::ops::Bound;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Prefetched {
-    /// Pages that were read from disk.
+    /// The number of pages that were read from disk.
     pub page_reads: u64,
     /// How often the precharge waited for a round of reads from the disk.
     pub rounds: u64,
@@ -36,17 +36,18 @@ pub fn precharge(session: &Session, table: TableView<'_>, reading: &ReadPlan<'_>
     Ok(Prefetched { page_reads: session.page_reads() - reads, rounds: session.rounds() - rounds })
 }
 
-/// A precharge that is under way: its files, and what it has asked for so far.
+/// A precharge that is under way: its files, and the pages for which it has asked so far.
 #[derive(Debug)]
 pub struct Precharge {
     runs: Vec<Vec<Arc<DbFile>>>,
-    /// How much memory each tree of each run may take.
+    /// The most memory for the pages of one tree of one run, in bytes.
     share_bytes: u64,
     passes: Passes,
 }
 
 impl Precharge {
-    /// A precharge that has not asked for any page yet. All its passes must get the same `reading`.
+    /// A precharge that has not asked for any page yet. Each later call of [`Precharge::pass`] must get the same
+    /// `reading`.
     pub fn new(session: &Session, table: TableView<'_>, reading: &ReadPlan<'_>) -> Self {
         let (level0, deeper) = table.files.levels.split_at(1);
         let level0 = level0.iter().flat_map(|files| files.chunks(1));
@@ -54,7 +55,8 @@ impl Precharge {
         let asked = |run: &[Arc<DbFile>]| run[files_asked_between(session, run, reading.low, reading.high)].to_vec();
         let runs: Vec<Vec<Arc<DbFile>>> = runs.map(asked).filter(|run| !run.is_empty()).collect();
 
-        // Each tree of each run gets an equal share of a quarter of the cache. The values get such shares, too.
+        // A quarter of the cache is divided into equal shares. Each tree of each run gets one, and the values
+        // outside pages get such shares, too.
         let trees: usize =
             runs.iter().map(|run| precharge::shares_of(run.iter().map(|file| &*file.sst), reading)).sum();
         let share_bytes = session.cache().budget_bytes() / 4 / trees.max(1) as u64;
@@ -64,8 +66,8 @@ impl Precharge {
         Self { runs, share_bytes, passes }
     }
 
-    /// Asks for all pages that are known to be needed. It faults while some of these pages are missing, or while
-    /// not all needed pages are known. This is a step.
+    /// Asks for all pages that are known to be needed. It faults as long as some of these pages are missing, or as
+    /// long as further needed pages may become known. This is a step.
     pub fn pass(&mut self, session: &Session, reading: &ReadPlan<'_>) -> Result<(), Stop> {
         self.passes.next(|asked| {
             let mut sum = Pass::default();
@@ -80,8 +82,8 @@ impl Precharge {
     }
 }
 
-/// A pass over the files of a run, up to the last file that the reader certainly reads. The files follow each other
-/// in key order. Each tree of these files may take `memory_bytes` bytes.
+/// Asks for the known pages of the files of a run, up to the last file that the reader certainly reads. The files
+/// follow each other in key order. The pages of one tree in all these files may take `memory_bytes` bytes.
 pub fn pass<S: PageSource + ?Sized>(
     source: &S,
     run: &[Arc<DbFile>],
@@ -102,7 +104,8 @@ pub fn pass<S: PageSource + ?Sized>(
         sum.noted |= found.noted;
         sum.overshot = found.overshot;
         if reading.limits.rows < u64::MAX {
-            // While the rows of a file are not known, the pass assumes that the file gives as many rows as it can.
+            // As long as it is not known how many rows of a file are read, the pass assumes the greatest possible
+            // number.
             reading.limits.rows = reading.limits.rows.saturating_sub(found.items);
             sum.items += found.items;
         }
@@ -114,7 +117,7 @@ pub fn pass<S: PageSource + ?Sized>(
     Ok(sum)
 }
 
-/// Whether the keys to be read go on beyond the bounds of `file`.
+/// Whether some of the keys to be read come after the bounds of `file`, in the direction of the read.
 fn goes_on_after(file: &DbFile, reading: &ReadPlan<'_>) -> bool {
     let bounds = file.sst.bounds();
     match (reading.direction, reading.low, reading.high) {

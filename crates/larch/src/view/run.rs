@@ -4,7 +4,7 @@ use crate::base::table::TableId;
 use crate::manifest::DbFile;
 use os::sync::Arc;
 
-/// Some of the writes of a transaction. They are in files that no manifest names. When the run is dropped and no
+/// Some of the writes of a transaction, in files. No manifest names these files. When the run is dropped and no
 /// reader uses the files any more, the files are removed.
 ///
 /// In these files, operation number `i` of the transaction, counted from 0, has the version `base + 1 + i`. It has

@@ -60,8 +60,8 @@ fn build(options: BuildOptions, history: bool, prefer_flat: bool) -> Vec<Arc<DbF
 
 type Asked = BTreeSet<(PageKind, u64, u64)>;
 
-/// A page source for tests. A page is in memory as soon as it came in a round. It remembers which pages were asked
-/// for, and which pages were looked at.
+/// A page source for tests. A page is in memory as soon as a round has loaded it. The source remembers which pages
+/// were asked for, and which pages were read.
 struct Touch {
     pages: Resident,
     loaded: RefCell<BTreeSet<(u64, u64)>>,
@@ -162,8 +162,8 @@ impl PageSource for Touch {
     fn release(&self) {}
 }
 
-/// Reads in the same way as a range. It reads rows that are not erased, with the parts of all groups, until it has
-/// enough rows.
+/// Reads a run in the same way as a range does: it reads rows that are not erased, with the parts of all groups,
+/// until it has enough rows.
 fn read(source: &Touch, run: &Level, wanted: &ReadPlan<'_>, readahead: Readahead) {
     let forward = wanted.direction == Direction::Forward;
     let bounds = (wanted.low, wanted.high);
@@ -280,12 +280,13 @@ fn check(source: &Touch, run: &Level, wanted: &ReadPlan<'_>) {
     assert!(!found.missing && !found.noted, "it is not done after {bound} rounds: {wanted:?}");
     let asked = Touch::rows_of(&source.asked);
     assert!(asked.is_superset(&expected), "{wanted:?}: {:?} are missing", expected.difference(&asked));
-    // If a row is erased, or is read in an older version, the read does not touch the parts of its newest version.
+    // The precharge may ask for too many pages of column groups: if a row is erased, or an older version of it is
+    // read, the read does not use the parts of its newest version. All other pages must be used.
     let is_main = |(kind, ..): &(PageKind, u64, u64)| !matches!(kind, PageKind::Group);
     let vain: Vec<_> = asked.difference(&expected).filter(|page| is_main(page)).collect();
     assert!(vain.is_empty(), "{wanted:?}: {vain:?} in vain");
     if wanted.limits.rows == u64::MAX {
-        // If rows are not limited, all files are walked in the same rounds.
+        // If the number of rows is not limited, the pages of all files are loaded in the same rounds.
         let tallest = files.iter().map(|file| precharge::rounds_at_most(&file.sst, wanted)).max().unwrap_or(0);
         assert!(source.rounds.get() <= tallest, "{wanted:?}: {} rounds", source.rounds.get());
     }
@@ -328,8 +329,8 @@ fn a_walk_over_files_asks_ahead_from_one_into_the_next_for_what_it_touches() {
                             read(&source, &run, &wanted, readahead);
                             let asked = source.asked.borrow();
                             assert!(asked.is_superset(&needed), "{wanted:?} {readahead:?}");
-                            // Parts of erased rows are not needed, but they are loaded together with their
-                            // neighbours.
+                            // Pages with parts of erased rows are not needed, but they may be loaded together with
+                            // their neighbours.
                             let is_part =
                                 |page: &&(PageKind, u64, u64)| groups != Groups::MAIN && page.0 != PageKind::Data;
                             let vain: Vec<_> = asked.difference(&needed).filter(|page| !is_part(page)).collect();
@@ -340,8 +341,8 @@ fn a_walk_over_files_asks_ahead_from_one_into_the_next_for_what_it_touches() {
                 }
             }
         }
-        // All files fit into the window. So the reader waits only for the descents, and at most for one after the
-        // other.
+        // All files fit into the window, so the reader waits only for the ways down the indexes. It waits for at
+        // most about two such ways, one after the other.
         for direction in [Direction::Forward, Direction::Backward] {
             source.start(false);
             let wanted = ReadPlan { direction, groups: Groups::first(1 + groups), ..ReadPlan::ALL };
