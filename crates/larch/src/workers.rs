@@ -1,5 +1,6 @@
-//! Compactions that other processes do. The writer offers a compaction. A worker merges the files and says which
-//! files it wrote. The writer installs these. Only the writer changes the manifest.
+//! Compactions that other processes do. The writer offers a compaction. A worker in another process merges the
+//! files and says which new files it has written. The writer installs the new files. Only the writer changes the
+//! manifest.
 //!
 //! ```text
 //!   writer                                    worker
@@ -12,14 +13,14 @@
 //!   removes job and result; two minutes later, the owner file
 //! ```
 //!
-//! Writer and workers exchange nothing but files in the directory `workers`, see `docs/format/workers.md`. When the
-//! writer offers a job, it takes the numbers for the new files, and no other job gets these numbers. A worker may
-//! still write a file after the writer has taken its job back. Such a file never has the name of another file. No
-//! manifest names it, so it is removed.
+//! The writer and the workers only exchange files in the directory `workers`, see `docs/format/workers.md`. When
+//! the writer offers a job, it reserves the numbers for the new files, and no other job gets these numbers. After
+//! the writer has taken a job back, the worker may still write a file for it. Because of its number, such a file
+//! never has the name of another file. No manifest names it, so it is removed.
 //!
-//! A worker may die at any point. Then its beats end, and the writer takes the job back. It does the merge itself,
-//! or offers the merge again. If the writer dies, its jobs are void: the next writer has another epoch, and the
-//! name of a job contains the epoch.
+//! A worker may die at any point. After that, no new beat comes, and the writer takes the job back. The writer
+//! then does the merge itself, or offers it again. If the writer dies, nobody uses the results of its jobs: the
+//! next writer has another epoch, and the name of a job contains the epoch.
 
 pub mod beat;
 pub mod worker;

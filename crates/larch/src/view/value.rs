@@ -14,10 +14,10 @@ use std::ops::{Deref, Range};
 /// A key that owns its bytes.
 pub type Key = Box<[u8]>;
 
-/// The bytes of a value. The bytes of a short value are copied. A longer value refers to a page of the cache, or to
-/// the memory of rows that were not in files yet. As long as the value lives, this page or memory is kept. But a
-/// longer value is copied, too, if values already keep a quarter of the cache, or if they keep flushed rows that
-/// take a quarter of the write buffer.
+/// The bytes of a value. The bytes of a short value are copied. A longer value refers to its bytes in a page of
+/// the cache, or in the memory of rows that were not in files yet. This page or memory stays as long as the value
+/// lives. But if values already keep a quarter of the cache, or flushed rows that take a quarter of the write
+/// buffer, further long values are copied, too.
 pub struct Value(ValueBytes);
 
 enum ValueBytes {
@@ -27,9 +27,9 @@ enum ValueBytes {
     Owned(Arc<[u8]>),
 }
 
-/// A value of at most this number of bytes is copied. A value that keeps a page has a cost: it changes three shared
-/// counters when it is made, and again when it is dropped. This takes longer than to copy a few bytes. With this
-/// number of bytes a [`Value`] takes two cache lines.
+/// A value of at most this number of bytes is copied. A value that refers to a page changes three shared counters
+/// when it is made, and again when it is dropped. To copy a few bytes is faster. With this number of bytes, a
+/// [`Value`] takes two cache lines.
 const SHORT_BYTES: usize = 126;
 
 const _: () = assert!(size_of::<Value>() == 128, "the length of a short value counts on it");
@@ -41,7 +41,7 @@ impl Value {
         Self::from_memory(row, 0..row.value().len())
     }
 
-    /// The bytes at `place` within the value of a row.
+    /// The bytes at `place` within the value of `row`.
     #[inline]
     pub(crate) fn from_memory(row: &MemRow, place: Range<usize>) -> Self {
         let bytes = &row.value()[place.clone()];
@@ -59,7 +59,7 @@ impl Value {
         }
     }
 
-    /// A copy of `bytes`, if it has at most [`SHORT_BYTES`] bytes.
+    /// A copy of `bytes`, if there are at most [`SHORT_BYTES`] of them.
     #[inline]
     fn short(bytes: &[u8]) -> Option<Self> {
         let mut copy = [0; SHORT_BYTES];
@@ -152,14 +152,14 @@ impl Ord for Value {
     }
 }
 
-/// A value has the same hash as its bytes, so a map of values can be searched by bytes.
+/// A value has the same hash as its bytes. So a map with values as keys can be searched for bytes.
 impl Hash for Value {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (**self).hash(state);
     }
 }
 
-/// A value is equal to everything that has the same bytes.
+/// A value is equal to any other type of bytes with the same content.
 macro_rules! equal_to {
     ($($other:ty),*) => {
         $(impl PartialEq<$other> for Value {
@@ -203,7 +203,8 @@ impl<'v> From<&'v Value> for Cow<'v, [u8]> {
     }
 }
 
-/// The bytes are not copied. The `Bytes` object keeps the page or memory that the value keeps.
+/// The bytes are not copied. The page or memory to which the value refers stays as long as the `Bytes` object
+/// lives.
 #[cfg(feature = "bytes")]
 impl From<Value> for bytes::Bytes {
     fn from(value: Value) -> Self {
@@ -239,7 +240,7 @@ impl Parts {
         Self(Few::Many([first, second, third].into_iter().chain(parts).collect()))
     }
 
-    /// The only part, if one part was asked for.
+    /// The only part. The caller must have asked for exactly one part.
     pub(crate) fn into_only(self) -> Value {
         self.into_iter().next().expect("one part was asked for")
     }
@@ -322,8 +323,8 @@ mod tests {
         table.insert("k", [b'x'; 5000]).expect("the disk works");
         db.flush().expect("the disk works");
         let value = table.get("k").expect("the disk works").expect("it is there");
-        // All these clones together would keep far more than a quarter of the cache, so the later clones are
-        // copies.
+        // If all these clones referred to pages, they would keep far more than a quarter of the cache. So the
+        // later clones are copies.
         let clones: Vec<_> = (0..1000).map(|_| value.clone()).collect();
         drop((value, table, db));
         assert!(clones.iter().all(|clone| *clone == [b'x'; 5000]));

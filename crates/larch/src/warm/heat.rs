@@ -1,6 +1,6 @@
-//! The outputs of a compaction inherit the heat of its inputs. If pages of the inputs were in memory, the pages of
-//! the outputs with the same keys are loaded before readers see the new files, index nodes first. This module does
-//! not know what a compaction merges.
+//! The *heat* of a page tells how much the page was used. The outputs of a compaction inherit the heat of its
+//! inputs. If pages of the inputs were in memory, the pages of the outputs with the same keys are loaded before
+//! readers see the new files, index nodes first. This module does not know what a compaction merges.
 //!
 //! ```text
 //!   inputs   [ hot ][     ][  hot   ][ ]          pages in memory and how much they were used, by keys
@@ -9,21 +9,21 @@
 //!     heat     1/2  1/2   0    1/2   1/2          outputs that share keys with it; the hottest pages are loaded
 //! ```
 //!
-//! * The loaded pages take about as much memory as the pages of the inputs did. Of the inputs, all nodes are
-//!   counted, and those data pages that were used since they were loaded. An eighth is added to the memory of both,
-//!   because old and new pages do not match exactly. Data pages that correspond to unused data pages are loaded
-//!   only while the cache has free room.
-//! * All nodes are loaded before the install. Before the install, data pages are loaded only while the cache has
-//!   free room, or else up to a quarter of the cache. The reason is that readers still use the inputs until the
-//!   install. The pages of the inputs leave the cache at the install. The other data pages are loaded after the
-//!   install.
-//! * Heat is inherited by the keys of rows. Filters and range erases also have such keys. A page of a column group
-//!   or of older versions counts with the keys of those main pages that begin within its rows. Such pages and main
-//!   pages do not end at the same rows. So neighbouring pages are loaded, too, while the cache has free room. Three
-//!   kinds of pages are loaded only when a reader asks for them: older versions of column groups, values outside
-//!   pages, and the nodes above these.
-//! * Errors in this module are ignored, because a compaction must not fail over a page that is only loaded early.
-//!   The reader that needs the page later gets the error and reports it.
+//! * The loaded pages may take about as much memory as the pages of the inputs took: all their nodes, and those
+//!   data pages that were used since they were loaded. An eighth is added to both numbers, because old and new
+//!   pages do not match exactly. Data pages that replace unused data pages are loaded only while the cache has
+//!   free room.
+//! * All nodes are loaded before the install, but data pages only while the cache has free room, or up to a
+//!   quarter of the cache. The reason is that readers use the inputs until the install. At the install, the pages
+//!   of the inputs leave the cache. After that, the other data pages are loaded.
+//! * A new page inherits from old pages that have the same keys. Pages of rows, filters and range erases have
+//!   keys. A page of a column group or of older versions has none, so it gets the keys of those main pages that
+//!   begin within its rows. Its rows and the rows of these main pages do not end at the same row. So the
+//!   neighbours of such a page are loaded, too, while the cache has free room. Three kinds of pages inherit no
+//!   heat, and are loaded only when a reader asks for them: older versions of column groups, values outside pages,
+//!   and the nodes above these.
+//! * Errors in this module are ignored, because a compaction must not fail because of a page that is loaded before
+//!   a reader needs it. The reader that needs the page later gets the error and reports it.
 
 use super::loader::PageLoader;
 use crate::core::Core;
@@ -33,13 +33,14 @@ use pages::{Address, Loaded, PageKind, PageSource, Reason};
 use sst::{Branch, KeyRange, TreeKind, next_string};
 use std::ops::Range;
 
-/// The trees whose pages are found by keys of rows. The main tree comes first, because it maps rows to keys.
+/// The trees whose pages have keys of rows. The main tree comes first, because it says which keys the rows of a
+/// file have.
 const KEYED: [TreeKind; 3] = [TreeKind::Main, TreeKind::Filter, TreeKind::RangeErases];
 
 /// The heat of a data page that was not used since it was loaded.
 const UNUSED: f32 = 0.25;
 
-/// The keys below a page in memory, and how much the page was used.
+/// The keys of the rows below a page that was in memory, and how much the page was used.
 struct Hot {
     keys: KeyRange,
     heat: f32,
@@ -63,30 +64,31 @@ pub struct InputHeat {
     history: TreeHeat,
     /// The pages of all column groups except the main group.
     groups: Vec<TreeHeat>,
-    /// Memory for nodes, and for other pages that serve many reads, in bytes.
+    /// The memory that may be used for nodes, and for other pages that serve many reads, in bytes.
     index_bytes: u64,
-    /// Memory for data pages that were used since they were loaded, in bytes.
+    /// The memory that may be used for data pages because of old data pages that were used since they were loaded,
+    /// in bytes.
     data_bytes: u64,
-    /// Memory, in bytes, for data pages that are loaded only while the cache has free room: pages that were not used
-    /// since they were loaded, and neighbours in column groups.
+    /// The memory, in bytes, for data pages that are loaded only while the cache has free room. They replace pages
+    /// that were not used since they were loaded, or are neighbours in column groups.
     unused_bytes: u64,
 }
 
-/// The rows and the keys of each data page in the main tree of a file, if the node above the page is in memory. The
-/// elements are sorted. The list is empty for a file without column groups and older versions.
+/// The rows and the keys of the data pages in the main tree of a file. Only pages below nodes in memory are known.
+/// The elements are sorted. The list is empty for a file without column groups and older versions.
 #[derive(Default)]
 struct RowKeys(Vec<(Range<u64>, KeyRange)>);
 
 impl RowKeys {
     /// The keys of the rows in a page of `tree`, if these keys are known. If the page is a data page of the main
-    /// tree, its keys are noted.
+    /// tree, its rows and keys are added to this list.
     fn keys_of(&mut self, file: &DbFile, tree: TreeKind, branch: &Branch) -> Option<KeyRange> {
         match tree {
             TreeKind::Main => {
                 let meta = &file.sst.meta;
                 if branch.subtree.level == 0 && (!meta.groups.is_empty() || meta.history.get().is_some()) {
                     let rows = branch.subtree.rows();
-                    // Mostly, pages come in the order of their rows.
+                    // Pages mostly come in the order of their rows, so this mostly inserts at the end.
                     let at = self.0.partition_point(|(page, _)| page.start < rows.start);
                     self.0.insert(at, (rows, branch.keys.clone()));
                 }
@@ -98,9 +100,9 @@ impl RowKeys {
         }
     }
 
-    /// The keys of those main pages that begin within `rows`. If no page begins there, the keys of the page that
-    /// has these rows; `None` if no such page is known. So neighbouring pages of a group share keys only if one
-    /// main page has all their rows.
+    /// The keys of those main pages that begin within `rows`. If no main page begins there, returns the keys of
+    /// the main page that has these rows. The result is `None` if no such page is known. So two neighbouring pages
+    /// of a group get the same keys only if one main page has all their rows.
     fn of(&self, rows: &Range<u64>) -> Option<KeyRange> {
         let from = self.0.partition_point(|(page, _)| page.start < rows.start);
         let to = self.0.partition_point(|(page, _)| page.start < rows.end);
@@ -125,8 +127,8 @@ struct InheritedPage {
 }
 
 impl InputHeat {
-    /// The heat of `runs`. The files of each run do not overlap. It reads nothing from disk, and does not count as
-    /// a use of the pages.
+    /// The heat of `runs`. The files of each run do not overlap. Nothing is read from disk, and the pages do not
+    /// count as used because of this call.
     pub fn of(core: &Core, runs: &[Level]) -> Self {
         let mut heat = Self::default();
         let loaded = Loaded::new(&core.env.cache);
@@ -184,7 +186,7 @@ impl InputHeat {
             let Ok(below) = file.sst.branches(tree, &branch, &page) else { continue };
             left.extend(below.into_iter().rev());
             let heat = core.env.cache.heat_of(&page);
-            // A page that inherited its heat and was not used since has no chances.
+            // If a page has inherited its heat and was not used since, it has no chances.
             let is_unused = heat.uses == 0 && heat.chances.unwrap_or(0) == 0;
             let degrees = heat.degrees();
             let level = branch.subtree.level;
@@ -195,7 +197,7 @@ impl InputHeat {
                 (true, false) => &mut self.data_bytes,
             } += page.cost_bytes();
             if is_data && is_by_rows {
-                // This memory is for a neighbouring page.
+                // The same memory again is for a neighbour of this page.
                 self.unused_bytes += page.cost_bytes();
             }
             match level {
@@ -213,8 +215,8 @@ impl InputHeat {
 }
 
 impl TreeHeat {
-    /// Adds to `heats` what each new page inherits from `runs`. The new pages have the rows of `keys`, and follow
-    /// each other.
+    /// Adds to `heats` the heat that each new page inherits from `runs`. `keys` has the keys of the new pages,
+    /// which follow each other.
     fn add(runs: &[Vec<Hot>], keys: &[KeyRange], heats: &mut [f32]) {
         let (Some(first), Some(last)) = (keys.first(), keys.last()) else { return };
         for run in runs {
@@ -231,8 +233,8 @@ impl TreeHeat {
         }
     }
 
-    /// What each new page of `level` inherits. The pages have the rows of `keys`, and follow each other. A node
-    /// inherits from old nodes and from the data pages below them.
+    /// The heat that each new page of `level` inherits. `keys` has the keys of the new pages, which follow each
+    /// other. A new node inherits from old nodes and from the data pages below them.
     fn of(&self, level: u8, keys: &[KeyRange]) -> Vec<f32> {
         let mut heats = vec![0.0; keys.len()];
         Self::add(&self.data, keys, &mut heats);
@@ -243,7 +245,7 @@ impl TreeHeat {
     }
 }
 
-/// The pages that are loaded after the install of the new files.
+/// The pages that are still to be loaded after the install of the new files.
 pub struct Rest {
     files: Vec<Arc<DbFile>>,
     data: Vec<InheritedPage>,
@@ -252,10 +254,11 @@ pub struct Rest {
 
 /// Loads pages of `new` files before readers see them, if they inherit heat from `runs`. The files of each run do
 /// not overlap. This call loads index pages, and the hottest data pages as far as they have room. It returns the
-/// data pages that are to be loaded when readers see the files. It calls `new` only if any page of `runs` has heat.
+/// data pages that are to be loaded after the install. It calls `new` only if a page of `runs` has heat.
 pub fn inherit(core: &Core, runs: Vec<Level>, new: impl FnOnce() -> Vec<Arc<DbFile>>) -> Rest {
     let heat = InputHeat::of(core, &runs);
-    // If a file was removed from the database, it leaves the disk when the last reference to it is dropped.
+    // The references to the old files are dropped now: a file that was removed from the database leaves the disk
+    // only when nobody refers to it.
     drop(runs);
     let mut rest = Rest { files: Vec::new(), data: Vec::new(), data_bytes: 0 };
     if heat.is_cold() {
@@ -303,8 +306,8 @@ impl Rest {
 }
 
 impl InputHeat {
-    /// The most memory for nodes, in bytes: the memory that nodes of the inputs had, plus one path from the root of
-    /// each tree of each file.
+    /// The most memory for nodes, in bytes: the memory that the nodes of the inputs took, plus the nodes on one
+    /// path from the root of each tree in each new file.
     fn most_index_bytes(&self, files: &[Arc<DbFile>]) -> u64 {
         let way = |file: &DbFile, tree| {
             file.sst
@@ -317,8 +320,9 @@ impl InputHeat {
     }
 }
 
-/// The rows of the main tree whose older versions are in the part of the history with `keys`. A key begins with the
-/// number of the row. A separator may have only the first bytes of this number.
+/// A key in the history of a file begins with the number of a row in the main tree. Returns the rows whose older
+/// versions have the keys `keys`. If such a key is only a separator, it may have only the first bytes of the
+/// number.
 fn main_rows(keys: &KeyRange) -> Range<u64> {
     let row = |key: &[u8]| {
         let mut number = [0; 8];
@@ -329,8 +333,8 @@ fn main_rows(keys: &KeyRange) -> Range<u64> {
     row(&keys.start)..keys.end.as_ref().map_or(u64::MAX, |end| row(end).saturating_add(1))
 }
 
-/// The top of a tree, with the keys that the tree may have. These are the keys of its file, or in a history all
-/// keys.
+/// The top page of a tree, with the keys that the tree may have: the keys within the bounds of its file, or all
+/// keys if the tree is a history.
 fn top_of(file: &DbFile, tree: TreeKind) -> Option<Branch> {
     if tree == TreeKind::History {
         return file.sst.top(tree);
@@ -340,10 +344,10 @@ fn top_of(file: &DbFile, tree: TreeKind) -> Option<Branch> {
     Some(Branch { keys: KeyRange { start: bounds.low.clone(), end }, ..file.sst.top(tree)? })
 }
 
-/// Loads nodes of one tree, in all files, if the nodes have inherited heat. It goes level by level, and takes the
-/// hottest nodes of a level first. Returns the data pages below the loaded nodes, each with the heat that it
-/// inherits. For the main tree, it also notes the keys of the rows of each file. The trees of groups need these
-/// keys later.
+/// Loads those nodes of one tree in all files that have inherited heat. It loads one level after the other, and
+/// prefers the hottest nodes of a level. Returns the data pages below the loaded nodes, each with the heat that it
+/// inherits. For the main tree, it also stores in `row_keys` which keys the rows of each file have, because the
+/// trees of groups need these keys later.
 fn load_nodes(
     loader: &mut PageLoader<'_>,
     (files, row_keys): (&[Arc<DbFile>], &mut [RowKeys]),
@@ -351,7 +355,8 @@ fn load_nodes(
     heat: &TreeHeat,
 ) -> Vec<InheritedPage> {
     let mut data = Vec::new();
-    // The top pages belong to different files, so each top page inherits by itself.
+    // The top pages belong to different files and do not follow each other, so the heat of each top page is
+    // computed separately.
     let mut level: Vec<(usize, Branch, f32)> = Vec::new();
     for (file, of) in files.iter().enumerate() {
         if let Some(top) = top_of(of, tree)
@@ -363,8 +368,8 @@ fn load_nodes(
     }
     while !level.is_empty() {
         level.retain(|(.., heat)| *heat > 0.0);
-        // This selects the hottest nodes as far as they have room. Then it loads them in the order in which they
-        // lie in the files.
+        // The hottest nodes are selected, as far as they have room. Then they are loaded in the order in which
+        // they lie in the files.
         level.sort_by(|(.., a), (.., b)| b.total_cmp(a));
         let mut left_bytes = loader.most_bytes.saturating_sub(loader.bytes);
         let mut nodes = Vec::new();
@@ -414,7 +419,7 @@ fn hottest_first(pages: &mut [InheritedPage], bytes: u64) -> usize {
 }
 
 /// Loads pages in the order in which they lie in the files, and stops when no room is left. Returns how many of
-/// `pages` belong to files that were finished.
+/// `pages` belong to files of which all pages were loaded.
 fn load(loader: &mut PageLoader<'_>, files: &[Arc<DbFile>], mut pages: Vec<InheritedPage>) -> usize {
     pages.sort_by_key(|page| (page.file, page.at));
     let mut loaded_count = 0;

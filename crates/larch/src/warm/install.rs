@@ -1,5 +1,5 @@
 //! Installs new files, and loads those of their pages that readers expect to be in memory. Each flush and each
-//! compaction ends with this call. This module does not know how the files were written.
+//! compaction ends with a call of [`install`]. This module does not know how the files were written.
 //!
 //! ```text
 //!   before the install   loads index nodes, and the hottest data pages that have room; readers still use the old files.
@@ -21,14 +21,14 @@ use os::sync::Arc;
 use pages::{Loaded, PageSource as _, Reason};
 use sst::{KeyRange, TreeKind};
 
-/// Installs `new` files, and makes the changes to memtables that `change` makes, in one step. `edits` gets the
-/// edits that add the files, and returns all edits that are to be installed. The files inherit the heat of
-/// `inputs`, the runs of files that they replace. The files of each run do not overlap. For a flush, `inputs` is
-/// empty.
+/// Installs `new` files and lets `change` change the memtables of the view, all in one step. `edits` gets the
+/// edits that add the files, and returns all edits that are to be installed. The new files inherit the heat of
+/// `inputs`, which are the runs of files that they replace. The files of each run do not overlap. For a flush,
+/// `inputs` is empty.
 ///
 /// # Errors
 ///
-/// The errors of [`Core::install`]. If a page cannot be loaded, this is no error here: a later reader that needs
+/// The errors of [`Core::install`]. If a page cannot be loaded, no error is returned: the next reader that needs
 /// the page gets the error.
 pub fn install(
     core: &Core,
@@ -69,8 +69,8 @@ fn is_kept(core: &Core, new: &NewFile) -> bool {
     core.views.table_info(new.table).is_some_and(|info| info.options.in_memory)
 }
 
-/// Loads new files of tables that are to be in memory, before the install. It loads as many pages as fit into the
-/// share of such tables.
+/// Before the install, loads pages of new files whose tables are to be in memory, as many as fit into the share of
+/// the cache for such tables.
 fn load_kept_early(core: &Core, new: &[NewFile]) {
     let files: Vec<_> = new.iter().filter(|new| is_kept(core, new)).map(|new| open_early(core, new)).collect();
     if files.is_empty() {
@@ -79,12 +79,12 @@ fn load_kept_early(core: &Core, new: &[NewFile]) {
     let cache = &core.env.cache;
     let most_bytes = cache.most_kept_bytes().saturating_sub(cache.kept_bytes());
     let mut go_on = |_| !core.background.is_closing();
-    // If a page cannot be read, the error is reported to the reader that needs the page later.
+    // An error is ignored here: the next reader that needs the page gets it and reports it.
     PageLoader::new(&core.env, Reason::Warm, most_bytes, &mut go_on).files(&files, &KeyRange::ALL).ok();
 }
 
-/// Loads new files of a flush before the install, if their tables are read. It loads as many pages as the cache has
-/// free room for. It ends early if commits may soon wait for the end of the flush.
+/// Before the install of a flush, loads pages of the new files whose tables are read, as many as the cache has
+/// free room for. The loading stops early if commits may soon have to wait for the end of the flush.
 fn load_read_early(core: &Core, new: &[NewFile]) {
     let view = core.views.newest();
     let mut tables: Vec<TableId> = new.iter().map(|new| new.table).collect();
@@ -95,17 +95,17 @@ fn load_read_early(core: &Core, new: &[NewFile]) {
     let files: Vec<_> = new.iter().filter(is_wanted).map(|new| open_early(core, new)).collect();
     let cache = &core.env.cache;
     let mut go_on = |_| !core.background.is_closing() && cache.free_bytes() > 0 && !is_awaited(core);
-    // If a page cannot be read, the error is reported to the reader that needs the page later.
+    // An error is ignored here: the next reader that needs the page gets it and reports it.
     PageLoader::new(&core.env, Reason::Warm, cache.free_bytes(), &mut go_on).files(&files, &KeyRange::ALL).ok();
 }
 
-/// Loads new files that another process has flushed, as many pages as the cache has free room for. Index pages may
-/// also replace other pages, up to a sixteenth of the cache. It ends early if `go_on` returns false.
+/// Loads pages of new files that another process has flushed, as many as the cache has free room for. Index pages
+/// may also replace other pages, up to a sixteenth of the cache. The loading stops early if `go_on` returns false.
 pub fn load_flushed(core: &Core, files: &[Arc<DbFile>], go_on: &mut dyn FnMut(u64) -> bool) {
     let cache = &core.env.cache;
     let free_bytes = cache.free_bytes();
     let mut loader = PageLoader::new(&core.env, Reason::Warm, free_bytes.max(cache.budget_bytes() / 16), go_on);
-    // If a page cannot be read, the error is reported to the reader that needs the page later.
+    // An error is ignored here: the next reader that needs the page gets it and reports it.
     if loader.nodes(files, &KeyRange::ALL).is_ok_and(|is_whole| is_whole) {
         loader.most_bytes = free_bytes;
         loader.files(files, &KeyRange::ALL).ok();
@@ -119,7 +119,7 @@ fn is_awaited(core: &Core) -> bool {
     left_bytes < buffer_bytes / 8
 }
 
-/// Whether a read has lately used the top page of any file of `table`.
+/// Whether a read has lately used the top page of at least one file of `table`.
 pub fn is_read(core: &Core, files: &FileSet, table: TableId) -> bool {
     let loaded = Loaded::new(&core.env.cache);
     let is_used = |file: &DbFile| {

@@ -1,5 +1,6 @@
 //! The job that loads pages in the background. It loads pages of tables that are to be in memory, and pages that
-//! were in memory at the last close. It does not choose the pages, and no thread waits for it.
+//! were in memory at the last close. The job does not choose the pages that were in memory, and no thread waits
+//! for the job.
 
 use super::loader::PageLoader;
 use super::state;
@@ -12,7 +13,7 @@ use os::{Job, Polled};
 use pages::Reason;
 use sst::KeyRange;
 
-/// The job that loads pages as long as requests for that are waiting.
+/// The job that loads pages when this was requested.
 #[derive(Debug)]
 pub struct WarmJob(pub Weak<Core>);
 
@@ -24,7 +25,7 @@ impl Job for WarmJob {
             return Polled::Idle;
         }
         if tables {
-            // If a page cannot be read, the error is reported to the reader that needs the page later.
+            // An error is ignored here: the next reader that needs the page gets it and reports it.
             load_kept_tables(&core).ok();
         }
         if state {
@@ -35,8 +36,8 @@ impl Job for WarmJob {
     }
 }
 
-/// Loads pages of all tables that are to be in memory, index nodes first. It loads as many pages as fit into their
-/// share of the cache.
+/// Loads pages of all tables that are to be in memory, index nodes first. It loads as many pages as fit into the
+/// share of the cache for such tables.
 fn load_kept_tables(core: &Core) -> Result<()> {
     let view = core.views.newest();
     let tables = view.files.tables.values().filter(|table| table.info.options.in_memory);

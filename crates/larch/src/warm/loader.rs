@@ -1,9 +1,9 @@
-//! Loads pages into the cache, some at a time. It loads index nodes first, then the pages below them, up to a limit
-//! in bytes. It pins a page only until the pages that are read together with it have arrived. This module does not
-//! know which pages are worth loading.
+//! Loads pages into the cache, some at a time, up to a limit in bytes. A loader loads index nodes first, then the
+//! pages below them. It pins a page only until all pages that are read at the same time have arrived. This module
+//! does not know which pages are worth loading.
 //!
-//! A page that was loaded here stays in memory like a page that has proved useful, until the eviction policy finds
-//! that it was not used.
+//! At first, the cache keeps a page that was loaded here as if a reader had already used it. It stays until the
+//! eviction policy finds that no reader has used it.
 
 use crate::base::error::Result;
 use crate::core::environment::Environment;
@@ -15,9 +15,9 @@ use pages::{retry, together};
 use sst::{Branch, KeyRange, Sst, TreeKind};
 use std::ops::Range;
 
-/// The most memory, in bytes, of pages that are read together. They are pinned until all of them have arrived. In a
-/// small cache, the limit is only a sixteenth of the budget. If reads take long, the limit is higher, up to an
-/// eighth of the budget, because the loader waits once for each piece.
+/// The pages that are read together are called a piece. They are pinned until all of them have arrived, and have
+/// at most this many bytes. In a small cache, a piece has only a sixteenth of the budget. If reads take long, a
+/// piece has more, up to an eighth of the budget, because the loader waits once for each piece.
 const PIECE_BYTES: u64 = 1 << 20;
 
 /// Which pages below a node are wanted.
@@ -42,7 +42,8 @@ enum TreePart {
     Data,
 }
 
-/// A callback. It gets the number of bytes that are in memory so far, and returns whether to go on.
+/// A callback. It gets the number of bytes of all pages that the loader has loaded or found in memory so far, and
+/// returns whether to go on.
 type Progress<'p> = &'p mut dyn FnMut(u64) -> bool;
 
 /// Loads pages into the cache, some at a time.
@@ -50,9 +51,9 @@ pub struct PageLoader<'p> {
     session: Session,
     loaded: Loaded,
     piece_bytes: u64,
-    /// The most memory, in bytes, of pages that this loader may load or find in memory.
+    /// The limit, in bytes, for the pages that this loader loads and the pages that it finds in memory.
     pub most_bytes: u64,
-    /// Memory of the pages that this loader has loaded or found so far, in bytes.
+    /// The memory of the pages that this loader has loaded or found in memory so far, in bytes.
     pub bytes: u64,
     /// Whether this loader has skipped pages that are too large.
     pub has_skipped: bool,
@@ -76,13 +77,13 @@ impl<'p> PageLoader<'p> {
         }
     }
 
-    /// Allows `more_bytes` in addition to what was loaded so far.
+    /// Sets the limit to `more_bytes` more than the pages have now.
     pub fn allow(&mut self, more_bytes: u64) {
         self.most_bytes = self.bytes + more_bytes;
     }
 
-    /// Loads the pages of `files` within `keys`. First it loads the nodes of all trees that reads of newest
-    /// versions go through, and then the data pages. Returns false if it had to leave out pages.
+    /// Loads the pages of `files` within `keys`. First the nodes are loaded, and then the data pages, of all trees
+    /// that a read of newest versions uses. Returns false if some pages had to be left out.
     ///
     /// # Errors
     ///
@@ -131,7 +132,7 @@ impl<'p> PageLoader<'p> {
         Ok(true)
     }
 
-    /// The rows of the main tree whose keys are in `keys`, and other rows that are in the same pages.
+    /// The rows of the main tree with the keys `keys`, together with all other rows in the same pages.
     fn rows(&mut self, sst: &Sst, keys: &KeyRange) -> Result<Range<u64>> {
         let Some(top) = sst.top(TreeKind::Main) else { return Ok(0..0) };
         let (mut first, mut last) = (top.clone(), top);
@@ -192,8 +193,8 @@ impl<'p> PageLoader<'p> {
         Ok(true)
     }
 
-    /// The children of a node. If the node is not in memory, it is loaded. If the node is in memory, this does not
-    /// count as a use.
+    /// The children of a node. If the node is not in memory, it is loaded. If it is in memory, it does not count
+    /// as used because of this call.
     ///
     /// # Errors
     ///
@@ -207,8 +208,8 @@ impl<'p> PageLoader<'p> {
         Ok(sst.branches(tree, branch, &page)?)
     }
 
-    /// Loads pages of `file` in the given order, and skips pages that are too large for the cache. Returns false if
-    /// some of the other pages had no room, or if `progress` has ended the work.
+    /// Loads pages of `file` in the given order. Pages that are too large for the cache are skipped. Returns false
+    /// if another page had no room, or if `progress` has ended the work.
     ///
     /// # Errors
     ///
@@ -231,8 +232,8 @@ impl<'p> PageLoader<'p> {
                 stored_bytes += u64::from(at.bytes);
                 piece.extend(pages.next());
             }
-            // A single page may exceed `piece_bytes`. It is not worth loading a page of more than a quarter of the
-            // cache, because too many other pages would be evicted.
+            // A single page may have more bytes than a whole piece should have. It is not worth loading a page of
+            // more than a quarter of the cache, because too many other pages would be evicted.
             if piece_bytes > self.session.cache().budget_bytes() / 4 {
                 self.has_skipped = true;
                 continue;
@@ -264,7 +265,7 @@ impl<'p> PageLoader<'p> {
             if file.is_kept() {
                 session.cache().keep(&page);
             }
-            // Pages that serve many reads may stay longer without being used.
+            // Pages that serve many reads stay longer in the cache, even if no reader uses them.
             session.cache().prove(&page, if page.kind().serves_many() { 3 } else { 0 });
             self.bytes += page.cost_bytes();
         }

@@ -1,9 +1,9 @@
-//! The warm state: which pages were in memory when the database was closed. The close writes it, and the next open
-//! uses it. The open loads as many of these pages as have room. It contains addresses and no bytes of pages, see
-//! `docs/format/warm.md`. This module does not know the content of the pages.
+//! The warm state is a file that says which pages were in memory when the database was closed. The close writes
+//! it. The next open reads it, and loads as many of these pages as have room. The file contains addresses and no
+//! bytes of pages, see `docs/format/warm.md`. This module does not know the content of the pages.
 //!
-//! * If the warm state is lost, this only costs time. So it is not synced. If it is torn or belongs to another
-//!   database, it is removed and counted in a metric. Nothing fails if it does not exist.
+//! * If the warm state is lost, the next reads are only slower. So it is not synced. If it is incomplete or
+//!   belongs to another database, it is removed, and a metric counts this. If it does not exist, no call fails.
 //! * Each page is read and verified like any other page: its checksum and its kind must be right. So wrong bytes in
 //!   the warm state cannot bring a wrong page into memory.
 
@@ -29,11 +29,11 @@ const CRC_BYTES: usize = 4;
 /// 700 KiB. Such a warm state describes 1 GiB of pages of 16 KiB.
 const MAX_PAGES: usize = 1 << 16;
 
-/// The number of pages that are loaded together. If one of these pages is damaged, the others may not be loaded.
+/// So many pages are loaded in one call. If one of them is damaged, the others may not be loaded.
 const CHUNK_PAGES: usize = 16;
 
-/// A file with more bytes is not a warm state: no page takes more than 32 bytes, including its share of the entry
-/// for its file.
+/// A warm state is never longer than this: a page takes at most 32 bytes, including its share of the entry for its
+/// file.
 const MAX_BYTES: u64 = 32 * MAX_PAGES as u64;
 
 /// The pages of one file.
@@ -100,7 +100,7 @@ fn decode(bytes: &[u8], database: u64) -> Option<Vec<FilePages>> {
     if crc_fast::crc32_iscsi(body).to_le_bytes() != crc || &format[..8] != MAGIC || of != database.to_le_bytes() {
         return None;
     }
-    // If only a newer release can read a warm state, it is treated like a torn one.
+    // A warm state that only a newer release can read is treated like a damaged one.
     features::check_version(number(8), FORMAT_VERSION).ok()?;
     features::check(number(12), 0).ok()?;
     let left = &mut left;
@@ -128,8 +128,8 @@ fn decode(bytes: &[u8], database: u64) -> Option<Vec<FilePages>> {
     Some(files)
 }
 
-/// Writes which pages of the database's files are in memory now. If these are more than [`MAX_PAGES`] pages, it
-/// takes nodes first, and then the pages that were used most.
+/// Writes the warm state: which pages of the database's files are in memory now. If there are more than
+/// [`MAX_PAGES`] such pages, nodes come first, and then the pages that were used most.
 ///
 /// # Errors
 ///
@@ -167,8 +167,8 @@ fn path(env: &Environment) -> PathBuf {
     env.directory.join(WARM)
 }
 
-/// Reads the warm state. `None` if there is no warm state; `Some(None)` if the warm state cannot be used. In that
-/// case, it is removed.
+/// Reads the warm state. The result is `None` if there is no warm state, and `Some(None)` if the warm state cannot
+/// be used. A warm state that cannot be used is removed.
 fn read_state(env: &Environment, database: u64) -> Option<Option<Vec<FilePages>>> {
     let disk = &env.machine.disk;
     let path = path(env);
@@ -181,13 +181,13 @@ fn read_state(env: &Environment, database: u64) -> Option<Option<Vec<FilePages>>
     };
     let decoded = read().ok().and_then(|bytes: Vec<u8>| decode(&bytes, database));
     if decoded.is_none() && !env.options.read_only {
-        // If the file cannot be removed, the next open refuses it again.
+        // If the file cannot be removed, the next open finds it again and does not use it.
         disk.remove(&path).ok();
     }
     Some(decoded)
 }
 
-/// Loads the pages that were in memory at the last close. It loads as many as the cache has free room for.
+/// Loads the pages that were in memory at the last close. As many pages are loaded as the cache has free room for.
 pub fn restore(env: &Environment, view: &View, progress: &mut dyn FnMut(u64) -> bool) -> Restored {
     let Some(state) = read_state(env, view.files.database) else { return Restored::default() };
     let Some(state) = state else { return Restored { is_refused: true, ..Restored::default() } };
@@ -212,7 +212,7 @@ fn load_pages(loader: &mut PageLoader<'_>, state: &[FilePages], files: &HashMap<
     let ranks = std::iter::once(None).chain(heats.into_iter().rev().map(Some));
     for rank in ranks {
         for FilePages { number, epoch, pages } in state {
-            // The file may not exist any more, for example because a compaction has replaced it.
+            // The database may not have this file any more, for example because a compaction has replaced it.
             let Some(file) = files.get(&(*number, *epoch)) else { continue };
             let is_wanted = |page: &&Saved| match rank {
                 None => page.kind.serves_many(),
@@ -224,7 +224,7 @@ fn load_pages(loader: &mut PageLoader<'_>, state: &[FilePages], files: &HashMap<
                 match loader.load(&file.sst.file, some.iter().copied()) {
                     Ok(true) => {}
                     Ok(false) => return false,
-                    // An error here does not end the loop, because the next pages may be readable.
+                    // After an error, the loop goes on, because the next pages may be readable.
                     Err(_) => is_whole = false,
                 }
             }

@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 
 const ROWS: u32 = 20_000;
 
-/// With these levels, nothing is compacted unless the test asks for it.
+/// Options for levels with which nothing is compacted unless the test asks for it.
 fn levels() -> LevelOptions {
     LevelOptions { level0_files: 100, slow_files: 100, file_bytes: 256 << 10, ..LevelOptions::default() }
 }
@@ -49,10 +49,10 @@ fn index_reads(db: &Database, reason: Reason) -> u64 {
     db.metrics().pages.pages(reason, PageKind::Index).faults
 }
 
-/// A reader that asks often for some rows and seldom for the others.
+/// A reader that often asks for some rows, the hot rows, and seldom for the others.
 struct Workload {
     rng: StdRng,
-    /// The first row of each stretch of hot rows.
+    /// Hot rows come in stretches of neighbouring rows. This list has the first row of each stretch.
     hot: Vec<u32>,
     hot_rows: u32,
 }
@@ -69,8 +69,8 @@ impl Workload {
         stretch + self.rng.random_range(0..self.hot_rows)
     }
 
-    /// Makes `gets` gets. `hot_percent` percent of them ask for hot rows. Returns how many of the gets read nothing
-    /// from disk.
+    /// Calls `get` `gets` times, in `hot_percent` percent of the cases for a hot row. Returns how many of these
+    /// calls read nothing from disk.
     fn hits(&mut self, db: &Database, table: &Table, gets: u32, hot_percent: u32) -> u32 {
         let mut hits = 0;
         for _ in 0..gets {
@@ -143,7 +143,8 @@ fn a_warm_range_is_read_without_the_disk() {
             table.insert_parts(key(row), &[[b'a'; 60], [b'b'; 60]]).expect("the disk works");
         }
         db.compact().expect("the disk works");
-        // In addition to the deepest files, makes another file over all keys.
+        // There are files in the deepest level. These rows go to one more file, whose keys are spread over all of
+        // them.
         for row in (0..4_000).step_by(37) {
             table.insert_parts(key(row), &[[b'x'; 60], [b'y'; 60]]).expect("the disk works");
         }
@@ -180,7 +181,7 @@ fn what_is_warmed_stays_within_its_limit_and_begins_with_the_index() {
         table.get(key(row)).expect("the disk works");
     }
     assert_eq!(index_reads(&db, Reason::Point), index);
-    // The caller can end the work when it has enough.
+    // The callback can end the loading at any time.
     let warmed = table.warm_with(.., u64::MAX, |_| ControlFlow::Break(()));
     assert!(matches!(warmed, Err(Error::Cancelled("loading pages"))), "{warmed:?}");
     // Without a limit from the caller, `warm` takes half of the cache.
@@ -210,7 +211,7 @@ fn a_table_in_memory_stays_there_whatever_else_is_read() {
     let db = open(&disk, 1 << 20);
     let (small, large) = fill_small_and_large(&db);
     let check = |what: &str| {
-        // Rows of the large table push out everything that can be evicted.
+        // Reading the large table evicts everything from the cache that can be evicted.
         assert_eq!(large.iter().count(), ROWS as usize);
         let mut rng = StdRng::seed_from_u64(1);
         for _ in 0..3_000 {
@@ -287,7 +288,7 @@ fn of_a_table_larger_than_its_share_the_index_stays_and_some_rows() {
     assert!(reads(&db, Reason::Point) <= before + 10);
 }
 
-/// How many pages are read if every hundredth row is read in both of its groups.
+/// Reads every hundredth row in both of its groups. Returns how many pages this has read.
 fn reads_of_groups(db: &Database, table: &Table) -> u64 {
     let before = reads(db, Reason::Point);
     let both = table.select(["a", "b"]).expect("it has these groups");
@@ -342,7 +343,8 @@ fn what_was_loaded_and_not_read_is_not_loaded_again_for_ever() {
 #[test]
 fn a_flush_loads_its_pages_if_its_table_is_read_and_there_is_room() {
     let (_, disk) = Machine::simulated(1);
-    // Each case has the size of the cache, whether the table is read, and whether the flush loads pages.
+    // Each case is the size of the cache, whether the table is read, and whether the flush is expected to load
+    // pages.
     for (cache_bytes, is_read, loads) in [(16 << 20, true, true), (16 << 20, false, false), (1 << 20, true, false)] {
         let db = open(&disk, cache_bytes);
         let table = fill(&db, options());
@@ -379,7 +381,7 @@ fn pages_of_older_versions_are_passed_on_by_the_keys_of_their_rows() {
         }
         db.flush().expect("the disk works");
     };
-    // Because of the snapshot, older versions go into the history of the file.
+    // A snapshot keeps the older versions, so the compaction writes them into the history of the file.
     write(b'x');
     table.compact().expect("the disk works");
     let read = || {

@@ -1,5 +1,5 @@
-//! The beats of a worker tell the writer that the worker lives. They do not depend on what the worker does, only on
-//! whether it makes progress.
+//! The beats of a worker are files that tell the writer that the worker lives. A worker beats as long as it makes
+//! progress, whatever it is doing.
 
 use crate::levels::offers::exchange::{Exchange, Pauses};
 use os::process::ProcessOrigin;
@@ -10,8 +10,8 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A worker is stuck if for this long it has neither looked for a job nor made progress with its job. A stuck
-/// worker makes no more beats.
+/// A worker counts as stuck if it has neither looked for a job nor made progress with its job for this long. A
+/// stuck worker makes no more beats.
 const STUCK: Duration = Duration::from_secs(60);
 
 /// The beats of one worker. They end when this value is dropped.
@@ -66,7 +66,7 @@ impl Beats {
         Self { state }
     }
 
-    /// Notes that the worker makes progress. On a machine without threads, also makes a beat now.
+    /// The worker calls this when it makes progress. On a machine without threads, the call also makes a beat.
     pub fn go_on(&self) {
         let now = self.state.machine.clock.now().as_nanos() as u64;
         self.state.went_on.store(now, Ordering::Relaxed);
@@ -75,7 +75,7 @@ impl Beats {
         }
     }
 
-    /// Whether the beats were begun in this process, and not in a parent process that was forked.
+    /// Whether this process has begun the beats. After a fork, this is false in the child process.
     pub fn are_here(&self) -> bool {
         self.state.origin.is_here()
     }
@@ -93,12 +93,13 @@ impl BeatState {
         }
         let count = self.count.load(Ordering::Relaxed) + 1;
         let (exchange, disk) = (self.exchange(), &self.machine.disk);
-        // If a beat cannot be written, the writer goes on without this worker. Later, the worker itself reports the
-        // error of the disk.
+        // An error is ignored. If no beat can be written, the writer does its work without this worker, and the
+        // worker meets the same error of the disk later and reports it.
         let path = exchange.beat(self.worker, count);
         let mut beaten = disk.create_with(&path, b"");
         if beaten.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
-            // Another worker has ended, has found the directory empty, and has removed it.
+            // Another worker has removed the directory: when a worker ends, it removes the directory if it is
+            // empty.
             beaten =
                 exchange.create().map_err(|_| ErrorKind::NotFound.into()).and_then(|()| disk.create_with(&path, b""));
         }

@@ -1,5 +1,5 @@
 //! Compactions by workers on a simulated machine: workers die at any operation, writers die, and disks fail.
-//! Whatever happens, the database keeps its rows, and at the end it has no file that nobody needs.
+//! Whatever fails, the database keeps its rows, and at the end of each test it has only the files that it needs.
 
 use super::worker::CompactionWorker;
 use crate::base::options::{Durability, LevelOptions};
@@ -67,7 +67,8 @@ fn expect_rows(db: &Database, rows: &Rows) {
     assert!(all == *rows, "the database has other rows than were written");
 }
 
-/// Lets some time pass. In this time, the jobs of the writer look at the directory, and the workers beat and work.
+/// Lets some time pass. During this time, the jobs of the writer look at the directory `workers`, and the workers
+/// make beats and do jobs.
 fn pass(machine: &Machine, db: &Database, workers: &mut [CompactionWorker]) {
     for _ in 0..4 {
         machine.clock.sleep(Duration::from_millis(600));
@@ -96,7 +97,7 @@ fn a_worker_compacts_and_the_writer_does_not() {
     let db = writer(&machine);
     write(&db, &mut random, &mut rows);
     let mut workers = [worker(&machine)];
-    // Now the writer sees that the worker lives.
+    // The beats of the worker now show the writer that it lives.
     db.flush().expect("the disk works");
     db.core().background.wake_offers_after(Duration::ZERO);
     pass(&machine, &db, &mut workers);
@@ -146,7 +147,7 @@ fn what_a_worker_cannot_do_is_reported_and_done_by_the_writer() {
     let db = builder.open().expect("the disk works");
     let mut workers = [worker(&machine)];
     while found(&machine).jobs.is_empty() {
-        // The worker beats, but no job waits for it.
+        // The worker makes beats, but the writer has not offered a job yet.
         assert!(workers[0].work_once().expect("the disk works").is_none());
         machine.clock.sleep(Duration::from_millis(600));
         db.core().background.drive();
@@ -189,7 +190,7 @@ fn when_writes_stop_nothing_waits_for_workers() {
 /// Lets a worker die in its next step, at a random operation.
 fn die(disk: &SimDisk, mut worker: CompactionWorker, random: &mut Xoshiro256PlusPlus) {
     disk.fail_all_after(random.random_range(0..60), ErrorKind::Other);
-    // Everything that the worker still wants to do fails, as if it were dead.
+    // From some operation on, every operation of the worker fails, as if the worker were dead.
     worker.work_once().ok();
     disk.fail_all_after(0, ErrorKind::Other);
     drop(worker);
@@ -218,7 +219,8 @@ fn whoever_dies_when_the_rows_are_there() {
                 15 => _ = workers.pop(),
                 16 => machine.clock.sleep(Duration::from_secs(random.random_range(0..10))),
                 17 => {
-                    // An operation of the writer fails. Work that the writer tries again by itself succeeds later.
+                    // Some operations of the writer fail. The writer tries its background work again by itself,
+                    // and then succeeds.
                     let at = random.random_range(0..20);
                     disk.fail_operations(at..at + 3, ErrorKind::Other);
                     machine.clock.sleep(Duration::from_millis(600));
@@ -241,7 +243,7 @@ fn whoever_dies_when_the_rows_are_there() {
                 }
                 19 => db.compact().expect("the disk works"),
                 _ => {
-                    // An operation of a worker fails, and the worker goes on.
+                    // Some operations of a worker fail, and the worker goes on.
                     let at = random.random_range(0..60);
                     disk.fail_operations(at..at + 2, ErrorKind::Other);
                     workers.iter_mut().for_each(|worker| _ = worker.work_once());
@@ -254,7 +256,7 @@ fn whoever_dies_when_the_rows_are_there() {
         }
         let totals = db.core().writes.offers.totals();
         (by_workers, withdrawn) = (by_workers + totals.installed, withdrawn + totals.withdrawn);
-        // Everything comes to rest, both while workers live and when none lives any more.
+        // After some time, no offer is left. This is so while workers live, and also when none lives any more.
         (0..30).for_each(|_| pass(&machine, &db, &mut workers));
         assert_eq!(db.core().writes.offers.out(), 0, "seed {seed}: no offer waits for ever");
         workers.clear();
@@ -277,7 +279,7 @@ fn whoever_dies_when_the_rows_are_there() {
     );
 }
 
-/// The seeds: fifty, or as many as `WORKER_SEEDS` says.
+/// The seeds of the runs. There are fifty, or as many as the environment variable `WORKER_SEEDS` says.
 fn seeds() -> std::ops::Range<u64> {
     let count = std::env::var("WORKER_SEEDS").ok().and_then(|count| count.parse().ok());
     0..count.unwrap_or(50)

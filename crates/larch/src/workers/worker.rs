@@ -1,5 +1,5 @@
-//! The worker. It becomes the owner of a compaction that the writer of a database offers, merges the files, and
-//! says which files it wrote. It changes nothing else in the database.
+//! The worker. The writer of a database offers a compaction. The worker becomes the owner of this job, merges the
+//! files, and says which files it has written. It changes nothing else in the database.
 
 use super::beat::Beats;
 use crate::base::error::{Error, Result};
@@ -35,15 +35,15 @@ pub struct CompactionWorker {
     directory: PathBuf,
     options: Options,
     cache: Arc<PageCache>,
-    /// The number of the worker. If the worker could not tell the writer what became of a job, it takes another
-    /// number. So it counts as dead for that job.
+    /// The number of the worker. If the worker could not tell the writer the result of a job, it takes another
+    /// number. So the owner of that job counts as dead.
     id: u64,
     beats: Beats,
     /// Jobs that this worker does not do.
     passed_over: HashSet<JobName>,
 }
 
-/// A compaction that a worker has done, or failed to do.
+/// Describes a compaction that a worker has done, or that has failed.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CompactedJob {
@@ -80,13 +80,14 @@ impl CompactionWorker {
         Ok(Self { machine, directory, options, cache, id, beats, passed_over: HashSet::new() })
     }
 
-    /// Does jobs until `watch` ends the work. After each job, `watch` is called with this job. While a job is being
-    /// done, and while there is no job, `watch` is called with `None` again and again. Each return value of `watch`
-    /// may end the work.
+    /// Does jobs until `watch` ends the work. After each job, `watch` is called with a description of the job.
+    /// During a job, and while there is no job, `watch` is called with `None` again and again. Each time, its
+    /// return value may end the work.
     ///
     /// # Errors
     ///
-    /// The directory of the database cannot be read or written. A compaction that fails is no error here.
+    /// The directory of the database cannot be read or written. If only a compaction fails, this call returns no
+    /// error.
     pub fn run<G: GoOn>(&mut self, mut watch: impl FnMut(Option<&CompactedJob>) -> G) -> Result<()> {
         let pause = Pauses::of(&self.machine).look;
         while watch(None).goes_on() {
@@ -99,7 +100,8 @@ impl CompactionWorker {
         Ok(())
     }
 
-    /// Does one job, if the writer offers a job that no other worker owns.
+    /// If the writer offers a job that no other worker owns, does this job. Returns `None` if there is no such
+    /// job.
     ///
     /// # Errors
     ///
@@ -129,8 +131,8 @@ impl CompactionWorker {
         Ok(None)
     }
 
-    /// Becomes the owner of a job, and returns it. `None` if another worker owns the job, the job is gone, or the
-    /// job is not for this release.
+    /// Tries to become the owner of a job, and returns the job. The result is `None` if another worker owns the
+    /// job, if the job no longer exists, or if this release cannot do it.
     fn own(&mut self, name: JobName) -> Result<Option<OfferedJob>> {
         if self.read_job(name)?.is_none() {
             return Ok(None);
@@ -138,17 +140,19 @@ impl CompactionWorker {
         let path = self.exchange().owner(name);
         match self.machine.disk.create_with(&path, &self.id.to_le_bytes()) {
             Ok(()) => {}
-            // The directory may be gone, because no job is left and no worker lives.
+            // If the file exists, another worker is the owner. If the directory does not exist, somebody has
+            // removed it because no job was left.
             Err(error) if matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) => return Ok(None),
             Err(error) => {
-                // This worker may have become the owner without knowing it.
+                // In spite of the error, the owner file may exist, so this worker may be the owner without knowing
+                // it.
                 self.machine.disk.remove(&path).ok();
                 self.begin_anew();
                 return Err(Error::io("create", &path, error));
             }
         }
-        // The writer removes the file of a job before the owner file of the job. So if the job's file still exists,
-        // no other worker has done the job before.
+        // The writer removes the file of a job before the owner file of the job. So if the file of the job still
+        // exists now, no other worker has done the job before.
         let job = self.read_job(name)?;
         if job.is_none() {
             self.machine.disk.remove(&path).ok();
@@ -156,7 +160,8 @@ impl CompactionWorker {
         Ok(job)
     }
 
-    /// The job with this name; `None` if its file is gone or incomplete, or if it is not for this release.
+    /// The job with this name. The result is `None` if its file is missing or incomplete, or if this release
+    /// cannot do the job.
     fn read_job(&mut self, name: JobName) -> Result<Option<OfferedJob>> {
         let path = self.exchange().job(name);
         let bytes = match self.machine.disk.read_all(&path) {
@@ -170,12 +175,12 @@ impl CompactionWorker {
                 self.passed_over.insert(name);
                 Ok(None)
             }
-            // The file of the job is just being written.
+            // The writer is writing the file of the job at this moment.
             Err(Unreadable::Corrupt(_)) => Ok(None),
         }
     }
 
-    /// Goes on under another number. So the owner of this worker's old jobs counts as dead.
+    /// Takes another number for this worker. The jobs of the old number then count as jobs of a dead worker.
     fn begin_anew(&mut self) {
         self.id = new_id(&self.machine);
         self.beats = Beats::begin(&self.machine, self.directory.clone(), self.id);
@@ -197,7 +202,7 @@ impl CompactionWorker {
         let outcome = self.merge(job, goes_on, &mut done);
         let told = match &outcome {
             Ok((result, _)) => self.tell(job, result),
-            // The writer has taken the job back, or this worker has to end.
+            // The writer has taken the job back, or `watch` has ended the work.
             Err(error @ Error::Cancelled(_)) => Err(error.clone()),
             Err(error) => self.tell(job, &JobResult::Failed(error.to_string())),
         };
@@ -205,7 +210,7 @@ impl CompactionWorker {
             self.begin_anew();
         }
         match (outcome, told) {
-            // From now on, the writer may read the new files, so they are not removed here.
+            // The writer knows the result, so it may read the new files. Therefore they are not removed here.
             (Ok((_, mut new)), Ok(())) => drop(new.fresh.take_paths()),
             (Err(error), _) | (_, Err(error)) => done.error = Some(error),
         }
@@ -223,7 +228,7 @@ impl CompactionWorker {
         })
     }
 
-    /// The file set that has the inputs of `job`, and the opener of its files.
+    /// A file set that has the inputs of `job`, and the opener of its files.
     fn files_for(&self, job: &OfferedJob) -> Result<(FileSet, FileOpener)> {
         let opener = opener(&self.machine, &self.directory, &self.options, self.cache.clone());
         let pauses = Pauses::of(&self.machine);
@@ -234,7 +239,8 @@ impl CompactionWorker {
             if is_theirs && tail.position() >= job.position {
                 return Ok((tail.into_files(), opener));
             }
-            // The answer of a store may be slightly out of date, so the worker looks again for a while.
+            // An object store may answer with an older state of the manifest, so the worker tries again for a
+            // while.
             if self.machine.clock.now() >= end {
                 return Err(self.does_not_fit(job));
             }
@@ -243,13 +249,13 @@ impl CompactionWorker {
         }
     }
 
-    /// The error that the database does not have the files that `job` names.
+    /// The error for a job that names files which the database does not have.
     fn does_not_fit(&self, job: &OfferedJob) -> Error {
         let why = "the database does not have the files that it names".to_owned();
         Error::WorkerFailed { result: self.exchange().job(job.name()), why }
     }
 
-    /// Does the merge. The new files are durable. If the result is dropped, they are removed.
+    /// Does the merge. The new files are durable. They are removed when the returned value is dropped.
     fn merge(
         &mut self,
         job: &OfferedJob,
@@ -300,7 +306,7 @@ impl CompactionWorker {
     }
 }
 
-/// A number for a worker that no other worker has.
+/// A random number for a worker, so that no other worker has it.
 fn new_id(machine: &Machine) -> u64 {
     machine.random.next_u64().max(NOBODY + 1)
 }

@@ -1,8 +1,8 @@
-//! A change of whole tables that is one commit. All calls that create, drop or share tables use it, and so do
-//! imports and large batches. This module does not know what is changed.
+//! A change of whole tables that takes effect as one commit. All calls that create, drop or share tables use this,
+//! and so do imports and large batches. This module does not know what is changed.
 //!
-//! A change holds the lock of the writer, so that no commit comes between its steps. If the change depends on
-//! levels, it also holds the lock of levels. The locks are taken in the same order as in
+//! A change holds the lock of the writer, so that no commit comes between its steps. If the change must not run at
+//! the same time as compactions, it also holds the lock of levels. The locks are taken in the same order as in
 //! [`writes`](crate::core::writes): levels, writer, manifest.
 
 use crate::base::error::{Error, Result};
@@ -16,8 +16,9 @@ use crate::write::room::{table_to_files, wait_for_level0};
 use os::sync::MutexGuard;
 use sst::Version;
 
-/// Makes all commits so far durable. Later, the change syncs again under the lock of the writer, and other commits
-/// wait for that. Then only the commits that came in between have to become durable.
+/// Makes all commits so far durable before the lock of the writer is taken. Under this lock, the change syncs
+/// again, and other commits have to wait for the second sync. But this sync is short, because only the commits
+/// between the two syncs have to become durable.
 fn sync_before_locking(core: &Core) -> Result<()> {
     core.check_writable()?;
     if core.env.options.read_only {
@@ -36,7 +37,7 @@ fn changed_tables(edits: &[Edit]) -> Option<Vec<TableId>> {
     tables.collect()
 }
 
-/// The right to change tables. If it is dropped, nothing was changed.
+/// The right to change tables. If this value is dropped without an install, nothing is changed.
 pub struct TableChange<'c> {
     core: &'c Core,
     // Fields are dropped in this order: the writer is released before the levels.
@@ -57,14 +58,14 @@ impl<'c> TableChange<'c> {
 
     /// Waits until level 0 has room for the rows in memory, and for one more file in each table of `targets`. Then
     /// it takes the lock of levels and the lock of the writer, writes the rows that `tables` have in memory to
-    /// files, and makes all commits durable. This is necessary because the durable commits must be a prefix of all
-    /// commits, and this change comes after all other commits.
+    /// files, and makes all commits durable. All commits must be durable because this change comes after them: the
+    /// durable commits must always be a prefix of all commits.
     ///
     /// # Errors
     ///
     /// The errors of [`TableChange::begin`]; the reason why a flush or a compaction fails; the error of `check`.
-    /// `check` is called with the version of the last commit, under the locks and before anything is written. At
-    /// that moment, reads already see this version.
+    /// `check` is called with the version of the last commit, under the locks and before anything is written. When
+    /// `check` is called, reads already see this version.
     pub fn begin_with_levels<E: From<Error>>(
         core: &'c Core,
         tables: &[&TableInfo],
@@ -99,7 +100,7 @@ impl<'c> TableChange<'c> {
     ///
     /// # Errors
     ///
-    /// [`Error::OutcomeUnknown`] if the sync failed, which is final for all writes.
+    /// [`Error::OutcomeUnknown`] if the sync failed. After this error, all writes fail.
     pub fn sync(&mut self) -> Result<()> {
         let unsynced = self.writer().unsynced();
         self.core.sync(unsynced)
@@ -110,13 +111,13 @@ impl<'c> TableChange<'c> {
         self.writer().last_version()
     }
 
-    /// The version that this change gets if it is installed as a commit.
+    /// The version that this change will get if it is installed as a commit.
     pub fn version(&mut self) -> Version {
         self.writer().next_version()
     }
 
-    /// Installs `edits`. `fresh` has the files that were written for these edits. This is not a commit and gets no
-    /// version.
+    /// Installs `edits`. `fresh` has the files that were written for these edits. The change is not a commit and
+    /// gets no version.
     ///
     /// # Errors
     ///
@@ -155,8 +156,9 @@ impl<'c> TableChange<'c> {
     fn finish(mut self, edits: &[Edit], fresh: FreshFiles, version: Option<Version>) -> Result<()> {
         let core = self.core;
         let outcome = core.install_in(&mut core.writes.manifest.lock(), edits, fresh, |_| {});
-        // A table may be read under one id and written under another id. Then reads and writes cannot be compared.
-        // A new table was not read.
+        // Because of these edits, a transaction may have read a table under one id while its rows are written
+        // under another id. Then its reads cannot be compared with these writes. If the edits only add tables or
+        // change indexes, they can be compared, because no transaction has read a new table.
         let is_comparable =
             |edit: &Edit| matches!(edit, Edit::Table { .. } | Edit::AlterIndex { .. } | Edit::LastVersion(_));
         let is_comparable = version.is_none() && edits.iter().all(is_comparable);

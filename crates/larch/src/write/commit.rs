@@ -1,13 +1,13 @@
-//! Commits a batch: gives it a version, a record in the log and rows in the memtables. If the caller asks for it,
-//! waits until the commit is durable. This module does not know how rows get into files.
+//! Commits a batch: gives it a version, a record in the log and rows in the memtables. If the caller wants it, the
+//! commit waits until it is durable. This module does not know how rows get into files.
 //!
-//! One lock, the lock of the writer, orders commits. It is held only briefly. Under this lock, a batch gets its
-//! version and is appended to the log. So versions and log have the same order. After the lock is released, the
-//! batch is applied to the memtables. Other commits may be applied at the same time. The batch becomes visible when
-//! all older commits are visible (decision 48). All waiting commits share syncs, which are not part of this file
-//! (decision 65). Reads may see a commit before it is durable. If a thread has read a commit that is not durable,
-//! and then makes a durable commit, it waits for a sync that includes the commit that it has read. The reason is
-//! that a sync makes the whole log durable, and the log before it first.
+//! One lock, the lock of the writer, decides the order of commits. It is held only briefly. Under this lock, a
+//! batch gets its version and is appended to the log. So the order in the log is the order of the versions. After
+//! the lock is released, the batch is applied to the memtables. Other commits may be applied at the same time. The
+//! batch becomes visible when all older commits are visible (decision 48). All waiting commits share syncs
+//! (decision 65). The code for syncs is not in this file. Reads may see a commit before it is durable. If a thread
+//! has read such a commit, and then waits until its own commit is durable, the commit that it has read is durable,
+//! too. The reason is that a sync makes the whole log durable, after the previous log.
 //!
 //! Any thread may call the functions of this file.
 
@@ -32,7 +32,8 @@ use os::sync::atomic::Ordering;
 use sst::Version;
 use std::time::Duration;
 
-/// If `durability` asks for it, makes all commits so far durable. Returns the version of the newest commit.
+/// If `durability` is [`Durability::Synced`], makes all commits so far durable. Returns the version of the newest
+/// commit.
 ///
 /// # Errors
 ///
@@ -46,21 +47,21 @@ pub fn sync(core: &Core, durability: Durability) -> Result<Version> {
     Ok(newest)
 }
 
-/// The version of the newest commit. It is returned when reads see this commit.
+/// Waits until reads see the newest commit, and returns its version.
 fn newest(core: &Core) -> Result<Version> {
     let newest = core.writes.writer.lock().as_ref().ok_or(Error::ReadOnly)?.last_version();
     core.views.visible_versions().wait(newest).map_err(|broken| core.commit_broke(broken))?;
     Ok(newest)
 }
 
-/// Commits `ops` on `tables` and returns their version. If `durability` asks for it, it returns only when they are
-/// durable. Without ops, it does the same as [`sync`]. If one of the tables has an index, the result is a conflict,
-/// because only a transaction may commit such ops.
+/// Commits `ops` on `tables` and returns their version. If `durability` is [`Durability::Synced`], the call
+/// returns only when the ops are durable. Without ops, it does the same as [`sync`]. If one of the tables has an
+/// index, the result is a conflict, because only a transaction may write to such a table.
 ///
 /// # Errors
 ///
 /// [`Conflict::Indexes`](crate::base::conflict::Conflict::Indexes); [`Error::Full`] with the cause, if no room is
-/// left and background work fails; a table was dropped; the errors of [`sync`].
+/// left and background work fails; an error if a table was dropped; the errors of [`sync`].
 pub fn commit(
     core: &Arc<Core>,
     ops: &mut BatchOps,
@@ -75,8 +76,8 @@ pub fn commit(
     Ok(version)
 }
 
-/// The same as [`commit`], but it does not sync. Reads see the returned version, but this version may not be
-/// durable yet. Without ops, it returns the newest version.
+/// The same as [`commit`], but without a sync. When the call returns, reads see the returned version, but it may
+/// not be durable yet. Without ops, the result is the newest version.
 ///
 /// # Errors
 ///
@@ -87,7 +88,7 @@ pub fn submit(core: &Arc<Core>, ops: &mut BatchOps, tables: &[Arc<TableInfo>]) -
     Ok(version)
 }
 
-/// On a machine without threads, does the background work that a commit has caused.
+/// If the machine has no threads, does the background work that a commit has caused.
 pub fn work_if_simulated(core: &Core) {
     if !core.env.machine.threads.are_real() {
         core.background.drive();
@@ -95,8 +96,8 @@ pub fn work_if_simulated(core: &Core) {
 }
 
 /// The same as [`submit`], but as a future, and only for `ops` that are not [large](is_large). While the commit is
-/// slowed or has no room, other tasks run. The caller has already waited for keys that others have reserved. If the
-/// future is dropped before it is ready, nothing was committed.
+/// slowed or has no room, other tasks run. If other transactions had reserved some of its keys, the caller has
+/// already waited for them. If the future is dropped before it is ready, nothing is committed.
 ///
 /// # Errors
 ///
@@ -113,7 +114,7 @@ pub async fn submit_async(
     apply_async(core, ops, (tables, Indexed::Not), None).await
 }
 
-/// The same as [`newest`], but as a future: while another thread has the writer, other tasks run.
+/// The same as [`newest`], but as a future: while another thread holds the lock of the writer, other tasks run.
 async fn newest_async(core: &Core) -> Result<Version> {
     loop {
         let newest = core.writes.writer.try_lock().map(|writer| writer.as_ref().map(|writer| writer.last_version()));
@@ -126,8 +127,8 @@ async fn newest_async(core: &Core) -> Result<Version> {
     }
 }
 
-/// The same as [`submit`], but only if it need not wait. `ops` must not be empty, and must not be
-/// [large](is_large). If it would have to wait, it does nothing and returns `None`.
+/// The same as [`submit`], but if the commit would have to wait, this does nothing and returns `None`. `ops` must
+/// not be empty, and must not be [large](is_large).
 ///
 /// # Errors
 ///
@@ -165,11 +166,12 @@ fn apply_ops(core: &Arc<Core>, ops: &mut BatchOps, tables: &[Arc<TableInfo>]) ->
     apply_valid(core, ops, (tables, Indexed::Not), None)
 }
 
-/// The same as [`submit`], but only if no commit contradicts `validation`. `ops` must not be empty.
+/// The same as [`submit`], but for a transaction: it commits only if no other commit contradicts `validation`.
+/// `ops` must not be empty.
 ///
 /// # Errors
 ///
-/// The conflict; the errors of [`submit`].
+/// The conflict with another commit; the errors of [`submit`].
 pub fn submit_valid(
     core: &Arc<Core>,
     ops: &mut BatchOps,
@@ -201,8 +203,8 @@ pub async fn submit_valid_async(
     apply_async(core, ops, tables, Some(validation)).await
 }
 
-/// The time that is reserved for a slowed commit. If the commit was not made, this value is dropped, and the time
-/// is given back.
+/// The time that is reserved for a slowed commit. If the commit is given up while it waits, this value is dropped,
+/// and later commits can use the time.
 struct SlowedTime<'c> {
     core: &'c Core,
     time: Duration,
@@ -238,16 +240,17 @@ async fn apply_async(
     Ok(committed)
 }
 
-/// If a task finds the writer locked, it looks again after this time. Most commits hold the lock for only some
-/// microseconds. An import or a large batch holds it until all rows that its tables have in memory are in files.
+/// If a task finds the lock of the writer taken, it tries again after this time. Most commits hold the lock for
+/// only some microseconds. But an import or a large batch holds it until all rows that its tables have in memory
+/// are in files.
 const LOCKED_PAUSE: Duration = Duration::from_micros(50);
 
-/// What happens while a commit has to wait.
+/// What happens if a commit has to wait.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Patience {
     /// The thread of the commit waits.
     OfThread,
-    /// The commit is given up, and its task tries again.
+    /// The call returns [`NotCommitted::Later`], and the task of the commit calls again later.
     OfTask,
 }
 
@@ -267,7 +270,8 @@ fn apply_valid(
     append(core, ops, tables, validation.as_mut(), &mut None, Patience::OfThread)
 }
 
-/// Prepares `ops`, and compares a transaction with the commits that are visible by now.
+/// Prepares `ops`. If they belong to a transaction, compares the transaction with the commits that are visible
+/// now.
 #[inline]
 fn begin_valid(core: &Core, ops: &mut BatchOps, validation: Option<&mut Validation<'_>>) -> Result<(), NotCommitted> {
     core.check_writable()?;
@@ -278,27 +282,28 @@ fn begin_valid(core: &Core, ops: &mut BatchOps, validation: Option<&mut Validati
     validation.map_or(Ok(()), |validation| compare(core, validation, ops))
 }
 
-/// Compares a transaction with all commits that are visible by now.
+/// Compares a transaction with all commits that are visible now.
 ///
 /// # Errors
 ///
 /// The conflict.
 pub fn compare(core: &Core, validation: &mut Validation<'_>, ops: &BatchOps) -> Result<(), NotCommitted> {
-    // The version is read before the view. So the memory or the files of the view have every commit up to this
-    // version.
+    // The version is read first, and then the view. So every commit up to this version is in the memory or the
+    // files of the view.
     let visible = core.views.visible();
     let view = core.views.newest();
     Ok(validation.compare(&view, &core.writes.recent, ops, visible)?)
 }
 
-/// How long background work needs for a commit of `bytes` bytes, if background work is behind.
+/// How much time background work will need for a commit of `bytes` bytes. The result is `None` if background work
+/// is not behind.
 fn slowed_time(core: &Core, bytes: u64) -> Option<Duration> {
     let options = &core.env.options;
     pace::slowed(&core.views.newest(), &options.levels, options.write_buffer_bytes, bytes)
 }
 
-/// How long a commit of `bytes` bytes has to wait because background work is behind, and the time that is reserved
-/// for the commit.
+/// Two times for a commit of `bytes` bytes: how long it has to wait because background work is behind, and the
+/// time that is reserved for it.
 fn slowed(core: &Core, bytes: u64) -> Option<(Duration, Duration)> {
     let time = slowed_time(core, bytes)?;
     let wait = core.writes.pace.reserve(core.env.machine.clock.now(), time);
@@ -309,8 +314,8 @@ fn slowed(core: &Core, bytes: u64) -> Option<(Duration, Duration)> {
     Some((wait, time))
 }
 
-/// Puts a commit into the log and the memtables. If the disk is full and the commit only erases, it takes space
-/// from the reserve.
+/// Puts a commit into the log and the memtables. If the disk is full and the commit only erases, the reserve gives
+/// its disk space to the commit.
 fn append<'c>(
     core: &'c Core,
     ops: &BatchOps,
@@ -325,7 +330,7 @@ fn append<'c>(
                 if error.is_disk_full() && ops.is_erases_only() && core.writes.reserve.give_back() =>
             {
                 if matches!(error, Error::Full { .. }) {
-                    // With this space, the flush that failed before can succeed.
+                    // With the space of the reserve, the flush that has failed can succeed.
                     wait_for_flushes(core)?;
                 }
             }
@@ -349,7 +354,8 @@ fn append_once<'c>(
     waits: (&mut Option<StalledCommit<'c>>, Patience),
 ) -> Result<Version, NotCommitted> {
     let bytes = memory_bytes(ops);
-    // After a panic in this function, nobody knows what the log and the memtables have of the commit.
+    // If this function panics, nobody knows which parts of the commit are in the log and the memtables. So this
+    // guard then makes the database refuse writes.
     let _guard = StopOnPanic::new(core);
     let Logged { applying, version, memory } = log(core, ops, bytes, tables, validation, waits)?;
     apply(&memory, version, ops, bytes);
@@ -366,21 +372,23 @@ fn log<'c>(
     mut validation: Option<&mut Validation<'_>>,
     (stalled, patience): (&mut Option<StalledCommit<'c>>, Patience),
 ) -> Result<Logged<'c>, NotCommitted> {
-    // A transaction that begins after this line does not need the signature: by then, either this commit is
-    // visible, or its keys count as unknown.
+    // Running transactions use the signature of a commit to see quickly that it wrote other keys. A transaction
+    // that begins after this line does not need the signature: for it, either this commit is visible already, or
+    // the keys of the commit count as unknown.
     let is_asked_for = core.writes.recent.running() > 0;
     let written = if is_asked_for { Signature::of_ops(ops) } else { Signature::ANY };
     let depends_on = validation.as_ref().map_or(Signature::NONE, |validation| validation.keys(ops));
     loop {
         let seen = core.background.progress_seen();
-        // Mostly, this view is still the newest view when the lock is held.
+        // The view is taken before the lock, so that the lock is held for less time. It is mostly still the newest
+        // view afterwards.
         let mut view = core.views.newest();
         let mut guard = match patience {
             Patience::OfThread => core.writes.writer.lock(),
             Patience::OfTask => core.writes.writer.try_lock().ok_or(NotCommitted::Later(Later::Unlocked))?,
         };
-        // The guard is dropped before the lock is released. So a thread that waits for the lock sees that writes
-        // are refused.
+        // After a panic, this guard makes the database refuse writes. It is dropped before the lock is released,
+        // so a thread that waits for the lock then sees that writes are refused.
         let _guard = StopOnPanic::new(core);
         let writer = guard.as_mut().ok_or(Error::ReadOnly)?;
         core.check_writable()?;
@@ -390,15 +398,16 @@ fn log<'c>(
         indexed.check(&core.indexes, tables)?;
         check_tables(core, &view, tables)?;
         if !core.writes.reserve.is_full() && !ops.is_erases_only() {
-            // Without this, puts would take the space that erases have freed.
+            // Erases may have used the space of the reserve. It is filled again first. Otherwise puts would use up
+            // all space that erases have freed.
             core.writes.reserve.fill()?;
         }
         match room::room(core, &view, writer, bytes) {
             Room::Here => {}
             Room::AfterRotation => {
                 rotate(core, writer)?;
-                // After the rotation, the frozen memtables may leave too little of the write buffer for this
-                // commit.
+                // The memtables that were just frozen still take memory, so there may not be enough room for this
+                // commit yet.
                 continue;
             }
             Room::AfterFlush if room::is_erase_taken_beyond(core, &view, writer, ops, bytes) => {
@@ -436,8 +445,8 @@ fn log<'c>(
             && validation.is_behind(writer.last_version())
             && validation.may_be_changed(writer.latest_keys(), depends_on, writer.last_version())
         {
-            // The commits that are in the log by now are applied soon. No other commit follows before the lock is
-            // released.
+            // The commits in the log will soon be applied. As long as this thread holds the lock, no other commit
+            // follows them.
             core.wait_for_commits(writer)?;
             validation.compare(&view, &core.writes.recent, ops, writer.last_version())?;
         }

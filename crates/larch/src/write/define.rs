@@ -1,4 +1,4 @@
-//! Creates, alters and drops tables. It decides which tables exist and how they are stored. This module does not
+//! Creates, alters and drops tables. This module decides which tables exist and how they are stored. It does not
 //! know the rows of tables.
 
 use super::change::TableChange;
@@ -10,7 +10,7 @@ use crate::manifest::directory::fresh::FreshFiles;
 use crate::manifest::{Edit, FileSet};
 use os::sync::Arc;
 
-/// Refuses a name that no table can have.
+/// Returns an error for a name that no table can have.
 ///
 /// # Errors
 ///
@@ -19,9 +19,9 @@ pub fn check_name(name: &str) -> Result<&str> {
     if name.is_empty() || name.len() > 255 { Err(Error::BadTableName(name.to_owned())) } else { Ok(name) }
 }
 
-/// Refuses a name for a new table if it is not valid or contains control characters. The reason is that people and
-/// scripts read lists of names with one name on each line. Tables of earlier releases may have names with control
-/// characters.
+/// Returns an error for the name of a new table if the name is not valid or contains control characters. People
+/// and scripts read lists of names with one name on each line, so a name must not break a line. Tables of earlier
+/// releases may have names with control characters.
 ///
 /// # Errors
 ///
@@ -39,10 +39,11 @@ pub fn has_control(name: &str) -> bool {
 ///
 /// # Errors
 ///
-/// The errors of [`TableChange::begin`] and [`Core::install`], and for a new table the errors of
+/// The errors of [`TableChange::begin`] and [`Core::install`]. If the table is new, also the errors of
 /// [`check_new_name`].
 pub fn create(core: &Core, name: &str, options: TableOptions) -> Result<Arc<TableInfo>> {
-    // The change holds the lock of the writer. So looking up the name and taking the number are one step.
+    // The change holds the lock of the writer, so no other table can get this name before the new table is
+    // installed.
     let change = TableChange::begin(core)?;
     let view = core.views.newest();
     if let Some(table) = view.files.tables.named(name) {
@@ -67,7 +68,8 @@ pub fn drop_table(core: &Core, name: &str) -> Result<bool> {
     let mut edits = drops_of_indexes(&view.files, table.info.id);
     edits.push(Edit::DropTable(table.info.id));
     drop(view);
-    // The durable commits must be a prefix of all commits. So the commits before this change become durable first.
+    // The durable commits must be a prefix of all commits. So all commits before this change are made durable
+    // first.
     change.sync()?;
     change.install(&edits, FreshFiles::new(&core.env.opener.leftovers))?;
     Ok(true)
@@ -78,7 +80,8 @@ fn drops_of_indexes(files: &FileSet, table: TableId) -> Vec<Edit> {
     files.tables.indexes_of(table).map(|index| Edit::DropTable(index.info.id)).collect()
 }
 
-/// Returns an error if a table has indexes. `work` is a kind of work that does not update indexes.
+/// Returns an error if the table has indexes. `work` names, for the error, the work that the caller wants to do.
+/// Such work does not update indexes.
 ///
 /// # Errors
 ///
@@ -89,8 +92,9 @@ pub fn check_unindexed(files: &FileSet, table: &TableInfo, work: &'static str) -
     if indexes.is_empty() { Ok(()) } else { Err(Error::HasIndexes { table: table.name.clone(), work, indexes }) }
 }
 
-/// From now on, stores `table` with other options. One lock is held from reading the old options to writing the new
-/// ones. So if two alters run at the same time, no change is lost.
+/// Changes the options with which `table` is stored from now on. A lock is held from the moment when the old
+/// options are read until the new ones are installed. So if two threads alter the table at the same time, no
+/// change is lost.
 ///
 /// # Errors
 ///
@@ -120,8 +124,8 @@ pub fn alter(core: &Core, table: &TableInfo, change: impl FnOnce(&mut TableOptio
     install_options(core, &old, options, is_alike)
 }
 
-/// Notes that all files so far may have been written under options that differ from the present options of the
-/// table.
+/// Records in the manifest that all files so far may have been written with other options than the present options
+/// of the table.
 ///
 /// # Errors
 ///
@@ -132,12 +136,12 @@ pub fn note_other_options(core: &Core, table: &TableInfo) -> Result<()> {
     install_options(core, &now, now.options.clone(), false)
 }
 
-/// Installs new options for the table `old`. `is_alike` says that they have the same effect on files as the old
-/// options. The caller must hold the lock `altering`.
+/// Installs new options for the table `old`. `is_alike` says that the new options have the same effect on files as
+/// the old options. The caller must hold the lock `altering`.
 fn install_options(core: &Core, old: &TableInfo, options: TableOptions, is_alike: bool) -> Result<()> {
     let mut manifest = core.writes.manifest.lock();
-    // Files with smaller numbers may have been begun with the old options. Files with greater numbers get the new
-    // options.
+    // Files with numbers below `since` may have been written with the old options. All files that get a number
+    // after this are written with the new options.
     let _numbering = core.writes.numbering.write();
     let since = if is_alike { old.since } else { core.writes.new_number() };
     let edit = Edit::AlterTable { id: old.id, since, options };

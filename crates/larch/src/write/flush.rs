@@ -1,9 +1,9 @@
 //! Flushes: writes memtables to files of level 0 and removes the logs of these memtables. This module does not know
 //! deeper levels.
 //!
-//! The flush job flushes one memory set at a time, the oldest set. Other threads only wait for the job. If a flush
-//! has found the disk full, all frozen sets are flushed as if they were one set. Then rows of older sets that newer
-//! sets erase are not written. So erases make room for the flush.
+//! The flush job flushes one memory set at a time, the oldest set. Other threads never flush themselves; they wait
+//! for the job. If a flush has found the disk full, all frozen sets are flushed as if they were one set. So if a
+//! newer set erases rows of an older set, these rows are not written, and the flush needs less room.
 
 use super::joined::{Joined, joined_erases};
 use super::room::{freeze_for_room, rotate, wait_for_flushes, wait_for_level0};
@@ -40,7 +40,8 @@ impl Job for FlushJob {
     }
 }
 
-/// Flushes the oldest frozen memtables. If the last try failed and the next try is not due yet, it does nothing.
+/// Flushes the oldest frozen memtables. Does nothing if the last try failed and the time for the next try has not
+/// come yet.
 pub fn attempt(core: &Arc<Core>) -> Polled {
     if core.check_writable().is_err() {
         return Polled::Idle;
@@ -63,11 +64,12 @@ pub fn attempt(core: &Arc<Core>) -> Polled {
         return Polled::Idle;
     }
     if is_joint && sets.iter().any(|set| set.has_erases()) {
-        // A flush with erases gives space back, either itself or through the compactions that follow.
+        // This flush has erases, so the flush itself or later compactions free disk space. Therefore it may use
+        // the space of the reserve.
         core.writes.reserve.give_back();
     }
     let flushed = flush(core, &sets);
-    // Commits that wait for the memory of these sets are woken below, so the memory is given back first.
+    // Commits that wait for the memory of these sets are woken below, so the memory is freed first.
     drop(sets);
     match flushed {
         Ok(()) => {
@@ -80,13 +82,13 @@ pub fn attempt(core: &Arc<Core>) -> Polled {
             core.background.tell_progress();
             Polled::Worked
         }
-        // A table was dropped meanwhile. The next poll writes the files without this table.
+        // A table was dropped during the flush. The next poll writes the files again, without this table.
         Err(Error::NoSuchTable(_)) => Polled::Worked,
         Err(error) => {
             let trouble = troubles.flush_failed(&error, core.env.machine.clock.now());
             core.background.wake_flush_after(trouble.retry_in.unwrap_or_default());
             if is_joint {
-                // If no room is left on the disk, the next put reports that.
+                // If the reserve cannot be filled because the disk is full, the next put reports this.
                 core.writes.reserve.fill().ok();
             }
             core.env.report(|| trouble.event());
@@ -101,12 +103,12 @@ fn frozen(core: &Core) -> Vec<Arc<MemSet>> {
     core.views.newest().memory.iter().skip(1).rev().cloned().collect()
 }
 
-/// `sets` are the oldest memory sets, ordered by age. This writes them to level 0 as if they were one set, and
-/// removes their logs.
+/// Writes `sets` to level 0 as if they were one set, and removes their logs. `sets` are the oldest memory sets,
+/// ordered by age.
 ///
 /// # Errors
 ///
-/// A file cannot be written; the errors of [`Core::install`].
+/// An error if a file cannot be written; the errors of [`Core::install`].
 pub fn flush(core: &Arc<Core>, sets: &[Arc<MemSet>]) -> Result<()> {
     let begin = core.env.machine.clock.now();
     core.env.report(|| Event::FlushStarted { bytes: sets.iter().map(|set| set.bytes()).sum() });
@@ -139,18 +141,17 @@ pub fn flush(core: &Arc<Core>, sets: &[Arc<MemSet>]) -> Result<()> {
     Ok(())
 }
 
-/// The newest version for which the following holds: all commits up to it are in files or in the memtables of
-/// `logs`.
+/// Returns a version. All commits up to this version are in files or in the memtables of `logs`.
 fn flushed_with(core: &Core, logs: &[u64]) -> Version {
-    // The version is read before the view. So the view has every commit up to this version.
+    // The version is read first, and then the view. So the view has every commit up to this version.
     let visible = core.views.visible();
     let view = core.views.newest();
     let others = view.memory.iter().filter(|other| !logs.contains(&other.log));
     others.map(|other| Version(other.oldest().0 - 1)).fold(visible, Version::min)
 }
 
-/// For each table that has rows in `memory`, writes a file for level 0. The file has what readers see at the
-/// versions `boundaries`.
+/// For each table that has rows in `memory`, writes a file for level 0. The file has the rows that readers at the
+/// versions `boundaries` see.
 ///
 /// # Errors
 ///
@@ -173,9 +174,9 @@ pub fn write_files_to(core: &Arc<Core>, memory: &MemSet, boundaries: &[Version],
     )
 }
 
-/// The same as [`write_files`], but the files go to `place`. It writes only what a reader at the version `at` sees
-/// of the tables in `files`. All commits up to this version must have been applied. Meanwhile, later commits may be
-/// applied and tables may be dropped.
+/// The same as [`write_files`], but the files go to `place`. Only the rows are written that a reader at the
+/// version `at` sees in the tables of `files`. All commits up to this version must have been applied. During the
+/// call, later commits may be applied and tables may be dropped.
 ///
 /// # Errors
 ///
@@ -194,7 +195,7 @@ pub fn write_version_to(
     )
 }
 
-/// The same as [`write_files`], but it writes the rows of a transaction that has not committed. They go to
+/// The same as [`write_files`], but for the rows of a transaction that has not committed. The files go to
 /// `target`.
 ///
 /// # Errors
@@ -205,11 +206,11 @@ pub fn write_run(core: &Arc<Core>, memory: &MemSet, boundaries: &[Version], targ
     write_tables(core, &[memory], &Extract { info, boundaries, up_to: Version::MAX, is_run: true, target })
 }
 
-/// Which part of the memtables is written, and where it goes.
+/// Says which rows of the memtables are written, and to which place.
 struct Extract<'a> {
-    /// Returns a table by its id. If it returns `None`, the rows of the table are left out.
+    /// A function that returns a table by its id. If it returns `None`, the rows of this table are left out.
     info: &'a dyn Fn(TableId) -> Option<Arc<TableInfo>>,
-    /// What readers see at these versions is written.
+    /// The rows are written that readers at these versions see.
     boundaries: &'a [Version],
     /// Rows that are newer than this version are left out.
     up_to: Version,
@@ -270,15 +271,14 @@ fn write_table(
     Ok(new)
 }
 
-/// Freezes the memtables, and waits until all rows are in files.
+/// Freezes the present memtables, and waits until the rows of all memtables are in files.
 ///
 /// # Errors
 ///
 /// The reason why writes are refused, or why a flush or a compaction failed.
 pub fn flush_all(core: &Arc<Core>) -> Result<()> {
     core.check_writable()?;
-    // This waits first until memtables that are frozen already were flushed, so that memory stays within the write
-    // buffer.
+    // Memtables that are frozen already are flushed first, so that memory stays within the write buffer.
     wait_for_flushes(core)?;
     wait_for_level0(core, None)?;
     {

@@ -1,6 +1,6 @@
-//! The rows and range erases of several memtables of one table, as if they were one memtable. All versions in a
-//! memtable are newer than all versions in the memtable after it. This module does not know what the rows are used
-//! for.
+//! Reads the rows and range erases of several memtables of one table, as if they were one memtable. The newest
+//! memtable comes first, and all its versions are newer than those in the next memtable. This module does not know
+//! what the rows are used for.
 
 use crate::memtable::{MemRow, Memtable};
 use os::sync::Arc;
@@ -31,13 +31,13 @@ impl<I: Iterator<Item = MemRow>> Iterator for Joined<I> {
             return only.next();
         }
         let rows = self.sources.iter_mut().enumerate().filter_map(|(i, source)| Some((i, source.peek()?)));
-        // If keys are equal, the first source has the newest version.
+        // If several sources have the same key, the first of them has the newest version.
         let (first, _) = rows.min_by(|(_, a), (_, b)| a.key().cmp(b.key()))?;
         self.sources[first].next()
     }
 }
 
-/// A memtable that has range erases.
+/// The range erases of one or several memtables, as one memtable.
 pub enum Erases<'m> {
     /// The range erases of the only memtable.
     Of(&'m Memtable),
@@ -66,7 +66,7 @@ pub fn joined_erases(memtables: &[Arc<Memtable>]) -> Erases<'_> {
     let mut erases: Vec<_> = fragments
         .flat_map(|erase| erase.versions.into_iter().map(move |version| (version, erase.keys.clone())))
         .collect();
-    // A memtable must get range erases in the order of their versions.
+    // Range erases are added to a memtable in the order of their versions.
     erases.sort_by_key(|(version, _)| *version);
     for (version, keys) in erases {
         joined.remove_range(&keys.start, keys.end.as_deref().unwrap_or_default(), version);

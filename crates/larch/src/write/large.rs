@@ -1,10 +1,10 @@
 //! Commits a batch that is too large for the write buffer. Its rows go into files of level 0, and become visible
-//! and durable together with these files. It does not look at the rows.
+//! and durable together with these files. This module does not look at the rows.
 //!
-//! The files are written before any lock is taken. All rows in them have version 0, as in an import. Under the lock
-//! of the writer, the rows that the same tables have in memory go to files that are older than the files of the
-//! batch. Then the files of the batch are installed as one commit, in all tables at once. If the batch fails or the
-//! process crashes, nothing is left of the batch.
+//! The files are written before any lock is taken. All rows in them have version 0, as in an import. Under the
+//! lock of the writer, the rows that the same tables have in memory are first written to files, which are older
+//! than the files of the batch. Then the files of the batch are installed as one commit, in all tables at once. If
+//! the batch fails or the process crashes, nothing is left of the batch.
 
 use super::change::TableChange;
 use super::flush::write_files;
@@ -22,17 +22,17 @@ use crate::memtable::set::MemSet;
 use os::sync::Arc;
 use sst::Version;
 
-/// The version of the rows in the files. The install adds an offset to it, so that the rows get the version of the
-/// commit.
+/// The version of the rows as it is stored in the files. The install adds an offset to this version, so that
+/// readers see the version of the commit.
 pub const FILE_VERSION: Version = Version(0);
 
 /// Commits `ops` on `tables`, if no commit contradicts `validation`. The ops must have been resolved. When this
-/// returns, the ops are durable. If the disk is full and the commit only erases, it takes space from the reserve.
+/// returns, the ops are durable. If the disk is full and the commit only erases, it uses the space of the reserve.
 ///
 /// # Errors
 ///
-/// The conflict; a table was dropped; the reason why files cannot be written or installed. After an error, nothing
-/// has taken effect.
+/// The conflict; an error if a table was dropped; the reason why files cannot be written or installed. After an
+/// error, nothing has taken effect.
 pub fn commit(
     core: &Arc<Core>,
     ops: &BatchOps,
@@ -42,7 +42,7 @@ pub fn commit(
     let is_erases_only = ops.is_erases_only();
     loop {
         let outcome = write_and_install(core, ops, tables, validation.as_deref_mut(), is_erases_only);
-        // The compaction job may have found the lock of the levels taken, so it is woken now.
+        // While the lock of levels was taken, the compaction job could not begin a compaction. So it is woken now.
         core.background.wake_compact();
         match outcome {
             Err(NotCommitted::Failed(error))
@@ -60,7 +60,8 @@ fn write_and_install(
     is_erases_only: bool,
 ) -> Result<Version, NotCommitted> {
     if !core.writes.reserve.is_full() && !is_erases_only {
-        // Without this, puts would take the space that erases have freed.
+        // Erases may have used the space of the reserve. It is filled again first. Otherwise puts would use up all
+        // space that erases have freed.
         core.writes.reserve.fill()?;
     }
     let rows = MemSet::new(0, Arc::default());
@@ -77,8 +78,8 @@ fn write_and_install(
 ///
 /// # Errors
 ///
-/// The conflict; a table was dropped; the reason why the files cannot be installed. After an error, nothing has
-/// taken effect.
+/// The conflict; an error if a table was dropped; the reason why the files cannot be installed. After an error,
+/// nothing has taken effect.
 pub fn install(
     core: &Arc<Core>,
     mut new: NewFiles,

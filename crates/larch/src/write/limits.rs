@@ -1,5 +1,5 @@
-//! Which rows a table accepts. This depends on the lengths of keys and values, and on whether values are whole or
-//! in parts. It does not look at rows that the table already has.
+//! Decides which rows a table accepts. This depends on the lengths of keys and values, and on whether values are
+//! whole or in parts. It does not depend on the rows that the table already has.
 
 use crate::base::error::{Error, Result};
 use crate::base::options::Options;
@@ -7,12 +7,12 @@ use crate::base::parts;
 use crate::base::table::TableInfo;
 use sst::MAX_KEY_BYTES;
 
-/// The length of the longest value that is accepted with a write buffer of this size, in bytes.
+/// The greatest length of a value, in bytes, if the write buffer has `write_buffer_bytes` bytes.
 pub fn max_value_bytes(write_buffer_bytes: u64) -> u64 {
     write_buffer_bytes / 4
 }
 
-/// Refuses a key that is too long.
+/// Returns an error if a key is too long.
 ///
 /// # Errors
 ///
@@ -24,7 +24,8 @@ pub fn check_key(key: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a row if its key or its value is too long. If the value has parts, the sum of their lengths counts.
+/// Returns an error if the key or the value of a row is too long. `value_bytes` is the length of the value, or the
+/// sum of the lengths of its parts.
 fn check_lengths(options: &Options, key: &[u8], value_bytes: usize) -> Result<()> {
     check_key(key)?;
     let max = max_value_bytes(options.write_buffer_bytes);
@@ -34,7 +35,7 @@ fn check_lengths(options: &Options, key: &[u8], value_bytes: usize) -> Result<()
     Ok(())
 }
 
-/// Refuses a row with a whole value if `table` cannot accept it.
+/// Returns an error if `table` cannot accept a row with a whole value.
 ///
 /// # Errors
 ///
@@ -48,7 +49,7 @@ pub fn check_row(options: &Options, table: &TableInfo, key: &[u8], value: &[u8])
     check_lengths(options, key, value.len())
 }
 
-/// Refuses a row with a value in parts if `table` cannot accept it.
+/// Returns an error if `table` cannot accept a row with a value in parts.
 ///
 /// # Errors
 ///

@@ -11,20 +11,21 @@ pub enum NotCommitted {
     Conflict(Conflict),
     /// The commit failed.
     Failed(Error),
-    /// The commit has to wait, and a task wants to make it.
+    /// The commit has to wait. A task is making it, so the thread must not wait.
     Later(Later),
 }
 
-/// What a task has to wait for before it can commit.
+/// What a task must wait for before it tries to commit again.
 #[derive(Clone, Copy, Debug)]
 pub enum Later {
-    /// The lock of the writer has to become free.
+    /// Until the lock of the writer is free.
     Unlocked,
-    /// The progress of background work has to go beyond this number.
+    /// Until the counter for the progress of background work is greater than this number.
     Progress(u64),
 }
 
-/// The result of a commit as programs see it. The inner result is the version or the conflict.
+/// The result of a commit in the form that programs get. The outer error is the reason why the commit failed. The
+/// inner result is the version or the conflict.
 ///
 /// # Errors
 ///

@@ -1,6 +1,6 @@
-//! Recovers the commits that are in logs and not in files yet. The rows of these commits go to files of level 0. If
-//! the disk has no room for the files, they go to memory. It knows the file set that was read from the manifest,
-//! but nothing else of the manifest.
+//! Recovers the commits that are in logs and not in files yet. The rows of these commits go to files of level 0.
+//! If the disk has no room for the files, the rows go to memory. This module knows the file set that was read from
+//! the manifest, but nothing else of the manifest.
 
 use crate::base::error::Result;
 use crate::base::ops::{BatchOps, Op};
@@ -20,15 +20,16 @@ use os::sync::Arc;
 use sst::Version;
 use std::path::Path;
 
-/// What was found in the logs. The recovered rows are in files, or in memory if the disk has no room for files.
+/// The result of a recovery. `R` has the recovered rows: in files, or in memory if the disk has no room for files.
 pub struct Recovered<R> {
     /// The recovered rows.
     pub rows: R,
     /// The version of the newest commit; 0 if there are no commits.
     pub newest: Version,
-    /// The log that the next log is to continue. It is the last log that has commits, or the first log.
+    /// The log that the next log will continue. It is the last log that has commits, or the first log if none has.
     pub previous: Option<Previous>,
-    /// The numbers of this log and of all logs before it, ascending. These logs stay until their rows are in files.
+    /// The numbers of the log `previous` and of all logs before it, ascending. These logs stay until their rows
+    /// are in files.
     pub needed: Vec<u64>,
     /// The number of logs that were read.
     pub logs: u64,
@@ -41,12 +42,12 @@ trait Sink {
     /// Receives a commit of a log.
     fn take(&mut self, version: Version, ops: &BatchOps) -> Result<()>;
 
-    /// Notes that the present log has no more commits.
+    /// Called when all commits of a log were received.
     fn end_log(&mut self) -> Result<()>;
 }
 
-/// Writes rows to files of level 0 each time that they fill half of the write buffer. So memory does not grow with
-/// the length of a log.
+/// Collects rows, and writes them to files of level 0 each time that they fill half of the write buffer. So a long
+/// log needs no more memory than a short one.
 struct ToFiles<'c> {
     core: &'c Arc<Core>,
     place: &'c Place,
@@ -91,20 +92,22 @@ impl Sink for MemSet {
 ///
 /// # Errors
 ///
-/// A log that is needed is missing or corrupt; what the disk refuses. After an error, no file is left.
+/// An error if a log that is needed is missing or corrupt; an error of the disk. After an error, no new file is
+/// left.
 pub fn replay(core: &Arc<Core>, directory: &Path, listed: &[ListedFile], place: &Place) -> Result<Recovered<NewFiles>> {
     let (files, memory) = (NewFiles::none(place), MemSet::new(0, Arc::default()));
     read_logs(core, (&*place.disk, directory), listed, ToFiles { core, place, files, memory })
         .map(|recovered| recovered.with(|sink| sink.files))
 }
 
-/// The same as [`replay`], but the rows stay in memory. They take as much memory as they did when they were
-/// written. This was at most the write buffer of that time. All rows are in one set. So when this set is flushed,
-/// rows of older logs that newer logs erase are not written.
+/// The same as [`replay`], but the rows stay in memory. They take as much memory as when they were committed,
+/// which was at most one write buffer. All rows are in one set. So when this set is flushed, rows of older logs
+/// are not written if newer logs erase them.
 ///
 /// # Errors
 ///
-/// The errors of [`replay`], except that the disk is full: this takes no room on the disk.
+/// The errors of [`replay`], but never the error that the disk is full, because this call takes no room on the
+/// disk.
 pub fn replay_to_memory(core: &Arc<Core>, listed: &[ListedFile]) -> Result<Recovered<MemSet>> {
     let disk = &*core.env.machine.disk;
     let memory = MemSet::new(0, core.env.held.rows.clone()).with_filter();
@@ -116,7 +119,7 @@ pub fn replay_to_memory(core: &Arc<Core>, listed: &[ListedFile]) -> Result<Recov
 }
 
 impl<R> Recovered<R> {
-    /// The same recovery, with its rows turned into other rows.
+    /// The same recovery, with its rows replaced by the result of `rows`.
     fn with<S>(self, rows: impl FnOnce(R) -> S) -> Recovered<S> {
         let Self { rows: old, newest, previous, needed, logs, commits } = self;
         Recovered { rows: rows(old), newest, previous, needed, logs, commits }
@@ -169,28 +172,30 @@ fn read_logs<R: Sink>(
         }
         let is_short = named_end.is_some_and(|end| reader.end() < end.at);
         if is_short {
-            // This is the log before the newest log, and it was not durable when the newest log began.
+            // This log ends before the end that the next log names. So the next log is the newest one, and this
+            // log was not durable when the newest log began.
             check_never_synced(disk, &path, reader.end(), &log_path(directory, chain[i + 1].number))?;
         }
         rewrite_tail(disk, &path, reader.proven_end()..reader.end())?;
-        // If the last logs have no commits, the next log need not continue them. So such logs do not accumulate on
-        // a disk that stays full.
+        // Logs at the end without commits need not be continued, so they can be removed. Otherwise such logs would
+        // accumulate on a disk that stays full.
         if i == 0 || recovered.commits > before || is_short {
             recovered.previous = Some(Previous { number, end: KnownEnd::durable(reader.end()) });
             recovered.needed = chain[..=i].iter().map(|log| log.number).collect();
         }
         recovered.rows.end_log()?;
         if is_short {
-            // The commits of the newest log come after lost commits, so they are dropped. The next log will
-            // continue this log.
+            // The commits of the newest log come after commits that were lost, so they are dropped. The log that
+            // will be made next continues the present log.
             break;
         }
     }
     Ok(recovered)
 }
 
-/// The log at `path` ends at `end`, which is earlier than the log `next` says. Checks that nothing proves that
-/// `next` was ever synced. Such a sync would have made the whole log at `path` durable, too.
+/// The log at `path` ends at `end`, although the log `next` names a later end for it. Returns an error if
+/// something proves that `next` was synced, because such a sync would also have made the whole log at `path`
+/// durable.
 fn check_never_synced(disk: &dyn Disk, path: &Path, end: u64, next: &Path) -> Result<()> {
     match LogReader::open(disk, next, None)?.proof_of_sync()? {
         None => Ok(()),
@@ -198,7 +203,7 @@ fn check_never_synced(disk: &dyn Disk, path: &Path, end: u64, next: &Path) -> Re
     }
 }
 
-/// The ops on those tables that still exist.
+/// Those of `ops` that write to tables which still exist.
 fn known_tables(ops: &BatchOps, files: &FileSet) -> BatchOps {
     let known = |table: u32| files.tables.contains_key(&TableId(table));
     if ops.iter().all(|(table, _)| known(table)) {

@@ -1,5 +1,5 @@
-//! Room for commits. It decides when memtables are frozen and a new log begins, and what commits and flushes wait
-//! for. This module does not know how a flush or a compaction is done.
+//! Decides whether there is room for a commit, when memtables are frozen and a new log begins, and what commits
+//! and flushes wait for. This module does not know how a flush or a compaction is done.
 //!
 //! If a function takes a [`Writer`], it must be called under the lock of the writer.
 
@@ -17,15 +17,15 @@ use crate::memtable::{Memtable, ROW_BYTES};
 use crate::view::View;
 use os::sync::Arc;
 
-/// About how much memory a batch will take in memtables, in bytes. `ROW_BYTES` does not include some links and the
-/// padding of a row, which take 6 bytes on average. But an op has at least 7 bytes in addition to its key and its
-/// value.
+/// An estimate of the memory that a batch will take in memtables, in bytes. `ROW_BYTES` does not include the
+/// further links and the padding of a row, which take 6 bytes on average. This does not matter, because an op in a
+/// batch has at least 7 bytes in addition to its key and its value.
 pub fn memory_bytes(ops: &BatchOps) -> u64 {
     ops.bytes().len() as u64 + u64::from(ops.count()) * ROW_BYTES
 }
 
-/// If compactions of `table` fail, returns the cause. A caller that waits for such a compaction would otherwise
-/// wait forever.
+/// Returns an error with the cause if compactions of `table` fail. Without this error, a caller that waits for
+/// such a compaction would wait forever.
 fn check_compaction(core: &Core, table: TableId) -> Result<()> {
     match core.background.troubles.compaction_cause(table) {
         Some(cause) => Err(Error::Full { what: "level 0 of a table is full", cause: Box::new(cause) }),
@@ -33,8 +33,8 @@ fn check_compaction(core: &Core, table: TableId) -> Result<()> {
     }
 }
 
-/// Returns an error for a table that was dropped. It also returns one for a table whose level 0 is full and stays
-/// full, because compactions fail.
+/// Returns an error if one of `tables` was dropped. Returns an error also if level 0 of one of them is full and
+/// stays full because compactions fail.
 ///
 /// # Errors
 ///
@@ -50,7 +50,8 @@ pub fn check_tables(core: &Core, view: &View, tables: &[Arc<TableInfo>]) -> Resu
     Ok(())
 }
 
-/// Counts a commit that is about to wait. If it was counted for this reason already, it is not counted again.
+/// Counts a commit that has to wait for `reason`. A commit that waits several times for the same reason is counted
+/// only once.
 pub fn note_stall<'c>(core: &'c Core, stalled: &mut Option<StalledCommit<'c>>, reason: StallReason) {
     if stalled.as_ref().is_none_or(|stalled| stalled.reason() != reason) {
         *stalled = None;
@@ -58,15 +59,15 @@ pub fn note_stall<'c>(core: &'c Core, stalled: &mut Option<StalledCommit<'c>>, r
     }
 }
 
-/// When a commit will have room in the write buffer.
+/// Says when a commit will have room in the write buffer.
 pub enum Room {
-    /// Now, in the present memtables.
+    /// The commit has room now, in the present memtables.
     Here,
-    /// As soon as the present memtables are frozen and a new log has begun.
+    /// The commit will have room as soon as the present memtables are frozen and a new log has begun.
     AfterRotation,
-    /// When a flush has ended.
+    /// The commit has to wait until a flush has ended.
     AfterFlush,
-    /// When a compaction has taken files out of level 0.
+    /// The commit has to wait until a compaction has removed files from level 0.
     AfterCompaction,
 }
 
@@ -76,8 +77,8 @@ fn is_level0_full(view: &View, table: TableId, stop: usize) -> bool {
 }
 
 /// Whether a flush of `memory` has to wait for a compaction, because level 0 of one of its tables has at least
-/// `stop` files. A table whose compactions fail does not count. It takes no more writes, see [`check_tables`], and
-/// its rows in memory must not make writers of other tables wait.
+/// `stop` files. Tables whose compactions fail are ignored. Such a table accepts no more writes, see
+/// [`check_tables`], and its rows in memory must not make writers of other tables wait.
 fn must_wait(core: &Core, view: &View, memory: &MemSet, stop: usize) -> bool {
     let troubles = &core.background.troubles;
     let tables = memory.all().into_iter().filter(|(_, memtable)| !memtable.is_empty()).map(|(table, _)| table);
@@ -85,9 +86,9 @@ fn must_wait(core: &Core, view: &View, memory: &MemSet, stop: usize) -> bool {
     full.any(|table| troubles.compaction_cause(table).is_none())
 }
 
-/// Waits until level 0 has room for files with the rows that are in memory. If `also` is set, it also waits for
-/// room for one more file of this table. It is for callers that cause such files without making a commit. The
-/// caller must hold no lock.
+/// Waits until level 0 has room for files with the rows that are in memory. If `also` is set, waits also until
+/// level 0 of this table has room for one more file. This is for callers that add files to level 0 without a usual
+/// commit. The caller must hold no lock.
 ///
 /// # Errors
 ///
@@ -111,8 +112,8 @@ pub fn wait_for_level0(core: &Core, also: Option<TableId>) -> Result<()> {
     }
 }
 
-/// When a commit of `bytes` bytes will have room. While memtables are flushed, commits can use the rest of the
-/// write buffer.
+/// Says when a commit of `bytes` bytes will have room. While memtables are flushed, commits can use that part of
+/// the write buffer which these memtables do not use.
 pub fn room(core: &Core, view: &View, writer: &Writer, bytes: u64) -> Room {
     let buffer_bytes = core.env.options.write_buffer_bytes;
     let is_flushing = view.memory.len() > 1;
@@ -125,15 +126,15 @@ pub fn room(core: &Core, view: &View, writer: &Writer, bytes: u64) -> Room {
     } else if is_flushing {
         Room::AfterFlush
     } else {
-        // If level 0 has room for one more file, writers may fill the write buffer.
+        // A rotation is followed by a flush, which needs room for one more file in level 0.
         let stop = pick::stop_files(&core.env.options.levels);
         if must_wait(core, view, writer.memory(), stop) { Room::AfterCompaction } else { Room::AfterRotation }
     }
 }
 
-/// Whether memory still takes the erases `ops` of `bytes` bytes, although the write buffer is full and the disk has
-/// no room for a flush. It takes as many bytes as the reserve has. Without this, a program could not erase rows to
-/// make room.
+/// The write buffer is full, and the disk has no room for a flush. Whether the erases `ops` of `bytes` bytes may
+/// go into memory nevertheless. In this case, memory may exceed the write buffer by as many bytes as the reserve
+/// has. Without this, a program could not erase rows to make room.
 pub fn is_erase_taken_beyond(core: &Core, view: &View, writer: &Writer, ops: &BatchOps, bytes: u64) -> bool {
     let (buffer_bytes, beyond_bytes) = (core.env.options.write_buffer_bytes, core.env.options.reserve_bytes);
     ops.is_erases_only()
@@ -141,15 +142,15 @@ pub fn is_erase_taken_beyond(core: &Core, view: &View, writer: &Writer, ops: &Ba
         && core.background.troubles.flush_cause().is_some_and(|cause| cause.is_disk_full())
 }
 
-/// Freezes the present memtables, and begins a new log with new memtables. To make later commits durable, a sync of
-/// the new log is enough, because this sync first makes the old log durable. The call waits for the commits that
-/// are being applied, because frozen memtables must not change.
+/// Freezes the present memtables, and begins a new log with new memtables. Later, a sync of the new log first
+/// makes the old log durable, so the old log need not be synced here. The call waits for the commits that are
+/// being applied, because frozen memtables must not change.
 ///
 /// # Errors
 ///
-/// A sync failed, or the new log cannot be made. After an error, nothing is lost, and the next commit tries again.
-/// The next commit must not go to the old log: after a crash, there may be a new log that says where the old log
-/// ended.
+/// An error if a sync failed or the new log cannot be made. After an error, nothing is lost, and the next commit
+/// tries to rotate again. The next commit must not be appended to the old log: after a crash, there may be a new
+/// log that says where the old log ended.
 pub fn rotate(core: &Core, writer: &mut Writer) -> Result<()> {
     core.wait_for_commits(writer)?;
     let next = log_job::next_log(core, writer)?;
@@ -168,10 +169,10 @@ pub fn rotate(core: &Core, writer: &mut Writer) -> Result<()> {
     Ok(())
 }
 
-/// Freezes the memtables if they have many erased rows, or if they may hide much of the files. Background work can
-/// then give this space back. In an idle database, nothing else causes a flush. It does nothing if the flush would
-/// have to wait. It also does nothing if the disk is full. A full disk may still have room for a small commit in
-/// the old log, but not for a new log.
+/// Freezes the memtables if they have many erased rows, or if they may hide many rows in files. Background work
+/// can then free the space of these rows. In an idle database, nothing else causes a flush. The function does
+/// nothing if the flush would have to wait, or if the disk is full: a full disk may still have room for a small
+/// commit in the old log, but not for a new log.
 ///
 /// # Errors
 ///
@@ -189,21 +190,22 @@ pub fn freeze_idle(core: &Core, writer: &mut Writer) -> Result<()> {
     if is_due && core.writes.reserve.fill().is_ok() { rotate(core, writer) } else { Ok(()) }
 }
 
-/// Freezes memtables that have erases, after a flush has found the disk full. Then a flush of all frozen memtables
-/// need not write the rows that these erases remove. If the lock of the writer is held, it does nothing, because
-/// the holder may be waiting for a flush.
+/// Called after a flush has found the disk full. If the present memtables have erases, freezes them. The next
+/// flush then flushes all frozen memtables together, and need not write the rows that these erases remove. If
+/// another thread holds the lock of the writer, this does nothing, because that thread may be waiting for a flush.
 pub fn freeze_for_room(core: &Core) {
     let Some(mut writer) = core.writes.writer.try_lock() else { return };
     let _guard = StopOnPanic::new(core);
     if let Some(writer) = writer.as_mut().filter(|writer| writer.memory().has_erases()) {
         core.writes.reserve.give_back();
-        // If the disk has no room for a new log, the memtables are not frozen, and the next try of the flush tries
-        // this again.
+        // If the disk has no room for a new log, the memtables are not frozen. Before the flush is tried again,
+        // this is tried again.
         rotate(core, writer).ok();
     }
 }
 
-/// Waits until all frozen memtables are in files. If the last flush failed, this makes the next try begin at once.
+/// Waits until all frozen memtables are in files. If the last flush failed, the next try begins at once because of
+/// this call.
 ///
 /// # Errors
 ///
@@ -228,8 +230,8 @@ pub fn wait_for_flushes(core: &Core) -> Result<()> {
     }
 }
 
-/// Waits until no row of `table` is in memory any more. The caller holds the writer, so that no commit comes
-/// meanwhile. Flushes do not need the writer.
+/// Waits until no row of `table` is in memory any more. The caller holds the lock of the writer, so that no commit
+/// comes during this call. Flushes do not need this lock.
 ///
 /// # Errors
 ///

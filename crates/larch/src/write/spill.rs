@@ -1,5 +1,5 @@
-//! If the writes of a transaction take too much memory, moves them into files. It also commits such a transaction.
-//! It does not look at the rows.
+//! If the writes of a transaction take too much memory, this module moves them into files. It also commits a
+//! transaction with writes in files. It does not look at the rows.
 //!
 //! ```text
 //! operations in memory ──▶ run ┐
@@ -9,12 +9,12 @@
 //! ```
 //!
 //! A run is one file, which has a part for each table. For each savepoint within its writes, a run keeps the rows
-//! that were visible at this savepoint. If eight runs were merged equally often, they are merged into one. So a
-//! transaction of any size has only a few dozen files. The commit merges all runs, and installs the result as a
-//! [large batch](super::large).
+//! that were visible at this savepoint. If there are eight runs that were merged equally often, these are merged
+//! into one run. So a transaction of any size has only a few dozen files. The commit merges all runs, and installs
+//! the result as a [large batch](super::large).
 //!
-//! No manifest names the files. They are removed when the transaction ends. After a crash, the next open removes
-//! them.
+//! No manifest names the files of runs. These files are removed when the transaction ends. After a crash, the next
+//! open removes them.
 
 use super::commit::{compare, work_if_simulated};
 use super::flush::write_run;
@@ -36,15 +36,15 @@ use os::sync::Arc;
 use sst::Version;
 use std::collections::BTreeSet;
 
-/// If this number of runs were merged equally often, they are merged into one.
+/// If there are this many runs that were merged equally often, these are merged into one run.
 const MERGED_RUNS: usize = 8;
 
-/// Moves all `writes` into files. The transaction may go back to some places: `savepoints` says how many writes
-/// come before each of them.
+/// Moves all `writes` into files. The transaction may go back to its savepoints. `savepoints` has the number of
+/// writes before each savepoint.
 ///
 /// # Errors
 ///
-/// A file cannot be written or read. Then the writes are still where they were.
+/// A file cannot be written or read. After an error, the writes are where they were before.
 pub fn spill(core: &Arc<Core>, writes: &mut OwnWrites, savepoints: &[u64]) -> Result<()> {
     move_into_run(core, writes, savepoints)?;
     while let [.., first, _, _, _, _, _, _, last] = writes.runs()
@@ -79,8 +79,8 @@ fn move_into_run(core: &Arc<Core>, writes: &mut OwnWrites, savepoints: &[u64]) -
     Ok(())
 }
 
-/// Writes files in the same way as a large batch. On a full disk, puts do not take the space that erases have
-/// freed, and erases take space from the reserve.
+/// Calls `write`, which writes files. On a full disk, erases may use the space of the reserve. Before puts are
+/// written, the reserve is filled again, so that puts do not use up the space that erases have freed.
 fn with_reserve<T>(core: &Core, is_erases_only: bool, mut write: impl FnMut() -> Result<T>) -> Result<T> {
     core.check_writable()?;
     if core.env.options.read_only {
@@ -98,10 +98,10 @@ fn with_reserve<T>(core: &Core, is_erases_only: bool, mut write: impl FnMut() ->
     }
 }
 
-/// Refuses writes to tables that were dropped meanwhile. Their rows are in no file, so the transaction can neither
-/// be committed nor go back to a part of these writes. The entries of a dropped index are in no file, either, but
-/// nobody needs them. The commit finds that the indexes have changed, and the work is done again without this
-/// index.
+/// Returns an error if the transaction has written to a table that was dropped meanwhile. Rows of such a table
+/// were not written to files, so the transaction can neither be committed nor go back to an earlier state. A
+/// dropped index is no error, because nobody needs its entries: the commit will find that the indexes have
+/// changed, and the work is done again without this index.
 fn check_not_dropped(core: &Core, writes: &OwnWrites) -> Result<()> {
     let view = core.views.newest();
     let mut of_users = writes.tables().iter().filter(|table| table.index.is_none());
@@ -173,7 +173,7 @@ pub fn commit(
         })?;
         let (ops, tables) = (writes.ops(), writes.tables());
         let installed = large::install(core, new, ops, (tables, indexed), Some(&mut validation));
-        // The compaction job may have found the lock of the levels taken, so it is woken now.
+        // While the lock of levels was taken, the compaction job could not begin a compaction. So it is woken now.
         core.background.wake_compact();
         match installed {
             Err(NotCommitted::Failed(error))
@@ -185,7 +185,8 @@ pub fn commit(
     Ok(installed)
 }
 
-/// The versions at which a run may be read. The run has the writes up to number `through`.
+/// The versions at which the transaction may read a run. The last write in this run is number `through` of the
+/// transaction.
 fn boundaries(writes: &OwnWrites, savepoints: &[u64], through: u64) -> Vec<Version> {
     let before = savepoints.iter().copied().filter(|&savepoint| savepoint < through);
     let mut all: Vec<Version> = before.chain([through]).map(|count| writes.version(count)).collect();
@@ -200,7 +201,7 @@ fn open(opener: &FileOpener, mut new: NewFiles) -> Vec<(TableId, Arc<DbFile>)> {
     new.files.iter().map(|file| file.table).zip(opened).collect()
 }
 
-/// Merges `runs`, oldest first. For each table that still exists, the result has one file or one part of a file.
+/// Merges `runs`, oldest first. The result has one file, or one part of a file, for each table that still exists.
 fn merge(
     core: &Arc<Core>,
     runs: &[Run],

@@ -1,4 +1,5 @@
-//! Tests that saved pages come back, and that nothing except speed depends on the warm state.
+//! Tests that the next open loads the pages that were in memory at the close. Tests also that the warm state
+//! changes only the speed of reads, and never their results.
 
 use super::*;
 use crate::{Database, Table, TableOptions};

@@ -21,7 +21,7 @@ fn logs(disk: &SimDisk) -> usize {
     entries.iter().filter(|entry| entry.name.ends_with(".log")).count()
 }
 
-/// A database whose next commit will begin a new log. Also returns the number of its rows.
+/// Makes a database whose next commit will begin a new log. Returns also the number of its rows.
 fn before_a_rotation() -> (Arc<SimDisk>, Database, u32) {
     let disk = SimDisk::new(1);
     let db = open(&disk);
@@ -33,7 +33,7 @@ fn before_a_rotation() -> (Arc<SimDisk>, Database, u32) {
         table.insert(rows.to_le_bytes(), [7; 100]).expect("the disk works");
         rows += 1;
     }
-    // Fills another database, but without the row that made the log rotate.
+    // The first database has shown which row begins a new log. A second database gets all rows before that row.
     let disk = SimDisk::new(1);
     let db = open(&disk);
     let table = db.table("t").expect("the disk works");
@@ -59,7 +59,8 @@ fn a_rotation_that_fails_is_the_commits_error_and_is_tried_again() {
         }
         disk.fail_operation(n, ErrorKind::Other);
         if keeps_the_log {
-            // The name of the log is already on the disk, and the log cannot be removed.
+            // This case fails only later: when the name of the log is already durable. In addition, the log cannot
+            // be removed.
             disk.clear_faults();
             disk.fail_sync(2, ErrorKind::Other);
             disk.fail_operation(5, ErrorKind::Other);
@@ -115,8 +116,8 @@ fn a_failed_sync_of_the_log_is_final_and_says_that_the_outcome_is_unknown() {
     assert_eq!(table.iter().count(), 2, "ranges too");
 }
 
-/// A database on a disk that has `room` more bytes than the database. It is filled with rows (and with a filler
-/// file) until a put fails. The last value is the number of rows.
+/// A database on a disk that has only `room` bytes more than the database needs. The disk is filled with rows (and
+/// with a filler file) until a put fails. The last value is the number of rows.
 fn on_a_full_disk(room: u64) -> (Arc<SimDisk>, Database, u32) {
     let disk = SimDisk::new(1);
     let machine = Machine::simulated_on(disk.clone(), 1);
@@ -197,7 +198,7 @@ fn an_empty_batch_is_a_sync_of_everything_before() {
     }
 }
 
-/// A disk that panics at each write to a log while a switch is on.
+/// A disk with a switch. While the switch is on, each write to a log panics.
 #[derive(Debug)]
 struct Panicking(Arc<SimDisk>, Arc<os::sync::atomic::AtomicBool>);
 
@@ -285,7 +286,8 @@ fn after_a_panic_within_a_commit_writes_get_an_error_and_reads_go_on() {
     let keys: Vec<_> = table.iter().map(|row| row.expect("reads go on").0.to_vec()).collect();
     assert_eq!(keys, [b"a"]);
     drop((table, db));
-    // The record was written before the panic. So this commit may or may not exist, but everything before it does.
+    // The record was written before the panic. So this commit may or may not exist, but all commits before it
+    // exist.
     let table = open(&disk).table("t").expect("it is there");
     assert!(table.get("a").expect("the disk works").is_some());
     table.insert("c", "3").expect("a new process writes");

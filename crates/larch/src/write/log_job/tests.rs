@@ -15,7 +15,7 @@ fn open(disk: &Arc<SimDisk>, durability: Durability) -> Database {
         .expect("it opens")
 }
 
-/// The number of the next log, if its file exists.
+/// The number of the next log, if the job has created its file.
 fn next_number(db: &Database) -> Option<u64> {
     let next = db.core().writes.ahead.take_next()?;
     let number = next.number();

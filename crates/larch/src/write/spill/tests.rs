@@ -245,7 +245,7 @@ fn a_repair_leaves_out_the_writes_of_a_transaction() {
     db.flush().expect("the disk works");
     let mut tx = db.begin().expect("it begins");
     fill(&mut tx, &table, 1000);
-    // The process ends, and does not remove anything.
+    // The process is killed, so it cannot remove the files.
     disk.fail_all_after(0, std::io::ErrorKind::Other);
     drop((tx, table, db));
     disk.clear_faults();

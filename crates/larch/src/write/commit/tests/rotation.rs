@@ -1,4 +1,4 @@
-//! Tests the place where one log ends and the next log begins: what crashes, kills and damage leave there.
+//! Tests what crashes, kills and damage leave at the place where one log ends and the next log begins.
 
 use super::*;
 use crate::base::record::tests::seeds;
@@ -21,7 +21,8 @@ fn values(db: &Database) -> Vec<u64> {
     rows.collect()
 }
 
-/// Commits row `number` of table "t". It does not do the background work that follows a commit on this machine.
+/// Commits row `number` of table "t". The background work that usually follows a commit on this machine is not
+/// done.
 fn put(db: &Database, number: u64, value: &[u8]) -> Result<Version> {
     let table = db.core().views.newest().files.tables.values().next().expect("it is there").info.clone();
     let mut ops = BatchOps::new();
@@ -37,22 +38,23 @@ fn put_number(db: &Database, number: u64) -> Version {
     put(db, number, &number.to_be_bytes()).expect("the disk works")
 }
 
-/// Begins a new log, without the background work that follows.
+/// Begins a new log. The background work that usually follows is not done.
 fn begin_log(db: &Database) -> Result<()> {
     rotate(db.core(), db.core().writes.writer.lock().as_mut().expect("it is open for writing"))
 }
 
-/// If the oldest memtables are frozen, flushes them, without other background work.
+/// Flushes the oldest memtables if they are frozen. Does no other background work.
 fn flush_oldest(db: &Database) -> Result<()> {
     let memory = db.core().views.newest().memory.clone();
     if memory.len() > 1 { flush::flush(db.core(), &memory[memory.len() - 1..]) } else { Ok(()) }
 }
 
-/// A database on a disk that fails in all ways that disks can fail, and the rows that it must have after a crash.
+/// A database on a disk that fails in every possible way, and the rows that the database must have after a crash.
 struct Storm {
     random: StdRng,
     disk: Arc<SimDisk>,
-    /// The values of the rows that the database has accepted. If a row is tried again, it gets another value.
+    /// The values of the rows that the database has accepted. If a put fails, the row is put again with another
+    /// value.
     accepted: Vec<u64>,
     /// How many of the accepted rows are durable.
     durable: usize,
@@ -60,7 +62,7 @@ struct Storm {
     counts: StormCounts,
 }
 
-/// Counts what has happened, because a storm in which nothing fails would test nothing.
+/// Counts how often each kind of trouble has happened, because a storm in which nothing fails would test nothing.
 #[derive(Debug, Default)]
 struct StormCounts {
     rotations: u64,
@@ -75,7 +77,8 @@ impl Storm {
         Database::builder("db").machine(machine).compat(compat).open()
     }
 
-    /// Checks that the database has the accepted rows up to some row, and all durable rows.
+    /// Checks that the rows of the database are a prefix of the accepted rows, and that all durable rows are among
+    /// them.
     fn check(&mut self, db: &Database, seed: u64) {
         let rows = values(db);
         assert!(rows.len() >= self.durable, "seed {seed}: {} rows of {} durable ones", rows.len(), self.durable);
@@ -85,7 +88,8 @@ impl Storm {
         self.accepted = rows;
     }
 
-    /// Does something random with the database or to its disk. Background work runs only if it is chosen here.
+    /// Does a random thing: puts a row, does some background work, or makes the disk fail. Background work runs
+    /// only when it is chosen here.
     fn step(&mut self, db: &Database) {
         let core = db.core();
         match self.random.random_range(0..20) {
@@ -135,7 +139,7 @@ impl Storm {
         self.disk.set_capacity(u64::MAX / 2);
     }
 
-    /// Opens the database while the disk fails, and ends the process again.
+    /// Opens the database on a disk that fails during the open, and then ends the process again.
     fn fail_to_open(&mut self, compat: Release) {
         match self.random.random_range(0..4) {
             0 => self.disk.crash_at_sync(self.random.random_range(1..8)),
@@ -151,8 +155,9 @@ impl Storm {
     }
 }
 
-/// A crash causes no damage, wherever logs end, whichever of them were synced, and whatever fails on the way. It
-/// leaves a prefix of the accepted commits. This prefix has every durable commit, and no commit that was refused.
+/// A crash never causes damage. It does not matter where logs end, which of them were synced, and what fails
+/// before. After a crash, the database has a prefix of the accepted commits. This prefix has every durable commit,
+/// and no commit that was refused.
 #[test]
 fn a_storm_leaves_a_prefix_with_everything_durable_wherever_logs_end() {
     let mut totals = StormCounts::default();
@@ -196,16 +201,16 @@ fn a_storm_leaves_a_prefix_with_everything_durable_wherever_logs_end() {
     assert!(is_one || [rotations, refused, lost, failed_opens].iter().all(|count| *count > 300), "{totals:?}");
 }
 
-/// Drops the values of a process that is killed: the system keeps all bytes that were written, and the drop writes
-/// no more.
+/// Drops the values of a process that is killed. The system keeps all bytes that the process has written, and
+/// dropping the values writes nothing.
 fn killed<T>(disk: &SimDisk, process: T) {
     disk.fail_all_after(0, ErrorKind::Other);
     drop(process);
     disk.clear_faults();
 }
 
-/// The paths of two logs of a database, the older log first. The newest log has commits, and it follows a log that
-/// is not durable.
+/// The paths of two logs of a database, the older log first. The newer log has commits. When it began, the older
+/// log was not durable.
 fn two_logs(disk: &Arc<SimDisk>, is_synced: bool) -> [PathBuf; 2] {
     let machine = Machine::simulated_on(disk.clone(), 1);
     let db = Database::builder("db").machine(machine).open().expect("it opens");
@@ -230,7 +235,7 @@ fn cut(disk: &SimDisk, log: &Path) {
     file.set_len(file.len().expect("the disk works") - 8).expect("the disk works");
 }
 
-/// The error with which the database does not open after durable bytes were lost.
+/// Opens the database after durable bytes were lost, which must fail. Returns the text of the error.
 fn open_error(disk: &Arc<SimDisk>) -> String {
     let machine = Machine::simulated_on(disk.clone(), 1);
     Database::builder("db").machine(machine).open().map(drop).expect_err("durable bytes are gone").to_string()
@@ -304,7 +309,8 @@ fn a_repair_takes_commits_after_lost_ones_and_says_so_unless_a_recovery_has_drop
     assert_eq!(commits, 5);
     assert!(guesses[0].contains("ends too early, so commits may be missing"), "{guesses:?}");
 
-    // The log that a recovery has dropped still exists, and no manifest says that it was dropped.
+    // The next lines make this case: a recovery has dropped a log, but the file of the log still exists, and no
+    // manifest says that it was dropped.
     let dropped = disk.read_all(&newest).expect("it is there");
     let db = Database::builder("db").machine(machine.clone()).open().expect("nothing durable is gone");
     db.table("t").expect("it is there").insert("after", "it").expect("the disk works");
