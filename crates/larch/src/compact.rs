@@ -26,7 +26,7 @@ use offering::Merger;
 use os::sync::{Arc, Weak};
 use os::{Job, Polled};
 
-/// The name of the work in the error about a cancelled compaction.
+/// The name that this work has in the error about cancelled work.
 pub const WORK: &str = "the compaction";
 
 /// The job that runs compactions as long as anything can be compacted.
@@ -141,7 +141,7 @@ enum Choice {
         table: TableId,
         pick: Pick,
         claimed: Claimed,
-        /// If a worker should do the merge, the place that was reserved with this worker.
+        /// The place that was reserved with a worker, if a worker should do the merge.
         place: Option<Place>,
     },
 }

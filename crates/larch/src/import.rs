@@ -18,7 +18,7 @@ use os::sync::atomic::Ordering;
 use sort::{ImportReport, RowSorter};
 use take_in::take_in;
 
-/// The name of the work in the error about a cancelled import.
+/// The name that this work has in the error about cancelled work.
 const WORK: &str = "the import";
 
 /// An import of rows into one table. [`Table::import`](crate::Table::import) begins an import. Rows can be added

@@ -15,12 +15,12 @@ use std::fmt;
 /// is durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Durability {
-    /// The call that commits returns when the commit is on stable storage. So the commit survives a power failure.
-    /// This is the default.
+    /// A commit has to be on stable storage before the call returns. So the commit survives a power failure. This
+    /// is the default.
     #[default]
     Synced,
-    /// The call that commits returns when the operating system has the bytes of the commit. The commit survives
-    /// the end of the process, but may be lost in a power failure.
+    /// The operating system has to have the bytes of a commit before the call returns. The commit survives the end
+    /// of the process, but may be lost in a power failure.
     Buffered,
 }
 
@@ -460,7 +460,7 @@ fn take_numbers<const N: usize>(bytes: &mut &[u8]) -> Option<[u64; N]> {
     Some(numbers)
 }
 
-/// The level of zstd that this number stands for, or `None` if no such level exists.
+/// The level of zstd that `number` stands for, or `None` if no such level exists.
 fn zstd(number: u64) -> Option<Compression> {
     let zstd = Compression::Zstd { level: u8::try_from(number >> 4).ok()? };
     (number & 15 == 2 && zstd.check().is_ok()).then_some(zstd)

@@ -41,7 +41,7 @@ pub use writer::{EmptyLog, LogFile, RecordWriter};
 /// The length of a record's header in bytes. The header is followed by the payload.
 pub const RECORD_HEADER_BYTES: usize = 24;
 
-/// Each record starts at a multiple of this number.
+/// Each record starts at an offset in the file that is a multiple of this number.
 pub const RECORD_ALIGN_BYTES: usize = 8;
 
 /// The result of functions on logs.
@@ -75,7 +75,7 @@ pub enum LogError {
     Newer {
         /// The file.
         file: PathBuf,
-        /// What this release does not know: "feature 23", "edit 40".
+        /// What this release does not know, for example "feature 23" or "edit 40".
         what: String,
     },
 }

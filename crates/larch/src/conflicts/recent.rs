@@ -136,7 +136,7 @@ impl Drop for Running {
 }
 
 impl RecentCommits {
-    /// Notes that the keys of commits up to `version` to tables that have this place are no longer known.
+    /// Notes that this module no longer has all keys of commits up to `version` to tables at `place`.
     fn raise(&mut self, place: usize, version: Version) {
         self.floors[place] = self.floors[place].max(version);
         self.newest_floor = self.newest_floor.max(version);

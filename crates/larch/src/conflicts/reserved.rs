@@ -68,7 +68,7 @@ pub struct Reservation {
     /// The number that the transaction has in [`Reserved`], or zero until it reserves something.
     holder: u64,
     keys: Vec<u64>,
-    /// Whether the transaction may hold the writer.
+    /// Whether the transaction has taken the writer, and may still hold it.
     holds_writer: bool,
 }
 

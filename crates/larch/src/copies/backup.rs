@@ -72,7 +72,7 @@ struct NewBackup<'s> {
     store: &'s Store,
     lock: &'s dyn Lock,
     number: u64,
-    /// The database that the earlier backups belong to, if any exist.
+    /// The id of the database whose backups the earlier ones are, or `None` if there are no earlier backups.
     database: Option<u64>,
     /// The files of earlier backups, and the files copied for this backup. For each file, by name and id, the map
     /// says where the file lies and what it contains.

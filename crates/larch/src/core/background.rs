@@ -263,7 +263,7 @@ struct Closings {
 }
 
 impl Closings {
-    /// The closes in the background of this process.
+    /// The closes that go on in the background in this process.
     fn all() -> &'static Self {
         static ALL: OnceLock<Closings> = OnceLock::new();
         ALL.get_or_init(Self::default)

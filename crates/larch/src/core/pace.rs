@@ -42,7 +42,7 @@ impl Pace {
         Duration::from_nanos(before.saturating_sub(now)).min(LONGEST_WAIT)
     }
 
-    /// Whether a commit that asks at the time `now` need not wait.
+    /// Whether a commit can go on at the time `now` without waiting.
     pub fn is_free(&self, now: Duration) -> bool {
         self.next_nanos.load(Ordering::Relaxed) <= now.as_nanos() as u64
     }

@@ -142,7 +142,7 @@ impl Registry {
         self.abandoned.lock().last().copied()
     }
 
-    /// Notes that an index that should be dropped was dropped.
+    /// Notes that an index was dropped, so that nobody tries to drop it again.
     pub fn forget_abandoned(&self, id: TableId) {
         self.abandoned.lock().retain(|abandoned| *abandoned != id);
     }

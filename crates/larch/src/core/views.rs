@@ -103,7 +103,7 @@ impl Views {
         self.visible.advance(version);
     }
 
-    /// Lets commits become visible one after the other.
+    /// The value that makes commits visible, one after the other.
     pub fn visible_versions(&self) -> &Visible {
         &self.visible
     }
@@ -172,8 +172,8 @@ impl Views {
         }
     }
 
-    /// A read at `version` began in an older view of a read-only database: whether it can go on in the newest
-    /// view.
+    /// Whether a read at `version` can go on in the newest view, although it began in an older view. This is for
+    /// read-only databases.
     pub fn can_go_on(&self, version: Version) -> bool {
         self.is_shown_by(version, &self.newest())
     }

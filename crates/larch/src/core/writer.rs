@@ -88,7 +88,7 @@ pub struct NextLog {
 #[derive(Debug)]
 enum NextFile {
     /// The file has no header yet. When the header is written, it will name the previous log, and the previous log
-    /// has to be durable before. All releases can read such a header.
+    /// has to be durable before that. All releases can read such a header.
     Empty { file: EmptyLog, log_id: u64 },
     /// The file has a header. The first record will name the previous log, which need not be durable when this
     /// record is written.
@@ -244,7 +244,7 @@ impl Writer {
         }
     }
 
-    /// The end of the log now, up to which it has to be synced to be durable.
+    /// The present end of the log, as the point up to which the log should be made durable.
     pub fn unsynced(&self) -> Unsynced {
         Unsynced { sync: self.sync.clone(), log: self.log.file().clone(), end: self.log.end() }
     }

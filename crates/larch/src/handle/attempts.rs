@@ -99,7 +99,7 @@ pub(crate) struct Attempts<'h> {
     reservation: Reservation,
     /// The tables that the last attempt used.
     tables: Tables,
-    /// When the work began and when the last attempt began, or `None` before the second attempt.
+    /// The time when the work began and the time when the last attempt began. `None` before the second attempt.
     begun: Option<(Duration, Duration)>,
 }
 

@@ -50,7 +50,7 @@ pub struct NewIndex<'n> {
     pub is_unique: bool,
 }
 
-/// The name of the work in the error about a build that was cancelled.
+/// The name that this work has in the error about cancelled work.
 pub const WORK: &str = "building the index";
 
 /// The number of rows in the first transaction, and the greatest number of rows in a later one. The number is

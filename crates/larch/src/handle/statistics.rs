@@ -141,7 +141,8 @@ impl<V: Content> Reader<'_, V> {
         self.ask(range, Estimate::default(), estimate::size)
     }
 
-    /// Estimates what lies in `range`, and where it lies. This is as cheap as [`Reader::count`].
+    /// Estimates what lies in `range`, and how it is divided among files and memory. This is as cheap as
+    /// [`Reader::count`].
     ///
     /// # Errors
     ///

@@ -190,10 +190,11 @@ impl Savepoints {
 /// recognized.
 static SAVEPOINTS: AtomicU64 = AtomicU64::new(1);
 
-/// The keys and ranges that a transaction has read may take the size of the write buffer divided by this number.
+/// The keys and ranges that a transaction has read may take as much memory as the write buffer divided by this
+/// number.
 const READS_SHARE: u64 = 64;
 
-/// The writes of a transaction may take the size of the write buffer divided by this number in memory.
+/// The writes of a transaction may take as much memory as the write buffer divided by this number.
 const WRITES_SHARE: u64 = 4;
 
 /// A transaction keeps at most this many range erases in memory. The number is limited because each fragment has one

@@ -170,7 +170,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// Fails as [`Table::insert`] does. The bounds of the range may not be longer than keys.
+    /// Fails as [`Table::insert`] does. A bound of the range must not be longer than the longest key.
     pub fn remove_range(&self, range: impl IntoKeyRange) -> Result<()> {
         let Some(KeyRange { start, end }) = bounds::keys(&range) else {
             return self.core().views.newest().files_of(self.identity()).map(drop);

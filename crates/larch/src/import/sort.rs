@@ -71,7 +71,7 @@ pub struct ImportReport {
     pub runs: u64,
 }
 
-/// Files of sorted rows that are not part of a table yet. All rows have version 0.
+/// Files with sorted rows. The files are not part of a table yet. All rows have version 0.
 #[derive(Debug)]
 pub struct SortedRun {
     /// The files, in key order.
@@ -190,7 +190,7 @@ impl RowSorter {
         self.runs_memory.set(files.map(|file| file.memory_bytes()).sum());
     }
 
-    /// Ends the part of the input that is in key order, if this part has not ended yet.
+    /// If all rows so far came in key order, ends this part of the input.
     fn stop_streaming(&mut self) -> Result<()> {
         let SortPhase::Streaming(stream) = &mut self.state else { return Ok(()) };
         let stream = std::mem::take(stream);

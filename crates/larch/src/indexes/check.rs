@@ -90,7 +90,7 @@ const TOGETHER: usize = 128;
 /// Rows and entries are gathered for one comparison until their keys have this many bytes.
 const MOST_PENDING_BYTES: usize = 1 << 20;
 
-/// The name of this work in the error that says that the work was cancelled.
+/// The name that this work has in the error about cancelled work.
 pub const WORK: &str = "the check of the index";
 
 impl IndexCheck {

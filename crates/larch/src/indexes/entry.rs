@@ -69,7 +69,7 @@ impl EntryList {
         self.places.len()
     }
 
-    /// The bytes that the keys of all entries take.
+    /// The number of bytes that the keys of all entries take together.
     pub fn key_bytes(&self) -> usize {
         self.keys.len()
     }
@@ -164,7 +164,7 @@ fn without_escapes(key: &mut [u8]) -> Option<(usize, usize)> {
     Some((to, end))
 }
 
-/// The bytes with which the keys of all entries under `index_key` begin.
+/// The bytes with which the stored key of each entry begins whose index key is `index_key`.
 fn prefix(index_key: &[u8], more: usize) -> Vec<u8> {
     let mut prefix = Vec::with_capacity(key_bytes(index_key, &[]) + more);
     for &byte in index_key {
@@ -183,14 +183,14 @@ pub fn key_bytes(index_key: &[u8], row_key: &[u8]) -> usize {
     index_key.len() + zeros + 2 + row_key.len()
 }
 
-/// The key of the entry for the row with the key `row_key` under `index_key`.
+/// The stored key of an entry: the row with the key `row_key` has the index key `index_key`.
 pub fn key(index_key: &[u8], row_key: &[u8]) -> Vec<u8> {
     let mut key = prefix(index_key, row_key.len());
     key.extend_from_slice(row_key);
     key
 }
 
-/// The bounds of the entries whose index keys are within `keys`.
+/// The bounds between which all entries lie whose index keys are within `keys`.
 pub fn bounds_of(keys: &bounds::Owned) -> bounds::Owned {
     let first = |index_key: &Vec<u8>| prefix(index_key, 0);
     let after = |index_key: &Vec<u8>| {
@@ -211,7 +211,7 @@ pub fn bounds_of(keys: &bounds::Owned) -> bounds::Owned {
     (low, high)
 }
 
-/// The bounds of the entries under `index_key`.
+/// The bounds between which all entries lie whose index key is `index_key`.
 pub fn bounds_under(index_key: &[u8]) -> bounds::Owned {
     bounds_of(&(Bound::Included(index_key.to_vec()), Bound::Included(index_key.to_vec())))
 }

@@ -33,7 +33,7 @@ use os::sync::Arc;
 use sst::{KeyRange, MAX_KEY_BYTES};
 use std::ops::Bound;
 
-/// The writes of a transaction to tables with indexes.
+/// Adds writes to tables with indexes to a transaction.
 pub struct IndexedWrites<'t> {
     /// The database.
     pub handle: &'t Arc<DatabaseHandle>,

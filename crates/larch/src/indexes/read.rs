@@ -27,7 +27,7 @@ use std::ops::ControlFlow;
 const FIRST_ROUND: usize = 16;
 pub const MOST_IN_ROUND: usize = 128;
 
-/// A round gathers no more entries when their keys take this number of bytes.
+/// When the keys of the gathered entries take this many bytes, a round gathers no more entries.
 const MOST_KEY_BYTES: usize = 512 << 10;
 
 /// Turns rows of the table of entries into entries. If such a row is no entry, the error names the table and the
@@ -242,7 +242,7 @@ impl<V: Content> Rounds<V> {
         Some(self.give(entry, row))
     }
 
-    /// Counts a row that is given to the reader.
+    /// Counts a row that the reader gets, and returns it.
     #[inline]
     fn give(&mut self, entry: IndexEntry, row: Option<V>) -> Result<(IndexEntry, V)> {
         match row {
@@ -438,7 +438,7 @@ impl RangeBy {
                 }
             };
             if rows.is_empty() {
-                // Only entries are left that earlier reads from the back have gathered.
+                // The only entries left are those that earlier reads from the back have gathered.
                 let Some(row) = self.take(Direction::Forward) else { return Ok(ControlFlow::Continue(())) };
                 let (entry, value) = row?;
                 if let ControlFlow::Break(end) = each(IndexRow::of(&entry, &value)) {

@@ -14,7 +14,7 @@ use pages::{Admit, PageAt, PageRef, PageSource, Reason, Session, Stop};
 use sst::{FileReport, Sst};
 use std::io::ErrorKind;
 
-/// The name of this work in the error that says that the work was cancelled.
+/// The name that this work has in the error about cancelled work.
 pub const WORK: &str = "the check";
 
 /// What a check found.
@@ -98,7 +98,7 @@ pub fn check_file(
     let session = ahead::session(&env.cache, &*env.machine.reads, Reason::Check, Admit::Pass);
     let source = Watched { session: &session, watch };
     let found = sst::verify(sst, &source, &*sst.file.around_cache(), tell);
-    // If `watch` has ended the check, the error of the session says only that.
+    // If `watch` has ended the check, `found` is an error only because of this.
     watch.check()?;
     Ok(found)
 }

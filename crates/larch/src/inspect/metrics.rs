@@ -1,5 +1,5 @@
-//! Counters and sizes as plain values. Other modules count: each event adds to a counter by a relaxed atomic
-//! addition.
+//! Counters and sizes as plain values. Other modules count the events, by a relaxed atomic addition for each
+//! event.
 
 use crate::base::error::Result;
 use crate::base::event::StallReason;
@@ -81,7 +81,7 @@ pub struct Metrics {
     /// Compactions that were left to a worker but that the worker has not done. The worker died or failed, or the
     /// compaction was no longer needed.
     pub failed_worker_compactions: u64,
-    /// Files that were moved to a deeper level without rewriting them.
+    /// Files that were moved to a deeper level without being rewritten.
     pub trivial_moves: u64,
     /// Files that nothing needs any more and that could not be removed yet. Every later install and the next open
     /// try again to remove them.

@@ -72,7 +72,7 @@ pub struct Previous {
 /// The end of a log, which the next log states. Bytes above this end were never written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KnownEnd {
-    /// The end, in bytes from the start of the file.
+    /// The offset at which the log ends, in bytes from the start of its file.
     pub at: u64,
     /// Whether all bytes of the log before the end were durable when the next log stated the end. A header states
     /// only durable ends.

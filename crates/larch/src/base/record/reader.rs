@@ -51,7 +51,7 @@ pub struct Tear {
 pub struct RecordReader {
     file: Arc<dyn File>,
     path: PathBuf,
-    /// The header, or `None` if the creation of the file was torn. Such a file has no records.
+    /// The header, or `None` if the creation of the file was not finished. Such a file has no records.
     header: Option<Header>,
     /// The offset before which the reader stops: the caller's `known_end`, or the length that the file had when
     /// the reader last asked for it, whichever is less.
@@ -148,7 +148,8 @@ impl RecordReader {
         Err(LogError::unreadable(&self.path, 0, fault))
     }
 
-    /// The header of the file, or `None` if the creation of the file was torn. Such a file never had any content.
+    /// The header of the file, or `None` if the creation of the file was not finished. Such a file never had any
+    /// content.
     pub fn header(&self) -> Option<&Header> {
         self.header.as_ref()
     }
@@ -407,7 +408,7 @@ impl RecordHeader {
     }
 }
 
-/// Fills `bytes` from `offset` on. The caller has checked that the file is long enough.
+/// Fills `bytes` from `offset` on. The caller has checked that the file has all these bytes.
 fn read_exactly(file: &dyn File, path: &Path, bytes: &mut [u8], offset: u64) -> Result<()> {
     let mut done = 0;
     while done < bytes.len() {

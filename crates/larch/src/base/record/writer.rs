@@ -102,7 +102,7 @@ pub struct RecordWriter {
     scratch: Vec<u8>,
     /// Whether an append has failed. After a failed append, the file may have a part of a record after `end`.
     is_torn: bool,
-    /// Whether disk space after the end of the file may be allocated.
+    /// Whether disk space after the end of the file may have been allocated ahead.
     is_allocated_ahead: bool,
 }
 

@@ -41,7 +41,7 @@ impl Stalls {
     }
 }
 
-/// A commit that waits until this value is dropped.
+/// Stands for a commit that waits. The wait is over when this value is dropped.
 pub struct StalledCommit<'c> {
     env: &'c Environment,
     stalls: &'c Stalls,

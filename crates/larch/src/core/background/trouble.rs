@@ -107,7 +107,7 @@ fn retry_after(attempts: u32) -> Duration {
     FIRST_RETRY.saturating_mul(1 << attempts.saturating_sub(1).min(16)).min(LONGEST_RETRY)
 }
 
-/// How much longer the work has to wait after this failure.
+/// How long work with this failure has to wait from the time `now` on, or `None` if it need not wait.
 fn waits(failure: &Option<WorkFailure>, now: Duration) -> Option<Duration> {
     failure.as_ref()?.next?.checked_sub(now).filter(|wait| !wait.is_zero())
 }

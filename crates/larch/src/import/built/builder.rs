@@ -18,7 +18,7 @@ use os::Machine;
 use os::sync::Arc;
 use std::path::Path;
 
-/// The name of the work, for the error about work that was cancelled.
+/// The name that this work has in the error about cancelled work.
 const WORK: &str = "the building of files";
 
 /// Builds files without a database. [`Builder::build_files`](crate::Builder::build_files) returns this value. Rows

@@ -33,8 +33,9 @@ pub struct Memory {
     /// budget, have memory from outside the cache. The given number is too small by the bytes of these pages.
     pub cache_spare_bytes: u64,
     /// Memory for the states that decompress pages compressed by zstd. It is not part of the budget of the cache.
-    /// It takes 96 KiB for each thread that decompressed at the same time as other threads. While no thread
-    /// decompresses, such states take at most a sixteenth of the budget, but one state is always kept.
+    /// Each thread that decompresses needs a state of 96 KiB, and there are as many states as threads have
+    /// decompressed at the same time. While no thread decompresses, such states take at most a sixteenth of the
+    /// budget, but one state is always kept.
     pub unpacker_bytes: u64,
     /// Memory of rows that are not in files yet, with the lists that hold them. It includes rows that are in files
     /// already but are kept in memory by values, and memory that is ready for further rows.
