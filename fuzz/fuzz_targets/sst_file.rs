@@ -154,7 +154,7 @@ fn seal_page(file: &mut [u8], id: u64, at: Address, height: u8, left: &mut usize
     Some(checksum(id, at.offset, &file[range]))
 }
 
-/// The places of references to values outside, in a data page or a group page.
+/// The places of references to values outside their pages, in a data page or a group page.
 fn references(page: &[u8]) -> Vec<Range<usize>> {
     let is_group =
         page.first().is_some_and(|&kind| kind == PageKind::Group as u8 || kind == PageKind::GroupHistory as u8);

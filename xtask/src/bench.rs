@@ -202,7 +202,7 @@ impl Place {
     }
 
     /// Installs the packages that `engine` needs and runs its script `fetch`. Returns the folder with the fetched
-    /// files. If the environment sets `variable`, it names this folder, and nothing is fetched.
+    /// files. If the environment sets `variable`, its value is this folder, and nothing is fetched.
     fn fetch(
         &self,
         root: &Path,

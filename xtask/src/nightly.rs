@@ -16,7 +16,8 @@ pub fn check(tool: &str, install: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The target for which the nightly compiler builds programs by default; `None` if no nightly compiler is installed.
+/// The target for which the nightly compiler builds programs by default, or `None` if no nightly compiler is
+/// installed.
 pub fn host() -> Option<String> {
     let output = nightly(&["rustc", "-vV"]).output().ok().filter(|output| output.status.success())?;
     let text = String::from_utf8(output.stdout).ok()?;

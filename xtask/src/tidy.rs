@@ -86,7 +86,7 @@ pub fn run(root: &Path) -> ExitCode {
     }
 }
 
-/// Prints figures about the rooms of all crates. If `places` names a crate, it prints which file of this crate
+/// Prints figures about the rooms of all crates. If `places` names a crate, prints which file of this crate
 /// imports what from where.
 pub fn house(root: &Path, places: &[&str]) -> ExitCode {
     match Tree::read(root).map_err(|error| error.to_string()).and_then(|tree| house::shown(&tree, places)) {

@@ -67,8 +67,8 @@ pub fn old_results(tree: &Tree, changes: &dyn Fn(&str, &[&str]) -> Option<u64>) 
     findings
 }
 
-/// How many commits after `commit` have changed these folders. `None` without git, or if git's history does not reach
-/// back to `commit`, as in a shallow clone.
+/// How many commits after `commit` have changed these folders. Returns `None` without git, or if git's history
+/// does not reach back to `commit`, as in a shallow clone.
 pub fn changes_since(root: &Path, commit: &str, folders: &[&str]) -> Option<u64> {
     let range = format!("{commit}..HEAD");
     let mut git = Command::new("git");

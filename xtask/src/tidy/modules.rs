@@ -20,8 +20,8 @@ pub fn files_are_reachable(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Returns the root files of the package's crates: `lib.rs`, `main.rs`, the files in `src/bin`, and the files that
-/// the manifest names with `path`.
+/// Returns the root files of the package's crates. They are `lib.rs`, `main.rs`, the files in `src/bin`, and the
+/// files that the manifest names with `path`.
 fn crate_roots(tree: &Tree, package: &str, all: &[&str]) -> Vec<String> {
     let src = join(package, "src").expect("a package lies in the repository");
     let text = tree.text(&join(package, "Cargo.toml").expect("a package lies in the repository")).unwrap_or_default();
