@@ -6,12 +6,14 @@
 use super::again::Again;
 use super::content::Content;
 use super::multi::{AnswerBytes, MultiRead};
-use super::reader::Reader;
 use crate::base::error::Result;
+use crate::core::handle::TableHandle;
+use crate::core::snapshots::PinnedVersion;
 use crate::view::TableView;
 use crate::view::own_writes::OwnRows;
 use crate::view::part_list::PartList;
 use crate::view::point::PointRead;
+use os::sync::Arc;
 use pages::{PageCache, Reason, Session, Stop, Waits, retry, retry_async};
 
 /// The result of a read that reads nothing from disk.
@@ -123,11 +125,19 @@ impl<K: AsRef<[u8]>, V: Content> Question for ManyKeys<'_, K, V> {
     }
 }
 
-impl<V> Reader<'_, V> {
+/// A table, and the version at which a reader reads it.
+#[derive(Clone, Copy)]
+pub(super) struct ReadAt<'r> {
+    pub table: &'r TableHandle,
+    /// Keeps the version. `None` to read the newest version when a look-up begins.
+    pub pin: Option<&'r Arc<PinnedVersion>>,
+}
+
+impl ReadAt<'_> {
     /// Runs `read` on the table as it is now, or as it was at the pinned version.
-    pub(crate) fn look<T>(&self, read: impl Fn(TableView<'_>) -> Result<T>) -> Result<T> {
-        let table = self.handle();
-        let mut again = Again::new(table.core(), self.pinned_at());
+    pub fn look<T>(&self, read: impl Fn(TableView<'_>) -> Result<T>) -> Result<T> {
+        let Self { table, pin } = *self;
+        let mut again = Again::new(table.core(), pin);
         loop {
             let (view, at) = again.view();
             match read(view.table(&table.identity, at)?) {
@@ -139,30 +149,30 @@ impl<V> Reader<'_, V> {
 
     /// The answer to `question`. It waits for pages.
     #[inline]
-    pub(super) fn wait<Q: Question>(&self, question: &Q) -> Result<Q::Answer> {
+    pub fn wait<Q: Question>(&self, question: &Q) -> Result<Q::Answer> {
         self.look(|table| {
-            let session = self.handle().session(Reason::Point);
+            let session = self.table.session(Reason::Point);
             let mut search = question.search(table, session.cache());
             Ok(retry(&session, || question.step(&mut search, &session))?)
         })
     }
 
     /// The answer to `question`, if all pages that it needs are in memory.
-    pub(super) fn try_now<Q: Question>(&self, question: &Q) -> Result<Tried<Q::Answer>> {
+    pub fn try_now<Q: Question>(&self, question: &Q) -> Result<Tried<Q::Answer>> {
         self.look(|table| {
-            let session = self.handle().session(Reason::Point);
+            let session = self.table.session(Reason::Point);
             session.set_waits(Waits::Never);
             Tried::of(question.step(&mut question.search(table, session.cache()), &session))
         })
     }
 }
 
-/// Answers a question as a future: `$reader` asks it, and `$question` is an expression of it. This is no generic
+/// Answers the question `$question` about the table and version `$at`, as a future. This is no generic
 /// function, because the compiler does not see that a future over any search can be sent to another thread.
 macro_rules! wait_async {
-    ($reader:expr, $question:expr) => {{
-        let (table, question) = ($reader.handle(), $question);
-        let mut again = Again::new(table.core(), $reader.pinned_at());
+    ($at:expr, $question:expr) => {{
+        let (ReadAt { table, pin }, question) = ($at, $question);
+        let mut again = Again::new(table.core(), pin);
         loop {
             let (view, at) = again.view();
             let mut session = table.session(Reason::Point);
@@ -175,9 +185,9 @@ macro_rules! wait_async {
     }};
 }
 
-impl<V> Reader<'_, V> {
+impl ReadAt<'_> {
     /// The answer to `question`, as a future.
-    pub(super) async fn wait_for_key<T, F>(&self, question: OneKey<'_, F>) -> Result<T>
+    pub async fn wait_for_key<T, F>(self, question: OneKey<'_, F>) -> Result<T>
     where
         F: Fn(&mut PointRead<'_, '_>, &Session) -> Result<T, Stop>,
     {
@@ -185,10 +195,10 @@ impl<V> Reader<'_, V> {
     }
 
     /// The answer to `question`, as a future.
-    pub(super) async fn wait_for_keys<K: AsRef<[u8]>, C: Content>(
-        &self,
-        question: ManyKeys<'_, K, C>,
-    ) -> Result<Vec<Option<C>>> {
+    pub async fn wait_for_keys<K: AsRef<[u8]>, V: Content>(
+        self,
+        question: ManyKeys<'_, K, V>,
+    ) -> Result<Vec<Option<V>>> {
         wait_async!(self, question)
     }
 }

@@ -4,7 +4,7 @@
 
 use super::content::Content;
 use super::cursor::Cursor;
-use super::forms::{ManyKeys, OneKey, Tried};
+use super::forms::{ManyKeys, OneKey, ReadAt, Tried};
 use super::multi::AnswerBytes;
 use super::range::{Range, RangeRows};
 use super::scan::Scan;
@@ -19,9 +19,9 @@ use crate::view::found::FoundRow;
 use crate::view::own_writes::OwnRows;
 use crate::view::part_list::PartList;
 use crate::view::point::PointRead;
-use crate::view::precharge;
 use crate::view::precharge::Prefetched;
 use crate::view::value::{Key, Parts, Value};
+use crate::view::{TableView, precharge};
 use os::sync::{Arc, Mutex};
 use pages::{Reason, Session, Stop};
 use sst::precharge::ReadPlan;
@@ -212,6 +212,17 @@ impl<'r, V> Reader<'r, V> {
         self.pinned_at().cloned().unwrap_or_else(|| self.table.pin())
     }
 
+    /// The table, and the version at which this reader reads it.
+    #[inline]
+    fn at_version(&self) -> ReadAt<'_> {
+        ReadAt { table: &self.table, pin: self.pinned_at() }
+    }
+
+    /// Runs `read` on the table as it is now, or as it was at the pinned version.
+    pub(crate) fn look<T>(&self, read: impl Fn(TableView<'_>) -> Result<T>) -> Result<T> {
+        self.at_version().look(read)
+    }
+
     /// The question what `read` finds in the row `key`, asked by this reader.
     #[inline]
     fn of_key<'k, T, F>(&self, key: &'k [u8], read: F) -> OneKey<'k, F>
@@ -223,7 +234,7 @@ impl<'r, V> Reader<'r, V> {
 
     /// The version of the row `key`, if it exists.
     pub(crate) fn version_of_key(&self, key: &[u8]) -> Result<Option<Version>> {
-        self.wait(&self.of_key(key, |read, session| Ok(read.find(session)?.map(|row| row.version()))))
+        self.at_version().wait(&self.of_key(key, |read, session| Ok(read.find(session)?.map(|row| row.version()))))
     }
 }
 
@@ -261,7 +272,7 @@ impl<V: Content> Reader<'_, V> {
     #[inline]
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<V>> {
         V::check(&self.table)?;
-        self.wait(&self.value_of(key.as_ref()))
+        self.at_version().wait(&self.value_of(key.as_ref()))
     }
 
     /// As [`Reader::get`], but only with what is in memory: it reads nothing from disk and waits for nothing. If a page
@@ -289,7 +300,7 @@ impl<V: Content> Reader<'_, V> {
     /// As [`Reader::get`].
     pub fn try_get(&self, key: impl AsRef<[u8]>) -> Result<Tried<Option<V>>> {
         V::check(&self.table)?;
-        self.try_now(&self.value_of(key.as_ref()))
+        self.at_version().try_now(&self.value_of(key.as_ref()))
     }
 
     /// As [`Reader::get`], as a future for any executor. While pages are read from disk no thread waits, so one
@@ -314,7 +325,7 @@ impl<V: Content> Reader<'_, V> {
     /// As [`Reader::get`].
     pub async fn get_async(&self, key: impl AsRef<[u8]>) -> Result<Option<V>> {
         V::check(&self.table)?;
-        self.wait_for_key(self.value_of(key.as_ref())).await
+        self.at_version().wait_for_key(self.value_of(key.as_ref())).await
     }
 
     /// Whether `key` has a value. It costs what [`Reader::get`] costs, without loading the value. It works for tables
@@ -336,7 +347,7 @@ impl<V: Content> Reader<'_, V> {
     ///
     /// As [`Reader::get`], without [`Error::Grouped`](crate::Error::Grouped).
     pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        self.wait(&self.has(key.as_ref()))
+        self.at_version().wait(&self.has(key.as_ref()))
     }
 
     /// As [`Reader::contains_key`], but only with what is in memory, see [`Reader::try_get`].
@@ -345,7 +356,7 @@ impl<V: Content> Reader<'_, V> {
     ///
     /// As [`Reader::contains_key`].
     pub fn try_contains_key(&self, key: impl AsRef<[u8]>) -> Result<Tried<bool>> {
-        self.try_now(&self.has(key.as_ref()))
+        self.at_version().try_now(&self.has(key.as_ref()))
     }
 
     /// As [`Reader::contains_key`], as a future, see [`Reader::get_async`].
@@ -354,7 +365,7 @@ impl<V: Content> Reader<'_, V> {
     ///
     /// As [`Reader::contains_key`].
     pub async fn contains_key_async(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        self.wait_for_key(self.has(key.as_ref())).await
+        self.at_version().wait_for_key(self.has(key.as_ref())).await
     }
 
     /// The values of `keys`, in the order of the keys, all as of one moment. The keys are looked up together: the
@@ -631,7 +642,7 @@ impl<V: Content> Reader<'_, V> {
         own: Option<&OwnRows>,
     ) -> Result<Vec<Option<V>>> {
         V::check(&self.table)?;
-        self.wait(&self.of_keys(keys, most, own))
+        self.at_version().wait(&self.of_keys(keys, most, own))
     }
 
     async fn multi_get_under_async<K: AsRef<[u8]>>(
@@ -641,7 +652,7 @@ impl<V: Content> Reader<'_, V> {
         own: Option<&OwnRows>,
     ) -> Result<Vec<Option<V>>> {
         V::check(&self.table)?;
-        self.wait_for_keys(self.of_keys(keys, most, own)).await
+        self.at_version().wait_for_keys(self.of_keys(keys, most, own)).await
     }
 
     /// The question for the wanted contents of the rows of `keys`.
