@@ -47,7 +47,7 @@ impl Import {
     }
 
     /// Adds a row. Rows can be added in any order, but ascending keys are fastest. If two rows have the same key,
-    /// the later one counts.
+    /// the later row replaces the earlier one.
     ///
     /// # Errors
     ///

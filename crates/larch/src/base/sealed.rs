@@ -19,8 +19,8 @@ const FORMAT_VERSION: u32 = 1;
 const HEAD_BYTES: usize = 24;
 const CRC_BYTES: usize = 4;
 
-/// A list longer than this counts as damaged. An entry has 60 to 500 bytes, so a list has room for at least half a
-/// million files.
+/// A list that is longer than this is taken to be damaged. An entry has 60 to 500 bytes, so a list has room for at
+/// least half a million files.
 const MOST_BYTES: u64 = 256 << 20;
 
 /// Makes a list that has this id and these feature bits. `write` appends the content.

@@ -169,7 +169,8 @@ fn range_bytes(range: &KeyRange) -> usize {
     size_of::<TableRange>() + range.heap_bytes()
 }
 
-/// A range that a transaction is reading. Until it is [closed](Self::close), the whole range counts as read.
+/// A range that a transaction is reading. Until the read is [closed](Self::close), the transaction depends on the
+/// whole range.
 #[derive(Debug)]
 pub struct OpenRead {
     reads: Arc<Mutex<ReadSet>>,

@@ -159,8 +159,8 @@ impl FlushedKeys {
     }
 
     /// Removes keys until the kept keys take at most `most_bytes`, and returns the removed keys. Keys of tables
-    /// that no transaction uses are removed before all others. Among tables, the one whose keys take the most
-    /// bytes loses its oldest keys first.
+    /// that no transaction uses are removed before all others. If that is not enough, the table whose keys take
+    /// the most bytes loses its oldest keys, again and again.
     fn bound(&mut self, most_bytes: u64, is_used: impl Fn(TableId) -> bool) -> Self {
         let mut gone = Self::default();
         while self.bytes() > most_bytes {

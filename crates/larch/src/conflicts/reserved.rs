@@ -52,7 +52,7 @@ struct Holders {
     writer: Option<WriterHold>,
 }
 
-/// The transaction that holds the writer, if any.
+/// The transaction that holds the writer, or `None` if no transaction does.
 #[derive(Debug)]
 struct WriterHold {
     holder: u64,

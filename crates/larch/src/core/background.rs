@@ -126,7 +126,7 @@ impl Background {
         }
     }
 
-    /// After this time, wakes the job that wakes waiting tasks.
+    /// After `time`, wakes the job that wakes waiting tasks.
     pub fn wake_waiting_after(&self, time: Duration) {
         if let Some(workers) = self.workers.get() {
             match time.is_zero() {
@@ -157,7 +157,7 @@ impl Background {
         }
     }
 
-    /// Wakes the flush job after this time, so that it tries again.
+    /// After `time`, wakes the flush job, so that it tries again.
     pub fn wake_flush_after(&self, time: Duration) {
         if let Some(workers) = self.workers.get() {
             workers.flush.wake_after(time);
@@ -171,7 +171,7 @@ impl Background {
         }
     }
 
-    /// Wakes a compaction job after this time, so that it tries again.
+    /// After `time`, wakes a compaction job, so that it tries again.
     pub fn wake_compact_after(&self, time: Duration) {
         if let Some(workers) = self.workers.get() {
             workers.compact[0].wake_after(time);
@@ -192,7 +192,7 @@ impl Background {
         }
     }
 
-    /// After this time, wakes the scrub, which then reads the next pages.
+    /// After `time`, wakes the scrub, which then reads the next pages.
     pub fn wake_scrub_after(&self, time: Duration) {
         if let Some(workers) = self.workers.get() {
             workers.scrub.wake_after(time);

@@ -1,7 +1,7 @@
 //! The place for temporary files that only this process reads: the sorted runs of an import and of a new index,
 //! and the writes of a large transaction. Usually this place is the directory of the database. If the disk says
-//! that its files are on another machine, the place is a directory on a disk of this machine. Otherwise the bytes
-//! of temporary files would be sent over the network and back. This module does not know what the files contain.
+//! that its files are on another machine, the place is a directory on a disk of this machine. So the bytes of
+//! temporary files are not sent over the network and back. This module does not know what the files contain.
 //!
 //! ```text
 //! SCRATCH/larch-0123456789abcdef/LOCK             held as long as the database is open here

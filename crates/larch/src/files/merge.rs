@@ -50,8 +50,8 @@ pub struct MergePlan {
 /// Which versions a merge takes and how it changes them, see [`MergePlan::rewrite`].
 #[derive(Clone, Copy, Debug)]
 pub struct Rewrite {
-    /// The merge leaves out all versions newer than this one. This version must be one of the boundaries of the
-    /// merge.
+    /// The merge leaves out all versions that are newer than this version. This version must be one of the
+    /// boundaries of the merge.
     pub through: Version,
     /// If this is set, every version that the merge takes gets this version. The merge must then have only one
     /// boundary.

@@ -153,7 +153,7 @@ fn check_left(disk: &dyn Disk, directory: &Path) -> Result<()> {
 }
 
 /// Removes what an unfinished attempt has left in `directory`. The file `UNFINISHED` is removed last, so that the
-/// directory counts as unfinished as long as it has any files.
+/// directory is recognized as unfinished as long as it has any files.
 ///
 /// # Errors
 ///

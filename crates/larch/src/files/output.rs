@@ -72,7 +72,8 @@ pub enum Target {
 }
 
 impl Target {
-    /// The place of the outputs, for a database with the environment `env`.
+    /// The disk and the directory where outputs with this target are written, in a database with the environment
+    /// `env`.
     pub fn place(&self, env: &Environment) -> Place {
         match self {
             Self::Database => env.place(),

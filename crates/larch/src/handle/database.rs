@@ -912,9 +912,9 @@ impl Database {
         compact::compact_due(self.core())
     }
 
-    /// If [the pages in memory at the last close were saved](Builder::warm_from_last), loads them, as long as the
-    /// cache has free room. The call returns when all of them are loaded. If the list of these pages is missing or
-    /// damaged, the call loads nothing and does not fail.
+    /// Loads the pages that were in memory at the last close, as long as the cache has free room. The close must
+    /// have [written down](Builder::warm_from_last) which pages these were. The call returns when all of them are
+    /// loaded. If the list of these pages is missing or damaged, the call loads nothing and does not fail.
     pub fn warm_up(&self) -> Warmed {
         let core = self.core();
         let restored = warm::state::restore(&core.env, &core.views.newest(), &mut |_| true);

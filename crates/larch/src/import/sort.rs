@@ -4,7 +4,7 @@
 //! As long as rows come in key order, they are written to files at once. When the first row is out of order,
 //! everything written so far becomes a sorted run. From then on, rows are collected in memory, up to three
 //! quarters of the write buffer. When this memory is full, the collected rows are sorted and written as another
-//! run. At the end, all runs are merged. If a key was added several times, the last value counts. If a run is
+//! run. At the end, all runs are merged. If a key was added several times, its last value stays. If a run is
 //! dropped, its files are removed. Runs that will be merged again are in the [place for temporary
 //! files](crate::core::scratch).
 
@@ -122,7 +122,7 @@ impl RowSorter {
         self.table.core()
     }
 
-    /// Adds a row. If two rows have the same key, the later one counts.
+    /// Adds a row. If two rows have the same key, the later row replaces the earlier one.
     ///
     /// # Errors
     ///

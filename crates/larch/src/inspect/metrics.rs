@@ -41,8 +41,8 @@ pub struct Metrics {
     pub pages: CounterSnapshot,
     /// The present use of the page cache.
     pub cache: CacheUsage,
-    /// Memory of index nodes and flat indexes, in bytes. This and the next three sizes count the pages of all
-    /// databases that share the cache. These four sizes together count all pages in the cache.
+    /// Memory of index nodes and flat indexes, in bytes. This and the next three sizes include the pages of all
+    /// databases that share the cache. These four sizes together include all pages in the cache.
     pub cached_index_bytes: u64,
     /// Memory of data pages, pages of column groups, values outside pages and range erases, in bytes.
     pub cached_data_bytes: u64,
@@ -258,8 +258,8 @@ pub struct TableStats {
     pub memtable_rows: u64,
     /// The memory of the rows that are not in files yet, in bytes.
     pub memtable_bytes: u64,
-    /// Memory of index nodes and flat indexes, in bytes. This and the next three sizes together count all pages of
-    /// the table's files that are in memory.
+    /// Memory of index nodes and flat indexes, in bytes. This and the next three sizes together include all pages
+    /// of the table's files that are in memory.
     pub cached_index_bytes: u64,
     /// Memory of data pages, pages of column groups, values outside pages and range erases, in bytes.
     pub cached_data_bytes: u64,

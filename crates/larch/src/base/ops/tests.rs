@@ -1,5 +1,5 @@
-//! Tests what a batch promises: it has the bytes of the format page, no bytes make it panic, and its order still
-//! counts if all ops get one version.
+//! Tests what a batch promises: it has the bytes of the format page, no bytes make it panic, and the order of its
+//! ops still matters if all of them get the same version.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Reads the records of a log file. At the first bad record, the reader decides whether the record is a torn tail or
-//! corruption. This module does not know what the payloads mean.
+//! Reads the records of a log file. At the first bad record, the reader decides whether a write was not finished
+//! there (a torn tail) or the file is damaged. This module does not know what the payloads mean.
 //!
 //! After a crash, the part that was not synced may be in any state: bytes are missing or zero, or later records
 //! are there without earlier ones. So a bad record at offset `o` ends the log without an error, unless something
@@ -97,7 +97,7 @@ impl RecordReader {
     /// # Errors
     ///
     /// Fails if the file cannot be opened or read, ends before a durable `known_end`, or is of another kind. Also
-    /// fails if the header is bad, unless the creation of the file was torn.
+    /// fails if the header is bad, unless the creation of the file was not finished.
     pub fn open(disk: &dyn Disk, path: &Path, kind: LogKind, known_end: Option<KnownEnd>) -> Result<Self> {
         assert!(known_end.is_none_or(|end| end.at >= HEADER_BYTES as u64), "a log ends after its header");
         let file = disk.open(path, Access::Read).map_err(|error| LogError::io("open", path, error))?;
@@ -124,9 +124,9 @@ impl RecordReader {
         Ok(reader)
     }
 
-    /// Reads the header. The header was durable before the first record was written. So a bad header means a torn
-    /// creation only if the file has no records. Such a file is shorter than a header, or it is exactly as long as
-    /// a header and has zeros in place of the checksum.
+    /// Reads the header. The header was durable before the first record was written. So a bad header means that
+    /// the creation was not finished, but only if the file has no records. Such a file is shorter than a header,
+    /// or it is exactly as long as a header and has zeros in place of the checksum.
     fn read_header(&mut self, file_bytes: u64, kind: LogKind) -> Result<()> {
         let mut bytes = [0; HEADER_BYTES];
         let present = file_bytes.min(HEADER_BYTES as u64) as usize;

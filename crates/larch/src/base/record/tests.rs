@@ -180,8 +180,8 @@ fn a_flipped_bit_below_the_synced_end_is_corruption_and_above_it_cuts() {
                 let image = disk.image();
                 image.flip_bit(PATH, byte, bit);
                 let expected = match offsets.iter().rposition(|offset| *offset <= byte) {
-                    // The changed bit is in the header. The header counts as corrupt and never as torn, because the
-                    // file has records.
+                    // The changed bit is in the header. The file has records, so the reader must not take the bad
+                    // header for that of an unfinished creation.
                     None => (payloads[..0].to_vec(), End::Corrupt(0)),
                     Some(record) => {
                         let offset = offsets[record];

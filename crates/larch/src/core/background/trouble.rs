@@ -20,8 +20,8 @@ use std::time::Duration;
 /// one after this pause.
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 
-/// The longest pause between two tries. A database notices at the latest after this time that a full disk has room
-/// again.
+/// The longest pause between two tries. If a full disk gets room again, a database notices this after at most this
+/// time.
 const LONGEST_RETRY: Duration = Duration::from_secs(10);
 
 /// Background work that failed and has not succeeded since then.

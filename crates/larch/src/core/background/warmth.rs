@@ -14,8 +14,8 @@ pub struct Warmed {
     pub bytes: u64,
     /// How many pages the call read from disk.
     pub page_reads: u64,
-    /// Whether all pages of the range that was to be loaded are in memory now. If not, the cache had no room for
-    /// the missing pages.
+    /// Whether all pages of the range that was to be loaded are in memory now. If some pages are missing, the
+    /// cache had no room for them.
     pub is_whole: bool,
 }
 

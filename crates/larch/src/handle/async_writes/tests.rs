@@ -14,8 +14,8 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 use tempfile::TempDir;
 
-/// A test looks again and again whether a task of another thread has done its next step. After this many looks in
-/// vain, the test takes the task to be stopped.
+/// A test looks again and again whether a task of another thread has done its next step. If it has not after this
+/// many looks, the test takes the task to be stopped.
 const PATIENCE: u32 = 3_000_000;
 
 /// A database whose flushes wait until the test lets them go on.

@@ -55,7 +55,7 @@ impl FileBuilder {
     }
 
     /// Adds a row. Rows can be added in any order, but ascending keys are fastest. If two rows have the same key,
-    /// the later one counts.
+    /// the later row replaces the earlier one.
     ///
     /// # Errors
     ///

@@ -44,7 +44,7 @@ pub struct Memory {
     pub log_buffer_bytes: u64,
     /// Memory for files that flushes, compactions and imports are writing. It holds compressors of zstd, open
     /// pages, closed index nodes, filters, range erases that are being merged, and bytes that are gathered for the
-    /// disk. For each file, it is exact to about 64 KiB.
+    /// disk. For each file, the number is wrong by at most about 64 KiB.
     pub builder_bytes: u64,
     /// Pages that compactions and merges of imports have read, and that are not in the cache.
     pub compaction_bytes: u64,

@@ -10,8 +10,8 @@ use os::sync::atomic::{AtomicBool, Ordering};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-/// A test looks again and again whether a task of another thread has done its next step. After this many looks in
-/// vain, the test takes the task to be stopped.
+/// A test looks again and again whether a task of another thread has done its next step. If it has not after this
+/// many looks, the test takes the task to be stopped.
 const PATIENCE: u32 = 3_000_000;
 
 /// Calls `is_done` again and again until it returns true. Returns false if `is_done` has not returned true after
