@@ -1,4 +1,5 @@
-//! Small objects that are read whole, many at once. This module does not know what the bytes of the objects mean.
+//! Reads many small objects at once, each of them as a whole. This module does not know what the bytes of the
+//! objects mean.
 
 use os::Store;
 use os::store::RangeDone;

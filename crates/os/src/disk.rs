@@ -126,7 +126,8 @@ pub trait Disk: Send + Sync + Debug {
     fn keeps_removed(&self) -> Option<Duration> {
         None
     }
-    /// If the files are in a store that counts its requests, the requests that were made to this store.
+    /// The requests that were made to the store in which the files are. `None` if the files are in no store, or in
+    /// a store that does not count its requests.
     fn bill(&self) -> Option<Bill> {
         None
     }

@@ -22,8 +22,8 @@ pub trait Job: Send + Sync {
     fn poll(&self) -> Polled;
 }
 
-/// A class says which jobs go first when more jobs are ready than threads. No class can take all threads from
-/// another class; see [`crate::real::ThreadPool`].
+/// A class says which jobs are polled first when more jobs are ready than threads. No class can take all threads
+/// from another class; see [`crate::real::ThreadPool`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
     /// Very short work that callers wait for, such as a sync. It does not wait for work of other classes.

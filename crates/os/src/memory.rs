@@ -443,7 +443,7 @@ impl ArenaState {
         self.note(number);
     }
 
-    /// Updates the trees from the bits of a slab.
+    /// Updates the numbers of a slab in the three trees after the bits of the slab have changed.
     fn note(&mut self, number: usize) {
         let slab = &self.slabs[number];
         let free = slab.free.longest().len() as u16;

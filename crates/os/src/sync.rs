@@ -16,8 +16,9 @@
 //! cannot point to a `dyn Trait`. As a result, a change of a reference count is not a point at which shuttle or
 //! loom chooses a thread. `OnceLock` comes from std, because shuttle and loom have no such type. As a result, the
 //! function that makes the value of a `OnceLock` must not lock or wait. The locks of loom cannot be made in
-//! constants, so no lock of this module can be. A test under loom or shuttle makes every lock that it uses within
-//! the model. In neither library does time pass: [`Condvar::wait_timeout`] returns only when it is notified.
+//! constants, so no lock of this module can be made in a constant. A test under loom or shuttle makes every lock
+//! that it uses within the model. In neither library does time pass: [`Condvar::wait_timeout`] returns only when
+//! it is notified.
 //!
 //! A poisoned lock can be taken like any other lock, for three reasons. The panic that poisoned it has been
 //! reported already. The data that our locks guard is valid between any two statements that can panic. And if a
@@ -52,7 +53,7 @@ impl<T> Mutex<T> {
         Mutex(sync::Mutex::new(value))
     }
 
-    /// The value, once the mutex is not shared any more.
+    /// Takes the value out of a mutex that is not shared any more.
     pub fn into_inner(self) -> T {
         self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
@@ -95,7 +96,7 @@ impl<T> RwLock<T> {
         RwLock(sync::RwLock::new(value))
     }
 
-    /// The value, once the lock is not shared any more.
+    /// Takes the value out of a lock that is not shared any more.
     pub fn into_inner(self) -> T {
         self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
     }

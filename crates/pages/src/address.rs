@@ -12,9 +12,9 @@ pub const PACK_BYTES: u64 = 64;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Address {
-    /// The offset of the first byte in the file, a multiple of [`PACK_BYTES`].
+    /// The offset of the first byte of the page in the file, a multiple of [`PACK_BYTES`].
     pub offset: u64,
-    /// The stored length with padding, a multiple of [`PACK_BYTES`].
+    /// The stored length of the page with padding, a multiple of [`PACK_BYTES`].
     pub bytes: u32,
     /// The crc32c of the stored bytes with padding. It is seeded with the file id and the offset.
     pub crc: u32,

@@ -216,7 +216,7 @@ impl Budget {
     }
 }
 
-/// The right to exceed the limit, until it is dropped.
+/// The right to exceed the limit. Dropping this value gives the right back.
 #[derive(Debug)]
 pub(crate) struct Turn {
     budget: Arc<Budget>,
@@ -256,7 +256,7 @@ enum Purpose {
     Flight,
     /// A page in memory.
     Page(PageKind),
-    /// What a page in memory knows about its children.
+    /// The hints of a page in memory: where its children are.
     Hints(PageKind),
 }
 

@@ -92,7 +92,8 @@ pub struct PageCache {
     kept: Arc<KeptShare>,
     /// The most bytes of kept pages that a caller has set; `u64::MAX` for a quarter of the budget.
     kept_limit: AtomicU64,
-    /// Where the next eviction starts, so that shards are emptied evenly.
+    /// The shard at which the next eviction starts. It changes with each eviction, so that all shards give up
+    /// about the same.
     next_shard: AtomicUsize,
     budget: Arc<Budget>,
     parking: Parking,

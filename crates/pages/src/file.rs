@@ -213,7 +213,8 @@ impl PagedFile {
     /// Calls `act` with the open file. `act` must not open another file.
     fn with_open<T>(&self, act: impl FnOnce(&dyn File) -> io::Result<T>) -> io::Result<T> {
         let opened = self.pool.get(&self.handle, || self.open_on_disk());
-        // This is declared before the file, so it is dropped after the file, even if `act` panics.
+        // This variable is declared before the variable for the file. So it is dropped after the file, even if
+        // `act` panics.
         let _closing = GivesBack(&self.pool);
         let file = opened.map_err(not_opened)?;
         act(&*file)

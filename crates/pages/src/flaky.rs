@@ -9,7 +9,7 @@ use crate::{PageAt, PageRef, PageSource, Result, Stop};
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 
-/// Wraps a source and faults more often than the source does.
+/// A source that wraps another source, and faults more often than the wrapped source does.
 pub struct Flaky<S> {
     source: S,
     state: RefCell<FlakyState>,

@@ -17,10 +17,10 @@
 //!   reference is taken away when it is dropped. While the pin is there, the content that the reader found in the
 //!   frame does not change.
 //! * A page leaves its frame when a thread changes the frame's word to 0 in one atomic step. Only one thread can
-//!   succeed in this. When the cache evicts a page or gives it up, it changes the word from LIVE and CACHED
-//!   without pins to 0. The holder of the last pin changes the word from LIVE and this pin to 0. So no page is
-//!   left without an owner. A thread that has given up its pin does not look at the frame again, because the
-//!   frames may be gone with the page.
+//!   succeed in this. When the cache evicts a page or gives it up, it changes a word that has LIVE and CACHED but
+//!   no pins. The holder of the last pin changes a word that has LIVE and only this pin. So no page is left
+//!   without an owner. A thread that has given up its pin does not look at the frame again, because the frames may
+//!   be gone with the page.
 //! * A reader that looks at an empty frame also adds a pin to the frame's word. So a page is put into a frame by
 //!   adding LIVE and the first pin to the word.
 //! * The content of a live frame is written before LIVE is added (release), and read after LIVE was seen (acquire).

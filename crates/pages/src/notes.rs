@@ -31,7 +31,7 @@ pub enum PageFound {
     Fault,
     /// It had been read ahead.
     Ahead,
-    /// It was missing, and another reader was already bringing it.
+    /// The page was missing, and another reader was already bringing it.
     Shared,
 }
 
@@ -115,12 +115,12 @@ impl Notes {
         &self.files
     }
 
-    /// The first pages that were given, in order.
+    /// The first pages that were given to the reader, in the order in which they were given.
     pub fn visits(&self) -> &[Visit] {
         &self.visits
     }
 
-    /// How many pages were given after these first ones.
+    /// How many more pages were given to the reader after the pages in [`Notes::visits`].
     pub fn visits_left_out(&self) -> u64 {
         self.visits_left_out
     }
@@ -130,13 +130,13 @@ impl Notes {
 #[derive(Debug, Default)]
 pub(crate) struct Notebook {
     notes: Notes,
-    /// Places of files in the notes, by their ids.
+    /// For the id of each file, the place of the file in the notes.
     places: HashMap<u64, usize>,
     /// Pages that were asked for in this step and are not in memory.
     missing: BTreeSet<NotedPage>,
     /// Given in this step.
     given: HashSet<NotedPage>,
-    /// Pages that were brought and not given since.
+    /// Pages that were brought into memory and were not given to the reader since.
     brought: HashMap<NotedPage, PageFound>,
 }
 

@@ -61,8 +61,8 @@ fn is_unused(file: &Arc<dyn File>) -> bool {
 pub(crate) struct OpenFiles {
     limit: usize,
     ring: Mutex<FileRing>,
-    /// How many wait until a file is given back: threads in line, and files that were taken out of their handles.
-    /// The count changes only under the lock of the ring.
+    /// The number of watchers, which wait until a file is given back: threads in line, and files that were taken
+    /// out of their handles. The count changes only under the lock of the ring.
     watchers: AtomicUsize,
 }
 
@@ -186,7 +186,8 @@ impl OpenFiles {
             FoundFile::Open(file) => return Ok(file),
             FoundFile::Place(place) => place,
         };
-        // The file is declared after its place, so it is closed before the place is free.
+        // The variable for the file is declared after the one for the place. So if this function returns early,
+        // the file is closed before the place becomes free.
         let opened = open()?;
         let mut ring = self.ring.lock();
         let mut file = handle.file.write();

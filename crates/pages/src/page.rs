@@ -100,7 +100,8 @@ impl PageKind {
         }
     }
 
-    /// Whether one such page serves many others, or many rows: nodes, filters and range erases.
+    /// Whether a page of this kind serves many other pages, or many rows. This is true for nodes, filters and
+    /// range erases.
     pub fn serves_many(self) -> bool {
         matches!(self, Self::Index | Self::RangeErase | Self::Flat | Self::Filter)
     }

@@ -3,7 +3,7 @@
 use crate::{Address, PACK_BYTES};
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
-/// Which page: the slot of its file, and its offset in units of [`PACK_BYTES`].
+/// The name of a page: the slot of its file, and the offset of the page in units of [`PACK_BYTES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct PageKey {
     pub slot: u32,

@@ -15,7 +15,7 @@ pub struct PageAt<'a> {
     /// What the page is for.
     pub kind: PageKind,
     /// The parent of the page and the number of the page among the parent's children, if the caller has the parent
-    /// at hand. Through the parent, a source may know where the page is in memory.
+    /// at hand. The parent may tell a source where the page is in memory.
     pub parent: Option<(&'a PageRef, usize)>,
     /// Whether the page was already prefetched; see [`PageRef::prefetch_child`].
     pub prefetched: bool,
@@ -109,8 +109,9 @@ pub trait PageSource {
     fn ahead(&self, at: PageAt<'_>) -> bool;
 
     /// As [`PageSource::ahead`], for a page that would save the caller some work, but no reads of other pages.
-    /// Such a page is not worth the memory of another page. The page is noted only if the source would keep it in
-    /// memory that nothing uses, and if another thread would make the read while this thread goes on.
+    /// Such a page is not worth the memory of another page. The page is noted only if two conditions hold. The
+    /// source must have room for the page in memory that nothing uses. And another thread must make the read, so
+    /// that this thread can go on meanwhile.
     fn ahead_if_spare(&self, at: PageAt<'_>) -> bool;
 
     /// How many bytes of memory the source has for pages that were asked for ahead and are not needed yet. A caller

@@ -14,7 +14,7 @@ use crate::{Address, PageKind, Reason};
 use os::sync::Mutex;
 use os::sync::atomic::{AtomicBool, Ordering};
 
-/// How a page was found, or that it is gone.
+/// How a page was found when a session asked for it, or the note that a file is dead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum How {

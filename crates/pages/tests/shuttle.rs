@@ -53,7 +53,7 @@ impl Numbered {
         self.disk.counts().reads
     }
 
-    /// One step that needs all of `numbers` at once.
+    /// Runs one step that needs all pages in `numbers` at once.
     fn step(&self, session: &Session, numbers: &[usize]) -> Result<()> {
         retry(session, || {
             let mut pinned = Vec::new();
@@ -66,7 +66,7 @@ impl Numbered {
         })
     }
 
-    /// A thread that makes `steps`, one after the other.
+    /// Starts a thread that runs `steps`, one after the other.
     fn reader(&self, admit: Admit, steps: Vec<Vec<usize>>) -> thread::JoinHandle<Result<()>> {
         let this = self.clone();
         thread::spawn(move || {

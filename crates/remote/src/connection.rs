@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// reads a second.
 const DEPTH: usize = 256;
 
-/// How many bytes the blocks on this machine may take by default.
+/// By default, the blocks that are kept on this machine may take this many bytes.
 const TIER_BYTES: u64 = 4 << 30;
 
 /// The parts of a database that are also on this machine.

@@ -36,7 +36,7 @@ pub struct Patience {
     pub attempt: Duration,
     /// The longest time between two pieces of an answer at the first attempt. It doubles with each attempt.
     pub stall: Duration,
-    /// The longest wait after the first attempt.
+    /// The longest time that a caller waits between the first attempt and the second.
     pub first_wait: Duration,
     /// The longest wait.
     pub longest_wait: Duration,
@@ -111,7 +111,7 @@ fn is_final(error: &object_store::Error, answer: Option<u16>) -> bool {
     is_certain(kind) || kind == ErrorKind::AlreadyExists
 }
 
-/// Waits between attempts: a random part of a time that doubles.
+/// The times that a caller waits between two attempts. Each is a random part of a time that doubles.
 pub struct Pauses {
     wait: Duration,
     longest: Duration,

@@ -93,7 +93,7 @@ fn answer<T>(fate: Fate, answer: Result<T>) -> Result<T> {
 }
 
 impl TroubledStore {
-    /// `inner`, with trouble that follows from `seed`.
+    /// The store `inner`, with trouble that follows from `seed`.
     pub fn new(inner: Arc<dyn ObjectStore>, seed: u64, trouble: Trouble) -> TroubledStore {
         let rng = Mutex::new(Xoshiro256PlusPlus::seed_from_u64(seed));
         TroubledStore { inner, source: Arc::new(Source { trouble, rng }) }

@@ -188,7 +188,7 @@ fn retries() -> RetryConfig {
     RetryConfig { backoff, max_retries: 3, retry_timeout: Duration::from_secs(10) }
 }
 
-/// Settings of HTTP beside those from the environment.
+/// Settings of HTTP, in addition to the settings from the environment.
 const HTTP: [(ClientConfigKey, &str); 3] = [
     // This limit is long, because each attempt has its own time limit, which grows with its bytes.
     (ClientConfigKey::Timeout, "1 hour"),

@@ -112,7 +112,8 @@ fn check(name: &str, url: &str, variables: &[(&str, String)], rounds: u64) {
             acknowledged = acknowledged.max(last + 1);
         }
     }
-    // Another process looks, because the environment variables are those of a whole process.
+    // Another process reads the numbers. This process cannot do it itself, because environment variables hold for
+    // a whole process.
     let seen = reader(name, url, variables);
     assert!(seen >= acknowledged, "{seen} of {acknowledged} were acknowledged");
     println!("{rounds} writers were killed or fenced; {seen} rows, of which {acknowledged} were surely acknowledged");

@@ -81,7 +81,7 @@ fn errors_show_no_secret(server: &Server) {
         let text = error.to_string();
         assert!(text.contains("no-such-bucket") && text.contains(key), "{text}");
         assert!(!text.contains(processes::SECRET), "{text}");
-        // Such an answer is final, so the request is not made again.
+        // The answer that there is no such bucket is final, so the request is not made again.
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{text}");
     }
     assert_eq!(store.counts().retries, 0);

@@ -196,7 +196,7 @@ impl<'k> Decoder<'k> {
         text.ok_or(Mistake::NotUtf8)
     }
 
-    /// Adds the place to the mistake of a field.
+    /// The error for a mistake in a field. It contains the place where the mistake is.
     pub(crate) fn locate(&self, field: usize, field_type: FieldType, mistake: Mistake) -> BadTuple {
         BadTuple::Field { field, field_type, offset: self.offset(), mistake }
     }

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Invariant: which keys a row has depends only on its bytes and on the declaration, in this release and in every
-//! later one. The reason is that an index entry is removed by making its key again and looking it up. So if the
-//! meaning of a declaration changes, the stored bytes need a new version.
+//! later one. The reason is how an index entry is removed: its key is made again from the row, and the entry with
+//! this key is looked up. So if the meaning of a declaration changes, the stored bytes need a new version.
 
 mod found;
 mod json;

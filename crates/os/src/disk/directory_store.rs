@@ -25,7 +25,7 @@ const WRITE_BYTES: usize = 1 << 20;
 pub struct DirectoryStore {
     disk: Arc<dyn Disk>,
     directory: PathBuf,
-    /// The number that goes into the name of the next file to be written.
+    /// A number for the name of the next file that is written.
     puts: AtomicU64,
     /// A number that no other client of the directory has.
     client: u64,
@@ -199,8 +199,7 @@ impl Upload for DirectoryUpload {
     }
 
     fn finish(mut self: Box<Self>) -> io::Result<()> {
-        // The whole blocks are written first and by themselves. So their write goes around the system's page
-        // cache.
+        // The whole blocks are written first, in a write of their own, which goes around the system's page cache.
         let whole = self.filled / BLOCK_BYTES * BLOCK_BYTES;
         if whole > 0 {
             self.flush(whole)?;

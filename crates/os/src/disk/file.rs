@@ -16,8 +16,8 @@ use std::fmt::Debug;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-/// An open file. Thread safe. It has no cursor: every call says its position. A file is a [`ReadSource`] that is
-/// always open.
+/// An open file. Thread safe. A file has no cursor: the caller of each method gives the position. A file is a
+/// [`ReadSource`] that is always open.
 pub trait File: ReadSource {
     /// Fills `buffer` from `offset`, and returns how many bytes it has read. They are fewer than `buffer` holds
     /// only at the end of the file. Any alignment is accepted. On a direct file, an aligned offset, length and

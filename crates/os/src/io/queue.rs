@@ -27,7 +27,7 @@ const PATIENCE: usize = 32;
 
 /// What waits in a queue.
 pub(crate) trait Queued {
-    /// How many reads this item stands for, and how many bytes it takes from the disk.
+    /// The number of reads in this item, and the number of bytes that they take from the disk.
     fn load(&self) -> ReadLoad;
     /// The tickets of the item. With one of them, a caller can make the item needed.
     fn tickets(&self) -> impl Iterator<Item = u64>;
@@ -118,7 +118,8 @@ impl Drop for Counted<'_> {
 /// The reads of one urgency.
 #[derive(Debug)]
 struct UrgencyLine<T> {
-    /// The items in order of arrival. An item that is raised leaves a hole in its line, but never at the front.
+    /// The items in order of arrival. If an item is made needed, it moves to another line, and `None` stays in its
+    /// place. The front item is never `None`.
     waiting: VecDeque<Option<T>>,
     /// The place of the front item. Places are never used twice.
     front: u64,
@@ -126,7 +127,8 @@ struct UrgencyLine<T> {
     under_way: ReadLoad,
     /// The number of reads of the disk that are under way.
     begun: usize,
-    /// How many items have passed the front item while the front item could have begun.
+    /// How many more urgent items have begun while the front item waited, although the limits allowed the front
+    /// item to begin.
     passed: usize,
 }
 

@@ -48,7 +48,7 @@ pub(crate) struct ReadRun {
     bytes: usize,
 }
 
-/// A part of a run, in the order of the file.
+/// A part of the bytes of a run. The parts of a run are in the order of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RunPart {
     /// This many bytes that no read asked for.
@@ -205,7 +205,7 @@ impl ReadRun {
         RunOutcome::Each(self.iter_mut().map(ReadRequest::open_and_read).collect())
     }
 
-    /// Makes all reads of the run as one read on this thread. Returns false if it did not get all bytes.
+    /// Makes all reads of the run as one read on this thread. Returns false if this read did not get all bytes.
     fn read_joined(&mut self, file: &dyn File) -> bool {
         let Some(descriptor) = file.descriptor() else {
             return false;

@@ -33,7 +33,7 @@ fn limits(depth: usize) -> QueueLimits {
 /// Reads of objects.
 pub struct StoreReads {
     shared: Arc<StoreReadsShared>,
-    /// Counts reads that callers make themselves.
+    /// The counts of the reads that callers make themselves.
     elsewhere: Arc<Elsewhere>,
 }
 

@@ -41,7 +41,7 @@ pub struct Buffer {
     home: Home,
 }
 
-/// Where the bytes came from, and where they go back to.
+/// Where the bytes of the buffer came from, and where they are given back to.
 enum Home {
     /// The allocator. If the capacity is 0, there is nothing to give back.
     Heap,

@@ -1,7 +1,7 @@
 //! Prefetches memory that is read soon. This module does not know what lies in that memory, or whether anything
 //! does.
 
-/// Bytes that the processor fetches together.
+/// The number of bytes that the processor fetches together: one cache line.
 const LINE_BYTES: usize = 64;
 
 /// Prefetches the lines of `bytes` bytes from `start` on. It is only a hint: the program gets no bytes, and an

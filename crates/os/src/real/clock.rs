@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// The longest pause that is spent in a loop on the processor. A sleep takes about 55 us longer than asked for.
 pub(super) const LONGEST_SPIN: Duration = Duration::from_micros(20);
 
-/// The system's clocks; monotonic time starts when this is made.
+/// The system's clocks. Monotonic time starts when this value is made.
 #[derive(Clone, Copy, Debug)]
 pub struct RealClock {
     start: Instant,

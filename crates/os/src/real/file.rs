@@ -36,8 +36,8 @@ pub(super) struct RealFile {
     /// The path that the file had when it was opened. It is used in messages only: the file may have been renamed
     /// since.
     path: PathBuf,
-    /// A descriptor that takes any offset, length and address. It exists from the start, except in a direct file that
-    /// is only read.
+    /// A descriptor that takes any offset, length and address. This descriptor exists from the start, except in a
+    /// direct file that is only read.
     buffered: OnceLock<fs::File>,
     direct: Option<Direct>,
     /// An append holds this lock from the moment when it asks for the end of the file until it has written there.

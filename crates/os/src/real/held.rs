@@ -37,7 +37,7 @@ use std::io::{self, ErrorKind};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-/// The file system, with some directories held.
+/// The file system, in a form that holds some directories.
 #[derive(Clone, Debug)]
 pub(super) struct HeldDirectory {
     /// The directory that was held last comes first. If one held directory lies in another, files in the inner
@@ -84,7 +84,7 @@ impl Held {
     }
 }
 
-/// A name, and the held directory that has it.
+/// A name, and the held directory that contains this name.
 struct Found<'p> {
     place: Place<'p>,
     held: Option<&'p Arc<Held>>,

@@ -42,7 +42,8 @@ use crate::sync::shuttle::thread::{self, ThreadId};
 /// once a second should not end in between.
 const IDLE_TIME: Duration = Duration::from_secs(5);
 
-/// The least number of threads in a pool: one for each class that must go on.
+/// The least number of threads in a pool. With two threads, a job of high priority and a job of normal or low
+/// priority can be polled at the same time.
 const LEAST_THREADS: usize = 2;
 
 /// Threads that poll jobs.
@@ -302,7 +303,7 @@ impl ThreadPoolState {
     }
 
     /// Takes a job out of all tables. A poll that is running goes on. The job is returned, so that it is dropped
-    /// without the lock.
+    /// after the lock was released.
     fn stop(&mut self, id: u64) -> PoolWork {
         let Some(entry) = self.jobs.get_mut(&id) else { return PoolWork::None };
         if let Some(due) = entry.due.take() {
@@ -410,7 +411,7 @@ impl ThreadPoolShared {
         self.ended.notify_all();
     }
 
-    /// Does the work that was taken, without the lock, and notes the end of the work.
+    /// Does the work that was taken, while the lock is not held, and then notes that the work has ended.
     fn run(self: &Arc<Self>, id: u64, taken: TakenWork) {
         let polled = taken.run();
         let mut state = self.state.lock();

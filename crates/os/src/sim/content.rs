@@ -47,7 +47,7 @@ impl SimContent {
         self.live.len()
     }
 
-    /// The memory that the bytes take, including memory reserved for more bytes.
+    /// The memory that the bytes of the file take, including memory that is reserved for more bytes.
     pub(super) fn memory_bytes(&self) -> usize {
         let unsynced = self.unsynced.iter().map(|operation| match operation {
             Operation::Write { bytes, .. } => bytes.capacity(),

@@ -76,7 +76,7 @@ impl SimDisk {
         SimDisk::from(copy)
     }
 
-    /// Counts one more machine with this disk, and returns how many it had before.
+    /// Notes that one more machine has this disk, and returns how many machines had the disk before.
     pub fn count_machine(&self) -> u64 {
         let mut state = self.state.lock();
         state.machines += 1;

@@ -86,8 +86,8 @@ impl File for SimFile {
         self.on_disk("sync", |state| {
             state.sync(self.id)?;
             let Some((lock, directory)) = &self.guard else { return Ok(()) };
-            // Names change seldom, but files are synced often. So the name is looked for only after a change of
-            // names.
+            // Names change seldom, but files are synced often. So a sync looks for the name of the lock file only
+            // if names have changed since the last look.
             let now = state.names.changes() + 1;
             if self.named_at.load(Ordering::Relaxed) != now {
                 if !state.names.is_named(*lock) {

@@ -56,7 +56,7 @@ pub(super) struct SimDiskState {
 #[derive(Clone, Default)]
 pub(super) struct Inode {
     pub(super) content: SimContent,
-    /// How often the file is open in this start of the machine.
+    /// How many times the file was opened since the last start of the machine and is still open.
     pub(super) handles: usize,
     pub(super) counts: DiskCounts,
 }
@@ -157,7 +157,7 @@ impl SimDiskState {
         self.files.get_mut(&id).expect("a file that is open or has a name is kept")
     }
 
-    /// Counts something for the file and for the whole disk.
+    /// Adds to the counts of the file and to the counts of the whole disk.
     fn count(&mut self, id: FileId, add: impl Fn(&mut DiskCounts)) {
         add(&mut self.counts);
         add(&mut self.file(id).counts);

@@ -19,7 +19,7 @@ use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::time::Duration;
 
-/// How many of a thousand requests have each kind of trouble, and how slow requests are.
+/// For each kind of trouble, how many of a thousand requests have it; and how slow requests are.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StoreTrouble {
     /// The request is done, but the client does not learn that.

@@ -50,7 +50,8 @@ impl Threads for SimThreads {
 struct SimWorker {
     clock: Arc<SimClock>,
     job: Arc<dyn Job>,
-    /// Set by a wake and cleared before a poll, so that a wake during a poll causes another poll.
+    /// A mark that each wake sets, and that is cleared before each poll. So a wake during a poll causes another
+    /// poll.
     woken: AtomicBool,
     /// When the worker is to be woken.
     due: Mutex<Option<Duration>>,

@@ -1,4 +1,4 @@
-//! What these locks promise beyond those of std.
+//! Tests of the locks of this module: what they promise in addition to what the locks of std promise.
 
 use super::{Condvar, Mutex, RwLock};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -106,14 +106,14 @@ pub(crate) enum PageLookup {
     Resident(PageRef),
     /// A session reads it.
     InFlight(Arc<Flight>),
-    /// It is not in memory, and no session reads it.
+    /// The page is not in memory, and no session reads it.
     Missing,
     /// From now on, the caller reads it.
     Claimed(Claim),
 }
 
-/// A page in flight, as the session that reads it has it. If the claim is dropped without an outcome, the flight is
-/// abandoned: the waiting sessions are woken and ask again.
+/// What the session that reads a page has while the page is in flight. If the claim is dropped without an outcome,
+/// the flight is abandoned: the waiting sessions are woken and ask again.
 pub(crate) struct Claim {
     cache: Arc<PageCache>,
     key: PageKey,

@@ -28,7 +28,7 @@ pub(crate) enum Landing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Demand {
-    /// No step needs it yet: the page was asked for ahead.
+    /// No step needs the page yet: it was asked for ahead.
     None = 0,
     /// A step of background work.
     Background = 1,
@@ -40,7 +40,7 @@ pub(crate) enum Demand {
 pub(crate) struct Flight {
     /// The name of the read, by which the read can be made more urgent.
     ticket: u64,
-    /// A session that wants the cache to admit the page sets this under the shard's lock.
+    /// A session that wants the cache to admit the page sets this mark under the lock of the page's shard.
     admit: AtomicBool,
     /// A [`Demand`].
     demand: AtomicU8,

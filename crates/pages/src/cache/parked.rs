@@ -55,9 +55,9 @@ struct ParkingState {
 
 struct Lot {
     parked: Arc<dyn ParkedSession>,
-    /// How often the session was passed over.
+    /// How often the session was passed over since it was parked.
     passed: u64,
-    /// How often the session may be passed over.
+    /// How often the session may be passed over before it loses what it has parked.
     patience: u64,
 }
 

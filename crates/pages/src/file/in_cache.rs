@@ -1,5 +1,5 @@
-//! How files are added to a cache, where each gets a slot of its own, and how the cache is asked for their pages.
-//! This module does not know how pages are found or read.
+//! How files are added to a cache, and how a caller finds out which of their pages are in the cache. Each file
+//! gets a slot of its own in the cache. This module does not know how pages are found or read.
 
 use super::PagedFile;
 use crate::{FilesUsage, PageCache, ResidentPage};

@@ -55,7 +55,7 @@ fn a_page_found_while_it_is_evicted_is_whole_or_not_found() {
         };
         let frame = frames.get(number).expect("it was made");
         let evicted = frame.evict().is_some();
-        // The frame may get another page while the finder looks at it.
+        // The frame may get another page while the searching thread looks at it.
         let next = evicted.then(|| page(&frames, 8));
         let found = finder.join().expect("no panic");
         assert!(evicted || found, "a page that nobody found is evicted");

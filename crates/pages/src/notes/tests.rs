@@ -1,4 +1,4 @@
-//! The notes have what the session did, once for each step.
+//! Tests that the notes contain everything that a session did, and each page only once for each step.
 
 use super::*;
 use crate::numbered::{BLOCK_COST, Numbered, accept};

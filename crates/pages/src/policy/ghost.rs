@@ -25,13 +25,13 @@ pub(super) struct Ghost {
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct GhostEntry {
-    /// The number of the departure. 0 means that the entry is free.
+    /// The number of the eviction for which the entry was made. 0 means that the entry is free.
     departure: u32,
     hash: u32,
 }
 
 impl Ghost {
-    /// Notes that a page went while `pages` pages are resident.
+    /// Notes that a page was evicted. `pages` is the number of resident pages.
     pub fn remember(&mut self, hash: u32, pages: usize) {
         if pages > self.buckets.len() * BUCKET {
             self.grow(pages);

@@ -6,10 +6,10 @@ use crate::PageKind;
 /// Whether the cache keeps the pages a session reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Admit {
-    /// The cache keeps all of them, and a hit makes a page stay longer. The default.
+    /// The cache keeps all pages that the session reads, and a hit makes a page stay longer. The default.
     #[default]
     Keep,
-    /// Admits pages that lead to rows: index nodes, filters and range erases. The others pass through as with
+    /// Admits pages that lead to rows: index nodes, filters and range erases. All other pages pass through as with
     /// [`Admit::Pass`].
     Nodes,
     /// The cache admits no page: pages pass through the session's pins. The session also reads pages that the

@@ -40,7 +40,7 @@ pub(super) struct ReadAhead {
     clock: u64,
     /// The clock at the end of the last round.
     round_ended: u64,
-    /// Rounds that turned hints away since a page was last taken.
+    /// The number of rounds that had no room for some hints since the reader last took a page.
     rejected_rounds: u32,
 }
 
@@ -55,7 +55,7 @@ struct AheadPage {
 }
 
 impl ReadAhead {
-    /// Whether no page was kept and none is on its way.
+    /// Whether no page is kept here and no page is on its way.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.pages.is_empty() && self.in_flight.is_empty()
@@ -76,7 +76,7 @@ impl ReadAhead {
         self.hints.push(request);
     }
 
-    /// The hint that was given first, if any exist.
+    /// The oldest hint, if there is one.
     pub fn first_hint(&self) -> Option<&Request> {
         self.hints.first()
     }
@@ -236,7 +236,7 @@ impl ReadAhead {
         in_flight + self.pages.values().map(|ahead| ahead.page.cost_bytes()).sum::<u64>()
     }
 
-    /// Evicts pages in the order of their ranks until `most_bytes` are left at most; a page without a rank stays.
+    /// Evicts pages in the order of their ranks, until at most `most_bytes` are left. A page without a rank stays.
     fn evict<R: Ord>(&mut self, most_bytes: u64, rank: impl Fn(&AheadPage) -> Option<R>) {
         let mut bytes = self.bytes();
         if bytes <= most_bytes {

@@ -32,18 +32,18 @@ pub(super) struct Manner<'c> {
     pub admit: Admit,
     /// The memory that pays for the pages in place of the cache, if the session has memory of its own.
     pub own_memory: Option<&'c OwnMemory>,
-    /// Which steps need the pages that are needed: steps of readers or of background work.
+    /// Which kind of steps needs the needed pages: steps of readers, or steps of background work.
     pub demand: Demand,
     /// Bytes for pages that are neither needed nor kept by the cache.
     pub ahead_bytes: u64,
     /// Whether the round also waits for pages that no step needs yet.
     pub waits_for_all: bool,
-    /// Whether this thread reads the page itself if it is the only one.
+    /// Whether this thread itself reads a page if the round reads only this page.
     pub reads_here: bool,
 }
 
 impl Manner<'_> {
-    /// Whether the cache keeps the page asked for.
+    /// Whether the cache keeps the requested page.
     fn admits(&self, request: &Request) -> bool {
         self.admit.admits(request.kind)
     }
@@ -93,7 +93,7 @@ pub(super) struct Round {
     /// Pages that were read ahead and that the cache does not keep, in the order of files and offsets. Each has the
     /// time at which it was asked for.
     pub ahead: Vec<(PageKey, InFlight)>,
-    /// Whether some of the pages that are not needed found no room.
+    /// Whether there was no room for some of the pages that are not needed yet.
     pub was_short: bool,
     /// The pages that this round reads from disk, whether the reads succeed or not.
     pub reads: Vec<PageRead>,
@@ -102,7 +102,7 @@ pub(super) struct Round {
 /// A page that is not in memory and that no session reads.
 struct MissingPage<'r> {
     request: &'r Request,
-    /// The charge for its memory, once the memory is reserved.
+    /// The charge for the memory of the page, once this memory is reserved.
     charge: Option<Charge>,
 }
 
@@ -380,7 +380,8 @@ impl PageReading {
         }
     }
 
-    /// Asks for the blocks around the page once more, and ends the flight with what comes.
+    /// Asks for the blocks around the page once more, and ends the flight with the page that comes, or with an
+    /// error.
     fn ask_anew(self, object: &StoreObject, start: usize) {
         let bytes = (start + self.at.bytes as usize).next_multiple_of(BLOCK_BYTES);
         let offset = self.at.offset - start as u64;
@@ -397,7 +398,7 @@ impl PageReading {
         object.store.begin_read_anew(&object.name, offset..offset + bytes as u64, Box::new(done));
     }
 
-    /// Decodes the page from what was read, into memory of its own.
+    /// Decodes the page from the bytes that were read, into memory that belongs only to the page.
     fn page_of(&self, read: Buffer, start: usize, outcome: io::Result<usize>) -> Result<(Buffer, PageHeader)> {
         let Self { file, at, kind, .. } = self;
         let stored = file.stored(read, start, outcome).and_then(|stored| {

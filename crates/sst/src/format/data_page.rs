@@ -366,7 +366,8 @@ impl Layout {
         HeadMatch { suffix, low, high }
     }
 
-    /// The only row that may have the key, if `heads` leave just one such row and it has the key.
+    /// The row that has the key. `None` if it does not exist, or if `heads` leave several rows that may have the
+    /// key.
     #[inline(always)]
     pub fn lone_match(&self, page: &[u8], heads: &HeadMatch<'_>) -> Option<RowRecord> {
         if heads.high - heads.low != 1 {
@@ -627,7 +628,7 @@ impl DataPageBuilder {
     pub fn bytes_with(&self, key: &[u8], version: Version, value_bytes: usize) -> usize {
         let rows = self.rows.len() + 1;
         let prefix = self.first_key().map_or(key.len(), |first| key::common_prefix(first, key)).min(u16::MAX.into());
-        // The keys are in order, so all of them begin with the prefix.
+        // The keys are in order. So if the first and the last key begin with the prefix, all keys do.
         let in_heads = (self.shortest_key.min(key.len()) - prefix).min(key::HEAD_BYTES);
         let longest = self.longest_key.max(key.len());
         let shorter = varint::encoded_len(longest as u64) - varint::encoded_len((longest - prefix) as u64);

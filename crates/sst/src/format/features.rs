@@ -23,7 +23,7 @@ pub enum Unreadable {
 }
 
 impl Unreadable {
-    /// The same reason, with the place where it was found.
+    /// The same error, with the place where the reason for it was found.
     pub fn within(self, place: impl std::fmt::Display) -> Self {
         match self {
             Self::Corrupt(why) => Self::Corrupt(format!("{place}: {why}")),

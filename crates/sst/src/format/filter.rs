@@ -89,7 +89,7 @@ const LAST: u64 = 0x5899_65cc_7537_4cc3;
 /// fold(x) = low half xor high half of x times 8ebc6af09c88c6e3, 128 bits
 /// ```
 ///
-/// The idea to fold a product comes from Wang Yi's wyhash, and so do the numbers.
+/// The idea to fold a product and the numbers come from Wang Yi's wyhash.
 #[inline]
 pub fn hash_key(key: &[u8]) -> u64 {
     hash(key, KEY_SEED)

@@ -28,7 +28,7 @@ pub struct StoredPart {
     pub at: usize,
     /// Its length in bytes.
     pub bytes: usize,
-    /// Whether it is a reference to value pages.
+    /// Whether the page has a reference to value pages in place of the part.
     pub outside: bool,
 }
 

@@ -303,7 +303,7 @@ pub struct FilterTree {
     pub partition_rows: u32,
     /// The length of the key prefixes that are also in the filter; 0 if the filter has no prefixes.
     pub prefix_bytes: u16,
-    /// The form of the partitions, as the features say.
+    /// The form of the partitions, which the features of the file tell.
     pub form: FilterForm,
 }
 
@@ -341,7 +341,7 @@ impl FilterTree {
 /// two column groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meta {
-    /// The seed of the file's checksums, which is unique to the file.
+    /// The seed of the file's checksums. No other file has the same seed.
     pub file_id: u64,
     /// Length of the file.
     pub file_bytes: u64,
@@ -363,7 +363,7 @@ pub struct Meta {
     pub newest: Version,
     /// Stored bytes of value pages.
     pub value_bytes: u64,
-    /// Bytes of keys and values as they were given.
+    /// The bytes of all keys and values, as they were given to the builder.
     pub user_bytes: u64,
     /// Whether the footer says where the file comes from.
     pub has_origin: bool,
@@ -870,8 +870,8 @@ mod tests {
         assert_eq!(Meta::decode(&mut bytes.as_slice()), Err(Unreadable::Newer("field 7".to_owned())));
     }
 
-    /// Checks which error a changed meta gives. `change` changes [`meta`], whose main tree has 10 rows in 3 pages,
-    /// with two groups.
+    /// Checks which error a changed meta gives. The function `change` gets the result of [`meta`] and changes it.
+    /// The main tree of this meta has 10 rows in 3 pages, and there are two groups.
     #[track_caller]
     fn check_refused(expected: &str, change: impl FnOnce(&mut Meta)) {
         let mut changed = meta();

@@ -58,7 +58,7 @@ const SAMPLED: u8 = 1 << 4;
 /// few lines of memory.
 const MIN_SAMPLED: usize = 4 * key::BLOCK;
 
-/// How many bytes of the tails of a block a search prefetches at most.
+/// The most bytes that a search prefetches of the tails of a block.
 const MAX_PREFETCH_BYTES: usize = 128;
 
 /// Totals of some pages of a tree: of all pages up to and including some page, of a range, or of the whole tree.
@@ -513,7 +513,7 @@ pub fn validate(page: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Children and separators that wait to become a node.
+/// Builds nodes: it collects children and separators until they are enough for a node.
 #[derive(Debug, Default)]
 pub struct NodeBuilder {
     by_row: bool,
@@ -610,7 +610,7 @@ impl NodeBuilder {
         shape.tails_at(count) + shape.tails
     }
 
-    /// The totals up to and including the last of the first `count` children.
+    /// The totals of all pages up to the end of the first `count` children.
     pub fn totals(&self, count: usize) -> Totals {
         self.children[count - 1].totals
     }

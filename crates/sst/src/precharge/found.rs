@@ -9,7 +9,8 @@ pub struct Pass {
     pub missing: bool,
     /// Whether pages were asked for, or are left for the next pass.
     pub noted: bool,
-    /// Whether all pages of the main tree that decide what is needed were in memory.
+    /// Some pages of the main tree decide which other pages are needed. This says whether all of them were in
+    /// memory.
     pub is_known: bool,
     /// The main rows that will be read, as far as they are known. The reader also looks at the row after the end of
     /// a key range. The rows here do not include that row.

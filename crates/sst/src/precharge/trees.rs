@@ -30,7 +30,7 @@ impl<'a, S: PageSource + ?Sized> Trees<'a, S> {
         };
         let mut sum = Pass::default();
         // A backward walk ends with a look at the row before the range. A forward walk does not look at this row,
-        // so a second walk does.
+        // so a second walk looks at it.
         if self.direction == Direction::Forward
             && let Bound::Included(low) | Bound::Excluded(low) = low
         {

@@ -71,7 +71,7 @@ pub(super) struct PrechargeWalk<'a, 's, S: ?Sized> {
     pub rows_left: u64,
     /// Whether erased rows count, too.
     pub counts_erased: bool,
-    /// Whether the last row must be known, and not only the page of that row.
+    /// Whether the read must know the last row itself, and not only the page of that row.
     pub needs_last_row: bool,
     /// Whether the rows of the file are read in several pieces, and `low.row` and `high.row` bound only one of
     /// them. Then the near edge may lie in another piece. If it does, the walk asks for nothing.

@@ -5,8 +5,8 @@ use super::HugePages;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 
-/// Memory of `bytes` zeros, where `bytes` is not 0. It starts at a multiple of `align`, which is a power of two.
-/// `None` if no memory is left.
+/// Memory of `bytes` zeros, where `bytes` is not 0. The memory starts at a multiple of `align`, which is a power
+/// of two. `None` if no memory is left.
 pub fn map(bytes: usize, align: usize) -> Option<NonNull<u8>> {
     // SAFETY: the size of the layout is not 0, as the caller promises.
     NonNull::new(unsafe { alloc_zeroed(layout(bytes, align)) })

@@ -38,7 +38,7 @@ struct HandsState<J> {
     jobs: VecDeque<J>,
     /// Threads that wait.
     idle: usize,
-    /// Threads that have not looked for a job yet.
+    /// The number of threads that were started but have not looked for a job yet.
     starting: usize,
     threads: Vec<JoinHandle<()>>,
     closed: bool,

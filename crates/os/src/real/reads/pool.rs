@@ -13,7 +13,7 @@ use std::fmt;
 pub(super) struct Pool {
     shared: Arc<ReadPoolShared>,
     hands: Hands<ReadPoolShared>,
-    /// Counts reads that callers make themselves.
+    /// The counts of the reads that callers make themselves.
     elsewhere: Arc<Elsewhere>,
 }
 

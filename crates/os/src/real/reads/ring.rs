@@ -55,7 +55,7 @@ const BELL: u64 = u64::MAX;
 pub(super) struct Ring {
     shared: Arc<RingShared>,
     hands: Arc<Hands<RingShared>>,
-    /// Counts reads that callers make themselves.
+    /// The counts of the reads that callers make themselves.
     elsewhere: Arc<Elsewhere>,
     /// It is taken when the ring is dropped.
     reactor: Option<JoinHandle<()>>,
@@ -69,7 +69,7 @@ struct RingShared {
 
 struct RingState {
     queue: Queue<ReadRun>,
-    /// Whether the reactor has to be woken to see what changed.
+    /// Whether the reactor sleeps, so that it must be woken before it sees a change.
     asleep: bool,
     closed: bool,
     /// Why the reactor has ended. From then on the hands make all reads.
@@ -277,7 +277,7 @@ struct Reactor {
     ends: Vec<(usize, i32)>,
     /// A run that was begun, but whose source could not be opened yet.
     late: Option<Begun<ReadRun>>,
-    /// Runs for the hands that this thread must do, because no hands can be had.
+    /// Runs for the hands that this thread must do, because no other thread can be started.
     left: Vec<Begun<ReadRun>>,
     /// Why the reactor ended before its time.
     broken: Option<String>,
@@ -370,7 +370,7 @@ impl Reactor {
                 Ok(Some(open)) => Ok(open),
                 Err(error) => Err(error),
             };
-            // If the source has an error or no descriptor, the hands deal with that.
+            // If opening the source fails, or if the source has no descriptor, the run is given to the hands.
             let descriptor = |open: &OpenSource| open.file().descriptor().map(|descriptor| descriptor.as_raw_fd());
             let Some((open, descriptor)) = opened.ok().and_then(|open| descriptor(&open).map(|of_it| (open, of_it)))
             else {
@@ -487,7 +487,7 @@ struct KernelRead {
 enum Landed {
     /// All buffers are filled.
     Well(Begun<ReadRun>),
-    /// The run is to be read again in another way.
+    /// The kernel did not make the reads of the run as asked. They are to be made again in another way.
     Badly(Begun<ReadRun>),
 }
 

@@ -318,7 +318,8 @@ fn one_thread_keeps_the_time_while_others_work() {
     let door = Arc::new(Door::default());
     let _blocks = pool.worker(Priority::Normal, Arc::new(AtDoor(door.clone())));
     door.wait_for(1);
-    // Only the last call counts, whether its time is later or earlier than the time of the first.
+    // Only the last call of `wake_after` has an effect, whether its time is later or earlier than the time of the
+    // first call.
     for round in 1..=3 {
         pieces.waiting.fetch_add(1, Ordering::AcqRel);
         late.wake_after(Duration::from_secs(3600));

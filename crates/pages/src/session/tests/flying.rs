@@ -214,7 +214,7 @@ fn what_is_read_ahead_becomes_urgent_when_somebody_needs_it_and_is_read_once() {
         assert!(matches!(poll(&mut session, &woken), Poll::Ready(Ok(()))));
         assert!(held.ask(&session, &[2]));
         drop(session);
-        // The scan finds what came meanwhile, and waits for the others.
+        // The scan finds the pages that came meanwhile, and waits for the other pages.
         let rounds = |numbers: &[usize]| {
             numbers.iter().for_each(|number| {
                 all_of(&scan, &held.numbered, &held.file, &[*number]).expect("no faults");

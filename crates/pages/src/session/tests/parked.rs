@@ -30,7 +30,7 @@ impl Held {
         session
     }
 
-    /// Reads pages one after the other within one step, as a walk down a tree does.
+    /// Asks for pages one after the other within one step, as a walk down a tree does.
     fn walk(&self, session: &mut Session, pages: &[usize]) {
         (1..=pages.len()).for_each(|depth| self.run(session, &pages[..depth]));
         session.release();
