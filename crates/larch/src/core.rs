@@ -3,9 +3,9 @@
 //! Locks are taken in the order that [`writes`] names. The lock of the newest view comes last. Callbacks of the
 //! program are called only while no other lock than `levels` or `altering` is held. Such callbacks get the
 //! progress of long work, or change the options of a table. If a callback panics, nothing that these two locks
-//! protect is left half changed. No thread waits for background work while it holds a lock, with one exception:
-//! imports, large batches and the sharing of a table wait for flushes while they hold `levels` and `writer`. This
-//! is safe because a flush takes only the locks `manifest` and `numbering`.
+//! protect is left half changed. A thread that holds a lock does not wait for background work. There is one
+//! exception: imports, large batches and the sharing of a table wait for flushes while they hold `levels` and
+//! `writer`. This is safe because a flush takes only the locks `manifest` and `numbering`.
 
 pub mod ahead;
 pub mod background;

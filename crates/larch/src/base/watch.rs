@@ -1,6 +1,7 @@
 //! Long work calls a callback of the program. It tells the callback how far it has come, and the callback answers
-//! whether the work should go on. All long work does this in the same way. If work is ended early, it undoes the
-//! unfinished part: it removes new files that no table sees, and keeps the files that they should have replaced.
+//! whether the work should go on. All long work does this in the same way. If the callback ends the work, the
+//! unfinished part is undone. New files that no table sees are removed, and the files that they should have
+//! replaced are kept.
 
 use super::error::{Error, Result};
 use std::cell::{Cell, RefCell};

@@ -3,9 +3,9 @@
 //! removed at once. A file that lost more than half of its rows is rewritten by the next compaction. This module
 //! does not know how a merge handles range erases.
 //!
-//! A range erase hides rows in the file or memtable that holds it, and in all older files and memtables, which are
-//! called sources here. For each key, an older source has only older versions than a newer source. So if no reader
-//! is older than the range erase, no reader sees any row of an older source in its range. The range erase itself
+//! Files and memtables are called sources here. A range erase hides rows in the source that holds it, and in all
+//! older sources. For each key, an older source has only older versions than a newer source. So if no reader is
+//! older than the range erase, no reader sees any row of an older source in its range. The range erase itself
 //! stays in its file until a merge into the deepest level drops it.
 
 use crate::base::error::Result;
@@ -30,7 +30,7 @@ const MAX_REGION_BYTES: usize = 1 << 20;
 /// file.
 const WORTH_BYTES: u64 = 256 << 10;
 
-/// A cut is also worthwhile if the cut part has at least this share of the rows that the table sees in the file: 8
+/// A cut is also worthwhile if it removes at least this share of the rows that the table sees in the file: 8
 /// stands for 1/8.
 const WORTH_SHARE: u64 = 8;
 

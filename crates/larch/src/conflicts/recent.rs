@@ -261,8 +261,8 @@ impl Recent {
         }
     }
 
-    /// All keys that were kept. If the caller took a view before this call, every commit to `tables` after `since`
-    /// is in the memory of this view or among these keys.
+    /// All keys that were kept. The caller has taken a view before this call. Then every commit to `tables` after
+    /// `since` is in the memory of this view or among these keys.
     ///
     /// # Errors
     ///

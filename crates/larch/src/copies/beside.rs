@@ -5,7 +5,8 @@
 //! The writer does not know of such readers. The writer appends to logs, begins new logs, and removes logs whose
 //! rows are in files. So a reader looks at the manifest, opens the logs, and looks at the manifest again. If the
 //! manifest has changed between these looks, the reader starts again. If the manifest has not changed, the commits
-//! in the logs come after the commits in the manifest's files, and write only to the manifest's tables.
+//! in the logs come after the commits in the files of the manifest. They write only to tables that the manifest
+//! names.
 
 use crate::base::error::{Error, Result};
 use crate::core::Core;

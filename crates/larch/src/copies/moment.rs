@@ -155,9 +155,9 @@ impl Moment {
         core.make_durable(version.min(core.views.visible()))
     }
 
-    /// A copy of this moment has failed with `error`: whether the copy has to start again with a newer moment. It
-    /// has to if a writer in another process has removed a file of the moment, and the newest manifest does not
-    /// name this file.
+    /// A copy of this moment has failed with `error`: whether the copy has to start again with a newer moment.
+    /// This is the case if a writer in another process has removed a file of the moment, and the newest manifest
+    /// does not name this file.
     pub fn is_outdated(&self, error: &Error) -> bool {
         let (env, files) = (&self.core.env, &self.files);
         let is_of_moment = |file: &&Path| env.options.read_only && files.has_file_at(file);

@@ -9,9 +9,9 @@
 //! | not installed: an edit was refused, or the manifest could not be written and was cut back | are removed | an error; it may be tried again |
 //! | unknown: the manifest could not be synced | stay, the next open decides | [`Error::OutcomeUnknown`]; writes are refused |
 //!
-//! As soon as the manifest has the edits, the install has succeeded, even if a later step fails. If an overgrown
-//! manifest cannot be replaced by a new one, or a file cannot be removed, the next install and the next open try
-//! this again.
+//! As soon as the manifest has the edits, the install has succeeded, even if a later step fails. After that, a new
+//! manifest may have to be begun, or files may have to be removed. If this fails, the next install and the next
+//! open try it again.
 
 use crate::base::error::{Error, Result};
 use crate::core::{Core, StopOnPanic};

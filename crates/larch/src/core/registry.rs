@@ -1,7 +1,7 @@
 //! Knows which tables have indexes, and which extractor or closure makes the keys of each index. This module does
 //! not know rows.
 //!
-//! The registry has the same indexes as the manifest: if an install changes indexes, it also changes the registry,
+//! The registry has the same indexes as the manifest. If an install changes indexes, it also changes the registry,
 //! under the lock of the writer. A commit also holds this lock, so it sees all indexes that it has to update.
 //!
 //! This module is thread-safe. For most tables without indexes, a lookup costs one atomic load. This load looks at

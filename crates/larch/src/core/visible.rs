@@ -124,8 +124,8 @@ impl Visible {
     fn sleep(&self, version: Version) -> Result<(), Broken> {
         let mut sleeping = self.sleeping.lock();
         self.waiting.fetch_add(1, Ordering::Relaxed);
-        // After this fence, a thread that makes a version visible sees that this thread waits, or this thread sees
-        // that the version is visible.
+        // Another thread may make the version visible now. Because of this fence, that thread sees that this
+        // thread waits, or this thread sees that the version is visible.
         fence(Ordering::SeqCst);
         let outcome = loop {
             if self.newest() >= version {

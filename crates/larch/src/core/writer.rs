@@ -28,8 +28,8 @@ pub struct Writer {
     /// not get any more commits.
     is_ended: bool,
     /// Whether an earlier process has written this log. If an earlier process has written this log, the header of
-    /// the next log has to name this log. The reason is that a recovery may have dropped commits of another log
-    /// between this log and the next one, and only a header can say so.
+    /// the next log has to name this log. The reason is that a recovery may have dropped the commits of a log
+    /// between these two logs. Only a header can say so.
     is_left: bool,
 }
 

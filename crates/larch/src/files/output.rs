@@ -254,9 +254,9 @@ impl Outputs {
     }
 
     /// Adds a whole page of another file. The keys of the page are from `first` to `last`, and come after all keys
-    /// added so far. Adds nothing and returns false if the rows have to be added one by one. A page cannot be
-    /// added as a whole if it has erases that should be left out, if the file might end before the last row of the
-    /// page, or if [`SstBuilder::add_page`] refuses it.
+    /// added so far. Adds nothing and returns false if the rows have to be added one by one. This is so if the
+    /// page has erases that should be left out, or if the file might end before the last row of the page. It is
+    /// also so if [`SstBuilder::add_page`] refuses the page.
     ///
     /// # Errors
     ///

@@ -1,7 +1,8 @@
 //! Loads pages of new files before a follower shows the files. So if reads have found their rows in memory before,
-//! they still find them in memory afterwards. Three kinds of pages are loaded: index pages of files that replace
-//! other files, the counterparts of pages that were hot in the replaced files, and pages with rows that the writer
-//! has just flushed. This module does not know how the follower learns of new files.
+//! they still find them in memory afterwards. Three kinds of pages are loaded. If files replace other files, these
+//! are the index pages of the new files, and the counterparts of pages that were hot in the replaced files. If the
+//! writer has flushed rows, these are the pages with these rows. This module does not know how the follower learns
+//! of new files.
 //!
 //! The writer loads the pages that its own reads need, into the memory of its own process. The follower does the
 //! same for its own reads.

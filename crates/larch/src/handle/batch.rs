@@ -208,12 +208,13 @@ impl Batch {
     /// [`Durability::Synced`], the call makes all earlier commits durable, as
     /// [`Database::sync`](crate::Database::sync) does. Then it returns the newest version.
     ///
-    /// The work of a commit grows with its bytes, and with the logarithm of the number of rows in the memtables of
-    /// its tables. This work does not depend on the number of tables in the database. Each commit writes one
-    /// record to the log. Commits that run at the same time share a sync. If a batch takes more than half of the
-    /// write buffer, it is written to files instead, and is durable when the call returns. While such a batch is
-    /// written, other commits wait. Rows in memory that belong to the tables of the batch are written to files,
-    /// too. A commit waits while the write buffer is full, or while level 0 of one of its tables is full.
+    /// The work of a commit grows with its bytes. It also grows with the logarithm of the number of rows that its
+    /// tables have in memory. This work does not depend on the number of tables in the database. Each commit
+    /// writes one record to the log. Commits that run at the same time share a sync. If a batch takes more than
+    /// half of the write buffer, it is written to files instead, and is durable when the call returns. While such
+    /// a batch is written, other commits wait. Rows in memory that belong to the tables of the batch are written
+    /// to files, too. A commit waits while the write buffer is full, or while level 0 of one of its tables is
+    /// full.
     ///
     /// Unique [indexes](Table::create_index) are checked only after all writes of the batch. So two rows may swap
     /// their values. A row may also get the index key of another row, if a later write of the batch removes that
@@ -364,10 +365,10 @@ impl Batch {
     }
 
     /// Does the same as [`Batch::submit`], but only if the commit does not have to wait. If it would have to wait,
-    /// this returns the unchanged batch. The batch is returned in four cases: commits are slowed down, the write
-    /// buffer or level 0 of a table is full, another thread has the log at the moment, or the batch takes more
-    /// than half of the write buffer. A batch that writes to a table with indexes is also returned, because such a
-    /// commit reads rows. In all these cases, [`Batch::submit`] and [`Batch::submit_async`] wait.
+    /// this returns the unchanged batch. The batch is returned while commits are slowed down, while the write
+    /// buffer or level 0 of a table is full, and while another thread uses the log. It is also returned if it
+    /// takes more than half of the write buffer. A batch that writes to a table with indexes is also returned,
+    /// because such a commit reads rows. In all these cases, [`Batch::submit`] and [`Batch::submit_async`] wait.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

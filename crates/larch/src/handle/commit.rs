@@ -46,10 +46,10 @@ use std::task::{Context, Poll};
 ///
 /// # Errors
 ///
-/// If a sync of the log fails, all commits that are not durable yet end with
-/// [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown), in whatever way a program waits for them. Only opening
-/// the database again shows which of these commits are durable. Until then the database refuses writes. In a process
-/// that was forked after it had opened the database, the commits end with [`Error::Forked`](crate::Error::Forked).
+/// If a sync of the log fails, a program that waits for a commit that is not durable yet gets
+/// [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown). This is so for all three ways to wait. Only opening
+/// the database again shows whether the commit is durable. Until then the database refuses writes. In a process
+/// that was forked after it had opened the database, the program gets [`Error::Forked`](crate::Error::Forked).
 #[derive(Debug)]
 pub struct Commit {
     handle: Arc<DatabaseHandle>,

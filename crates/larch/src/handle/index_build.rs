@@ -54,8 +54,8 @@ pub struct NewIndex<'n> {
 pub const WORK: &str = "building the index";
 
 /// The number of rows in the first transaction, and the greatest number of rows in a later one. The number is
-/// small because commits become visible in order: a commit that comes after such a transaction waits until all its
-/// rows are in memory.
+/// small because commits become visible in order. A commit that comes after such a transaction waits until all
+/// rows of the transaction are in memory.
 const FIRST_ROWS: usize = 64;
 const MOST_ROWS: usize = 256;
 

@@ -155,9 +155,9 @@ impl<V: Content> Reader<'_, V> {
     /// buckets. For each bucket, the histogram says how many rows or bytes of the range lie before the end of the
     /// bucket.
     ///
-    /// The histogram counts stored rows: if several files have a row with the same key, or memory and a file have
-    /// one, all these rows are counted. Erases are also counted. In each file, only the index nodes are read that
-    /// lead to the ends of buckets. The caller may choose up to 65,536 buckets.
+    /// The histogram counts stored rows. A key may have a row in several files, or in memory and in a file. All
+    /// these rows are counted. Erases are also counted. In each file, only the index nodes are read that lead to
+    /// the ends of buckets. The caller may choose up to 65,536 buckets.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -95,8 +95,8 @@ impl Database {
     }
 
     /// Does the same as [`Database::transact`], but returns a future, and `body` returns a future, too. The future
-    /// of this call does not block its thread. It lets other tasks run while it waits: for a sync, for keys that
-    /// other transactions have reserved, before a new attempt, and while the write buffer is full. See
+    /// of this call does not block its thread. Other tasks run while it waits for a sync, for room in the write
+    /// buffer, for keys that other transactions have reserved, or before a new attempt. See
     /// [`Transaction::commit_async`].
     ///
     /// `body` gets each [`Attempt`] by value, and must drop it before it returns. So if the future of `body` can

@@ -598,8 +598,8 @@ impl Transaction {
     /// rows the transaction has read are durable.
     ///
     /// The call does as much work as the commit of a [`Batch`](crate::Batch). If there were other commits since
-    /// the transaction began, the call also looks for each key that the transaction has read among the newer rows
-    /// in memory.
+    /// the transaction began, the call also looks up each key that the transaction has read. It looks for newer
+    /// rows in memory.
     ///
     /// All writes take effect together, so their order does not matter for unique indexes. Unique indexes are
     /// checked only by the commit. Before the commit, two rows may have the same index key, for example if the
@@ -745,8 +745,8 @@ impl Transaction {
         Ok(applied)
     }
 
-    /// If the transaction cannot be committed any more, this is the error; if it has no writes, this is the
-    /// version at which it has read. In all other cases `None`: the commit has something to do.
+    /// The result of a commit that needs no work: an error if the transaction cannot be committed any more, or the
+    /// version at which it has read if it has no writes. In all other cases `None`.
     fn done_before(&self) -> Option<Result<Result<Version, Conflict>>> {
         match &self.failed {
             Some(error) => Some(Err(Error::clone(error))),

@@ -95,8 +95,8 @@ impl Table {
     }
 
     /// Sets `key` to a value in parts. There must be one part for each [column group](crate::TableOptions::groups)
-    /// of the table, in the order of the groups, or one part if the table has no groups. All parts together may take
-    /// at most a quarter of the write buffer.
+    /// of the table, in the order of the groups. If the table has no groups, there must be one part. All parts
+    /// together may take at most a quarter of the write buffer.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

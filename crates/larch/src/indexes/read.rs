@@ -184,7 +184,8 @@ impl<V: Content> Rounds<V> {
     }
 
     /// The end for which the next round fetches rows. This is the end `direction` if it has entries whose rows are
-    /// not fetched yet, or else the opposite end if that has such entries. `None` if neither end has any.
+    /// not fetched yet. Otherwise it is the opposite end, if that end has such entries. `None` if neither end has
+    /// any.
     fn round(&mut self, direction: Direction) -> Option<Direction> {
         [direction, direction.reversed()].into_iter().find(|end| self.end(*end).gathered().len() > 0)
     }

@@ -251,8 +251,8 @@ pub struct TableStats {
     pub file_bytes: u64,
     /// The levels that have files, from level 0 down.
     pub levels: Vec<LevelStats>,
-    /// How many index pages a read has to go through before it comes to a data page, in the file where this number
-    /// is greatest.
+    /// How many index pages a read has to go through before it comes to a data page. Files may differ, and this is
+    /// the greatest such number.
     pub index_height: u8,
     /// Rows that are not in files yet. All versions of a row count.
     pub memtable_rows: u64,

@@ -53,8 +53,8 @@ pub struct RecordReader {
     path: PathBuf,
     /// The header, or `None` if the creation of the file was not finished. Such a file has no records.
     header: Option<Header>,
-    /// The offset before which the reader stops: the caller's `known_end`, or the length that the file had when
-    /// the reader last asked for it, whichever is less.
+    /// The reader reads only bytes before this offset. It is the caller's `known_end`, or the last known length of
+    /// the file if that is less.
     limit: u64,
     known_end: Option<KnownEnd>,
     /// Where the next record starts.

@@ -208,8 +208,8 @@ impl RecordWriter {
         // after an error.
         self.is_torn = true;
         if let Err(error) = self.file.file.write_at(&self.scratch, self.end) {
-            // The part of a record that a failed write leaves is cut off at once, because it takes space on a disk
-            // that may be full. If the cut fails, the next append tries again.
+            // A failed write may leave a part of its record in the file. This part is removed at once, because the
+            // disk may be full. If the cut fails, the next append tries again.
             self.cut().ok();
             return Err(LogError::io("append to", &self.file.path, error));
         }

@@ -82,8 +82,8 @@ impl BuiltFiles {
     ///
     /// # Errors
     ///
-    /// Fails if the disk refuses something. If the list was already removed before the error, the directory is
-    /// treated like an unfinished one, and the next build in this directory removes its files.
+    /// Fails if the disk refuses something. The list is removed first. If only later files could not be removed,
+    /// the directory is treated like an unfinished one, and the next build in this directory removes its files.
     pub fn remove(&self) -> Result<()> {
         self.remove_on(&*Machine::real().disk)
     }
