@@ -14,7 +14,7 @@ pub fn faults_have_their_tests(tree: &Tree) -> Vec<Finding> {
     for (line, text) in page.lines().enumerate() {
         let tests: Vec<(&str, &str)> =
             text.split('`').skip(1).step_by(2).filter_map(|quoted| quoted.split_once(".rs::")).collect();
-        // The first row of a table and the line below it have no fault.
+        // The first row of a table names no fault, and neither does the line below this row.
         let is_row = text.starts_with("| ") && !text.starts_with("| fault ");
         if is_row && tests.is_empty() {
             findings.push(Finding::new(PAGE, line + 1, "a fault without the test that finds it now"));

@@ -22,7 +22,7 @@ pub struct Crate {
     pub files: BTreeMap<Names, String>,
     /// The names that a module imports, with the items that they stand for.
     imported: BTreeMap<(Names, String), Names>,
-    /// Each name that is used, after the module that uses it.
+    /// Pairs of a module and a name that this module uses.
     named: Vec<(Names, Names)>,
     /// The modules that are compiled only for tests.
     tests: BTreeSet<Names>,
