@@ -47,7 +47,7 @@ pub struct Reserved {
 
 #[derive(Debug, Default)]
 struct Holders {
-    /// For the hash of each reserved key, the transaction that has reserved the key.
+    /// For each reserved key, by its hash, the transaction that has reserved this key.
     keys: HashMap<u64, u64>,
     writer: Option<WriterHold>,
 }

@@ -36,7 +36,7 @@ pub struct Environment {
     pub cache: Arc<PageCache>,
     /// Turns edits into open files.
     pub opener: FileOpener,
-    /// The place for temporary files, which only the work that writes them reads.
+    /// The place for temporary files. Each such file is read only by the work that has written it.
     pub scratch: Scratch,
     /// The number of this writer, which is part of the names of its files.
     pub epoch: u64,

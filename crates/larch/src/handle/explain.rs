@@ -137,7 +137,7 @@ pub struct ExplainedFile {
 pub enum Verdict {
     /// The file has the row that the read returned.
     Row,
-    /// The file has the erase or the range erase because of which the key has no value.
+    /// The key has no value because this file has an erase or a range erase of it.
     Erased,
     /// The key is within the bounds of the file, but the file has no version of it.
     Nothing,

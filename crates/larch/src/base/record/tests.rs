@@ -240,7 +240,7 @@ fn an_end_that_is_not_durable_limits_a_log_and_proves_nothing() {
     assert_eq!(read_to(&disk, end(offsets[10])), (payloads[..10].to_vec(), End::Clean));
     // Here the last record starts before the end that the next log states, but ends after it.
     assert_eq!(read_to(&disk, end(offsets[10] + 8)), (payloads[..10].to_vec(), End::Torn(offsets[10])));
-    // Here bytes before the stated end are missing, but they may never have been written.
+    // Here bytes before the end that the next log states are missing, but they may never have been written.
     let last = *offsets.last().expect("there are records");
     assert!(last >= proven_end, "the last record was not synced");
     set_len(&disk, last);
