@@ -243,8 +243,8 @@ fn share(bytes: u64, part: u64, whole: u64) -> u64 {
     (u128::from(bytes) * u128::from(part) / u128::from(whole.max(1))) as u64
 }
 
-/// Whether it is worthwhile to cut `gone` rows off `slice`. Before any cut, the table saw the rows `before` of the
-/// file; `slice` is what earlier cuts have left of them.
+/// Whether it is worthwhile to cut `gone` rows off `slice`. `before` are the rows that the table saw when the work
+/// on this file began, and `slice` is what the cuts since then have left.
 fn is_worth_it(before: &RowRanges, slice: &Slice, gone: u64) -> bool {
     let bytes = share(slice.bytes, gone, slice.rows.count());
     gone > 0 && (bytes >= WORTH_BYTES || gone.saturating_mul(WORTH_SHARE) >= before.count())
