@@ -1,4 +1,4 @@
-//! Time: a monotonic clock, the wall clock, and waiting. It does not know what is timed.
+//! Time: a monotonic clock, the wall clock, and waiting. This module does not know what is timed.
 
 use std::fmt::Debug;
 use std::time::Duration;

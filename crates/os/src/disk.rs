@@ -1,4 +1,4 @@
-//! What the engine asks of a file system. It does not know what the bytes mean.
+//! What the engine asks of a file system. This module does not know what the bytes mean.
 
 mod directory_store;
 mod file;
@@ -153,7 +153,7 @@ pub trait Disk: Send + Sync + Debug {
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// The system's error.
     fn create_dir(&self, directory: &Path) -> io::Result<()>;
     /// As [`Disk::create_dir`], but on a system with users, no other user can read the directory. Parents that are
     /// missing are created as [`Disk::create_dir`] creates them.
@@ -175,7 +175,7 @@ pub trait Disk: Send + Sync + Debug {
     ///
     /// # Errors
     ///
-    /// The system's. After an error it is unknown which of the changes are durable.
+    /// The system's error. After an error it is unknown which of the changes are durable.
     fn sync_dir(&self, directory: &Path) -> io::Result<()>;
     /// Takes the lock file `path`, which is created if it is missing. A lock file that lies directly in a directory
     /// that is [held](Disk::hold) guards this directory.

@@ -17,7 +17,7 @@ pub use usage::{ReadLoad, Usage};
 use std::fmt::Debug;
 use std::time::Duration;
 
-/// What makes reads. Thread safe.
+/// An engine that makes reads. Thread safe.
 pub trait Reads: Send + Sync + Debug {
     /// Begins these reads, not necessarily in the order of the list. On a machine with threads, the call does not
     /// wait for the disk. On other machines, all reads have ended when the call returns, or the reads are held
@@ -31,12 +31,12 @@ pub trait Reads: Send + Sync + Debug {
         true
     }
     /// Makes a needed read on the calling thread. If no other reads are wanted, this is quicker than handing the
-    /// read to another thread. While this read is made, fewer of the submitted reads that no thread needs may be
-    /// under way. The same holds while a needed read that was submitted is under way.
+    /// read to another thread. While this read is made, the limit for submitted reads that no thread needs is
+    /// lower. The limit is also lower while a needed read that was submitted is under way.
     fn make(&self, read: ReadRequest) {
         read.make();
     }
-    /// The name of the way in which it reads, for people: `io_uring`, `threads`, `caller`.
+    /// A name for the way in which the reads are made, for people: `io_uring`, `threads`, `caller`.
     fn name(&self) -> &'static str;
     /// How long a short read of a distant store takes, as measured lately. It is zero if the reads are not from a
     /// distant store, because such reads are not measured.

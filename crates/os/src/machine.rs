@@ -1,5 +1,5 @@
-//! One handle for the disk, the reads, the clock, the randomness and the threads. It does not know how they are
-//! used.
+//! One handle for the disk, the reads, the clock, the randomness and the threads. This module does not know how
+//! they are used.
 
 use crate::io::CallerReads;
 use crate::real::{RealClock, RealDisk, RealRandom, RealReads, ThreadPool};

@@ -49,7 +49,7 @@ pub trait Store: Send + Sync + Debug {
     ///
     /// # Errors
     ///
-    /// The store's.
+    /// The store's error.
     fn create(&self, name: &str) -> io::Result<Box<dyn Upload>>;
 
     /// Makes a small object, unless one with this name exists. It is durable on return.
@@ -112,7 +112,7 @@ pub trait Store: Send + Sync + Debug {
     ///
     /// # Errors
     ///
-    /// The store's.
+    /// The store's error.
     fn remove(&self, name: &str) -> io::Result<()>;
 
     /// The objects in a folder, sorted by name, without the objects in its subfolders. A listing is slow in a
@@ -120,7 +120,7 @@ pub trait Store: Send + Sync + Debug {
     ///
     /// # Errors
     ///
-    /// The store's. It is no error if the folder has no objects.
+    /// The store's error. If the folder has no objects, this is no error.
     fn list(&self, folder: &str) -> io::Result<Vec<StoredObject>>;
 
     /// The requests that were made to the store, if the store counts its requests.
@@ -140,7 +140,7 @@ pub trait Upload: Send + Debug {
     ///
     /// # Errors
     ///
-    /// The store's. After an error, the upload is of no use.
+    /// The store's error. After an error, the upload is of no use.
     fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
 
     /// Makes the object appear, durable and whole. Before the object appears, the call compares what the store has
@@ -148,7 +148,7 @@ pub trait Upload: Send + Debug {
     ///
     /// # Errors
     ///
-    /// The store's. After an error it is unknown whether the object exists.
+    /// The store's error. After an error it is unknown whether the object exists.
     fn finish(self: Box<Self>) -> io::Result<()>;
 }
 

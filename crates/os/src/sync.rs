@@ -16,9 +16,9 @@
 //! cannot point to a `dyn Trait`. As a result, a change of a reference count is not a point at which shuttle or
 //! loom chooses a thread. `OnceLock` comes from std, because shuttle and loom have no such type. As a result, the
 //! function that makes the value of a `OnceLock` must not lock or wait. The locks of loom cannot be made in
-//! constants, so no lock of this module can be made in a constant. A test under loom or shuttle makes every lock
-//! that it uses within the model. In neither library does time pass: [`Condvar::wait_timeout`] returns only when
-//! it is notified.
+//! constants, so no lock of this module can be made in a constant. A test under loom or shuttle has to make every
+//! lock that it uses inside the model. In neither library does time pass: [`Condvar::wait_timeout`] returns only
+//! when it is notified.
 //!
 //! A poisoned lock can be taken like any other lock, for three reasons. The panic that poisoned it has been
 //! reported already. The data that our locks guard is valid between any two statements that can panic. And if a

@@ -93,7 +93,7 @@ pub struct PageCache {
     /// The most bytes of kept pages that a caller has set; `u64::MAX` for a quarter of the budget.
     kept_limit: AtomicU64,
     /// The shard at which the next eviction starts. It changes with each eviction, so that all shards give up
-    /// about the same.
+    /// about the same number of bytes.
     next_shard: AtomicUsize,
     budget: Arc<Budget>,
     parking: Parking,
@@ -197,8 +197,8 @@ impl PageCache {
     }
 
     /// Whether `bytes` more fit into memory that nothing uses and that no reader will soon need. Readers will soon
-    /// need memory if they still miss pages. They do not if no page was missed while this function was called
-    /// [`QUIET_ASKS`] times.
+    /// need memory if they still miss pages. Readers need no more memory if no page was missed while this function
+    /// was called [`QUIET_ASKS`] times.
     pub(crate) fn has_spare(&self, bytes: u64) -> bool {
         if bytes > self.free_bytes() {
             return false;

@@ -182,9 +182,9 @@ impl PagedFile {
         Err(self.corrupt(kind, at.offset, format!("the file ends at {end}, the page at {}", at.end())))
     }
 
-    /// If this file is an object of a store, that object. Its bytes may have been damaged on the way from the
-    /// store, and a second read may bring undamaged bytes. The result is also `None` while too many files are
-    /// open.
+    /// Returns the object if this file is an object of a store. Its bytes may have been damaged on the way from
+    /// the store, and a second read may bring undamaged bytes. The result is `None` for other files, and while too
+    /// many files are open.
     pub(crate) fn object(self: &Arc<Self>) -> Option<StoreObject> {
         let open = Arc::clone(self).try_open().ok()??;
         open.file().object()

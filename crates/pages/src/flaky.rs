@@ -1,9 +1,9 @@
-//! A source that refuses pages although it could give them, so that tests run every fault path. It does not know
-//! what is read.
+//! A source that refuses pages although it could give them, so that tests run every fault path. This module does
+//! not know what is read.
 //!
-//! It keeps the promise that all readers rely on: once a page was refused and fetched, the source gives it until
-//! the step is released. So every run of a step gets further. The source is for one reader, so it is not `Sync`.
-//! It is `Send` if the wrapped source is `Send`.
+//! Such a source keeps the promise that all readers rely on: once a page was refused and fetched, the source gives
+//! it until the step is released. So every run of a step gets further. The source is for one reader, so it is not
+//! `Sync`. It is `Send` if the wrapped source is `Send`.
 
 use crate::{PageAt, PageRef, PageSource, Result, Stop};
 use std::cell::{Cell, RefCell};

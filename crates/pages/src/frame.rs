@@ -83,7 +83,7 @@ pub(crate) struct Frame {
     /// The page's place in the policy. It is read and written under the lock of the shard.
     place: AtomicU32,
     unit: AtomicU64,
-    /// The number of this frame. It is 0 for a frame that is alone.
+    /// The number of this frame. It is 0 for a frame outside every cache.
     number: u32,
     uses: AtomicU8,
     /// What readers need of the page in a live frame. The page's address needs an offset, too. That offset is

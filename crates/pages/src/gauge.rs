@@ -24,7 +24,7 @@ impl Gauge {
     }
 }
 
-/// What one holder counts. It counts nothing once it is dropped.
+/// The bytes of one holder. When this value is dropped, its bytes are subtracted from the sum.
 #[derive(Debug)]
 pub struct Holding {
     gauge: Arc<Gauge>,

@@ -1,4 +1,4 @@
-//! A page that a session reads from disk. It does not know how the read ends.
+//! A page that a session reads from disk. This module does not know how the read ends.
 
 use crate::page_key::PageKey;
 use crate::{Address, PageKind};
@@ -10,6 +10,6 @@ pub(crate) struct PageRead {
     pub file: u64,
     pub at: Address,
     pub kind: PageKind,
-    /// Whether the step needs it. If not, it is read ahead.
+    /// Whether the step needs the page. If not, the page is read ahead.
     pub needed: bool,
 }

@@ -58,7 +58,7 @@ pub enum Class {
 /// The owner's answer when the policy looks at a page and asks how it was used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
-    /// The page cannot go. Its owner keeps the count of its uses.
+    /// The page cannot be evicted. Its owner keeps the count of its uses.
     Pinned,
     /// How often the page was found in memory since the last look; 3 stands for 3 or more. The owner's count is now
     /// 0.
@@ -110,7 +110,7 @@ impl Tuning {
     pub const DEFAULT: Self = Self { ahead_percent: 15, data_percent: 5, index_percent: 20, data_uses: 2, chances: 3 };
 }
 
-/// Which pages stay and which go. `T` is what the owner calls a page.
+/// Which pages stay and which go. `T` is the type of the names that the owner gives to pages.
 pub struct Policy<T> {
     nodes: Vec<PolicyNode<T>>,
     /// The first free place. Free places are linked by `newer`.
@@ -200,8 +200,8 @@ impl<T: Copy> Policy<T> {
         }
     }
 
-    /// Notes that a page came in. After the page went, it is remembered by the hash `key`. `asked` is true if a
-    /// step needs the page, and false if it was read ahead.
+    /// Notes that a page came in. After its eviction, the page is remembered by the hash `key`. `asked` is true if
+    /// a step needs the page, and false if it was read ahead.
     ///
     /// # Panics
     ///
@@ -239,7 +239,8 @@ impl<T: Copy> Policy<T> {
         self.push(place.0);
     }
 
-    /// Keeps a page from now on, as long as other pages can go. The owner has to limit how many pages are kept.
+    /// Keeps a page from now on, as long as other pages can be evicted. The owner has to limit how many pages are
+    /// kept.
     pub fn keep(&mut self, place: PolicyPlace) {
         self.change_standing(place.0, Standing::Kept);
     }
@@ -298,9 +299,9 @@ impl<T: Copy> Policy<T> {
         self.take_out(place.0);
     }
 
-    /// Chooses the page that goes next, and returns the page and its bytes. The policy forgets the page. It looks
-    /// at no more than `look` pages, and `uses` tells how often each of them was used. `None` if all of these pages
-    /// were pinned, or if the policy has no pages.
+    /// Chooses the page to evict, and returns the page and its bytes. The policy forgets the page. It looks at no
+    /// more than `look` pages, and `uses` tells how often each of them was used. `None` if all of these pages were
+    /// pinned, or if the policy has no pages.
     pub fn evict(&mut self, look: usize, mut uses: impl FnMut(T) -> Use) -> Option<(T, u64)> {
         let mut coldest: Option<(u8, u32)> = None;
         let mut pinned = 0;

@@ -521,8 +521,8 @@ impl Session {
         step.losses = 0;
         let had_pins = !step.pins.is_empty() || had_round;
         step.pins.clear();
-        // The pages beyond the budget went with the pins. So they are gone before the next step may exceed the
-        // budget.
+        // The pages beyond the budget were dropped with the pins. So they are gone before the next step may exceed
+        // the budget.
         let had_turn = step.turn.take().is_some();
         if had_pins && !had_turn {
             self.cache.budget().room_appeared();

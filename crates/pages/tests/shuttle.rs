@@ -108,7 +108,7 @@ impl Alarm {
     }
 }
 
-/// Pages whose reads are held back. Whoever ends such a read makes it.
+/// Pages whose reads are held back. The thread that ends such a read also makes it.
 struct Flying {
     numbered: Numbered,
     reads: Arc<SimReads>,

@@ -1,6 +1,6 @@
 //! A store for tests, around any `object_store`, that causes trouble on request. It is slow, refuses requests,
-//! loses requests and answers, does things twice, and breaks uploads off. It does not know what the objects hold. A
-//! seed and the number of a request decide whether the request has trouble.
+//! loses requests and answers, does things twice, and breaks uploads off. This module does not know what the
+//! objects hold. A seed and the number of a request decide whether the request has trouble.
 
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;

@@ -1,5 +1,5 @@
-//! Reads the bytes of a tuple from left to right, and says where they cannot be the bytes of a tuple. It knows how
-//! bytes are escaped and inverted, but it knows no types. See `docs/format/tuple.md`.
+//! Reads the bytes of a tuple from left to right, and says where they cannot be the bytes of a tuple. This module
+//! knows how bytes are escaped and inverted, but it knows no types. See `docs/format/tuple.md`.
 //!
 //! Invariant: the decoder stands at the first byte that it has not accepted. So after a mistake, the decoder stands
 //! at the mistake. No bytes make it panic.

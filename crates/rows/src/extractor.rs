@@ -1,5 +1,5 @@
-//! Makes the keys of an index from the rows of a table, as a declaration says. It knows one row at a time. It knows
-//! neither how an index is stored nor how it is kept up to date. See `docs/format/extractor.md`.
+//! Makes the keys of an index from the rows of a table, as a declaration says. This module knows one row at a
+//! time. It knows neither how an index is stored nor how it is kept up to date. See `docs/format/extractor.md`.
 //!
 //! ```text
 //! extractor:  field { "," field }

@@ -1,5 +1,5 @@
 //! Types of Rust as fields of a tuple: how each value is written so that the bytes have the order of the values,
-//! and how it is read back. It knows one field at a time. See `docs/format/tuple.md`.
+//! and how it is read back. This module knows one field at a time. See `docs/format/tuple.md`.
 //!
 //! ```text
 //! bool               00 or 01

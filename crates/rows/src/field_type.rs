@@ -157,7 +157,7 @@ impl FieldType {
         Self { is_descending: true, ..self }
     }
 
-    /// The type that comes next; If the text names no kind, the kind is `default`.
+    /// The type that comes next. If the text names no kind, the kind is `default`.
     pub(crate) fn scan(text: &mut Scanner<'_>, default: Option<Kind>) -> Result<Self, BadText> {
         let Some(kind) = Kind::scan(text)?.or(default) else { return Kind::missing(text) };
         Ok(Self { kind, is_optional: text.takes("?"), is_descending: text.takes_word("desc") })

@@ -1,4 +1,5 @@
-//! What random tests draw: values at the borders of their types, and values anywhere else. It knows no encoding.
+//! What random tests draw: values at the borders of their types, and values anywhere else. This module knows no
+//! encoding.
 
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 

@@ -1,5 +1,5 @@
-//! Reads the short texts of this crate from left to right: declarations and keys. It knows signs, words and quotes,
-//! but not what they mean.
+//! Reads the short texts of this crate from left to right: declarations and keys. This module knows signs, words
+//! and quotes, but not what they mean.
 
 use std::fmt::Write as _;
 

@@ -1,5 +1,5 @@
-//! A field whose type is known only when the program runs: its bytes, its text, and how both are read back. It
-//! knows one field at a time.
+//! A field whose type is known only when the program runs: its bytes, its text, and how both are read back. This
+//! module knows one field at a time.
 
 use crate::decoder::{Decoder, Mistake};
 use crate::field::{DecodeField, Field};

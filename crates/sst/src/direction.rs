@@ -1,4 +1,4 @@
-//! The direction of a walk. It knows neither keys nor rows.
+//! The direction of a walk. This module knows neither keys nor rows.
 
 /// The direction of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

@@ -1,4 +1,4 @@
-//! Pure encoding and decoding: bytes in, values out. It knows no files and no cursors.
+//! Pure encoding and decoding: bytes in, values out. This module knows no files and no cursors.
 //!
 //! `docs/format/sst.md` shows all these formats in one place. Pages are used as they lie in memory: [`validate`]
 //! checks the structure of a page once when the page is loaded, after its checksum. Everything that reads the page

@@ -1,6 +1,6 @@
 //! Walks the index ahead of a read to find all the pages that the read will need. So the pages come in one round
-//! for each level of the tree, instead of one by one. It returns no rows and knows one file. A read may need
-//! several files. The caller of this module makes a pass over each of them in every round.
+//! for each level of the tree, instead of one by one. This module returns no rows and knows one file. A read may
+//! need several files. The caller of this module makes a pass over each of them in every round.
 //!
 //! A [`pass`] goes down every tree by the nodes that are in memory and asks for missing pages. Then the missing
 //! pages are fetched and the next pass is made, until no page is missing. Every pass starts from the roots. A pass
@@ -12,9 +12,10 @@
 //!   of a key range, and, under a limit, the page with the last row. The other pages are read ahead: each page
 //!   once, the nearest pages first, and only as many as there is room for ([`Shares`]). Pages that other readers
 //!   load may evict the pages read ahead, but these do not evict each other.
-//! * Limits: the first page is free. Only rows that are not erased count against a limit of rows. A read may be at
-//!   a version that is older than the newest version of the file. Such a read cannot know which rows are erased at
-//!   its version, so in that case all rows count. The limit on stored bytes holds for each tree separately.
+//! * Limits: the stored bytes of the first page do not count. Only rows that are not erased count against a limit
+//!   of rows. A read may be at a version that is older than the newest version of the file. Such a read cannot
+//!   know which rows are erased at its version, so in that case all rows count. The limit on stored bytes holds
+//!   for each tree separately.
 //! * The range erases of the keys are loaded, too; they are few.
 //! * Rounds: [`rounds_at_most`], plus one round for each [`PASS_PAGES`] pages.
 

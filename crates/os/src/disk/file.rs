@@ -25,33 +25,33 @@ pub trait File: ReadSource {
     ///
     /// # Errors
     ///
-    /// The system's. After an error, the contents of `buffer` are unspecified.
+    /// The system's error. After an error, the contents of `buffer` are unspecified.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
     /// Writes all of `bytes` at `offset`, and extends the file if needed. For a direct file, the arguments should
     /// be aligned. Other arguments make the write go through the system's page cache.
     ///
     /// # Errors
     ///
-    /// The system's, among them `StorageFull`. After an error, any part of `bytes` may be in the file.
+    /// The system's error, for example `StorageFull`. After an error, any part of `bytes` may be in the file.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
     /// Writes all of `bytes` at the end, and returns the offset at which they start.
     ///
     /// # Errors
     ///
-    /// The system's, among them `StorageFull`. After an error, any part of `bytes` may be in the file.
+    /// The system's error, for example `StorageFull`. After an error, any part of `bytes` may be in the file.
     fn append(&self, bytes: &[u8]) -> io::Result<u64>;
     /// Makes all bytes written so far durable, and the length of the file with them.
     ///
     /// # Errors
     ///
-    /// The system's. After an error it is unknown which bytes are durable. Even if a later sync succeeds, some of
-    /// these bytes may not be durable.
+    /// The system's error. After an error it is unknown which bytes are durable. Even if a later sync succeeds,
+    /// some of these bytes may not be durable.
     fn sync(&self) -> io::Result<()>;
     /// Length in bytes.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// The system's error.
     fn len(&self) -> io::Result<u64>;
     /// Whether the file has no bytes.
     ///
@@ -65,7 +65,7 @@ pub trait File: ReadSource {
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// The system's error.
     fn set_len(&self, bytes: u64) -> io::Result<()>;
     /// Asks the file system to reserve room for the first `bytes` bytes, so that later writes need not look for
     /// room. The length of the file stays the same. The call may do nothing, and if the disk is nearly full it
@@ -74,7 +74,7 @@ pub trait File: ReadSource {
     ///
     /// # Errors
     ///
-    /// The system's, among them `StorageFull`. After an error, room may be reserved for some of the bytes.
+    /// The system's error, for example `StorageFull`. After an error, room may be reserved for some of the bytes.
     fn allocate_ahead(&self, _bytes: u64) -> io::Result<()> {
         Ok(())
     }
@@ -84,7 +84,7 @@ pub trait File: ReadSource {
     ///
     /// # Errors
     ///
-    /// The system's, among them `StorageFull`. After an error, the file may have any length up to `bytes`.
+    /// The system's error, for example `StorageFull`. After an error, the file may have any length up to `bytes`.
     fn allocate(&self, bytes: u64) -> io::Result<()> {
         let zeros = [0; BLOCK_BYTES];
         let mut end = self.len()?;

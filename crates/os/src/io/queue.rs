@@ -178,8 +178,8 @@ impl<T: Queued> Queue<T> {
         }
     }
 
-    /// The counters for reads that are made without the queue. While such reads are under way, fewer of the reads
-    /// in the queue that no thread needs may begin.
+    /// The counters for reads that are made without the queue. While such reads are under way, the limit for reads
+    /// in the queue that no thread needs is lower.
     pub(crate) fn elsewhere(&self) -> Arc<Elsewhere> {
         Arc::clone(&self.elsewhere)
     }

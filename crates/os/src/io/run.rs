@@ -73,7 +73,8 @@ impl ReadRun {
         ReadRun { first: read, rest: Vec::new(), bytes }
     }
 
-    /// The urgency that all reads of the run had when they were asked for. The reads may have been raised since.
+    /// The urgency that all reads of the run had when they were asked for. Since then, the reads may have become
+    /// more urgent.
     pub(crate) fn urgency(&self) -> Urgency {
         self.first.urgency
     }
@@ -188,7 +189,7 @@ impl ReadRun {
         Arc::clone(&self.first.source).try_open()
     }
 
-    /// Opens the source of the reads. It waits until the source can be opened.
+    /// Opens the source of the reads. The call waits until the source can be opened.
     pub(crate) fn open(&self) -> io::Result<OpenSource> {
         Arc::clone(&self.first.source).open()
     }

@@ -105,8 +105,8 @@ impl Buffer {
         self.capacity
     }
 
-    /// Cuts or extends the buffer in place. If the buffer grows, the new bytes have the contents that were last in
-    /// this memory: zeros or older bytes.
+    /// Shortens or extends the buffer in place. If the buffer grows, the new bytes have the contents that were
+    /// last in this memory: zeros or older bytes.
     pub fn set_len_within_capacity(&mut self, len: usize) {
         assert!(len <= self.capacity, "{len} bytes in a buffer of {}", self.capacity);
         self.len = len;

@@ -1,4 +1,4 @@
-//! The system's clocks. It does not know what is timed.
+//! The system's clocks. This module does not know what is timed.
 
 use crate::Clock;
 use std::thread;

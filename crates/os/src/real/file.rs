@@ -2,11 +2,11 @@
 //! the system's page cache.
 //!
 //! A direct file has two descriptors. The direct descriptor takes whole aligned blocks. An unaligned read goes
-//! through an aligned copy of the blocks around it. An unaligned write goes through the second descriptor, which is
-//! buffered. A file that is only read opens this descriptor when it first needs it. The system makes both
-//! descriptors show the same bytes: it writes cached pages to the disk before a direct read, and drops them after a
-//! direct write. If a file system opens a file for direct I/O and then refuses the I/O (`EINVAL`), the file uses
-//! the buffered descriptor from then on.
+//! through an aligned copy of the blocks around it. An unaligned write goes through the second descriptor, which
+//! is buffered. A file that is only read opens its buffered descriptor when this descriptor is first needed. The
+//! system makes both descriptors show the same bytes: it writes cached pages to the disk before a direct read, and
+//! drops them after a direct write. If a file system opens a file for direct I/O and then refuses the I/O
+//! (`EINVAL`), the file uses the buffered descriptor from then on.
 
 use super::guard::Guard;
 use super::place::Place;
@@ -90,8 +90,8 @@ impl RealFile {
         Ok(RealFile::new(place, Some(descriptor), None))
     }
 
-    /// Creates a file that is written and read around the page cache. If the file system cannot do this, it goes
-    /// through the page cache.
+    /// Creates a file that is written and read around the page cache. If the file system cannot do this, the file
+    /// is written and read through the page cache.
     ///
     /// The creation itself is not direct, because a file system that refuses direct I/O would leave the new file
     /// behind.

@@ -105,8 +105,8 @@ impl SimDiskState {
         if self.faults.has_crashed() { Err(crashed()) } else { Ok(()) }
     }
 
-    /// Gives the disk for an operation that changes names or opens a file for changes. It fails if such operations
-    /// are to fail.
+    /// Gives the disk for an operation that changes names or opens a file for changes. Fails if a fault makes such
+    /// operations fail.
     pub(super) fn may_change(&mut self) -> io::Result<&mut Self> {
         self.faults.change().map(|()| self)
     }

@@ -62,7 +62,7 @@ struct SimWorker {
 }
 
 impl SimWorker {
-    /// Whether the job is to be polled. It takes the wake away.
+    /// Whether the job is to be polled. The call also clears the mark that the wake has set.
     fn take_wake(&self) -> bool {
         let mut due = self.due.lock();
         let is_due = due.is_some_and(|due| due <= self.clock.now());

@@ -67,7 +67,7 @@ pub(crate) enum Holder {
     Busy,
     /// The holder's pages have landed, and it still has time to be polled.
     Due,
-    /// The holder was not polled for too long. This session is to be stripped.
+    /// The holder was not polled for too long. What this session has parked is to be taken away.
     Late(Arc<dyn ParkedSession>),
 }
 

@@ -1,8 +1,8 @@
-//! Which pages went lately. Each page is known by a hash of 32 bits. The ghost may forget a page early, and now and
-//! then it mistakes one page for another.
+//! Which pages were evicted lately. Each page is known by a hash of 32 bits. The ghost may forget a page early,
+//! and now and then it mistakes one page for another.
 //!
-//! Entries are in buckets of eight, and each bucket is a cache line. A page that went replaces the oldest entry in
-//! its bucket. An entry has the number of the departure and the hash of the page. The high bits of the hash choose
+//! Entries are in buckets of eight, and each bucket is a cache line. An evicted page replaces the oldest entry in
+//! its bucket. An entry has the number of the eviction and the hash of the page. The high bits of the hash choose
 //! the bucket:
 //!
 //! ```text
@@ -19,7 +19,7 @@ const BUCKET: usize = 8;
 #[derive(Default)]
 pub(super) struct Ghost {
     buckets: Vec<[GhostEntry; BUCKET]>,
-    /// Departures so far, modulo 2^32. The first is 1.
+    /// The number of evictions so far, modulo 2^32. The first eviction has the number 1.
     departures: u32,
 }
 
@@ -36,14 +36,14 @@ impl Ghost {
         if pages > self.buckets.len() * BUCKET {
             self.grow(pages);
         }
-        // No departure has the number 0. When the number comes round to the same value again, after 2^32
-        // departures, the old entry with this number was replaced long ago.
+        // No eviction has the number 0. After 2^32 evictions the numbers begin again, but the old entries with
+        // these numbers were replaced long ago.
         self.departures = self.departures.checked_add(1).unwrap_or(1);
         let entry = GhostEntry { departure: self.departures, hash };
         self.insert(entry);
     }
 
-    /// Whether the page is among the last `pages` pages that went. If it is, the ghost forgets it.
+    /// Whether the page is among the last `pages` pages that were evicted. If it is, the ghost forgets it.
     pub fn take(&mut self, hash: u32, pages: usize) -> bool {
         if self.buckets.is_empty() {
             return false;
@@ -71,7 +71,7 @@ impl Ghost {
         let now = self.departures;
         let bucket = self.bucket(entry.hash);
         // The best place is an entry that already has the page, so that no page is remembered twice. The next best
-        // place is a free entry. The last choice is the entry of the page that went first.
+        // place is a free entry. The last choice is the entry of the page that was evicted first.
         let age = |known: &GhostEntry| match known.departure {
             0 => 1 << 32,
             _ if known.hash == entry.hash => u64::MAX,

@@ -165,8 +165,8 @@ fn it_remembers_about_as_many_as_are_resident_and_no_more() {
     for page in 0..10_000 {
         owner.ask(page, Class::Data);
     }
-    // 1,000 pages are resident. The pages that went last are asked for first. So the remembered pages include
-    // pages that these requests themselves push out.
+    // 1,000 pages are resident. The pages that were evicted last are asked for first. So the remembered pages
+    // include pages that these requests themselves push out.
     for page in (7000..9000).rev() {
         owner.ask(page, Class::Data);
     }

@@ -22,9 +22,9 @@ use std::collections::{HashMap, HashSet};
 /// the reader has passed their pages by then.
 pub const MAX_HINTS: usize = 1 << 16;
 
-/// If so many rounds in a row have no room for some hints, and the reader takes no page meanwhile, the reader has
-/// gone elsewhere. A step may read several trees and fault on them one by one, which also takes several rounds;
-/// but as a rule these are fewer than this number.
+/// If this many rounds in a row have no room for some hints, and the reader takes no page meanwhile, the reader
+/// has gone elsewhere. A step may read several trees and fault on them one by one, which also takes several
+/// rounds; but as a rule these are fewer than this number.
 pub const GIVEN_UP_ROUNDS: u32 = 4;
 
 /// Hints, pages on their way, and pages that came.
@@ -110,13 +110,13 @@ impl ReadAhead {
         self.hints.extend(newest.into_iter().rev());
     }
 
-    /// A page that came. It is left where it is.
+    /// A page that has arrived. It is left where it is.
     #[inline]
     pub fn page(&self, key: PageKey) -> Option<&PageRef> {
         self.pages.get(&key).map(|ahead| &ahead.page)
     }
 
-    /// A node that came. A step looks at it now.
+    /// A node that has arrived. A step looks at this node now.
     #[inline]
     pub fn node(&mut self, key: PageKey) -> Option<PageRef> {
         let ahead = self.pages.get_mut(&key).filter(|ahead| is_node(ahead.page.kind()))?;

@@ -1,4 +1,5 @@
-//! Memory for the pages of sessions that read around the cache. It does not know what they read.
+//! Memory for the pages of sessions that read around the cache. This module does not know what these sessions
+//! read.
 
 use crate::budget::{Budget, Charge};
 use os::sync::Arc;

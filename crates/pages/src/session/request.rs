@@ -1,4 +1,4 @@
-//! A page that a session was asked for. It does not know how the page is read.
+//! A page that a session was asked for. This module does not know how the page is read.
 
 use crate::page_key::PageKey;
 use crate::{Address, PageKind, PagedFile};

@@ -26,7 +26,7 @@ fn all_of(session: &Session, numbered: &Numbered, file: &Arc<PagedFile>, pages: 
     .map(|()| runs)
 }
 
-/// Somebody who does not keep pages reads page 0; `meanwhile` happens before it lands.
+/// A session that does not keep pages reads page 0. `meanwhile` is called before the page lands.
 fn read_by_another(cache: &Arc<PageCache>, numbered: &Numbered, file: &Arc<PagedFile>, meanwhile: impl FnOnce()) {
     let charge = cache.try_reserve(BLOCK_COST).expect("the cache is empty");
     let PageLookup::Claimed(claim) = cache.claim(numbered.key(file, 0), 0, false, Demand::Reader) else {

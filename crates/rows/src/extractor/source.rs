@@ -1,4 +1,5 @@
-//! Where a field of an index comes from: a place in the key of a row or in a part of its value. It knows no index.
+//! Where a field of an index comes from: a place in the key of a row or in a part of its value. This module knows
+//! no index.
 //!
 //! ```text
 //! source:   ( "key" | "value" | "part(" group ")" ) [ place ]
@@ -21,7 +22,7 @@ use crate::value::FieldValue;
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 
-/// The most column groups that a source can name. No table has so many.
+/// The most column groups that a source can name. No table has that many.
 const MAX_GROUPS: usize = 1 << 16;
 
 /// Where a field comes from.

@@ -1,5 +1,5 @@
 //! A column of numbers in a node: running totals or addresses, packed so that a child costs a few bytes instead of
-//! whole words. It does not know what the numbers mean.
+//! whole words. This module does not know what the numbers mean.
 //!
 //! `value(i) = base + i * step + residual(i)`, wrapping. Residuals are unsigned and have `width` bytes each. Totals
 //! grow nearly linearly from child to child, so residuals are small. Pages of the same size that lie one after the

@@ -1,5 +1,5 @@
-//! A filter partition: one page about the keys of some rows of a file. It denies nearly every key that these rows
-//! do not have. It never denies a key that they have. It knows no tree.
+//! A filter partition: one page about the keys of some rows of a file. A partition denies nearly every key that
+//! these rows do not have. It never denies a key that they have. This module knows no tree.
 //!
 //! ```text
 //!  0  page header                                                           16

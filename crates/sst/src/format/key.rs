@@ -1,5 +1,5 @@
-//! Compares a key with the keys of a page, whose shared prefix and first bytes are stored apart from the rest. It
-//! knows no page layout.
+//! Compares a key with the keys of a page, whose shared prefix and first bytes are stored apart from the rest.
+//! This module knows no page layout.
 //!
 //! A page stores the prefix common to all its keys once. For each key it stores a *head* and a *tail*. The head is
 //! the next four bytes of the key as a big-endian number, padded with zeros. The heads of all keys are next to each
@@ -37,7 +37,7 @@ impl<'a> Suffix<'a> {
         }
     }
 
-    /// The suffix of `key` after its first `prefix_bytes` bytes. `key` must have at least so many bytes.
+    /// The suffix of `key` after its first `prefix_bytes` bytes. `key` must have at least that many bytes.
     #[inline]
     fn after(key: &'a [u8], prefix_bytes: usize) -> Self {
         let Some(last) = key.len().checked_sub(HEAD_BYTES) else { return Self::new(&key[prefix_bytes..]) };

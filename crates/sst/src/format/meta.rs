@@ -189,9 +189,9 @@ impl Tree {
 /// file: in most files the last key is so short that it is the bound itself.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct KeyBounds {
-    /// It is not greater than any key.
+    /// The low bound, which is not greater than any key.
     pub low: Vec<u8>,
-    /// It is not less than any key; `None` if no short string is that great.
+    /// The high bound, which is not less than any key; `None` if no short string is that great.
     pub high: Option<Vec<u8>>,
 }
 
@@ -371,7 +371,7 @@ pub struct Meta {
     pub has_samples: bool,
     /// Whether some page is compressed by zstd.
     pub has_zstd: bool,
-    /// What a newer program has added and this program need not know. It is kept unchanged.
+    /// Data that a newer program has added, and that this program need not understand. It is kept unchanged.
     pub unknown: Unknown,
 }
 
@@ -486,7 +486,8 @@ impl Meta {
         varint::put_bytes(out, &self.unknown.extension);
     }
 
-    /// Takes an encoding from the front of `bytes`. The error says what is wrong with it.
+    /// Decodes the encoding at the front of `bytes`, and removes it from there. The error says what is wrong with
+    /// the encoding.
     ///
     /// # Errors
     ///

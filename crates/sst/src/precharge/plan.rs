@@ -10,7 +10,8 @@ use std::ops::{Bound, Range};
 pub struct AtMost {
     /// The most rows that are not erased.
     pub rows: u64,
-    /// The most stored bytes of data pages. The limit holds for each tree of a file. The first page does not count.
+    /// The most stored bytes of data pages. The limit holds for each tree of a file. The first page does not count
+    /// against this limit.
     pub bytes: u64,
 }
 

@@ -63,7 +63,7 @@ pub(super) struct PrechargeWalk<'a, 's, S: ?Sized> {
     high: RangeSide<'a>,
     direction: Direction,
     share: &'s mut Share,
-    /// The stored bytes that may be read. If this is the first file, its first page is free and is not counted.
+    /// The stored bytes that may be read. If this is the first file, its first page is not counted.
     most_bytes: u64,
     most_memory_bytes: u64,
     is_first: bool,
@@ -166,8 +166,8 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         Ok(std::mem::take(&mut self.pass))
     }
 
-    /// Returns what was looked up. It decides which other pages are needed. `None` if its page is not in memory;
-    /// the page has then been asked for.
+    /// Returns what was looked up. The result decides which other pages are needed. `None` if its page is not in
+    /// memory; the page has then been asked for.
     fn look<T>(&mut self, found: std::result::Result<T, Stop>) -> Result<Option<T>> {
         match found {
             Ok(found) => Ok(Some(found)),
@@ -311,7 +311,8 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         }
         // If a node is read, at least the first page under it is read, too.
         let least = if *level == 0 { through.bytes - before.bytes } else { PACK_BYTES };
-        // The first page of the first file is free. The walk can use this only if it knows which page is the first.
+        // The first page of the first file does not count against the limit. The walk can use this only if it
+        // knows which page is the first.
         let is_free = self.is_first && self.near.is_page;
         let bytes = match (self.direction, is_free) {
             (Direction::Forward, true) => before.bytes.saturating_sub(self.near.subtree.through.bytes),

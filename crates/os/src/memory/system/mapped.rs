@@ -1,4 +1,4 @@
-//! Anonymous mappings. It does not know what lies in them.
+//! Anonymous mappings. This module does not know what lies in them.
 
 use super::HugePages;
 use crate::BLOCK_BYTES;

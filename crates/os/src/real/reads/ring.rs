@@ -449,7 +449,7 @@ impl Reactor {
 }
 
 impl Drop for Reactor {
-    /// Leaves all reads to the hands. If the reactor has ended as it should, no reads are left.
+    /// Gives all remaining reads to the hands. If the reactor has ended as it should, no reads remain.
     fn drop(&mut self) {
         let why = self.broken.take().unwrap_or_else(|| "its thread has panicked".to_owned());
         // These reads count as under way until they have been made again.

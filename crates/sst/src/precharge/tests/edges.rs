@@ -13,7 +13,7 @@ fn options() -> BuildOptions {
     BuildOptions { page_bytes: 4096, node_bytes: 4096, max_page_rows: 2, max_node_children: 1000, ..tiny() }
 }
 
-/// Two rows to a page. The values lie outside the pages.
+/// Each page has two rows. The values lie outside the pages.
 fn with_large_values(groups: usize, history: bool) -> Content {
     let mut content = content(groups, history);
     for (_, kind, value) in content.rows.values_mut().flatten() {

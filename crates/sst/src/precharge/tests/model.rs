@@ -161,7 +161,7 @@ impl Oracle {
     pub fn read(&self, wanted: &ReadPlan<'_>) -> Read {
         let main = self.side(TreeKind::Main);
         // For a read at a version before the newest one, only the pages of the rows show which rows exist. So for
-        // such a read, all rows count.
+        // such a read, all rows count against the limit.
         let is_old = main.rows.iter().any(|row| row.version > wanted.at.0);
         let count = main.rows.len() as u64;
         let within = wanted.rows.start.min(count)..wanted.rows.end.min(count);
@@ -297,7 +297,8 @@ impl Side {
         self.pages.iter().rposition(|page| page.separator.as_slice() <= key).expect("the first separator is empty")
     }
 
-    /// How many of the pages fit the limit if they are read in the order given. The first page is free.
+    /// How many of the pages fit the limit if they are read in the order given. The first page does not count
+    /// against the limit.
     fn within_bytes(&self, pages: &[usize], limits: AtMost) -> usize {
         let mut bytes = 0u64;
         let more = pages.iter().skip(1).take_while(|&&i| {
