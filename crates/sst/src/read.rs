@@ -1,4 +1,4 @@
-//! Reads a file through a [`pages::PageSource`]: point look-ups and cursors. It knows no other file.
+//! Reads a file through a [`pages::PageSource`]: point look-ups and cursors. This module knows no other file.
 //!
 //! Every call that may answer [`Stop`](pages::Stop) is a *step*: it has no effect before it has all the pages that
 //! it needs. If it ends with a fault, pages are missing from memory: the caller fetches them and makes the same

@@ -1,6 +1,7 @@
 //! Answers questions about a file from the totals in its index nodes. How many rows, erased rows and bytes does a
-//! range have? Which row lies a given number of rows further on? Where can many files be cut into even pieces? It
-//! knows no versions and no levels. It does not know which rows of one file are hidden by another file.
+//! range have? Which row lies a given number of rows further on? Where can many files be cut into even pieces?
+//! This module knows no versions and no levels. It does not know which rows of one file are hidden by another
+//! file.
 //!
 //! Nodes carry running totals. So if all of a child lies in the range, one subtraction gives its totals. Only the
 //! nodes on the two ways down to the ends of the range are opened. The table may see only a part of a child (see

@@ -1,5 +1,5 @@
 //! Checks a whole file: it reads every byte. If the format says something in two places, the check compares the
-//! two. It knows no other files, and does not know which rows a reader may see.
+//! two. This module knows no other files, and does not know which rows a reader may see.
 //!
 //! * Every page is reached from its parent, so its checksum, its structure and its place are checked. The footer
 //!   has its own checksum. All other bytes of the file must be the zeros between pages.

@@ -4,8 +4,8 @@
 //!
 //! 1. All accounts together always hold the same amount. A reader must see this even while transfers are under way.
 //! 2. Each transfer writes a record with its number. The record of an acknowledged transfer must exist. A failed
-//!    transfer must have left no record. A transfer of unknown outcome may have left one. There must be no record
-//!    with a number that no transfer had.
+//!    transfer must have left no record. A transfer of unknown outcome may have left one. Each record must have
+//!    the number of a transfer.
 //! 3. Each account holds the amount that follows from the records.
 //! 4. Once a full disk has room again, transfers go on. The database need not be opened again. If the sync of a
 //!    transfer failed, the outcome of the transfer is unknown, and writes are refused until the database is opened

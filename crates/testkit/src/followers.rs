@@ -209,7 +209,7 @@ fn owned(reader: &Reader, value: &[u8]) -> Vec<Vec<u8>> {
     reader.of(value).into_iter().map(<[u8]>::to_vec).collect()
 }
 
-/// The rows that `snapshot` shows, for each table that `db` has and that is `known`.
+/// The rows that `snapshot` shows of each table of `db` for whose name `known` is true.
 fn rows_of(db: &Database, snapshot: &Snapshot, known: &dyn Fn(&str) -> bool) -> Result<Rows> {
     let mut all = Rows::new();
     for name in db.tables().into_iter().filter(|name| known(name)) {

@@ -1,5 +1,5 @@
 //! Many futures read at the same time. The reads of the disk that they start are held back and end in any order.
-//! Some futures are polled whenever they are woken, some are not polled any more, and some are dropped. At the
+//! Some futures are polled whenever they are woken, some are left unpolled for ever, and some are dropped. At the
 //! same time, threads read, and some reads fail. Every result is compared with the model. Once no read fails any
 //! more, every polled future and every waiting thread must end, whatever the other futures do.
 //!

@@ -162,7 +162,7 @@ impl History {
         self.compare()
     }
 
-    /// Takes one step in the open database. It compares only what the step itself compares.
+    /// Takes one step in the open database. It compares only what this step reads, and not the whole database.
     pub fn advance(&mut self) -> Result<()> {
         self.step()?;
         self.see_what_is_durable();
@@ -257,12 +257,12 @@ impl History {
         if self.holds_reads { Machine { reads: SimReads::new(seed), ..machine } } else { machine }
     }
 
-    /// Opens the database after it was closed or abandoned, or after the machine crashed. It must hold a prefix of
-    /// the commit order. The prefix must contain everything acknowledged. After a crash, it must contain everything
-    /// durable. The model forgets all later commits.
+    /// Opens the database after it was closed or abandoned, or after the machine crashed. The database must hold a
+    /// prefix of the commit order. This prefix must contain every acknowledged commit. After a crash of the
+    /// machine, it must contain every durable commit. The model forgets all later commits.
     pub fn recover(&mut self) -> Result<()> {
         self.open = None;
-        // If the disk is full, the contents of the logs stay in memory.
+        // If the disk is full, opening the database writes no files: what was in the logs stays in memory.
         let is_in_files = Arc::new(AtomicBool::new(false));
         let seen = is_in_files.clone();
         let hook = move |event: &Event| {
@@ -457,7 +457,7 @@ fn expect_sound(db: &Database) -> Result<()> {
     }
 }
 
-/// Compares the rows in `rows` with what `reader` should see of the rows `expected`. Returns how many they are.
+/// Checks that `rows` are what `reader` must see if the table has the rows `expected`. Returns the number of rows.
 fn expect_rows<'m>(
     what: &dyn Fn() -> String,
     reader: &Reader,
@@ -474,7 +474,7 @@ fn expect_rows<'m>(
     Ok(count)
 }
 
-/// Compares a row with what `reader` should see of the row `expected`.
+/// Checks that a row is what `reader` must see if the table has the row `expected`.
 fn expect_row_of(
     what: &dyn Fn() -> String,
     reader: &Reader,

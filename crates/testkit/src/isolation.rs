@@ -46,9 +46,9 @@
 //! keys, so that its transactions meet.
 //!
 //! [`plan`] draws transactions from a seed, and [`player`] plays them on a [`store::Store`] and records what they
-//! saw. [`ReferenceStore`](reference::ReferenceStore) is a store that is correct, or broken on purpose. It shows
-//! that the checker finds the anomalies that it should find. [`engine`] makes the engine such a store. [`script`]
-//! plays transactions from a text on the engine.
+//! saw. [`ReferenceStore`](reference::ReferenceStore) is a store that is correct, or broken on purpose: with it,
+//! tests show that the checker finds the anomalies that it should find. [`engine`] makes a store out of the
+//! engine. [`script`] plays transactions from a text on the engine.
 
 pub mod anomaly;
 mod cycle_anomaly;

@@ -139,7 +139,7 @@ impl Model {
         self.range(table, (Bound::Unbounded, Bound::Unbounded), at)
     }
 
-    /// Forgets all commits after `version`, in the same way as a crash.
+    /// Forgets all commits after `version`, as a crash does.
     pub fn lose_after(&mut self, version: Version) {
         self.newest = self.newest.min(version);
         for rows in self.tables.values_mut() {

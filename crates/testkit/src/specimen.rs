@@ -1,6 +1,6 @@
-//! Small databases that contain something of everything that a release can write. Each comes with a list of the
-//! rows that must be read from it. They show two things: later releases can read what earlier releases wrote, and
-//! earlier releases can read what later releases write for them.
+//! Small databases that contain something of everything that a release can write. Each database comes with a list
+//! of the rows that a reader must find in it. Two things are tested with these databases: later releases can read
+//! what earlier releases wrote, and earlier releases can read what later releases write for them.
 //!
 //! A specimen is a folder with a database and two texts. The database is in the folder `db`. Some of its commits
 //! are only in the log. The texts list rows, one row in each line: `rows` has all rows, and `rows-in-files` has the
@@ -24,7 +24,8 @@ type ExpectedRows = BTreeMap<(String, Vec<u8>), Vec<u8>>;
 /// If a value is longer than this, the texts have its length and checksum instead of the value.
 const SHOWN_BYTES: usize = 64;
 
-/// A specimen that is being written. Every change goes to the database and to the list of rows that it must show.
+/// A specimen that is being written. Every change is made to the database and to the list of rows that the
+/// database must show.
 struct SpecimenWriter {
     db: Database,
     rows: ExpectedRows,

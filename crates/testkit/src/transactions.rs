@@ -1,10 +1,10 @@
-//! Runs random transactions on the engine and checks their isolation. Some runs interleave them on one thread of a
-//! simulated machine, whose disk fails, fills up and loses what was not synced. Other runs use threads of the real
-//! machine. A run consists of phases. In each phase, a plan of transactions is played on the open database, and
-//! other work is done between its steps. At the end of a phase, the database stays open or is closed, the process
-//! is killed, or the machine loses power. The history of the phase is checked with everything that was seen up to
-//! this moment. If the database was opened again, a reader that sees all rows is added to the history. Then the
-//! history is checked a second time, without the commits that a power cut may lose.
+//! Runs random transactions on the engine and checks their isolation. Some runs interleave the transactions on one
+//! thread of a simulated machine, whose disk fails, fills up and loses what was not synced. Other runs use threads
+//! of the real machine. A run consists of phases. In each phase, a plan of transactions is played on the open
+//! database, and other work is done between its steps. At the end of a phase, the database stays open or is
+//! closed, the process is killed, or the machine loses power. The history of the phase is checked with everything
+//! that was seen up to this moment. If the database was opened again, a reader that sees all rows is added to the
+//! history. Then the history is checked a second time, without the commits that a power cut may lose.
 
 mod beside;
 mod threads;

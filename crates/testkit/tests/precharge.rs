@@ -127,8 +127,8 @@ fn after_a_prefetch_nothing_is_read() {
     }
 }
 
-/// Writes rows to four files of level 0. In later files, some rows are erased or replaced. There are also range
-/// erases.
+/// Writes rows to four files of level 0. The later files erase or replace some rows of the earlier ones. There are
+/// also range erases.
 fn four_files_with_erases(directory: &Path, rows: u32) {
     let levels = LevelOptions { level0_files: 1000, slow_files: 1000, ..LevelOptions::default() };
     let builder = Database::builder(directory).durability(Durability::Buffered).levels(levels);

@@ -30,7 +30,8 @@ impl Sst {
         Some(Branch { subtree, kind: descent.kind_at(subtree.level), keys: KeyRange::ALL })
     }
 
-    /// The branches directly below `branch` of a tree, whose page is `page`. A data page has none.
+    /// The branches directly below `branch`, which is a branch of the tree `tree`. `page` is the page at the top
+    /// of `branch`. A data page has none.
     ///
     /// # Errors
     ///

@@ -20,7 +20,7 @@ use pages::{PageSource, Stop};
 use std::cell::RefCell;
 use std::ops::{Bound, Range};
 
-/// A place among the main rows of a file. Moves are steps: after a fault the same call is made again.
+/// A place among the main rows of a file. Moves are steps: after a fault, the caller makes the same call again.
 #[derive(Debug)]
 pub struct SstCursor {
     sst: Arc<Sst>,
@@ -28,7 +28,7 @@ pub struct SstCursor {
     /// The place in the history where this cursor last looked up an older version. To a caller, such a look-up
     /// does not move the cursor.
     history: Option<RefCell<TreeCursor>>,
-    /// The cursors of the groups whose parts were asked for. Each is made when it is first needed.
+    /// One cursor for each column group whose parts a caller has asked for. Each is made when it is first needed.
     groups: Vec<GroupCursor>,
     readahead: Readahead,
     edge: Option<ScanEnd>,
@@ -249,12 +249,12 @@ impl SstCursor {
         self.main.as_ref().is_some_and(|main| main.row().is_some())
     }
 
-    /// Whether the cursor is at the last row, or nowhere.
+    /// Whether the cursor is at the last row, or at no row.
     pub fn is_last(&self) -> bool {
         self.main.as_ref().is_none_or(TreeCursor::is_last)
     }
 
-    /// Whether the cursor is at the first row, or nowhere.
+    /// Whether the cursor is at the first row, or at no row.
     pub fn is_first(&self) -> bool {
         self.main.as_ref().is_none_or(TreeCursor::is_first)
     }

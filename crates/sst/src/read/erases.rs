@@ -1,5 +1,5 @@
 //! A cursor over the range erases of a file, as far as a table sees them. The cursor keeps the page in which it
-//! stands, so that erases that lie together are read from one page. It knows no rows.
+//! stands, so that erases that lie together are read from one page. This module knows no rows.
 
 use super::range_erase::RangeErase;
 use super::readahead::Readahead;
@@ -25,7 +25,7 @@ pub struct CoverAround {
 }
 
 /// A cursor over the range erases of a file. They are disjoint, so the order of their starts is also the order of
-/// their ends. Moves are steps: after a fault the same call is made again.
+/// their ends. Moves are steps: after a fault, the caller makes the same call again.
 #[derive(Debug)]
 pub struct EraseCursor {
     sst: Arc<Sst>,
@@ -34,7 +34,7 @@ pub struct EraseCursor {
 }
 
 impl EraseCursor {
-    /// A cursor over those range erases of `sst` that are seen. It has no place yet. Allocates nothing.
+    /// A cursor over those range erases of `sst` that the table sees. It has no place yet. Allocates nothing.
     pub fn new(sst: Arc<Sst>) -> Self {
         let tree = sst.meta.range_erases.get();
         let tree =
@@ -62,8 +62,8 @@ impl EraseCursor {
         self.seek(source, low.as_deref().unwrap_or_default())
     }
 
-    /// Goes to the first erase that ends after `key` and returns it. Either it covers `key`, or no erase covers the
-    /// keys from `key` to the start of this erase. A step.
+    /// Goes to the first erase that ends after `key` and returns it. Either this erase covers `key`, or no erase
+    /// covers the keys from `key` to the start of this erase. A step.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! Asks the filter of a file before its rows. It does not know when the filter is worth reading: it reports the
-//! outcome of look-ups to [`FilterUse`](super::FilterUse), which judges that. It knows no levels.
+//! Asks the filter of a file before its rows. This module does not know when the filter is worth reading: it
+//! reports the outcome of look-ups to [`FilterUse`](super::FilterUse), which judges that. It knows no levels.
 //!
 //! * No look-up waits for a page of the filter. If the page is not in memory, the look-up goes on as if the filter
 //!   had said that the key may be in the file.
@@ -88,8 +88,9 @@ impl Sst {
     }
 
     /// Whether the filter is in memory and says that `hash` is not in the file. `hash` is the hash of a key or of
-    /// a prefix, which lies under `place`. If the filter is of use and a page of it is missing, the call asks for
-    /// that page, but only into memory that no other page uses.
+    /// a prefix. If the filter has this hash, it is in the partition to which the key `place` leads. If the filter
+    /// is of use and a page of it is missing, the call asks for that page, but only into memory that no other page
+    /// uses.
     fn denies<S: PageSource + ?Sized>(
         &self,
         source: &S,

@@ -1,5 +1,5 @@
-//! Judges when the filter of a file is worth reading, by what the last look-ups in the file found. It knows no keys
-//! and reads no pages.
+//! Judges when the filter of a file is worth reading, by what the last look-ups in the file found. This module
+//! knows no keys and reads no pages.
 //!
 //! * The rows of a file lie in [`ZONES`] zones. For each zone, this module counts three things: the last look-ups,
 //!   those of them that found nothing, and the pages of rows that were read from disk for look-ups that found
@@ -190,8 +190,9 @@ impl Looks {
         Self { doubt: self.doubt.min(self.doubt.saturating_sub(1).max(MIN_DOUBT)), ..self.found_none() }
     }
 
-    /// Notes that a page of the filter or a node is asked for. Before they are asked for again, four times as many
-    /// pages of rows must be read for nothing. Only denials reduce that number again.
+    /// Notes that a partition of the filter or a node above partitions is asked for. Before such pages are asked
+    /// for again, four times as many pages of rows must be read for nothing. Only denials reduce that number
+    /// again.
     pub fn asked(self, size: ZoneSize, is_node: bool) -> Self {
         let looks = if self.left > 0 {
             self

@@ -128,7 +128,7 @@ fn tree_of(group: usize, place: RowPlace) -> (TreeKind, u64) {
     }
 }
 
-/// A place in a column group, for a walk that reads the parts of row after row.
+/// A cursor in a column group, for a walk that reads the parts of one row after the other.
 #[derive(Debug)]
 pub struct GroupCursor {
     sst: Arc<Sst>,

@@ -1,4 +1,4 @@
-//! The range erases of a file: how they lie in their pages, and which one covers a key. It knows no rows.
+//! The range erases of a file: how they lie in their pages, and which one covers a key. This module knows no rows.
 
 use super::descent::Descent;
 use super::sst::Sst;

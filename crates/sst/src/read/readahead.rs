@@ -1,5 +1,5 @@
-//! Asks for the pages of a scan before the scan reaches them. It knows the index of one tree, the part of the tree
-//! that a cursor will visit, and where the cursor is. It returns no rows and waits for nothing.
+//! Asks for the pages of a scan before the scan reaches them. This module knows the index of one tree, the part of
+//! the tree that a cursor will visit, and where the cursor is. It returns no rows and waits for nothing.
 //!
 //! ```text
 //!   passed        asked for, not yet passed           not asked for yet
@@ -501,7 +501,7 @@ struct AheadWalk<'a, S: ?Sized> {
     descent: &'a Descent<'a>,
     wanted: &'a WantedRows<'a>,
     direction: Direction,
-    /// The offset of the data page whose lack ended the step. It is on its way already.
+    /// The offset of the data page that was missing when the step ended. This page is on its way already.
     missed: Option<u64>,
     reach: Reach,
     /// The position to which the walk has come.

@@ -1,4 +1,4 @@
-//! A version of a row in the form that a reader gets. It does not know how the version was found.
+//! A version of a row in the form that a reader gets. This module does not know how the version was found.
 
 use super::stored_value::StoredValue;
 use crate::row::{RowKind, Version};

@@ -1,5 +1,5 @@
-//! Where a scan ends, expressed in rows of trees that do not know keys. It knows the far key of the scan and the
-//! index of one file.
+//! Where a scan ends, expressed in rows of trees that do not know keys. This module knows the far key of the scan
+//! and the index of one file.
 
 use super::readahead::Far;
 use super::sst::Sst;

@@ -1,4 +1,5 @@
-//! The value of a row in two forms: as its page stores it, and as it is in memory. It does not know its row.
+//! The value of a row in two forms: as its page stores it, and as it is in memory. This module does not know its
+//! row.
 
 use crate::format::OutsideValue;
 use crate::format::data_page::RowRecord;

@@ -27,11 +27,11 @@ pub struct Streak {
     rows: Range<usize>,
     /// How many rows it had at first.
     began_with: usize,
-    /// Whether rows at the far end were left out.
+    /// Whether rows of the page were left out at the end of the streak.
     is_cut: bool,
     direction: Direction,
     at: Version,
-    /// The version of a range erase, which hides older rows.
+    /// A range erase at this version hides all rows that are older.
     erased: Option<Version>,
     version_offset: u64,
     /// The key that was read last. It begins with the prefix of the page.

@@ -1,4 +1,4 @@
-//! A cursor over the rows of one tree of a file. It knows no versions.
+//! A cursor over the rows of one tree of a file. This module knows no versions.
 //!
 //! A cursor keeps its data page and its place in the page. Once it has gone from a page to a neighbouring page, it
 //! also keeps the node above. It finds a neighbouring page through that node, and any other page by a row id from
@@ -29,7 +29,7 @@ pub enum Seek {
     Upper,
 }
 
-/// A place in one tree with pages of layout `L`, bounded by row ids. Creating one allocates nothing.
+/// A cursor in one tree with pages of layout `L`. Row ids bound where it may go. Creating one allocates nothing.
 #[derive(Debug)]
 pub struct TreeCursor<L = Layout> {
     file: Arc<PagedFile>,
@@ -415,7 +415,7 @@ impl TreeCursor {
         }
     }
 
-    /// Goes to `key` from the root, in the direction of the walk.
+    /// Searches `key` from the root, for a walk that goes in the direction of this cursor.
     fn descend<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
         if self.bounds.is_empty() {
             return Ok(self.stand_at(None));

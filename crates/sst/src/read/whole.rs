@@ -1,9 +1,9 @@
-//! Reads all of a file in the order of its trees, each page once. It serves `check` and `dump`, which walk the
-//! trees in their own ways. This module decides how far ahead pages are asked for. It knows no rows.
+//! Reads all of a file in the order of its trees, each page once. This module serves `check` and `dump`, which
+//! walk the trees in their own ways. It decides how far ahead pages are asked for. It knows no rows.
 //!
 //! * The source has a fixed amount of memory for pages that are asked for ahead. Three quarters of it are a
-//!   window, which all trees share that are walked side by side. The rest is for nodes and for values. A page is
-//!   asked for only if there is room for it, so no page is evicted before it was read.
+//!   window. If several trees are walked side by side, they share this window. The rest is for nodes and for
+//!   values. A page is asked for only if there is room for it, so no page is evicted before it was read.
 //! * When the window has looked into a node, the node is held here until the walk has left it, because a source
 //!   may forget it.
 
@@ -62,7 +62,7 @@ impl<'a, S: PageSource + ?Sized> Whole<'a, S> {
         Self { file: &sst.file, source, room_bytes: source.ahead_bytes(), state: RefCell::default() }
     }
 
-    /// The window that all trees share that are walked side by side.
+    /// The window. Trees that are walked side by side share it.
     pub fn readahead(&self) -> Readahead {
         Readahead::full(self.room_bytes / 4 * 3)
     }

@@ -42,11 +42,11 @@ impl Sst {
         Ok(start..end.max(start))
     }
 
-    /// The totals of the seen rows from `low` to `high`. The numbers of rows and of erased rows are exact. If only
-    /// some rows of a page lie in the range, the page's bytes are estimated in proportion to these rows. Reads the
-    /// nodes on the ways to both ends, and at most two data pages there. It also reads the nodes on the ways to
-    /// those edges of the slice that lie between the ends. The data page at such an edge is read only if some of
-    /// its rows are erased. A step.
+    /// The totals of those rows from `low` to `high` that the table sees. The numbers of rows and of erased rows
+    /// are exact. If only some rows of a page lie in the range, the page's bytes are estimated in proportion to
+    /// these rows. Reads the nodes on the ways to both ends, and at most two data pages there. It also reads the
+    /// nodes on the ways to those edges of the slice that lie between the ends. The data page at such an edge is
+    /// read only if some of its rows are erased. A step.
     ///
     /// # Errors
     ///
@@ -138,7 +138,7 @@ impl<S: PageSource + ?Sized> TreeSums<'_, S> {
         Ok(LeafRows { page, layout })
     }
 
-    /// Adds the totals of the rows in `subtree` that are seen.
+    /// Adds to `sum` the totals of those rows of `subtree` that are in `seen`.
     fn add_exact(&self, subtree: &Subtree, seen: &RowRanges, sum: &mut Totals) -> Result<(), Stop> {
         let count = seen.count_within(subtree.rows());
         let whole = subtree.totals();

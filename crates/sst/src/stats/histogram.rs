@@ -1,5 +1,6 @@
-//! Finds where to cut many sorted sources into pieces of about the same size. It reads index nodes only. It does
-//! not know which rows of one source are hidden by another source: a row that is in two sources counts twice.
+//! Finds where to cut many sorted sources into pieces of about the same size. It reads index nodes only. This
+//! module does not know which rows of one source are hidden by another source: a row that is in two sources counts
+//! twice.
 //!
 //! Every source is made of a few *units*, each with a weight and a span of keys. At first, a file has a single
 //! unit, which is its root and spans the file's bounds. Later, the file's units are subtrees, and the span of each
@@ -280,7 +281,7 @@ impl<'a, S: PageSource + ?Sized> UnitSet<'a, S> {
         Some(Clipped { low, high: self.add_place(to, false), cut_low, cut_high })
     }
 
-    /// Adds a subtree of a file, unless none of its rows are seen.
+    /// Adds a subtree of a file, unless the table sees none of its rows.
     fn add_subtree(&mut self, file: usize, subtree: Subtree, span: &Clipped) {
         let &Clipped { low, high, cut_low, cut_high } = span;
         let (rows, is_cut) = (subtree.totals().rows, cut_low || cut_high);
@@ -291,7 +292,7 @@ impl<'a, S: PageSource + ?Sized> UnitSet<'a, S> {
         let of = |rows: Estimate, bytes: Estimate| if self.metric == Metric::Rows { rows } else { bytes };
         let part = subtree.part(seen, is_cut);
         let mut weight = of(part.rows, part.bytes.plus(part.beside_bytes));
-        // Only the nodes below the subtree say how many of its bytes are seen.
+        // Only the nodes below the subtree say how many of its bytes the table sees.
         let is_vague = subtree.level > 0 && (is_cut || self.metric == Metric::Bytes && seen < rows);
         if is_vague {
             let whole = subtree.part(rows, false);
@@ -363,9 +364,9 @@ impl<'a, S: PageSource + ?Sized> UnitSet<'a, S> {
         self.units.iter().fold(Estimate::default(), |sum, unit| sum.plus(unit.weight))
     }
 
-    /// The units to open, in order, so that at any place the units that cover it weigh at most `resolution`. As
-    /// soon as a unit is chosen, its weight counts as 0. If its children are still too heavy, the next pass over
-    /// the units finds them.
+    /// Returns, in order, the units that must be opened so that the units over any place together weigh at most
+    /// `resolution`. As soon as a unit is chosen, its weight counts as 0. If its children are still too heavy, the
+    /// next pass over the units finds them.
     fn heavy(&self, line: &PlaceOrder, resolution: u64) -> Vec<usize> {
         let mut cover = UnitsAt::new(self);
         for (place, ends, begins) in line.places() {
@@ -376,8 +377,8 @@ impl<'a, S: PageSource + ?Sized> UnitSet<'a, S> {
         cover.opened()
     }
 
-    /// The units to open so that, at each of `cuts`, the units that cover it weigh at most `resolution` or have no
-    /// nodes.
+    /// Returns the units that must be opened so that the units over each of `cuts` together weigh at most
+    /// `resolution`, or cannot be opened further.
     fn heavy_at(&self, line: &PlaceOrder, cuts: &[usize], resolution: u64) -> Vec<usize> {
         let mut cover = UnitsAt::new(self);
         let mut cuts = cuts.iter().map(|&cut| line.rank[cut]).peekable();

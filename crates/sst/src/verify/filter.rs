@@ -1,5 +1,6 @@
 //! Walks the filter of a file in step with the main tree. It checks that the filter denies no key and no prefix,
-//! and that each key and prefix is found in the partition that covers its row. It does not know the values of rows.
+//! and that each key and prefix is found in the partition that covers its row. This module does not know the
+//! values of rows.
 
 use super::check::Check;
 use super::tree_walk::{DataPage, TreeWalk};

@@ -1,5 +1,5 @@
 //! Goes through the older versions of a file one after the other. The check of each main row takes the row's older
-//! versions from here. It does not know which main rows have older versions.
+//! versions from here. This module does not know which main rows have older versions.
 
 use super::check::Check;
 use super::tree_walk::{DataPage, TreeWalk};

@@ -1,6 +1,6 @@
 //! Checks values that lie outside their pages. It reads the chunks of each value, and compares their total length
-//! with the length that the page's reference to the value states. It does not know to which rows the values
-//! belong.
+//! with the length that the page's reference to the value states. This module does not know to which rows the
+//! values belong.
 
 use super::check::{Check, check_level};
 use crate::format::OutsideValue;

@@ -1,4 +1,5 @@
-//! Writes a file on another thread, one piece at a time, while the caller fills the next buffer. It knows no pages.
+//! Writes a file on another thread, one piece at a time, while the caller fills the next buffer. This module knows
+//! no pages.
 //!
 //! * If no thread has begun a write when the caller needs its buffer, the caller makes the write itself. So the
 //!   caller waits only for a write that another thread has begun, and busy or missing threads do no harm.

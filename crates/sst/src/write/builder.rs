@@ -1,6 +1,6 @@
-//! Makes one file from rows in order. Newest versions go to the main tree, older versions to the history, and range
-//! erases to their own tree. The parts in other column groups go to trees beside these two, large values go outside
-//! their pages, and a filter covers the keys. It does not know which versions are still needed.
+//! Makes one file from rows in order. Newest versions go to the main tree, older versions to the history, and
+//! range erases to their own tree. The parts in other column groups go to trees beside these two, large values go
+//! outside their pages, and a filter covers the keys. This module does not know which versions are still needed.
 
 use super::file_writer::FileWriter;
 use super::filter::FilterRows;
@@ -155,9 +155,9 @@ impl SstBuilder {
         self.main.last_key()
     }
 
-    /// Adds a version of a row. `parts` has one part for each column group, the main group first. For an erase, the
-    /// parts are empty or absent. The first version that is added of a key is its newest version. All other
-    /// versions go to the history.
+    /// Adds a version of a row. `parts` has one part for each column group, the main group first. For an erase,
+    /// the parts are empty or absent. The version of a key that is added first must be its newest version. All
+    /// other versions go to the history.
     ///
     /// # Errors
     ///
@@ -344,7 +344,7 @@ impl SstBuilder {
     }
 
     /// Writes everything that is not yet written, makes the file durable and returns its description. The caller
-    /// makes the name of the file durable.
+    /// must make the name of the file durable.
     ///
     /// # Errors
     ///

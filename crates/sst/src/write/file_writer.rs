@@ -1,5 +1,5 @@
 //! Writes pages as bytes to a file: with alignment and checksums, in large writes around the system's page cache.
-//! It knows no rows.
+//! This module knows no rows.
 
 use super::behind::WritesBehind;
 use os::sync::Arc;
@@ -142,8 +142,8 @@ impl FileWriter {
         Ok(())
     }
 
-    /// Writes everything that is not yet written. Makes the file durable, unless it is a part of a larger file. The
-    /// caller makes the name of the file durable.
+    /// Writes everything that is not yet written. Makes the file durable, unless it is a part of a larger file.
+    /// The caller must make the name of the file durable.
     pub fn finish(&mut self) -> Result<()> {
         if self.filled > 0 {
             self.flush()?;

@@ -1,5 +1,5 @@
-//! Builds the filter of a file as its keys arrive: their hashes wait until there are enough for a partition. It
-//! knows no values and no versions.
+//! Builds the filter of a file as its keys arrive: their hashes wait until there are enough for a partition. This
+//! module knows no values and no versions.
 //!
 //! Closed partitions wait in memory and are written together, in the same way as closed leaf nodes. So pages of
 //! rows lie next to each other. In a file with fewer than about 800,000 keys, the filter lies at the end.

@@ -1,5 +1,6 @@
-//! Builds the pages of one tree as its rows arrive: a page is closed when the next row does not fit. In most trees,
-//! the rows have keys. Rows that are parts of a column group have no keys. It does not know what the rows mean.
+//! Builds the pages of one tree as its rows arrive: a page is closed when the next row does not fit. In most
+//! trees, the rows have keys. Rows that are parts of a column group have no keys. This module does not know what
+//! the rows mean.
 
 use super::file_writer::FileWriter;
 use super::options::BuildOptions;

@@ -1,6 +1,6 @@
 //! Builds the index over the pages of one tree. When a page is closed, its address and totals go to the node above
-//! it. A node is closed only when the children that wait are enough for two nodes. So the last two nodes of a level
-//! can divide their children evenly. It does not know what the pages hold.
+//! it. A node is closed only when the children that wait are enough for two nodes. So the last two nodes of a
+//! level can divide their children evenly. This module does not know what the pages hold.
 //!
 //! Closed leaf nodes wait in memory and are written together, as one *extent*. So the index of a small file lies
 //! in one place. A node above the leaves is written together with the last of the extents that have its children.

@@ -81,7 +81,7 @@ pub fn fail_syncs(clients: Clients, rounds: u64, seed: u64) -> Summary {
         }
         let serving = serve(&office, clients, &mut rng);
         // The thread that makes transfers ends when the bank refuses writes. If the failed sync was on a file that
-        // can be written again, the bank refuses none, and the thread goes on.
+        // can be written again, the bank still accepts writes, and the thread goes on.
         let mut failed = 0;
         while !serving.is_finished() {
             if disk.sync_count() >= failed {

@@ -111,7 +111,7 @@ impl Moved {
         Self { what, cursor: reader.cursor(range), rows, place: 0 }
     }
 
-    /// Makes a move, and compares the row that the cursor lends.
+    /// Makes a move, and compares the row that the cursor shows then.
     pub fn go(&mut self, to: &Move) -> Result<()> {
         let is_at_row = match &mut self.cursor {
             AnyCursor::Whole(cursor) => to.go(cursor)?,

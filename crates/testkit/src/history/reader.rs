@@ -88,7 +88,8 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// A reader that reads what is `wanted` of `table`, at the snapshot or at the newest version.
+    /// A reader of `table`. `wanted` says what it reads of each row. It reads at the snapshot, or at the newest
+    /// version if no snapshot is given.
     pub fn new(table: &Table, snapshot: Option<&Snapshot>, wanted: Wanted) -> Self {
         let names = table.options().groups;
         let selection = match &wanted {

@@ -1,5 +1,5 @@
-//! Keys, values and ranges from a small set, so that a history uses the same keys again. Also decides how values
-//! are cut into parts.
+//! Keys, values and ranges from a small set, so that a history uses the same keys again. This module also decides
+//! how values are cut into parts.
 
 use super::History;
 use crate::model::KeyRange;
@@ -28,7 +28,7 @@ fn groups(table: &Table) -> Option<usize> {
     Some(table.options().groups.len()).filter(|&groups| groups > 0)
 }
 
-/// Writes a row, in parts if the table wants them.
+/// Writes a row. If the table has column groups, the row is written in parts.
 pub fn insert(table: &Table, key: &[u8], value: &[u8]) -> Result<()> {
     match groups(table) {
         Some(groups) => table.insert_parts(key, &parts(value, groups)),

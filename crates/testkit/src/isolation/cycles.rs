@@ -1,5 +1,5 @@
 //! Finds the cycles of dependencies that are anomalies. The time is linear in the size of the graph. For each knot
-//! of connected cycles, it finds a shortest cycle. It does not know the names of anomalies.
+//! of connected cycles, the search finds a shortest cycle. This module does not know the names of anomalies.
 //!
 //! The search follows paths through the graph in *states*. A state is a node together with one fact about the
 //! path: whether it came to the node by an *rw* edge. If it came so to a transaction that may be a pivot, it must

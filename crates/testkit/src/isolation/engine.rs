@@ -1,4 +1,4 @@
-//! Makes the engine a store of marks. It does not judge what the engine shows.
+//! Makes the engine a store of marks. This module does not judge what the engine shows.
 //!
 //! A value begins with the number of its mark. The rest of the value is computed from this number, so an
 //! incomplete value is noticed. Table 1 keeps its values in column groups. For each read of a row, the store draws
@@ -51,7 +51,7 @@ pub struct Ends {
     pub committed: u64,
     /// The transactions that conflicted with another transaction.
     pub conflicted: u64,
-    /// The transactions that began too long ago to be compared.
+    /// The transactions that could not commit because they began too long ago to be compared with newer commits.
     pub too_old: u64,
     /// The transactions whose outcome is unknown.
     pub unknown: u64,
@@ -326,7 +326,7 @@ impl EngineStore {
         value
     }
 
-    /// The mark that a key has now, read without a transaction.
+    /// The mark of the present value of a key, read without a transaction.
     ///
     /// # Errors
     ///
@@ -340,7 +340,7 @@ impl EngineStore {
         Ok(seen.map(|seen| self.mark(&seen)))
     }
 
-    /// The parts of the value of a mark in a table with column groups.
+    /// `value`, cut into its parts. `None` if table number `table` has no column groups.
     pub fn parts_of(&self, table: u32, value: &[u8]) -> Option<Vec<Vec<u8>>> {
         let EngineTable { groups, all_parts, .. } = &self.tables[table as usize];
         all_parts.as_ref()?;

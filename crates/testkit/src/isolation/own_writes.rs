@@ -62,7 +62,7 @@ impl OwnWrites {
     }
 
     /// Applies an operation, if it is a write, a savepoint or a rollback. If it is a rollback, calls `taken_back`
-    /// with each mark that the rollback takes away.
+    /// with the mark of each put that the rollback takes back.
     pub fn take(&mut self, operation: &Operation, keys: &Keys<'_>, taken_back: &mut dyn FnMut(Mark)) {
         match operation {
             Operation::Put { place, mark } => self.write(keys.of_place(place), Write::Put(*mark)),

@@ -49,8 +49,8 @@ pub fn play<S: Store>(store: &S, plan: &Plan, tally: &Tally) -> Vec<Transaction>
 }
 
 /// The same as [`play`], with one addition. Before each step, `beside` is called. It may do something else with
-/// the store and add it to the history. It may also end the play, and then the transactions that are under way are
-/// dropped.
+/// the store, and add what it did to the history. It may also end the play, and then the transactions that are
+/// under way are dropped.
 pub fn play_beside<S: Store>(
     store: &S,
     plan: &Plan,

@@ -38,7 +38,7 @@ const DATABASES: u64 = 4;
 ///
 /// # Panics
 ///
-/// If the text is not a script, or if a transaction has an anomaly that its level forbids.
+/// Panics if the text is not a script, or if a transaction has an anomaly that its level forbids.
 pub fn play_script(text: &str) -> String {
     let script = Script::parse(text);
     let of = |isolation: Isolation| {

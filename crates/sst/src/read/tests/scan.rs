@@ -99,7 +99,7 @@ impl PageSource for Counted {
     fn release(&self) {}
 }
 
-/// What is read, and how far ahead is asked.
+/// What a scan reads, and how far ahead it asks for pages.
 #[derive(Clone, Debug)]
 struct Scan {
     low: Bound<Vec<u8>>,
@@ -115,7 +115,7 @@ fn key(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
     bound.as_ref().map(Vec::as_slice)
 }
 
-/// Keys of the rows, which are read as ranges and compactions do.
+/// Reads rows in the same way as ranges and compactions, and returns their keys.
 fn scan<S: PageSource + ?Sized>(sst: &Arc<Sst>, source: &S, wanted: &Scan) -> Vec<Vec<u8>> {
     let (near, far) = if wanted.forward { (&wanted.low, &wanted.high) } else { (&wanted.high, &wanted.low) };
     let mut cursor = SstCursor::new(Arc::clone(sst)).with_readahead(wanted.readahead).until(key(far));

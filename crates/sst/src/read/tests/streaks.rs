@@ -45,7 +45,7 @@ impl Walk<'_> {
         .expect("the disk works")
     }
 
-    /// The row of the place, if it is visible and has a value.
+    /// The row at which the cursor stands, if it is visible and has a value.
     fn row(&self, cursor: &SstCursor) -> Option<(Vec<u8>, Vec<u8>)> {
         let row = retry(self.source, || cursor.visible(self.source, self.at)).expect("the disk works")?;
         let value = retry(self.source, || row.value.load(self.source, &self.sst.file)).expect("the disk works");

@@ -1,4 +1,5 @@
-//! Bytes arrive in order, whichever thread writes them. An error comes back once and ends the writing.
+//! Bytes must arrive in order, whichever thread writes them. An error must be returned once, and must end the
+//! writing.
 
 use super::*;
 use os::real::ThreadPool;
