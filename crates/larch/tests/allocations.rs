@@ -42,8 +42,8 @@ fn a_cached_get_allocates_nothing_in_any_form() {
     assert_eq!(Thread::so_far().count - before, 0);
 }
 
-/// Runs `work` twenty times, and returns the least number of bytes that it allocated. The reason is that the
-/// simulated disk sometimes allocates more.
+/// Runs `work` twenty times, and returns the least number of bytes that it allocated in a run. In some runs the
+/// number is greater, because the simulated disk allocates, too.
 fn least_bytes(mut work: impl FnMut(u32)) -> u64 {
     (0..20).map(|i| Thread::during(|| work(i)).1.bytes).min().expect("there are some")
 }
@@ -83,12 +83,13 @@ fn a_commit_and_an_install_cost_the_same_among_ten_and_ten_thousand_tables() {
     let (few, many) = (bytes_with_tables(10), bytes_with_tables(10_000));
     println!("commit and install allocate {few:?} bytes among 10 tables, {many:?} among 10,000");
     assert_eq!(many.0, few.0, "of a commit");
-    // The install changes two maps. In each, a path through a tree of 10,000 entries is ten nodes longer than a
-    // path through a tree of 10 entries.
+    // The install changes two maps. Each map is a tree. With 10,000 tables, a path through the tree is ten nodes
+    // longer than with 10 tables.
     assert!(many.1 <= few.1 + 8192, "of an install");
 }
 
-/// Makes an index key from the first bytes of a value, and notes how many bytes the thread has at this moment.
+/// Makes an index key from the first bytes of a value. Each time, notes how many bytes the thread has allocated
+/// and not freed.
 struct FirstBytes;
 
 thread_local! {
@@ -119,8 +120,8 @@ impl IndexKeys for FirstBytes {
 const LARGE_ROWS: u32 = 120;
 const LARGE_BYTES: usize = 200_000;
 
-/// A table with large values and an index. If `is_flushed`, its rows are only in files, and otherwise some are in
-/// memory.
+/// A table with large values and an index. If `is_flushed`, all rows of the table are in files; otherwise some are
+/// in memory.
 fn large_values(is_flushed: bool) -> (Database, Table) {
     let machine = os::Machine::simulated_on(os::sim::SimDisk::new(1), 1);
     let builder = Database::builder("db").machine(machine).cache_bytes(1 << 20).write_buffer_bytes(4 << 20);
@@ -138,8 +139,8 @@ fn large_values(is_flushed: bool) -> (Database, Table) {
     (db, table)
 }
 
-/// `work` notes its live bytes at some moments. Returns the greatest noted number, minus the bytes that were live
-/// before.
+/// While `work` runs, the extractor notes how many bytes the thread has. Returns the greatest of these numbers,
+/// minus the bytes that the thread had before.
 fn most_live_bytes(work: impl FnOnce()) -> i64 {
     let before = Thread::so_far().live_bytes();
     MOST_LIVE.set(before);
@@ -147,7 +148,8 @@ fn most_live_bytes(work: impl FnOnce()) -> i64 {
     MOST_LIVE.get() - before
 }
 
-/// The most bytes for the rows of a round at both ends, and for some values on their way.
+/// A read may hold at most this many bytes: the rows of one round at each end, and some values that are being
+/// read.
 const ROUNDS_BYTES: i64 = 6 << 20;
 
 #[test]

@@ -1,5 +1,5 @@
-//! A database that is opened read-only while another process writes to it. Every read shows one version, or says
-//! that it cannot.
+//! A database that is opened read-only while another process writes to it. Every read either sees the rows of
+//! exactly one version, or returns an error that says why it cannot.
 
 #![allow(clippy::disallowed_methods, reason = "a thread of the machine writes beside one that reads")]
 
@@ -22,7 +22,7 @@ fn key(i: u32) -> Vec<u8> {
     format!("key {i:05}").into_bytes()
 }
 
-/// The pages are small, so that a read needs many of them and the cache holds only a few.
+/// Options with small pages, so that a read needs many pages and the cache holds only a few of them.
 fn options() -> TableOptions {
     TableOptions { page_bytes: 1 << 10, node_bytes: 1 << 10, ..TableOptions::default() }
 }
@@ -31,19 +31,20 @@ fn write_to(machine: &Machine) -> Database {
     Database::builder("db").machine(machine.clone()).open().expect("nobody else writes")
 }
 
-/// A reader whose cache holds only a few pages, and which keeps only one file open.
+/// Opens the database for a reader. Its cache holds only a few pages, and it keeps only one file open.
 fn reader_of(machine: &Machine) -> Database {
     let builder = Database::builder("db").machine(machine.clone()).read_only(true);
     builder.cache_bytes(24 << 10).open_files(1).open().expect("there is a database")
 }
 
-/// Reads another file of `db` and keeps no page of it. So the next read has to open its own file again.
+/// Reads a row of another file of `db`, without keeping its pages. The reader keeps only one file open, so its
+/// next read must open a file again.
 fn close_files(db: &Database) {
     let other = db.existing_table("other").expect("a name").expect("it is there");
     assert!(other.admitting(Admit::Pass).get("k").expect("a new read takes the newest files").is_some());
 }
 
-/// A writer with its rows, and the rows that the files showed after each step that changed the files.
+/// A writer with its present rows. `shown` has the rows that were in files after each step that changed the files.
 struct Writer {
     machine: Machine,
     db: Option<Database>,
@@ -78,7 +79,7 @@ impl Writer {
         }
     }
 
-    /// Notes that all rows are in files now.
+    /// Stores the present rows in `shown`. All rows must be in files.
     fn note(&mut self) {
         self.shown.insert(self.db().version(), self.now.clone());
     }
@@ -98,14 +99,14 @@ impl Writer {
     }
 }
 
-/// A range of a reader, and the rows that it still has to give.
+/// A range of a reader, and the rows that the range still has to give.
 struct Open<'m> {
     range: Range,
     at: Version,
     left: Vec<(&'m Vec<u8>, &'m Vec<u8>)>,
 }
 
-/// How reads ended.
+/// How often reads ended in each way.
 #[derive(Debug, Default)]
 struct Counts {
     gets: u32,
@@ -115,7 +116,7 @@ struct Counts {
     whole: u32,
 }
 
-/// Checks the error of a read at the version `at`. It must say that files were replaced by files of another
+/// Checks the error of a read at the version `at`: it must say that the files were replaced by files of another
 /// version.
 #[track_caller]
 fn check_outdated(error: Error, at: Version, newest: Version) {
@@ -150,7 +151,8 @@ fn reads_beside_a_writer_show_one_version_or_name_two() {
     assert!(gets > 1000 && renewed > 50 && outdated > 50 && went_on > 10 && whole > 10, "{counts:?}");
 }
 
-/// Opens a range and a snapshot. While the writer goes on, it reads these two and also the newest rows.
+/// Opens a range and a snapshot. While the writer writes more, this reads from the range, from the snapshot, and
+/// the newest rows.
 fn check_steps(rng: &mut StdRng, writer: &mut Writer, (db, table): (&Database, &Table), counts: &mut Counts) {
     let at = db.version();
     let model = writer.shown[&at].clone();
@@ -270,7 +272,7 @@ fn check_snapshot_cursor(rng: &mut StdRng, (snapshot, table): (&Snapshot, &Table
     }
 }
 
-/// A cursor stands in a file that is replaced. Then it moves both ways in the new files.
+/// When the file in which a cursor stands is replaced, the cursor can move on in both directions in the new files.
 #[test]
 fn a_cursor_goes_on_in_new_files_of_the_same_version() {
     let disk = SimDisk::new(1);
@@ -298,8 +300,8 @@ fn a_cursor_goes_on_in_new_files_of_the_same_version() {
     }
 }
 
-/// A compaction replaces every file but keeps all versions. So a range that was begun before the compaction gives
-/// all its rows.
+/// A compaction replaces every file but keeps all versions. So a range that was begun before the compaction still
+/// gives all its rows.
 #[test]
 fn a_range_goes_on_in_new_files_of_the_same_version() {
     let disk = SimDisk::new(1);
@@ -321,7 +323,7 @@ fn a_range_goes_on_in_new_files_of_the_same_version() {
     assert_eq!(table.iter().count(), expected.len());
 }
 
-/// Pages of files that were already shown before are still in memory.
+/// When a reader takes newer files, the pages of files that it already had are still in memory.
 #[test]
 fn pages_of_files_that_stay_are_not_read_again_for_newer_files() {
     let disk = SimDisk::new(1);
@@ -345,7 +347,7 @@ fn pages_of_files_that_stay_are_not_read_again_for_newer_files() {
     assert_eq!(db.metrics().page_reads, reads);
 }
 
-/// If the writer drops a table, it is gone for the reader as soon as the reader takes the newest files.
+/// If the writer drops a table, the reader can use the table until it takes the newest files.
 #[test]
 fn a_table_that_a_writer_dropped_is_said_to_be_dropped() {
     let disk = SimDisk::new(1);
@@ -359,7 +361,7 @@ fn a_table_that_a_writer_dropped_is_said_to_be_dropped() {
     assert_eq!(db.tables(), ["other"]);
 }
 
-/// If a file is missing although the newest manifest names it, a read reports this error.
+/// If the newest manifest names a file and the file is missing, a read returns an error that names the file.
 #[test]
 fn a_file_that_is_missing_from_the_newest_set_is_named() {
     let disk = SimDisk::new(1);
@@ -376,16 +378,17 @@ fn a_file_that_is_missing_from_the_newest_set_is_named() {
     assert!(matches!(&error, Error::Page(_)) && error.to_string().contains(".sst"), "{error}");
 }
 
-/// A disk on which another process does something before one of the operations.
+/// A disk of a reader. Before one of the reader's operations, another process writes to the database.
 #[derive(Debug)]
 struct Interrupted {
     disk: Arc<SimDisk>,
-    /// The number of operations until then.
+    /// The number of operations before the other process acts.
     left: AtomicU64,
 }
 
 impl Interrupted {
-    /// Opens and closes the database as a writer. This replaces its manifest and its log.
+    /// Counts an operation. At the chosen one, opens and closes the database as a writer, which replaces the
+    /// manifest and the log.
     fn count(&self) {
         if self.left.fetch_sub(1, Ordering::Relaxed) == 0 {
             let writer = write_to(&Machine::simulated_on(self.disk.clone(), 3));
@@ -446,7 +449,7 @@ fn a_manifest_that_is_replaced_between_any_two_steps_of_opening_and_reading_is_r
         let table = db.existing_table("t").expect("a name").expect("it is there");
         let value = table.get("k").expect("it is read again").expect("it has a value");
         if between.left.load(Ordering::Relaxed) <= step {
-            // The open and the read were over before that step.
+            // The open and the read need fewer operations than `step`, so the other process has not acted.
             assert_eq!(value[..], *b"older");
             break;
         }
@@ -456,7 +459,8 @@ fn a_manifest_that_is_replaced_between_any_two_steps_of_opening_and_reading_is_r
     assert!(interrupted >= 4, "{interrupted} steps");
 }
 
-/// All rows of one round are written together. So if a read sees two rounds, it has mixed versions.
+/// The writer writes all rows of one round in one commit. So if a read sees rows of two rounds, it has mixed two
+/// versions.
 #[test]
 fn reads_beside_a_compacting_writer_on_the_machines_disk_see_one_round_each() {
     const ROUNDS: u32 = 60;

@@ -1,6 +1,6 @@
-//! Reads and transactions as futures, while rows are written, flushed and merged. They run under executors that do
-//! not know Larch: tokio with one thread, tokio with several threads, smol, and an executor that is written here.
-//! They also run as handlers of the web server axum.
+//! Tests reads and transactions as futures, while rows are written, flushed and merged. The futures run under
+//! executors that do not know Larch: tokio with one thread, tokio with several threads, smol, and an executor that
+//! is written here. They also run in handlers of the web server axum.
 
 #![allow(
     clippy::disallowed_types,
@@ -25,12 +25,12 @@ fn key(i: u32) -> Vec<u8> {
 }
 
 fn value(i: u32, round: u32) -> Vec<u8> {
-    // Some values are stored outside their pages.
+    // Some values are so long that they are stored outside the pages of rows.
     format!("{i} in {round} ").repeat(if i.is_multiple_of(100) { 2000 } else { 5 }).into_bytes()
 }
 
-/// The use of the cache when nobody reads any more. Pages that were asked for ahead may still arrive, and the
-/// thread that receives such a page holds it for a moment.
+/// Waits until no page is in use, and returns the use of the cache. Pages that were asked for ahead may still
+/// arrive after the last read, and the thread that receives such a page holds it for a moment.
 fn at_rest(db: &Database) -> CacheUsage {
     let mut usage = db.cache().usage();
     let mut patience = 1_000_000;
@@ -50,7 +50,7 @@ struct Fixture {
 }
 
 impl Fixture {
-    /// A database on the machine's disk with more rows than its cache holds.
+    /// A database on the disk of this machine. It has more rows than its cache can hold.
     fn new() -> Self {
         let directory = tempfile::tempdir().expect("the system has room");
         let builder = Database::builder(&directory).durability(Durability::Buffered);
@@ -158,7 +158,7 @@ fn under_smol() {
     fixture.finish();
 }
 
-/// A task of the executor that is written here. When it is woken, it puts itself into the queue.
+/// A task of the executor that is written in this file. When the task is woken, it puts itself into the queue.
 struct Task {
     future: Mutex<Option<Pin<Box<dyn Future<Output = ()> + Send>>>>,
     queue: Mutex<Sender<Arc<Task>>>,
@@ -167,7 +167,7 @@ struct Task {
 impl Wake for Task {
     fn wake(self: Arc<Self>) {
         let queue = self.queue.lock().expect("nobody panics").clone();
-        // When all tasks are done, the queue does not exist any more.
+        // An error is ignored: when all tasks are done, nobody receives from the queue any more.
         queue.send(self).ok();
     }
 }
@@ -200,7 +200,7 @@ fn under_one_made_by_hand() {
     fixture.finish();
 }
 
-/// Each time that a future is polled, another thread polls it.
+/// The same future is polled by a different thread each time.
 #[test]
 fn a_future_may_go_from_thread_to_thread() {
     let fixture = Fixture::new();
@@ -221,9 +221,9 @@ fn a_future_may_go_from_thread_to_thread() {
     fixture.finish();
 }
 
-/// `gets` gets begin at the same time, and are polled until one of them queues for memory. Then other gets are
-/// awaited. The first gets are not polled again until the others have ended. `buffer_unordered` does this in a loop
-/// whose body reads.
+/// Begins `gets` reads of single rows at the same time, and polls them until one of them waits for memory. Then
+/// four other reads are awaited one after the other, and the first reads are not polled until these have ended. A
+/// program does this if it reads in the body of a loop over `buffer_unordered`.
 fn one_more_ends(cache_bytes: u64, gets: u32, rows: u32) {
     let directory = tempfile::tempdir().expect("the system has room");
     let db = Database::builder(&directory).cache_bytes(cache_bytes).open().expect("the disk works");
@@ -250,7 +250,8 @@ fn one_more_ends(cache_bytes: u64, gets: u32, rows: u32) {
             if db.cache().usage().queued > 0 {
                 break;
             }
-            // The pages for all waiting gets have arrived before any of these gets goes on.
+            // This waits until all waiting reads were woken, so that the pages of all have arrived before any of
+            // them goes on.
             let mut waiting: BTreeSet<u32> = begun.keys().copied().collect();
             while !waiting.is_empty() {
                 waiting.remove(&woken.recv().expect("this end has a sender, too"));
@@ -273,7 +274,7 @@ fn one_more_ends(cache_bytes: u64, gets: u32, rows: u32) {
     directory.close().expect("it is ours");
 }
 
-/// A waker that reports the number of its get.
+/// A waker that sends the number of its read.
 struct Numbered {
     number: u32,
     woken: Mutex<Sender<u32>>,
@@ -281,7 +282,7 @@ struct Numbered {
 
 impl Wake for Numbered {
     fn wake(self: Arc<Self>) {
-        // At the end, nobody receives these numbers any more.
+        // An error is ignored: at the end, nobody receives these numbers any more.
         self.woken.lock().expect("nobody panics").send(self.number).ok();
     }
 }
@@ -296,7 +297,7 @@ fn a_read_ends_though_10000_others_are_not_polled_in_a_cache_of_64_mib() {
     one_more_ends(64 << 20, 10_000, 200_000);
 }
 
-/// Counts one more visit in the way in which a program does it.
+/// Adds 1 to a counter in a transaction, as a program would do it.
 async fn visit(db: &Database, table: &Table) -> larch::Result<u64> {
     db.transact_async(async |mut tx| {
         let before = tx.get_async(table, "visits").await?;
@@ -356,7 +357,7 @@ fn a_transaction_runs_in_a_handler_of_axum() {
     use axum::extract::{Request, State};
     use axum::handler::Handler;
 
-    /// A handler with the same closure as in the documentation.
+    /// A handler that uses the same closure as the documentation.
     async fn buy(State((db, table)): State<(Database, Table)>) -> String {
         let done = db
             .transact_async(async |mut tx| {

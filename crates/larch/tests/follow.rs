@@ -1,5 +1,5 @@
-//! A follower shows all commits up to some version and no later ones, whatever the writer does meanwhile. It leaves
-//! no files behind.
+//! Tests that a follower sees all commits up to some version and no later ones, whatever the writer does at the
+//! same time. When a follower has ended, none of its files is left.
 
 use larch::{Database, Durability, Follow, Readable as _, Snapshot, Version};
 use os::sim::SimDisk;
@@ -16,7 +16,7 @@ const HERE: &str = "db";
 /// All rows of all tables.
 type Rows = BTreeMap<(String, Vec<u8>), Vec<u8>>;
 
-/// The rows that each version shows.
+/// The rows that readers at each version see.
 type History = BTreeMap<Version, Rows>;
 
 fn builder(machine: &Machine) -> larch::Builder {
@@ -39,7 +39,7 @@ fn rows_at(db: &Database, snapshot: &Snapshot) -> Rows {
         let table = db.table(&name).expect("it is there");
         for row in snapshot.range(&table, ..) {
             let (key, value) = match row {
-                // The table was made after the snapshot.
+                // The table was created after the snapshot was made.
                 Err(larch::Error::TableDropped(_)) => break,
                 row => row.expect("the disk works"),
             };
@@ -49,16 +49,16 @@ fn rows_at(db: &Database, snapshot: &Snapshot) -> Rows {
     all
 }
 
-/// Those `rows` of `version` that are in tables which were not dropped since.
+/// Those `rows` of `version` whose tables were not dropped after this version.
 fn known(dropped: &BTreeMap<String, Version>, rows: Rows, version: Version) -> Rows {
     let is_there = |name: &str| dropped.get(name).is_none_or(|dropped| *dropped < version);
     rows.into_iter().filter(|((name, _), _)| is_there(name)).collect()
 }
 
-/// A follower, its snapshots with the rows that they showed, and the newest version that it has shown.
+/// A follower, its snapshots with the rows that were read from them, and the newest version that was read from it.
 type Follower = (Database, Vec<(Snapshot, Rows)>, Version);
 
-/// A writer, the rows that it has shown, and its followers with their snapshots.
+/// A writer with the rows of each of its versions, and its followers with their snapshots.
 struct World {
     machine: Machine,
     disk: Arc<SimDisk>,
@@ -67,8 +67,8 @@ struct World {
     rows: Rows,
     history: History,
     followers: Vec<Follower>,
-    /// For each table, the version at which it was last dropped. A drop is no commit. A follower sees it together
-    /// with the new files.
+    /// For each table, the version at which it was last dropped. A drop has no version of its own. A follower sees
+    /// it when it takes the new files.
     dropped: BTreeMap<String, Version>,
 }
 
@@ -167,7 +167,7 @@ impl World {
             1 => _ = self.followers.swap_remove(at),
             2 => kept.clear(),
             3 => {
-                // Tables that were dropped since the snapshot cannot be opened.
+                // Tables that were dropped after the snapshot was made cannot be opened.
                 for (snapshot, rows) in kept {
                     let version = snapshot.version();
                     let (seen, before) = (known(&self.dropped, rows_at(db, snapshot), version), rows.clone());
@@ -291,7 +291,7 @@ fn a_writer_that_cannot_look_at_leases_removes_nothing_that_is_read() {
         let table = db.table("a").expect("the disk works");
         world.disk.fail_operation(n, ErrorKind::PermissionDenied);
         for round in 0..3 {
-            // Any of these operations may fail.
+            // Each of these calls may fail.
             table.insert("key", format!("round {round}")).ok();
             db.flush().ok();
             db.compact().ok();
@@ -299,7 +299,7 @@ fn a_writer_that_cannot_look_at_leases_removes_nothing_that_is_read() {
         world.disk.clear_faults();
         assert!(rows_at(&follower, &snapshot) == rows, "operation {n}: a snapshot of version {} changed", version.0);
         drop((snapshot, follower, table, db));
-        // The next open removes the files that are left.
+        // The next open removes the files that nobody needs any more.
         world.writer = None;
         let db = world.writer().clone();
         let named: u64 =

@@ -1,5 +1,5 @@
-//! A process that forks after it has opened a database keeps the database. The child process is refused and does no
-//! harm.
+//! Tests that a process that forks after it has opened a database can still use the database. In the child
+//! process, every call returns an error, and the child does not harm the database.
 
 #![cfg(target_os = "linux")]
 #![allow(unsafe_code, reason = "a fork")]
@@ -27,8 +27,9 @@ fn a_forked_child_is_refused_and_leaves_the_database_as_it_is() {
     let mut submitted = db.batch();
     submitted.insert(&table, "a", "1");
     let mut commit = submitted.submit().expect("the disk works");
-    // SAFETY: until it exits, the child only makes calls for which we promise that they take no lock that another
-    // thread may hold. It also allocates, which the C library allows.
+    // SAFETY: until it exits, the child only makes calls of Larch and allocates memory. Larch promises that these
+    // calls take no lock that another thread may have held during the fork. The C library allows a child to
+    // allocate.
     match unsafe { fork() }.expect("the system forks") {
         ForkResult::Child => {
             let is_refused = |outcome: Result<(), Error>| matches!(outcome, Err(Error::Forked));
@@ -46,8 +47,8 @@ fn a_forked_child_is_refused_and_leaves_the_database_as_it_is() {
             refused &= is_refused(db.drop_table("t").map(drop));
             refused &= is_refused(table.alter(|options| options.metadata = vec![1]));
             refused &= is_refused(table.clone_as("v").map(drop));
-            // When these values are dropped, nothing is written, no file is removed, and nothing waits for a thread
-            // that does not exist in the child.
+            // Dropping these values in the child writes nothing, removes no file, and does not wait for a thread
+            // that the child does not have.
             drop((import, table, db, in_temporary, temporary));
             // SAFETY: no code of the parent may run when the child ends.
             unsafe { nix::libc::_exit(i32::from(!refused)) }

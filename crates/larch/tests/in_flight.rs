@@ -1,5 +1,6 @@
-//! Commits in flight: one thread makes many commits. Threads, futures and callbacks wait for them. The simulated
-//! disk crashes and fails. The tests run without threads and with threads.
+//! Tests commits that are not durable yet: one thread makes many commits, and threads, futures and callbacks wait
+//! for them. The simulated disk crashes and fails. Some tests run on a machine without threads, and some with
+//! threads.
 
 #![allow(
     clippy::disallowed_types,
@@ -42,7 +43,7 @@ fn submit(db: &Database, table: &Table, key: u64) -> Commit {
     batch(db, table, key).submit().expect("the disk works")
 }
 
-/// Polls a commit once, with a waker that counts.
+/// Polls a commit once, with a waker that counts how often it is woken.
 fn poll(commit: &mut Commit, wakes: &Arc<Wakes>) -> Poll<larch::Result<Version>> {
     let waker = Waker::from(wakes.clone());
     Pin::new(commit).poll(&mut Context::from_waker(&waker))
@@ -123,7 +124,7 @@ fn one_thread_awaits_a_thousand_commits_with_few_syncs() {
         versions
     }));
     assert!(versions.is_sorted() && versions.len() == 1000);
-    // One sync makes the commits durable. The job that prepares the next log makes one or two more syncs.
+    // One sync makes all these commits durable. The job that prepares the next log runs one or two more syncs.
     let syncs = disk.sync_count() - before;
     assert!((1..=4).contains(&syncs), "{syncs} syncs");
 }
@@ -165,8 +166,8 @@ fn threads_futures_and_callbacks_wait_beside_each_other_while_logs_end() {
     assert_eq!(table.iter().count(), 1200);
 }
 
-/// Commits that were reported as durable survive a crash. Only commits at the end are lost, and none of them was
-/// reported as durable.
+/// After a crash, all commits that were reported as durable still exist. Only the newest commits may be lost, and
+/// none of the lost ones was reported as durable.
 #[test]
 fn a_crash_leaves_a_prefix_with_all_that_was_said_to_be_durable() {
     let mut lost = 0;
@@ -266,7 +267,7 @@ fn handles_keep_the_database_open_until_their_wait_is_over() {
         calls.on_durable(move |outcome| sender.send(outcome).expect("the test waits"));
         called.recv().expect("it is called").expect("it is open");
         drop(called);
-        // The thread that made the last call may still be closing the database.
+        // The thread that has called the last callback may still be closing the database.
         let db = (0..).find_map(|_| {
             std::thread::yield_now();
             let machine = Machine::simulated_on(disk.clone(), 1);

@@ -1,7 +1,7 @@
-//! Counts the memory of a million reads while nothing is written, half of them in a database opened read-only. Also
-//! counts the memory of transactions of every kind. An allocator counts the bytes in use, and at the end this
-//! number must be the same as at the beginning. If nobody writes to a database, it makes no new view. So only the
-//! end of a read can free the memory that the read took.
+//! Tests that a million reads, half of them in a database opened read-only, and transactions of every kind leave
+//! no memory behind. An allocator counts the bytes in use. At the end this number must be the same as at the
+//! beginning. Nobody writes during the reads, so the database makes no new view, and the memory of a read can be
+//! freed only when the read ends.
 
 use kit::allocations::{Counting, Thread};
 use larch::index::{IndexKeys, IndexOptions};
@@ -33,7 +33,7 @@ fn poll<T>(future: impl Future<Output = T>, times: u32) -> Option<T> {
     })
 }
 
-/// Does one read. `i` chooses one of many kinds of reads. Returns whether the read was dropped before it was done.
+/// Does one read. Its kind and its key follow from `i`. Returns whether the read was dropped before it was done.
 fn read(db: &Database, i: u32) -> bool {
     let table = db.existing_table("t").expect("the disk works").expect("the table is there");
     let key = key(i);
@@ -73,7 +73,8 @@ fn read(db: &Database, i: u32) -> bool {
     cut_short
 }
 
-/// Half a million reads leave nothing behind: no bytes, no pages in use, and nothing else that `metrics` counts.
+/// Checks that half a million reads leave nothing behind: no bytes, no pages in use, and nothing else that
+/// `metrics` counts.
 fn check(read_only: bool) {
     let disk = SimDisk::new(1);
     let open = |read_only: bool| {
@@ -98,7 +99,8 @@ fn check(read_only: bool) {
         db
     };
 
-    // First, the cache fills and its lists get their final lengths.
+    // The first reads and transactions are not counted: they fill the cache, and its lists get their final
+    // lengths.
     let mut cut_short = (0..50_000).filter(|&i| read(&db, i)).count();
     let at_start = Thread::so_far().live_bytes();
     cut_short += (0..500_000).filter(|&i| read(&db, i)).count();
@@ -174,7 +176,7 @@ impl Indexed {
         self.db.begin().expect("the disk works")
     }
 
-    /// A transaction that has read and overwritten row `i`.
+    /// Begins a transaction that reads and overwrites row `i`, and returns it.
     fn overwriting(&self, i: u32, isolation: Isolation) -> Transaction {
         let options = TransactionOptions { isolation, ..TransactionOptions::default() };
         let mut tx = self.db.begin_with(&options).expect("the disk works");
@@ -183,8 +185,7 @@ impl Indexed {
         tx
     }
 
-    /// Does one transaction. `i` chooses one of many kinds, and the rows. Afterwards, the number of rows is the
-    /// same as before.
+    /// Does one transaction. Its kind and its rows follow from `i`. It does not change the number of rows.
     fn transaction(&self, i: u32) {
         let Self { db, table, index } = self;
         let key = row(i);
@@ -208,8 +209,8 @@ impl Indexed {
                 assert!(tx.commit().expect("the disk works").is_ok());
             }
             5 | 6 => {
-                // In one case, the writes take more than their share of the write buffer. In the other case, they
-                // take more than half of the write buffer.
+                // There are two cases: the writes take more than a transaction's share of the write buffer, or
+                // more than half of the write buffer.
                 let mut tx = self.begin();
                 for j in 0..INDEXED_ROWS / (i % 18 - 3) {
                     tx.insert(table, row(i + j), value(j)).expect("the disk works");
@@ -290,7 +291,8 @@ fn transactions_of_every_kind_leave_nothing_behind() {
         // The bytes of the simulated disk are subtracted, because the manifest grows on the disk.
         Thread::so_far().live_bytes() - disk.memory_bytes() as i64
     };
-    // First, the cache fills and its lists get their final lengths.
+    // The first reads and transactions are not counted: they fill the cache, and its lists get their final
+    // lengths.
     (0..18 * 20).for_each(|i| indexed.transaction(i));
     let at_start = settle();
     (0..18 * 100).for_each(|i| indexed.transaction(i));

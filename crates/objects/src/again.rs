@@ -1,5 +1,5 @@
-//! Asks a store again if its answer may be different in another attempt. This module does not know what the request
-//! is.
+//! Repeats a request to a store if the store may give another answer in a later attempt. This module does not know
+//! what the request is.
 
 use os::Clock;
 use os::store::is_certain;
@@ -7,14 +7,15 @@ use os::{Random, sync::Arc};
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
-/// The longest time from the start of the first attempt to the start of the last attempt. A store over a network
-/// itself repeats a request for longer than this. So such a request is not repeated here.
+/// The longest time from the start of the first attempt to the start of the last attempt. The client of a store in
+/// a network already repeats a request for longer than this. So a request that has failed there is not repeated
+/// here.
 const DEADLINE: Duration = Duration::from_secs(30);
 
 /// The shortest and the longest wait between two attempts.
 const WAITS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(2));
 
-/// Decides when to ask again.
+/// Decides when to repeat a request.
 #[derive(Debug)]
 pub struct Again {
     clock: Arc<dyn Clock>,
@@ -29,8 +30,8 @@ impl Again {
         Again { clock: clock.clone(), random: random.clone(), begin: clock.now(), wait: WAITS.0 }
     }
 
-    /// Waits for a random part of a time that doubles with each call. If the time is up, it returns false without
-    /// waiting.
+    /// Waits for a random part of a time that doubles with each call. If [`DEADLINE`] has passed, returns false
+    /// without waiting.
     pub fn pause(&mut self) -> bool {
         let part = (self.random.next_u64() >> 32) as u32;
         let pause = self.wait.mul_f64(f64::from(part) / f64::from(u32::MAX));
@@ -42,8 +43,8 @@ impl Again {
         true
     }
 
-    /// Repeats the request until its answer is final or the time is up. An answer is final if another attempt would
-    /// not change it. `AlreadyExists` is a final answer.
+    /// Makes the request, and repeats it until its answer is final or [`DEADLINE`] has passed. An answer is final
+    /// if a later attempt would get the same answer. For example, `AlreadyExists` is final.
     ///
     /// # Errors
     ///

@@ -1,9 +1,10 @@
-//! Knows which SSTs of a database its branches may need. The writer of the database does not remove these SSTs.
-//! This module does not know how a branch is made.
+//! A branch of a database is another database that uses SSTs of the first one. This module knows which SSTs of a
+//! database its branches may need. The writer of the database does not remove these SSTs. It does not know how a
+//! branch is made.
 //!
-//! A branch says in its own journal (`PARENTS`) which files it needs. Over time it needs fewer of them, and never
-//! others. So an old list of these files always includes the files that the branch needs now. If the list keeps a
-//! file from being removed, the list is read again.
+//! In its own journal, each branch has the file `PARENTS`, which lists the files that the branch needs. Later a
+//! branch may need fewer files, but never others. So an old list always includes the files that the branch needs
+//! now. If a list keeps a file from being removed, the list is read again.
 //!
 //! | the journal of the branch | |
 //! |---|---|
@@ -11,10 +12,11 @@
 //! | is longer, and names this database | it needs the files that it names |
 //! | is longer, and does not name this database | it needs nothing, and will need nothing |
 //!
-//! A branch of a branch has files of all databases above it. It is added to this database early: before the branch
-//! in the middle can give up a file that the lower branch has. So when this writer has read that a branch does not
-//! need a file, it puts a sheet before it removes the file. After this sheet, it knows all branches that were added
-//! before it read.
+//! A branch of a branch may need files of all databases above it. Let C be a branch of B, and B a branch of this
+//! database. C is added to this database before B can give up a file that C needs. But this writer may have read
+//! the list of B before it knows C. So after it has read that a branch does not need a file, it puts a sheet
+//! before it removes the file. When this sheet is put, the writer learns all branches that were added before it
+//! read the list.
 //!
 //! Thread safe.
 
@@ -28,11 +30,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
-/// How long it may take to make a branch, measured by the clocks of two machines. After this time, the writer makes
-/// sure that the branch will not be made any more.
+/// To make a branch may take this long, measured by the clocks of two machines. After this time, the writer makes
+/// sure that the branch is never made.
 pub const MADE_WITHIN: Duration = Duration::from_secs(3600);
 
-/// If a branch keeps a file from being removed, the branch is read again after this time.
+/// If a branch keeps a file from being removed, its list is read again after this time.
 const ASKED_AGAIN_AFTER: Duration = Duration::from_secs(300);
 
 /// What a branch needs.
@@ -40,9 +42,9 @@ const ASKED_AGAIN_AFTER: Duration = Duration::from_secs(300);
 pub enum Needs {
     /// The branch does not exist yet, so it may need all SSTs.
     All,
-    /// The branch needs these SSTs, given by name and length.
+    /// The branch needs these SSTs. The map has their lengths by their names.
     These(BTreeMap<String, u64>),
-    /// The branch needs nothing, and never will.
+    /// The branch needs no SSTs of this database now, and will never need any.
     Nothing,
 }
 
@@ -76,19 +78,20 @@ pub fn needs(store: &Arc<dyn Store>, outside: &Outside, id: u64, branch: &Branch
     Ok(of_this.map_or(Needs::Nothing, |parent| Needs::These(parent.files)))
 }
 
-/// Makes sure that a missing branch is never made. To do so, it puts the first sheet of the branch's journal,
-/// without the branch.
+/// Makes sure that a missing branch is never made: puts a sheet without the branch under the number that the first
+/// sheet of the branch would have.
 ///
 /// # Errors
 ///
-/// `AlreadyExists` if the branch was made meanwhile, or another database in its place; an error of the store.
+/// `AlreadyExists` if meanwhile the branch was made, or another database was made in its place; an error of the
+/// store.
 fn prevent(store: &Arc<dyn Store>, outside: &Outside, branch: &Branch) -> io::Result<()> {
     let journal = journal_at(store, outside, &branch.prefix);
     let (table, _) = journal.newest()?;
     journal.begin_at(branch.sheet, &table, 0, &[])
 }
 
-/// Like [`needs`], but if the branch does not exist after [`MADE_WITHIN`], it gives up the branch.
+/// Like [`needs`], but if the branch does not exist after [`MADE_WITHIN`], makes sure that it is never made.
 ///
 /// # Errors
 ///
@@ -106,20 +109,20 @@ pub fn settled_needs(store: &Arc<dyn Store>, outside: &Outside, id: u64, branch:
     }
 }
 
-/// What the branches of a database need, as far as its writer knows.
+/// What the writer of a database knows about the needs of its branches.
 #[derive(Debug)]
 pub struct Branches {
     journal: Arc<Journal>,
     parents: Arc<ParentsOf>,
     known: Mutex<HashMap<u64, Known>>,
-    /// Whether some branch was read since the last sheet was put.
+    /// Whether the list of some branch was read after the last sheet was put.
     has_read: AtomicBool,
-    /// Held while branches are read. The reason is that one thread may use what another thread has read only after
-    /// a sheet was put.
+    /// This lock is held while the lists of branches are read. Without it, a thread could use a list that another
+    /// thread has read, before a sheet was put.
     dividing: Mutex<()>,
 }
 
-/// What is known about a branch, and since when.
+/// What was read about a branch, and when it was read.
 #[derive(Clone, Debug)]
 struct Known {
     needs: Arc<Needs>,
@@ -134,15 +137,15 @@ impl Branches {
     }
 
     /// Divides SSTs that are no longer in the manifest into two lists: those that can be removed, and those that
-    /// branches may need. Files that are stored with other databases are in neither list: this database gives them
-    /// up.
+    /// branches may need. Files that are stored with other databases are in neither list, because this database
+    /// only gives them up.
     ///
     /// # Errors
     ///
     /// This process is not the writer any more, or its parents cannot be read.
     pub fn divide(&self, files: Vec<String>) -> io::Result<(Vec<String>, Vec<String>)> {
         let _dividing = self.dividing.lock();
-        // Everything that is read from now on is new enough, however long the rest of this call takes.
+        // Lists that are read after this moment are new enough, however long this call takes.
         let begin = self.journal.outside.clock.now();
         let parents = self.parents.get()?;
         let (others, own): (BTreeSet<_>, BTreeSet<_>) =
@@ -156,7 +159,7 @@ impl Branches {
             if !self.has_read.swap(false, Ordering::Relaxed) {
                 return Ok((free, kept));
             }
-            // This put may show branches that were not known before.
+            // This put may find branches that were not known before, so the loop starts again.
             self.journal.put_now()?;
         }
     }
@@ -172,7 +175,7 @@ impl Branches {
         })
     }
 
-    /// What a branch needs. If the branch keeps `file` and was not read shortly before `now`, its journal is read
+    /// What a branch needs. If the known list keeps `file` and was not read shortly before `now`, the list is read
     /// again.
     fn needs(&self, id: u64, branch: &Branch, file: &str, now: Duration) -> Arc<Needs> {
         let known = self.known.lock().get(&id).cloned();
@@ -187,7 +190,7 @@ impl Branches {
         // If the journal of a branch cannot be read, the branch may need all files.
         let read = settled_needs(self.journal.store(), &self.journal.outside, id, branch).unwrap_or(Needs::All);
         self.has_read.store(true, Ordering::Relaxed);
-        // Reading may have taken a long time, so the clock is read again.
+        // Reading the list may have taken a long time, so the clock is read again.
         let (needs, at) = (Arc::new(read), self.journal.outside.clock.now());
         self.known.lock().insert(id, Known { needs: needs.clone(), at });
         needs

@@ -8,9 +8,10 @@
 //! 4  sheet n of the branch: these files, and PARENTS, which says where its SSTs lie
 //! ```
 //!
-//! After step 2, no writer removes an SST that the manifest of step 3 has. Before a writer can say in a sheet that
-//! it does not need the file any more, it reads the sheet of step 2. Step 4 succeeds only if nobody has put sheet
-//! n. So a process that wants to know whether the branch will exist puts sheet n itself, or finds it.
+//! After step 2, no writer removes an SST that the manifest of step 3 has: before a writer can put a sheet which
+//! says that it does not need a file any more, it reads the sheet of step 2. Step 4 succeeds only if nobody else
+//! has put sheet n. So if a process must know whether the branch will exist, it tries to put sheet n itself.
+//! Either this succeeds, and the branch will never exist, or it finds the sheet of the branch.
 //!
 //! | what ends in between | what is left |
 //! |---|---|
@@ -30,14 +31,14 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::time::Duration;
 
-/// The most bytes of growing files that are copied to one sheet. Growing files are the manifest and the logs.
+/// The manifest and the logs of the origin are copied to one sheet. They may have at most this many bytes.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// The most attempts to make a branch. An attempt fails if sheets were removed while it read them.
+/// The most attempts to make a branch. An attempt fails if sheets are removed while it reads them.
 const ATTEMPTS: u32 = 3;
 
-/// Returns the names and lengths of the SSTs that the database on a disk has. The disk shows the database at one
-/// moment and can only be read.
+/// A function that returns the names and lengths of the SSTs that the database on a disk has. The disk can only be
+/// read, and has the files of the database as they were at one moment.
 pub type SstsOf<'f> = &'f dyn Fn(&Arc<StoreDisk>) -> io::Result<Vec<DirectoryEntry>>;
 
 /// What a new branch consists of.
@@ -56,10 +57,10 @@ pub struct BranchReport {
 pub struct BranchInfo {
     /// The prefix of the branch in the store.
     pub prefix: String,
-    /// When the branch was asked for, as the time since the start of 1970.
+    /// When the making of the branch began, as the time since the start of 1970.
     pub since: Duration,
-    /// How many SSTs of the database the branch needs, and their bytes. `None` if the branch does not exist yet. It
-    /// is being made, or its making was not finished.
+    /// How many SSTs of the database the branch needs, and their bytes. `None` if the branch does not exist yet,
+    /// because it is being made or because its making was never finished.
     pub files: Option<(u64, u64)>,
 }
 
@@ -86,7 +87,7 @@ fn no_database(prefix: &str) -> io::Error {
 ///
 /// # Errors
 ///
-/// `NotFound` if no database is at `from`; `AlreadyExists` if something is at `to`; an error of the store or of
+/// `NotFound` if no database is at `from`; `AlreadyExists` if a database is at `to`; an error of the store or of
 /// `ssts_of`.
 pub fn branch(
     store: &Arc<dyn Store>,
@@ -131,9 +132,9 @@ impl Branching<'_> {
             return Err(no_database(from));
         }
         let branch = Branch { prefix: to.to_owned(), sheet, since: outside.clock.wall().as_secs() };
-        // The databases above the origin get the branch first. The origin never gets new files of these databases.
-        // So if it needs one of their files when it gets the branch itself, it already needed this file at that
-        // earlier time.
+        // The branch is added first to the databases above the origin, and then to the origin. The origin never
+        // gets further files of the databases above it. So every file of them that the branch gets from the origin
+        // was already needed by the origin when the branch was added to them.
         let mut parents = parents_in(&origin, &seen).map_err(|error| self.again(error))?;
         for parent in &mut parents.0 {
             parent.id = outside.random.next_u64();
@@ -164,7 +165,7 @@ impl Branching<'_> {
             report.bytes += bytes;
             let prefix = lying.having(&name).map_or(from, |parent| &parent.prefix);
             let Some(parent) = parents.0.iter_mut().find(|parent| parent.prefix == prefix) else {
-                // Meanwhile, the origin was dropped and made again.
+                // The list of parents has changed during this call: the origin was dropped and made again.
                 return Err(self.again(ErrorKind::NotFound.into()));
             };
             parent.files.insert(name, bytes);
@@ -180,8 +181,8 @@ impl Branching<'_> {
         Ok(report)
     }
 
-    /// If something is missing because it was removed while it was read, returns the error that makes the caller
-    /// try again.
+    /// If `cause` says that an object is missing, the object was probably removed during this call. Then the
+    /// result is the error that makes the caller try again. Any other cause is returned as it is.
     fn again(&self, cause: io::Error) -> io::Error {
         if cause.kind() != ErrorKind::NotFound {
             return cause;
@@ -190,8 +191,8 @@ impl Branching<'_> {
     }
 }
 
-/// The branches that may need files of the database at the prefix `of`. If a branch needs nothing any more, it is
-/// left out.
+/// The branches that may need files of the database at the prefix `of`. Branches that need none of its files any
+/// more are left out.
 ///
 /// # Errors
 ///
@@ -220,15 +221,16 @@ fn needing(
     Ok(found)
 }
 
-/// Drops the database at the prefix `at`, with all its SSTs. Its writer is fenced. The database needs no files of
-/// other databases any more. The last sheet stays, and so do the sheets in which writers took over within the last
-/// week. So a process that does not know about the drop cannot write to the database.
+/// Drops the database at the prefix `at`, with all its SSTs. Its writer is stopped by a takeover. If the database
+/// is a branch, it gives up the files of other databases. The last sheet stays, and also the sheets in which
+/// writers took over within the last week. Because of these sheets, a process that does not know about the drop
+/// cannot write to the database.
 ///
 /// # Errors
 ///
 /// `NotFound` if nothing is at this prefix; `InvalidInput` if the prefix has directories, because then it is not a
-/// database; `DirectoryNotEmpty` if branches need files of the database; an error of the store. If a call has
-/// failed in the middle, the next call continues the work.
+/// database; `DirectoryNotEmpty` if branches need files of the database; an error of the store. If a call fails
+/// before it is done, the next call continues the work.
 pub fn drop_database(store: &Arc<dyn Store>, outside: &Outside, at: &str) -> io::Result<DropReport> {
     let journal = journal_at(store, outside, at);
     let (table, next) = journal.newest()?;
@@ -240,18 +242,18 @@ pub fn drop_database(store: &Arc<dyn Store>, outside: &Outside, at: &str) -> io:
             format!("{at} has backups, and no database; to remove them all, remove every object whose name begins so");
         return Err(error(ErrorKind::InvalidInput, why));
     }
-    // If a branch needs files, this returns before the writer is fenced.
+    // If a branch needs files, this call returns an error before it stops the writer.
     refuse_if_needed(store, outside, at, &table.branches, "")?;
     journal.take_over(|_| Ok(None))?;
     let dropped = journal.drop_files().and_then(|()| {
-        // If a branch was made before all names of the files were removed, it needs the SSTs.
+        // A branch may have been made before the names of all files were removed. Then it needs the SSTs.
         let objects = loop {
             let branches = journal.branches();
             refuse_if_needed(store, outside, at, &branches, "the database is dropped, but its files stay: ")?;
             let objects = objects_of(&journal)?;
-            // After this sheet, all branches are known that were added before the branches were read. The listed
-            // objects belong to this database: if another database had been made in its place before the listing,
-            // it would have put a sheet, and this put would have met that sheet.
+            // When this sheet is put, all branches are known that were added before their lists were read. If
+            // nothing has changed, the listed objects belong to this database: if another database had been made
+            // in its place before the listing, this put would have met a sheet of that database.
             journal.put_now()?;
             if journal.branches() == branches {
                 break objects;
@@ -283,7 +285,7 @@ fn refuse_if_needed(
     Err(error(ErrorKind::DirectoryNotEmpty, why))
 }
 
-/// The SSTs of a database, and the objects that its writer and its workers have put for each other.
+/// The SSTs of a database, and the objects through which its writer and its workers exchange jobs.
 fn objects_of(journal: &Journal) -> io::Result<[Vec<StoredObject>; 2]> {
     let list = |folder| journal.again().ask(|| journal.store().list(folder));
     Ok([list(crate::object_file::FOLDER)?, list(EXCHANGE)?])

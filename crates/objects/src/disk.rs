@@ -1,12 +1,13 @@
 //! The disk of a database in a store. This module does not know how sheets are put, nor how objects are read.
 //!
-//! The disk has one directory and directories within it. Those have no directories. Files whose names end with
-//! `.sst` are objects. They are written once and are durable when they are synced. Reads do not check first whether
-//! they exist. Files in the directory `workers` are objects, too. Each of them is put as a whole. All other files
-//! are in the journal and can grow. The names of directories are also in the journal. There, they end with `/`.
-//! Second names for files, and directories at other places, are refused.
+//! The disk has one directory, which may have directories within it, but no deeper ones. Files whose names end
+//! with `.sst` are objects of the store. They are written once and are durable when they are synced. When such a
+//! file is opened for reads, it is not checked whether it exists. Files in the directory `workers` are objects,
+//! too. Each of them is put as a whole. All other files are in the journal and can grow. The names of directories
+//! are also in the journal. There, they end with `/`. Second names for files, and directories at other places, are
+//! refused.
 //!
-//! [`Local`] says which files are on this machine in addition.
+//! Some files may also be on this machine, see [`Local`].
 
 use crate::branches::Branches;
 use crate::grown_file::GrownFile;
@@ -23,27 +24,27 @@ use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-/// The name of the directory with files that processes put for each other. The folder in the store has the same
-/// name.
+/// The name of the directory with files through which the writer and the workers exchange jobs. The folder in the
+/// store has the same name.
 pub(crate) const EXCHANGE: &str = "workers";
 
-/// The name of a file that every database has.
+/// The name of a file that every database has: if it exists, there is a database.
 const DATABASE: &str = "CURRENT";
 
-/// The files that are on a disk of this machine.
+/// Says which files are on a disk of this machine.
 #[derive(Clone, Debug)]
 pub struct Local {
     /// The disk.
     pub disk: Arc<dyn Disk>,
-    /// The directory of the logs. It belongs to one database. A synced commit is in the files of this directory.
-    /// About two puts later, the commit is also in the store. If another machine takes over, it does not have the
-    /// last commits: it has a prefix of all commits.
+    /// The directory for the logs of one database. When a commit is synced, it is in the files of this directory,
+    /// and about two puts later also in the store. If another machine takes over, it may not have the last
+    /// commits, but it always has a prefix of all commits.
     pub logs: Option<PathBuf>,
     /// The directory for data that a process writes and reads again soon, see [`Disk::scratch`].
     pub scratch: Option<PathBuf>,
 }
 
-/// [`Local`] in the form in which a [`StoreDisk`] keeps it.
+/// The same information as [`Local`], as a [`StoreDisk`] stores it.
 #[derive(Debug, Default)]
 pub(crate) struct Nearby {
     pub logs: Option<LocalLogs>,
@@ -55,16 +56,17 @@ pub(crate) struct Nearby {
 pub struct StoreDisk {
     removals: Arc<Removals>,
     journal: Arc<Journal>,
-    /// The databases of which this database is a branch.
+    /// The databases whose files this database uses because it is a branch.
     parents: Arc<ParentsOf>,
     directory: PathBuf,
-    /// What is stored on this machine, for example logs. A sync of a file here does not wait for the store.
+    /// Says which files are on this machine, for example logs. A sync of such a file does not wait for the store.
     nearby: Nearby,
     uploads: Arc<Uploads>,
 }
 
 impl StoreDisk {
-    /// Shows the files in `store` as if they were in `directory`. A synced commit is in the store.
+    /// A disk that shows the files in `store` as if they were in `directory`. When a commit is synced, it is in
+    /// the store.
     pub fn new(store: Arc<dyn Store>, directory: &Path, outside: Outside) -> Arc<StoreDisk> {
         StoreDisk::with_cuts(CUTS, store, directory, outside, Nearby::default())
     }
@@ -77,7 +79,7 @@ impl StoreDisk {
         StoreDisk::with_cuts(CUTS, store, directory, outside, nearby)
     }
 
-    /// Like [`StoreDisk::new`], but the journal is cut as `cuts` says.
+    /// Like [`StoreDisk::new`], but `cuts` says how the journal is divided into sheets.
     pub(crate) fn with_cuts(
         cuts: Cuts,
         store: Arc<dyn Store>,
@@ -90,8 +92,8 @@ impl StoreDisk {
 
     /// A disk with the files of a journal.
     pub(crate) fn of_journal(mut journal: Journal, directory: &Path, nearby: Nearby) -> Arc<StoreDisk> {
-        // If the store fails, bytes may exist that only a log on this machine has promised. They are put again as
-        // soon as the store answers.
+        // If the store fails, the logs on this machine may have synced bytes that the journal does not have. So a
+        // put that has failed is repeated as soon as the store answers.
         journal.puts_again = nearby.logs.is_some();
         let (journal, directory) = (Arc::new(journal), directory.to_owned());
         let parents = Arc::new(ParentsOf::new(&journal));
@@ -112,9 +114,10 @@ impl StoreDisk {
         self.uploads.drive();
     }
 
-    /// The logs on this machine, if logs are stored here and the file `name` is a log.
+    /// If the file `name` is a log and logs are stored on this machine, returns these logs.
     fn logs(&self, name: &str) -> Option<&LocalLogs> {
-        // Logs of copies, which are in directories within this one, are in the journal.
+        // Copies of the database are in directories within this one. Their logs are in the journal and not on this
+        // machine.
         self.nearby.logs.as_ref().filter(|_| name.ends_with(LOG) && !name.contains('/'))
     }
 
@@ -150,8 +153,8 @@ impl StoreDisk {
         })
     }
 
-    /// The files that can grow in a directory, and the directories in it. The file that says where SSTs are stored
-    /// is left out, because the engine does not know it.
+    /// The growing files in the directory `within`, and the directories in it. The file [`PARENTS`] is left out,
+    /// because the engine does not know it.
     fn grown_entries(&self, within: &str) -> impl Iterator<Item = DirectoryEntry> + use<> {
         let start = if within.is_empty() { String::new() } else { as_directory(within) };
         let files = self.journal.list_files().into_iter().filter(|(name, _)| name != PARENTS);
@@ -170,12 +173,13 @@ impl StoreDisk {
         }
     }
 
-    /// The name of the object for an SST. The object is stored with this database or with a parent.
+    /// The name of the object that has the SST `name`. The object is stored with this database or with one of its
+    /// parents.
     fn object_of(&self, name: &str) -> io::Result<String> {
         Ok(self.parents.get()?.object_of(name))
     }
 
-    /// The name of the object for a file that processes put for each other; `None` if `path` is not such a file.
+    /// The name of the object for a file in the directory `workers`; `None` if `path` is not such a file.
     fn exchanged(&self, path: &Path) -> Option<String> {
         let name = path.file_name()?.to_str()?;
         (path.parent()? == self.directory.join(EXCHANGE)).then(|| format!("{EXCHANGE}/{name}"))
@@ -230,12 +234,12 @@ impl StoreDisk {
     }
 }
 
-/// The name of a directory as the journal has it.
+/// The name that a directory has in the journal.
 fn as_directory(name: &str) -> String {
     format!("{name}/")
 }
 
-/// The entry of an object in the folder in which it is.
+/// An object as an entry of its directory.
 fn entry_of(object: StoredObject) -> Option<DirectoryEntry> {
     let (_, name) = object.name.rsplit_once('/')?;
     Some(DirectoryEntry { name: name.to_owned(), bytes: object.bytes })
@@ -379,12 +383,12 @@ impl Disk for StoreDisk {
 
     fn remove_dir(&self, directory: &Path) -> io::Result<()> {
         if self.is_exchange(directory) {
-            // A folder is never created or removed: it exists as long as it has an object.
+            // In a store, a folder exists exactly as long as it has an object, so nothing has to be removed.
             return Ok(());
         }
         let name = self.directory_name("remove directory", directory)?;
         let removed = match self.entries(name) {
-            // The name of the directory stays as long as it has objects, because without the name no listing finds
+            // A directory that still has objects is not removed, because without its name no listing would find
             // these objects.
             Ok(entries) if !entries.is_empty() || name.is_empty() => Err(ErrorKind::DirectoryNotEmpty.into()),
             Ok(_) => self.journal.remove(&as_directory(name)),
@@ -394,7 +398,8 @@ impl Disk for StoreDisk {
     }
 
     fn sync_dir(&self, directory: &Path) -> io::Result<()> {
-        // The name of an object is durable as soon as the object is durable.
+        // Names of objects are durable as soon as the objects are. So only changed names in the journal need a
+        // sync.
         if !self.journal.has_changed_names() {
             return Ok(());
         }
@@ -445,13 +450,13 @@ impl Disk for StoreDisk {
     }
 }
 
-/// The right to write, which ends when another writer takes over.
+/// The right to write to the database. It ends when another writer takes over.
 #[derive(Debug)]
 struct StoreLock {
     journal: Arc<Journal>,
     removals: Arc<Removals>,
     epoch: u64,
-    /// The right to write logs on this machine. It is given up after the last sheet was put.
+    /// The right to write logs on this machine. This lock is released only after the last sheet was put.
     _local: Option<Box<dyn Lock>>,
 }
 
@@ -468,8 +473,8 @@ impl Lock for StoreLock {
 impl Drop for StoreLock {
     fn drop(&mut self) {
         if !self.removals.is_empty() {
-            // Removals may take a long time, so the sync comes first. If the sync fails, only bytes that were not
-            // synced before may be lost.
+            // Removals may take a long time, so the sync comes first. If this sync fails, only bytes are lost that
+            // were never synced.
             self.journal.sync().ok();
         }
         self.removals.remove_all();

@@ -1,4 +1,5 @@
-//! A file that is stored in the journal. This module does not know in which sheets the bytes of the file are.
+//! A file that is stored in the journal. This module does not know in which sheets of the journal the bytes of the
+//! file are.
 
 use crate::journal::Journal;
 use os::File;
@@ -6,11 +7,11 @@ use os::sync::{Arc, Mutex};
 use std::io::{self, ErrorKind};
 use std::ops::Range;
 
-/// How many bytes a reader that goes through the file reads at once. Each piece of the file in a sheet costs a
-/// request.
+/// A handle that goes through the file reads this many bytes at once, because each piece of the file in a sheet
+/// costs a request.
 const AHEAD_BYTES: u64 = 8 << 20;
 
-/// How many bytes such a reader reads the first time, because it may need only the beginning of the file.
+/// The first time, such a handle reads only this many bytes, because it may need only the beginning of the file.
 const FIRST_AHEAD_BYTES: u64 = 128 << 10;
 
 /// A file that can grow.
@@ -21,8 +22,8 @@ pub struct GrownFile {
     ahead: Mutex<Ahead>,
 }
 
-/// Bytes that were read before anybody asked for them. Another handle may have written since. So these bytes are
-/// used only while the length of the file is unchanged, and only by a handle that reads.
+/// Bytes that a handle has read ahead. Another handle may write to the file meanwhile. So these bytes are used
+/// only as long as the length of the file is unchanged, and only if this handle itself does not write.
 #[derive(Debug, Default)]
 struct Ahead {
     from: u64,
@@ -41,7 +42,7 @@ impl GrownFile {
         *self.ahead.lock() = Ahead::default();
     }
 
-    /// The bytes of a range. If they were read ahead, they are taken from there.
+    /// The bytes of a range of the file. If they were read ahead, nothing is read from the journal.
     fn read(&self, range: Range<u64>) -> io::Result<Vec<u8>> {
         let mut ahead = self.ahead.lock();
         if !ahead.is_used {

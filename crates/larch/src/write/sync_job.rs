@@ -1,8 +1,8 @@
-//! The job that makes commits durable for tasks and callbacks, and wakes them. They cannot run a sync themselves.
-//! This module does not know who waits.
+//! The job that runs syncs for tasks and callbacks, which cannot run a sync themselves. When their commits are
+//! durable, the job wakes the tasks and calls the callbacks. This module does not know who waits.
 //!
-//! The job also runs after writes were refused, so that every waiter learns what became of its commit. It has its
-//! own priority, so that no flush and no compaction delays it.
+//! The job also runs when the database no longer accepts writes, so that every waiter learns whether its commit is
+//! durable. It has its own priority, so that no flush and no compaction delays it.
 
 use crate::core::{Core, StopOnPanic};
 use os::sync::Weak;
@@ -20,7 +20,7 @@ impl Job for SyncJob {
             let _guard = StopOnPanic::new(&core);
             core.writes.sync.serve()
         };
-        // Even after the disk has panicked, the tasks have to be woken.
+        // If the disk panics, the waiting tasks must still be woken.
         match catch_unwind(AssertUnwindSafe(serve)) {
             Ok(Ok(polled)) => polled,
             Ok(Err(error)) => {

@@ -1,10 +1,11 @@
-//! Compares what a transaction depends on with all commits since the transaction began. This module does not know
-//! how a commit gets its version.
+//! Compares the keys on which a transaction depends with all commits since the transaction began. This module does
+//! not know how a commit gets its version.
 //!
-//! A validation compares twice. First, without a lock, it compares with the commits that are visible by then. Then
-//! it compares with the few commits that came since. It does this under the lock that orders commits, so that no
-//! commit comes between this comparison and the commit of the transaction. The second comparison does nothing if no
-//! commit came.
+//! A validation compares twice. First, without a lock, it compares the transaction with the commits that are
+//! visible at that time. Then it takes the lock that orders commits, and compares the transaction with the few
+//! commits that came after the first comparison. Because of the lock, no other commit comes between the second
+//! comparison and the commit of the transaction. If no commit came after the first comparison, the second one does
+//! nothing.
 
 use crate::base::conflict::Conflict;
 use crate::base::ops::{BatchOps, Op};
@@ -18,28 +19,30 @@ use crate::view::View;
 use os::sync::Arc;
 use sst::{KeyRange, Version};
 
-/// What a transaction depends on, and how far it was compared with other commits.
+/// The keys on which a transaction depends, and the commits with which it was already compared.
 #[derive(Debug)]
 pub struct Validation<'t> {
     began: Version,
     reads: [Option<&'t ReadSet>; 2],
-    /// The tables that the transaction has read or written.
+    /// The tables that the transaction has read or to which it has written.
     tables: Tables,
-    /// Whether the transaction conflicts if another commit writes the same keys.
+    /// Whether the transaction depends on the keys that it writes, so that a commit that writes the same keys is a
+    /// conflict.
     guards_writes: bool,
-    /// Commits up to this version were compared.
+    /// The transaction was compared with all commits up to this version.
     compared: Version,
 }
 
-/// The rows of recent commits: rows in memory, and the keys of rows that were flushed.
+/// What recent commits have written: the rows that are still in memory, and the keys of the rows that were
+/// flushed.
 struct Commits<'v> {
     memory: &'v [Arc<MemSet>],
     flushed: FlushedKeys,
 }
 
 impl<'t> Validation<'t> {
-    /// What a transaction depends on. The transaction began at the version `began`, and has read or written
-    /// `tables`. `reads` is what it has read, in up to two sets. If `guards_writes`, the transaction also depends
+    /// A validation for a transaction that began at the version `began` and has read or written to `tables`.
+    /// `reads` has the keys that it has read, in up to two sets. If `guards_writes`, the transaction also depends
     /// on the keys that it writes.
     pub fn new(began: Version, tables: Tables, reads: [Option<&'t ReadSet>; 2], guards_writes: bool) -> Self {
         let reads = reads.map(|set| set.filter(|set| !set.is_empty()));
@@ -51,12 +54,12 @@ impl<'t> Validation<'t> {
         self.reads.iter().all(Option::is_none) && !self.guards_writes
     }
 
-    /// Whether the transaction still has to be compared with commits up to `to`.
+    /// Whether the transaction still has to be compared with some commits up to `to`.
     pub fn is_behind(&self, to: Version) -> bool {
         to > self.compared && !self.is_trivial()
     }
 
-    /// The keys on which the transaction depends, if its writes are `ops`.
+    /// The keys on which the transaction depends, as a signature. `ops` are the writes of the transaction.
     pub fn keys(&self, ops: &BatchOps) -> Signature {
         let mut keys = if self.guards_writes { Signature::of_ops(ops) } else { Signature::NONE };
         for reads in self.reads.into_iter().flatten() {
@@ -68,8 +71,9 @@ impl<'t> Validation<'t> {
         keys
     }
 
-    /// Whether a commit up to `to` that was not compared yet may have changed one of `keys`. `commits` tells this.
-    /// If not, all commits up to `to` count as compared.
+    /// Uses `commits` to find out whether one of `keys` may have been changed by a commit up to `to` with which
+    /// the transaction was not compared yet. If not, the transaction counts as compared with all commits up to
+    /// `to`.
     pub fn may_be_changed(&mut self, commits: &LatestKeys, keys: Signature, to: Version) -> bool {
         let may_be = commits.may_have(keys, self.compared, to);
         if !may_be {
@@ -78,8 +82,8 @@ impl<'t> Validation<'t> {
         may_be
     }
 
-    /// Compares the transaction with the commits up to `to` that were not compared yet. All commits up to `to` must
-    /// be in the files of `view` or in memory.
+    /// Compares the transaction with those commits up to `to` with which it was not compared yet. All commits up
+    /// to `to` must be in the files of `view` or in memory.
     ///
     /// # Errors
     ///
@@ -100,7 +104,7 @@ impl<'t> Validation<'t> {
         Ok(())
     }
 
-    /// A key on which the transaction depends and which was changed.
+    /// A key on which the transaction depends and which one of `commits` has changed.
     fn changed(&self, commits: &Commits<'_>, ops: &BatchOps) -> Option<(TableId, Vec<u8>)> {
         let since = self.compared;
         let key = |(table, key): (TableId, &[u8])| commits.changed_key(table, key, since);
@@ -127,7 +131,7 @@ fn borrowed(range: &KeyRange) -> KeyRange<&[u8]> {
 }
 
 impl Commits<'_> {
-    /// Those memtables of `table` that may have commits after `since`.
+    /// Those memtables of `table` that may have rows of commits after `since`.
     fn memtables(&self, table: TableId, since: Version) -> impl Iterator<Item = &Arc<Memtable>> {
         let sets = self.memory.iter().filter(move |set| set.newest() > since);
         sets.filter_map(move |set| set.table(table)).chain(self.flushed.of(table, since))

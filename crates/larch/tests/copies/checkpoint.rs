@@ -1,4 +1,4 @@
-//! A checkpoint is either a complete database with a prefix of the commits, or it does not exist.
+//! Tests that a checkpoint is either a complete database with a prefix of the commits, or does not exist.
 
 #![allow(clippy::disallowed_methods, reason = "threads of the machine write while checkpoints are made")]
 
@@ -24,8 +24,8 @@ fn look_at(machine: &Machine, directory: &str) -> larch::Result<Database> {
     Database::builder(directory).machine(machine.clone()).read_only(true).cache_bytes(1 << 20).open()
 }
 
-/// The files in a directory with their bytes, except the lock file. If the directory does not exist, there are
-/// none.
+/// The files in a directory with their bytes, except the lock file. The result is empty if the directory does not
+/// exist.
 fn files(disk: &SimDisk, directory: &str) -> BTreeMap<String, Vec<u8>> {
     let directory = Path::new(directory);
     let listed = disk.list(directory).unwrap_or_default();
@@ -33,8 +33,8 @@ fn files(disk: &SimDisk, directory: &str) -> BTreeMap<String, Vec<u8>> {
     names.map(|name| (name.clone(), disk.read_all(&directory.join(&name)).expect("it is there"))).collect()
 }
 
-/// Makes a database with rows in files of two tables, in memory, in the history of files, under range erases, and
-/// with long values.
+/// Makes a database with two tables. Some rows are in files and some in memory, some are older versions in the
+/// history of files, some are hidden by range erases, and some have long values.
 fn prepare(machine: &Machine) -> Database {
     let db = open(machine, HERE).expect("the disk works");
     let (a, b) = (db.table("a").expect("a table"), db.table_with("b", small_pages()).expect("a table"));
@@ -58,8 +58,8 @@ fn small_pages() -> TableOptions {
     TableOptions { page_bytes: 1 << 10, node_bytes: 1 << 10, ..TableOptions::default() }
 }
 
-/// Checks what a complete copy promises: it passes the check and has these rows. It also shows these rows without
-/// recovery.
+/// Checks that the copy is complete: the check finds no problem, and the copy has the rows `expected`. A database
+/// opened read-only sees these rows, too, without a recovery.
 fn expect_copy(machine: &Machine, expected: &Rows) {
     let read_only = look_at(machine, THERE).expect("it is a database");
     assert!(rows(&read_only) == *expected, "a look at the copy shows the rows of that moment");
@@ -127,15 +127,16 @@ fn a_directory_with_files_is_refused_and_left_as_it_is() {
     assert!(files(&disk, THERE) == before);
 }
 
-/// Checks what is left of a checkpoint, and then makes one. Whatever happened to the disk before, the copy must
-/// behave as the top of this file says.
+/// Checks what is left after a checkpoint that may have failed, and then makes a checkpoint. Whatever has failed
+/// before, the directory must have a complete copy or none.
 fn expect_all_or_nothing(machine: &Machine, disk: &SimDisk, expected: &Rows) {
     match open(machine, THERE) {
         Ok(copy) => {
             assert!(rows(&copy) == *expected, "what opens is whole");
             assert_eq!(copy.check(|_| {}).expect("the disk works").problems.len(), 0);
         }
-        // The copy was not begun. So the open has made a new database, which does not have the table.
+        // The checkpoint had not written anything, so the open has made a new database, which does not have the
+        // table.
         Err(error) => {
             assert!(matches!(error, Error::UnfinishedCopy(_)), "{error}");
             assert!(look_at(machine, THERE).is_err(), "nor is it read");
@@ -259,7 +260,7 @@ fn a_checkpoint_whose_clean_up_fails_too_is_made_by_the_next_attempt() {
             return;
         }
         if disk.exists(Path::new("copy/CURRENT")).expect("the disk works") {
-            // The last sync has failed, and the rename before it could not be undone.
+            // The last sync has failed, and the rename before this sync could not be undone.
             drop(db);
             expect_copy(&machine, &expected);
             continue;
@@ -353,7 +354,7 @@ fn a_checkpoint_beside_a_writer_begins_again_when_a_file_is_gone() {
     let (machine, _) = Machine::simulated(12);
     let db = prepare(&machine);
     let reader = look_at(&machine, HERE).expect("it is a database");
-    // The compaction replaces the files that the reader knows.
+    // The compaction replaces the files of the file set that the reader has read.
     db.table("a").expect("a table").insert("key 0001", "new").expect("the disk works");
     db.compact().expect("the disk works");
     let expected = rows(&db);
@@ -376,9 +377,9 @@ fn a_checkpoint_does_not_have_what_is_lost_when_a_log_is_damaged() {
     assert!(!disk.exists(Path::new(THERE)).expect("the disk works"));
 }
 
-/// Each writer notes the version and the keys of each of its commits. Most commits have one key. Some are so large
-/// that their rows go into files at once. A copy at a version must have exactly the keys of all commits up to this
-/// version.
+/// Each writer remembers the version and the keys of each of its commits. Most commits have one key. Some commits
+/// are so large that their rows go into files at once. A copy at a version must have exactly the keys of all
+/// commits up to this version.
 #[test]
 fn checkpoints_beside_writers_have_exactly_the_commits_up_to_their_version() {
     const WRITERS: u64 = 3;

@@ -1,4 +1,4 @@
-//! All rows of a database, for comparing two databases.
+//! Reads all rows of a database, to compare two databases.
 
 use super::Database;
 use std::collections::BTreeMap;

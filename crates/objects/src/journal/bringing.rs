@@ -1,8 +1,9 @@
-//! Files on this machine that the previous writer has left. When the next writer takes over, these files replace
-//! the files of the journal. This module does not know the content of these files, nor where they are.
+//! Brings files into the journal that the previous writer has left on this machine. When the next writer takes
+//! over, these files replace the files with the same names in the journal. This module does not know the content
+//! of these files, nor where they are.
 //!
-//! Short files are in the first sheet that the next writer puts after it has taken over. Long files come in later
-//! sheets, under other names. The last of these sheets gives all files their final names at once:
+//! Short files are in the first sheet that the next writer puts after its takeover. Long files need several
+//! sheets, and have other names until the last of these sheets gives all files their final names at once:
 //!
 //! ```text
 //! sheet  35   a writer takes over
@@ -11,11 +12,12 @@
 //! sheet  99   00000031.log.brought becomes 00000031.log; bringing-7 is gone
 //! ```
 //!
-//! The files that are brought belong to the last writer that has put a sheet after its takeover. A writer with logs
-//! on its machine puts such a sheet before it promises anything. So if a writer dies before that sheet, it does not
-//! hide the commits of others. As long as the name `bringing-7` exists, each process that takes over looks for the
-//! files of writer 7. It does not look for the files of later writers, because they have promised nothing. If a
-//! writer finds no such files, because it is on another machine, it uses the journal as it is.
+//! The files that are brought are those of the last writer that has put a sheet after its takeover. A writer with
+//! logs on its machine puts such a sheet before it promises that a commit is durable. So if a writer dies before
+//! this sheet, nothing of it has to be brought, and the commits of earlier writers are not lost. As long as the
+//! name `bringing-7` exists, each process that takes over looks for the files of writer 7, and not for files of
+//! later writers, because they have promised nothing. If a process finds no such files, because it is on another
+//! machine, it uses the journal as it is.
 
 use super::state::{Journal, State};
 use super::table::Table;
@@ -23,7 +25,7 @@ use os::File;
 use os::sync::Arc;
 use std::io;
 
-/// A file that a writer has left.
+/// A file that a writer has left on this machine.
 #[derive(Debug)]
 pub struct LeftFile {
     pub name: String,
@@ -41,32 +43,32 @@ impl LeftFile {
     }
 }
 
-/// The start of a name that says that files are being brought. The name ends with the epoch of the writer that has
-/// left these files.
+/// While files are being brought in several sheets, the journal has a name that starts with this. The name ends
+/// with the epoch of the writer that has left these files.
 const BRINGING: &str = "bringing-";
 
-/// The end of the name of a file that is not complete yet.
+/// The ending of the name of a brought file that is not complete yet.
 const BROUGHT: &str = ".brought";
 
-/// Whether a name exists only while files are brought.
+/// Whether a name exists only while files are being brought.
 pub fn is_passing(name: &str) -> bool {
     name.starts_with(BRINGING) || name.ends_with(BROUGHT)
 }
 
-/// The epoch of a writer. If files that this writer has left are found, they replace the files of the journal.
+/// The epoch of the writer whose files have to be brought, if they are on this machine.
 pub fn source(table: &Table) -> u64 {
     let unfinished = table.names.keys().find_map(|name| name.strip_prefix(BRINGING)?.parse().ok());
     unfinished.unwrap_or(table.last.epoch)
 }
 
 impl Journal {
-    /// Brings the files in `left` into the journal. If they have at most `most` bytes together, it uses one sheet,
-    /// and otherwise sheets of `most` bytes each. This process must have taken over, and nobody may have used its
-    /// right to write yet. If this call fails, the process has not taken over.
+    /// Brings the files in `left` into the journal. If all files together have at most `most` bytes, they come in
+    /// one sheet, and otherwise in sheets of `most` bytes each. Call this directly after a takeover, before
+    /// anything else is written. If this call fails, this process is not the writer.
     ///
     /// # Errors
     ///
-    /// A file cannot be read; the errors of [`Journal::sync`].
+    /// An error if a file cannot be read; the errors of [`Journal::sync`].
     pub(super) fn bring(&self, left: &[LeftFile], most: u64) -> io::Result<()> {
         let at_once = left.iter().map(|file| file.bytes).sum::<u64>() <= most;
         let brought = self.begin_bringing(at_once).and_then(|()| match at_once {
@@ -80,8 +82,8 @@ impl Journal {
         brought
     }
 
-    /// Removes the names of those files that another writer has begun to bring. If several sheets are needed, it
-    /// also notes which files are being brought.
+    /// Removes the names of files that another writer has begun to bring. If several sheets are needed, makes the
+    /// name which says whose files are being brought.
     fn begin_bringing(&self, at_once: bool) -> io::Result<()> {
         let (bringing, names) = {
             let state = self.state.lock();

@@ -1,5 +1,5 @@
-//! The files of a journal: how the writer changes them, and how all processes read them. This module does not know
-//! when a sheet is put.
+//! The files of a journal, which can grow. The writer changes them, and all processes read them. This module does
+//! not know when a sheet is put.
 
 use super::bringing::is_passing;
 use super::newest::{READS_OF_DAMAGED, corrupt};
@@ -13,7 +13,7 @@ use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::sync::mpsc;
 
-/// If this many bytes are not durable yet, they are put without waiting for a sync.
+/// When this many bytes are not in a sheet yet, they are put even if nobody asks for a sync.
 const MOST_PENDING_BYTES: u64 = 16 << 20;
 
 impl Journal {
@@ -55,7 +55,7 @@ impl Journal {
         Ok(file)
     }
 
-    /// Gives a file another name. If another file has that name, that file loses the name.
+    /// Gives a file another name. If another file has the name `to`, that file loses it.
     pub fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         let state = &mut *self.state.lock();
         state.check_writer()?;
@@ -98,7 +98,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Cuts a file at a length, or extends it with zeros.
+    /// Sets the length of a file: cuts the file, or adds zeros at its end.
     pub fn set_len(&self, file: u64, bytes: u64) -> io::Result<()> {
         let is_cut = {
             let state = &mut *self.state.lock();
@@ -116,8 +116,8 @@ impl Journal {
         self.change(file, bytes, |pending| pending.bytes.resize((bytes - pending.from) as usize, 0))
     }
 
-    /// Changes those bytes of a file that are not in a sheet yet. `change` begins at the offset `from`. The bytes
-    /// to which it is applied begin there or earlier.
+    /// Lets `change` change the bytes of a file that are not in a sheet yet, from the offset `from` on. If these
+    /// bytes begin after `from`, earlier bytes are first read from sheets and added.
     fn change(&self, file: u64, from: u64, change: impl FnOnce(&mut Pending)) -> io::Result<()> {
         loop {
             let (start, end) = {
@@ -132,8 +132,8 @@ impl Journal {
                 }
                 (from, pending.from)
             };
-            // Bytes that are already in sheets are overwritten. So they are read first, and are put again with the
-            // next sheet.
+            // The change overwrites bytes that are already in sheets. These bytes are read here, and will be put
+            // again in the next sheet.
             let before = self.read(file, start..end)?;
             let state = &mut *self.state.lock();
             if let Some(pending) = state.pending.get_mut(&file).filter(|pending| pending.from == end) {
@@ -162,7 +162,7 @@ impl Journal {
                 }
             });
         }
-        // If a sheet is read as a whole, its checksum shows that it is undamaged.
+        // Short sheets are read as a whole, so that their checksums show whether they are damaged.
         let sheets: BTreeSet<u64> = small.iter().map(|(_, sheet, _)| *sheet).collect();
         let sheets = self.get_each(&sheets.into_iter().collect::<Vec<_>>())?;
         for (place, sheet, range) in small {
@@ -175,7 +175,7 @@ impl Journal {
         Ok(parts.concat())
     }
 
-    /// Reads pieces of long sheets, and puts each piece at its place in `parts`.
+    /// Reads pieces of long sheets, and stores each piece at its place in `parts`.
     fn read_long(&self, long: &[(usize, u64, Range<u64>)], parts: &mut [Vec<u8>]) -> io::Result<()> {
         let (sender, receiver) = mpsc::channel();
         for (number, (place, sheet, range)) in long.iter().enumerate() {
@@ -185,7 +185,7 @@ impl Journal {
             }
             let (place, sender) = (*place, sender.clone());
             let done: RangeDone = Box::new(move |read| {
-                // If the receiver does not exist any more, the reader has given up.
+                // An error is ignored: if the receiver does not exist any more, nobody waits for this piece.
                 sender.send((place, read.map(<[_]>::concat).ok())).ok();
             });
             self.store.begin_read(&name_of(*sheet), range.clone(), done);
@@ -198,7 +198,8 @@ impl Journal {
             let (bytes, mut again) = ((range.end - range.start) as usize, self.again());
             let mut attempt = 1;
             while parts[*place].len() != bytes {
-                // The read failed or returned too few bytes. It is repeated, and this time errors are retried.
+                // The read has failed or has returned too few bytes. It is made again here, and repeated after
+                // errors.
                 let mut part = vec![0; bytes];
                 let read = self.again().ask(|| self.store.read_at(&name_of(*sheet), &mut part, range.start))?;
                 part.truncate(read);

@@ -1,6 +1,6 @@
-//! Folds small pieces of files: a sheet with a table repeats, as one piece, what small sheets before it have said.
-//! So a reader of many commits has to read only a few sheets (decision 91). It needs no store, because the writer
-//! still has the bytes of the sheets that it has put lately.
+//! Folds small pieces of files: from time to time, a sheet contains again, as one piece, the small pieces of the
+//! sheets before it. So a reader of many commits has to read only a few sheets (decision 91). Folding reads
+//! nothing from the store, because the writer still has the bytes of the sheets that it has put lately.
 //!
 //! ```text
 //! sheets    1   2   3  …  63   64                      65  66  …  127   128
@@ -9,20 +9,21 @@
 //! ```
 //!
 //! Bytes that were folded before are folded again only together with at least half as many newer bytes. No folded
-//! piece is longer than [`FOLDED_BYTES`]. So as the pieces grow, each byte is put again only a few times: at most
-//! five times for a commit of a hundred bytes. Folding costs no additional request.
+//! piece is longer than [`FOLDED_BYTES`]. So each byte is put again only a few times: at most five times for a
+//! commit of a hundred bytes. Folding costs no additional request.
 
 use super::state::{Pending, State};
 use super::table::Extent;
 
-/// The most bytes that are put again in one piece.
+/// A folded piece has at most this many bytes.
 pub const FOLDED_BYTES: u64 = 128 << 10;
 
-/// For a piece that is longer than this, a separate request is worth its cost.
+/// A piece that is longer than this is not folded: it is long enough to be read with a request of its own.
 pub const SMALL_BYTES: u64 = 16 << 10;
 
-/// The index of the first extent that is folded. All extents from there to the end of the file are put again
-/// together. `None` if folding is not worth it. Extents in sheets after sheet `table` were never folded.
+/// An extent is a piece of a file in a sheet. Returns the index of the first extent that is folded together with
+/// all extents after it; `None` if folding is not worth it. Extents in sheets after sheet `table` were never
+/// folded.
 fn first_to_fold(extents: &[Extent], table: u64, is_kept: impl Fn(&Extent) -> bool) -> Option<usize> {
     let (mut first, mut sum) = (extents.len(), 0);
     for (place, extent) in extents.iter().enumerate().rev() {
@@ -38,13 +39,13 @@ fn first_to_fold(extents: &[Extent], table: u64, is_kept: impl Fn(&Extent) -> bo
 }
 
 impl State {
-    /// Makes the next sheet repeat the small pieces of files that are in the last sheets.
+    /// Adds to the next sheet the small pieces of files that are in the last sheets.
     pub(super) fn fold(&mut self) {
         let mut folded = Vec::new();
         for (file, extents) in &self.table.files {
             let end = self.table.len(*file);
             if self.pending.get(file).is_some_and(|pending| pending.from != end) {
-                // The file is cut, so its last pieces will change anyway.
+                // The next sheet cuts this file, so its last pieces change and are not folded.
                 continue;
             }
             let is_kept = |extent: &Extent| self.recent.bytes_of(extent).is_some();

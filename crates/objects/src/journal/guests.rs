@@ -6,13 +6,13 @@
 //! guest                34: a branch at a/b
 //! ```
 //!
-//! A guest comes between two puts of a busy writer in the same way as a process that takes over: it puts its sheet
-//! under several later numbers at once. The first of these sheets counts. The writer reads all of these sheets in
-//! one round trip, and goes on after the last of them.
+//! A busy writer puts one sheet after the other. To get a sheet between two of them, a guest puts the same sheet
+//! under several later numbers at once, as a process does that takes over. Only the first of these sheets has an
+//! effect. The writer reads all of them in one round trip, and goes on after the last of them.
 //!
-//! So the journal says which branches exist, in one order with everything else. A branch is made from what the
-//! sheets before its guest's sheet say. A process that writes later knows the branch in time: before it can say in
-//! a sheet that it does not need a file any more.
+//! So the making of a branch has a place in the order of all sheets. The branch gets the state of the database
+//! before this place. Every later writer reads the sheet of the guest before it can put a sheet which says that a
+//! file is not needed any more. So it knows the branch in time.
 
 use super::bringing::is_passing;
 use super::newest::{ATTEMPTS, Read, apply, read_as};
@@ -26,26 +26,26 @@ use os::sync::{Arc, Mutex};
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
 
-/// Decodes a sheet, if a guest has put it under this number.
+/// Decodes `bytes`. The result is `None` if they are not a sheet that a guest has put under this number.
 pub fn of_guest(number: u64, bytes: &[u8]) -> Option<Sheet> {
     decode(bytes).ok().filter(|sheet| sheet.is_of_guest() && sheet.number == number)
 }
 
-/// When a writer meets the sheet of a guest, it looks for this many further sheets at once, because beside a busy
-/// writer a guest puts several.
+/// When a writer meets the sheet of a guest, it reads this many further numbers at once, because a guest puts
+/// several sheets if the writer is busy.
 const MET_TOGETHER: u64 = 16;
 
 impl State {
     fn note_guest(&mut self, guest: &Sheet) {
-        // If the sheet has a table, the table is not applied, because the writer already knows everything in it.
+        // A table in this sheet is not applied, because the writer already knows everything that it says.
         self.table.apply_branches(&guest.changes);
         self.sheets.insert(guest.number);
     }
 }
 
 impl Journal {
-    /// A journal that shows a database as it was at one moment. It has `table` and the contents of all files. It
-    /// never looks for newer sheets, and nothing can be written to it.
+    /// A journal that has a database as it was at one moment: `table` and the contents of all files. It never
+    /// looks for newer sheets, and nothing can be written to it.
     pub fn fixed(store: Arc<dyn Store>, outside: Outside, table: Table, contents: &[(String, Vec<u8>)]) -> Journal {
         let bytes_of: BTreeMap<&str, &Vec<u8>> = contents.iter().map(|(name, bytes)| (&**name, bytes)).collect();
         let pending = table.names.iter().filter_map(|(name, file)| {
@@ -57,8 +57,8 @@ impl Journal {
         Journal { store, outside, cuts: CUTS, puts_again: false, state, putting: Mutex::new(()) }
     }
 
-    /// The names and the contents of all files in `table`, which belongs to this journal. Files that are not
-    /// complete yet are left out.
+    /// The names and the contents of all files in `table`, a table of this journal. Files that are still being
+    /// brought are left out.
     ///
     /// # Errors
     ///
@@ -69,7 +69,7 @@ impl Journal {
         table.names.iter().filter(|(name, _)| !is_passing(name)).map(read).collect()
     }
 
-    /// The table as it is after the last sheet, and the number of the next sheet.
+    /// The table after the last sheet, and the number that the next sheet will have.
     ///
     /// # Errors
     ///
@@ -79,14 +79,14 @@ impl Journal {
         Ok((newest.table, newest.next))
     }
 
-    /// Adds a branch in the role of a guest. Returns the table as it is at the guest's sheet. It has everything
-    /// that was durable before this sheet and nothing that came later.
+    /// Adds a branch to the list of branches, in the role of a guest. Returns the table before the guest's sheet,
+    /// which has everything that was durable before this sheet and nothing that came later.
     ///
     /// # Errors
     ///
     /// `InvalidData` if a sheet is damaged; `Unsupported` if the store ignores the conditions of puts; `TimedOut`
-    /// if sheets were removed again and again while this process was slow; an error of the store. After an error,
-    /// the branch may or may not exist.
+    /// if this process is so slow that sheets were removed again and again before it had read them; an error of
+    /// the store. After an error, the branch may or may not exist.
     pub fn add_branch(&self, id: u64, branch: &Branch) -> io::Result<Table> {
         self.list_and_probe()?;
         let sheet = |number| {
@@ -109,14 +109,15 @@ impl Journal {
             if self.read_newest(&known)?.table.branches.contains_key(&id) {
                 return Ok(table);
             }
-            // The sheets of this guest are in a gap that a removal has left, so the guest begins again.
+            // The newest sheets do not have the branch, so the sheets of this guest are in a gap that a removal
+            // has left. The guest begins again.
         }
         let why = format!("sheets were removed while they were read, {ATTEMPTS} times");
         Err(io::Error::new(ErrorKind::TimedOut, why))
     }
 
-    /// Puts sheet `number`, with which a database begins. The sheet has `files`, and an epoch that is greater than
-    /// `epoch`. The new database takes the place of `table`, which must have no files.
+    /// Puts sheet `number`, with which a new database begins. The sheet has `files`, and an epoch that is greater
+    /// than `epoch`. `table` is the table of the journal before this sheet, and must have no files.
     ///
     /// # Errors
     ///
@@ -141,7 +142,7 @@ impl Journal {
         if newest.first() <= number || newest.table.fences.contains_key(&number) || newest.table.term.sheet == number {
             return Ok(());
         }
-        // The sheet is in a gap. So another database was here a long time ago.
+        // The sheet is in a gap, so there are later sheets here: another database was made under this prefix.
         Err(ErrorKind::AlreadyExists.into())
     }
 
@@ -152,7 +153,7 @@ impl Journal {
         branches.map(|(id, branch)| (*id, branch.clone())).collect()
     }
 
-    /// Notes that a branch needs nothing any more. The next sheet will say so.
+    /// Removes a branch that needs no files any more from the list of branches. The next sheet will say this.
     pub fn forget_branch(&self, id: u64) {
         let state = &mut *self.state.lock();
         if state.is_writer && state.table.branches.contains_key(&id) && state.gone_branches.insert(id) {
@@ -176,19 +177,19 @@ impl Journal {
         Ok(())
     }
 
-    /// The sheets of guests from the number `number` on. `found` has the bytes of the first of them.
+    /// Reads the sheets of guests from the number `number` on. `found` has the bytes of the first of them.
     pub(super) fn guests_from(&self, number: u64, found: &[u8]) -> Vec<Sheet> {
         let Some(first) = of_guest(number, found) else { return Vec::new() };
         let numbers: Vec<u64> = (number + 1..=number + MET_TOGETHER).collect();
-        // If some of these sheets cannot be read now, a later put meets them again.
+        // An error is ignored: if some of these sheets cannot be read now, the next put meets them.
         let mut others = self.get_each(&numbers).unwrap_or_default();
         let others = numbers.iter().map_while(|number| others.remove(number)).map(|Read { sheet, .. }| sheet);
         std::iter::once(first).chain(others.take_while(Sheet::is_of_guest)).collect()
     }
 
-    /// Moves the sheet `bytes` behind sheets of guests. The first guest has taken the number that this sheet was to
-    /// have. So this sheet gets the number after the last guest. From now on, the bytes of files are looked up in
-    /// this sheet under its new number.
+    /// Gives the sheet `bytes` a new number, because a guest has taken its number. The new number is the one after
+    /// the last sheet of `guests`. The table is changed, so that bytes of files are looked up in this sheet under
+    /// its new number.
     pub(super) fn make_room(&self, bytes: &[u8], guests: &[Sheet]) -> (u64, Arc<Vec<u8>>) {
         let own = decode(bytes).expect("it was written here");
         let (number, next) = (own.number, guests.last().map_or(own.number, |guest| guest.number + 1));
@@ -215,7 +216,7 @@ impl Journal {
         let state = &mut *self.state.lock();
         for change in &changes {
             let Change::Write { file, at, .. } = change else { continue };
-            // A sheet has at most one write for each file.
+            // A sheet has at most one write for each file, so each file has at most one extent in it.
             let extents = state.table.files.get_mut(file).into_iter().flatten();
             for extent in extents.filter(|extent| extent.sheet == number) {
                 (extent.sheet, extent.at) = (next, *at);
@@ -231,8 +232,8 @@ impl Journal {
         (next, bytes)
     }
 
-    /// Puts a sheet, even if nothing has changed. After this call, the writer knows everything that guests had put
-    /// before the call.
+    /// Puts a sheet, even if nothing has changed. Because a put meets all earlier sheets of guests, the writer
+    /// then knows everything that guests had put before this call.
     ///
     /// # Errors
     ///
@@ -246,7 +247,7 @@ impl Journal {
         self.sync()
     }
 
-    /// Removes the names of all files and makes this durable.
+    /// Removes the names of all files, and makes the removal durable.
     ///
     /// # Errors
     ///
@@ -262,8 +263,8 @@ impl Journal {
         self.sync()
     }
 
-    /// Removes the sheets before the takeover of this writer. The database must have been dropped. Sheets that
-    /// earlier writers may still meet are kept.
+    /// Removes all sheets before the takeover of this writer, except the fences. The database must have been
+    /// dropped.
     ///
     /// # Errors
     ///

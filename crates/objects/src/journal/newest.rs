@@ -1,13 +1,13 @@
-//! How the newest sheets are read. The number of sheets that are read is limited, however many a writer puts
-//! meanwhile. It changes nothing in the store.
+//! Reads the newest sheets. The number of sheets that are read is limited, even if a writer puts many sheets at
+//! the same time. This module changes nothing in the store.
 //!
-//! The list of objects says which sheets exist. The sheets from the newest table on are read, and many of them are
-//! read at once. Together they tell the state of the journal at the time when the store answered with the list.
-//! Sheets that come later are read at the next look.
+//! The list of objects says which sheets exist. The sheets from the newest table on are read, many of them at the
+//! same time. They give the state of the journal at the time when the store answered with the list. Later sheets
+//! are read when somebody looks again.
 //!
-//! After the newest table, the number of a sheet may be missing. The reason is that a process that takes over has
-//! put sheets ahead, and has died before it could put the sheets before them. Then for now the journal ends at this
-//! gap, and the next sheet is put there.
+//! After the newest table, a number may be missing. This happens if a process that takes over puts sheets ahead
+//! and dies before it can put the sheets before them. Then the journal ends at this gap for now, and the next
+//! sheet is put there.
 
 use super::sheet::{Sheet, decode};
 use super::sheet_name::{FOLDER, name_of, number_of};
@@ -19,23 +19,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
-/// How often a process that is not the writer begins again, because other processes were in its way or sheets were
-/// removed.
+/// A process that is not the writer makes at most this many attempts, if other processes get in its way or remove
+/// sheets that it needs.
 pub const ATTEMPTS: u32 = 5;
 
-/// A reader that finds no next sheet looks at the list of all sheets once in this time, because its next sheet may
-/// have been removed while it slept.
+/// A reader that finds no next sheet asks for the list of all sheets only once in this time. It needs the list
+/// because its next sheet may have been removed while the reader was idle.
 pub const ASKS_AGAIN_AFTER: Duration = Duration::from_secs(10);
 
-/// How often a sheet that seems damaged is read. The damage may have happened during the transfer.
+/// A sheet that seems damaged is read at most this many times, because the damage may have happened during the
+/// transfer.
 pub const READS_OF_DAMAGED: u32 = 4;
 
-/// At first, this many of the last sheets are read at once. If none of them has a table, it reads as many sheets at
-/// once as lie between two tables.
+/// First, this many of the last sheets are read at the same time. If none of them has a table, as many further
+/// sheets are read at the same time as usually lie between two tables.
 const FIRST_READS: usize = 8;
 
-/// How many sheets a reader asks for in each request, when it continues from where it was. If all of them exist, it
-/// looks at the list.
+/// A reader that continues after the sheet that it has read last asks for this many sheets in each of its rounds.
+/// If all of them exist, it asks for the list.
 const READS_AHEAD: [u64; 7] = [1, 1, 2, 4, 8, 16, 32];
 
 /// A sheet with its bytes.
@@ -48,17 +49,17 @@ pub struct Read {
 /// What the newest sheets say.
 #[derive(Debug, Default)]
 pub struct Newest {
-    /// The table as it is after all sheets before `next`.
+    /// The table after all sheets before sheet `next`.
     pub table: Table,
     pub next: u64,
     /// The numbers of all sheets, including those after `next`.
     pub sheets: BTreeSet<u64>,
-    /// The sheets from the newest table on, or from the first sheet on if there is no table.
+    /// The sheets that were read: from the newest table on, or from the first sheet on if no sheet has a table.
     pub read: BTreeMap<u64, Read>,
 }
 
 impl Newest {
-    /// The number of the first sheet on which the table is based.
+    /// The number of the first sheet that was read for the table.
     pub fn first(&self) -> u64 {
         self.read.first_key_value().map_or(1, |(number, _)| *number)
     }
@@ -113,14 +114,15 @@ impl Journal {
         Ok(None)
     }
 
-    /// The contents of those sheets that seem to exist. All are read at once.
+    /// The contents of those sheets that seem to exist. All are requested at the same time.
     pub(super) fn get_each(&self, numbers: &[u64]) -> io::Result<BTreeMap<u64, Read>> {
         let names: Vec<String> = numbers.iter().map(|number| name_of(*number)).collect();
         let mut sheets = BTreeMap::new();
         for (number, read) in numbers.iter().zip(read_each(&*self.store, &names)) {
             let read = match read {
                 Err(error) if error.kind() == ErrorKind::NotFound => None,
-                // The read failed, or the sheet is damaged. It is read once more, and this time errors are retried.
+                // The read has failed, or the sheet is damaged. The sheet is read again here, and the read is
+                // repeated after errors.
                 read => match read.and_then(|bytes| read_as(*number, bytes)) {
                     Ok(read) => Some(read),
                     Err(_) => self.get(*number)?,
@@ -131,7 +133,8 @@ impl Journal {
         Ok(sheets)
     }
 
-    /// What the newest sheets say. `known` has sheets that certainly exist, even if the list does not have them.
+    /// Reads the state of the journal. `known` has sheets that certainly exist, even if the list of the store does
+    /// not have them.
     pub(super) fn read_newest(&self, known: &BTreeMap<u64, Read>) -> io::Result<Newest> {
         let mut again = self.again();
         for attempt in 1.. {
@@ -141,7 +144,7 @@ impl Journal {
             if let Some(newest) = self.read_listed(sheets, known)? {
                 return Ok(newest);
             }
-            // The list was too old, or sheets were removed since.
+            // A needed sheet is missing: the list was too old, or the sheet was removed after the list.
             if !again.pause() && attempt >= ATTEMPTS {
                 return Err(corrupt(last, "a sheet before it is missing"));
             }
@@ -168,7 +171,7 @@ impl Journal {
         let begins = first.unwrap_or(1);
         let is_of_writer = |read: &Read| !read.sheet.is_of_guest() && !read.sheet.takes_over();
         if !found.contains_key(&begins) && found.values().any(is_of_writer) {
-            // If no sheet has a table, the first sheet is needed.
+            // If no sheet has a table, sheet 1 is needed, but it was not found.
             return Ok(None);
         }
         let (mut table, mut next, mut read) = (Table::default(), begins, BTreeMap::new());
@@ -180,7 +183,7 @@ impl Journal {
         Ok(Some(Newest { table, next, sheets, read }))
     }
 
-    /// If another process is the writer, reads the sheets that it has put since the last call.
+    /// If another process is the writer, reads the sheets that it has put after the last call.
     ///
     /// # Errors
     ///
@@ -203,8 +206,8 @@ impl Journal {
                 let mut found = self.get_each(&numbers)?;
                 let mut is_from_gap = false;
                 while let Some(sheet) = found.remove(&next).filter(|_| !is_from_gap) {
-                    // If a sheet contradicts the sheets before it, it was put into a gap where other sheets were
-                    // removed. The list will show this.
+                    // If a sheet contradicts the sheets before it, it was put into a gap from which other sheets
+                    // were removed. In this case, the list is needed.
                     is_from_gap = apply(&mut table, &sheet.sheet).is_err();
                     read.insert(next, sheet);
                     next += 1;
@@ -219,7 +222,8 @@ impl Journal {
                 }
             }
         }
-        // If no sheet was found, the next sheet may have been removed, together with sheets after it.
+        // If no next sheet was found, this sheet and sheets after it may have been removed. Only the list can
+        // tell.
         let looks = is_behind || (next == begin && now > last_list + ASKS_AGAIN_AFTER);
         if is_behind || (looks && self.list()?.last().is_some_and(|last| *last >= next)) {
             let newest = self.read_newest(&BTreeMap::new())?;

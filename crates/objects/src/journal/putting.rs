@@ -1,5 +1,5 @@
-//! How the writer puts sheets until another process takes over, and how it removes sheets that are not needed any
-//! more. This module does not know the meaning of the files.
+//! Puts the sheets of the writer, until another process takes over. Removes sheets that are not needed any more.
+//! This module does not know the meaning of the files.
 
 use super::folding::{FOLDED_BYTES, SMALL_BYTES};
 use super::newest::ASKS_AGAIN_AFTER;
@@ -13,13 +13,13 @@ use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
-/// How long a sheet stays after it has become useless. We assume that an answer of the store is younger than a
-/// quarter of this time. The store services that we know never give old answers.
+/// A sheet that is not needed any more stays for this long. We assume that the store never answers with a state
+/// that is older than a quarter of this time. The store services that we know never answer with an old state.
 pub const KEPT: Duration = Duration::from_secs(60);
 
-/// The most sheets that a writer removes at its end, in addition to the number of sheets that it has put. The end
-/// of the writer has to wait for these removals. With this sum, the number of sheets stays limited even if writers
-/// put many sheets in a short life.
+/// When a writer ends, it removes at most this many sheets plus as many as it has put. It has to wait for these
+/// removals, so there is a limit. Because the limit includes the number of its own sheets, the number of all
+/// sheets stays limited even if writers live only for a short time and put many sheets.
 const MOST_REMOVED_AT_END: usize = 256;
 
 impl Journal {
@@ -29,7 +29,7 @@ impl Journal {
         state.failed.is_some() || state.durable == state.changes
     }
 
-    /// Whether a name was changed and the change is in no sheet yet.
+    /// Whether some name was changed and this change is not in a sheet yet.
     pub fn has_changed_names(&self) -> bool {
         !self.state.lock().changed_names.is_empty()
     }
@@ -88,8 +88,8 @@ impl Journal {
         state.check()
     }
 
-    /// The next sheet. It contains all changes that are in no sheet yet. `None` if all changes up to number
-    /// `wanted` are durable.
+    /// Makes the next sheet, with all changes that are in no sheet yet. The result is `None` if all changes up to
+    /// number `wanted` are already durable.
     fn next_sheet(&self, wanted: u64) -> io::Result<Option<NextSheet>> {
         let token = self.token();
         let state = &mut *self.state.lock();
@@ -142,14 +142,14 @@ impl Journal {
     ///
     /// # Errors
     ///
-    /// An error of the store. Then it is unknown whether the sheet exists.
+    /// An error of the store. After this error, nobody knows whether the sheet exists.
     pub(super) fn put(&self, number: u64, bytes: &[u8]) -> io::Result<Put> {
         let put = put_once(&*self.store, self.again(), &name_of(number), bytes)?;
         self.ascertain(number, bytes, put)
     }
 
-    /// If the sheet that was found in place of `bytes` seems damaged, reads it again. Damage during the transfer
-    /// could make a sheet of this process look like a sheet of another process.
+    /// `put` has found another sheet in place of `bytes`. If the found sheet seems damaged, reads it again,
+    /// because damage during the transfer could make a sheet of this process look like a sheet of another process.
     fn ascertain(&self, number: u64, bytes: &[u8], put: Put) -> io::Result<Put> {
         let Put::Taken(found) = &put else { return Ok(put) };
         if decode(found).is_ok() {
@@ -158,15 +158,16 @@ impl Journal {
         match self.get(number) {
             Ok(Some(read)) if *read.bytes == bytes => Ok(Put::Own),
             Ok(Some(read)) => Ok(Put::Taken(read.bytes.to_vec())),
-            // The sheet is damaged, or a newer release has put it. In both cases, this process has not put it.
+            // The sheet is really damaged, or a newer release has put it. In both cases, it is not a sheet of this
+            // process.
             Ok(None) => Ok(put),
             Err(error) if error.kind() == ErrorKind::InvalidData => Ok(put),
             Err(error) => Err(error),
         }
     }
 
-    /// Returns the same errors as [`Journal::check_writer`]. If this process has not looked for other writers for
-    /// [`ASKS_AGAIN_AFTER`], it also looks for them.
+    /// Returns an error if this process knows that it is not the writer, as [`Journal::check_writer`] does. If it
+    /// has not looked for sheets of other writers for [`ASKS_AGAIN_AFTER`], this call looks for them first.
     ///
     /// # Errors
     ///
@@ -188,7 +189,7 @@ impl Journal {
     }
 
     /// Looks for sheets of other writers with numbers from `next` on. If another writer has put one, this process
-    /// must not put anything any more. It does not look for sheets of guests. A later put meets these.
+    /// is not the writer any more. Sheets of guests are ignored here, because the next put meets them.
     fn look_for_others(&self, next: u64) -> io::Result<()> {
         let found: Vec<u64> = self.list()?.split_off(&next).into_iter().collect();
         for (number, read) in self.get_each(&found)? {
@@ -201,8 +202,8 @@ impl Journal {
         self.state.lock().check()
     }
 
-    /// Puts the written bytes if that is possible, ends the writing, and removes sheets that are not needed any
-    /// more.
+    /// Ends the writing: puts the bytes that are in no sheet yet, if possible, and removes sheets that are not
+    /// needed any more.
     pub fn release(&self) {
         {
             let state = &mut *self.state.lock();
@@ -211,8 +212,8 @@ impl Journal {
                 state.changes += 1;
             }
         }
-        // Bytes that were not synced may be lost. If no sheet can say that this writer has ended, the fence of this
-        // writer stays.
+        // An error is ignored: only bytes that were not synced may be lost. If no sheet can say that this writer
+        // has ended, the fence for this writer stays.
         self.sync().ok();
         let _putting = self.putting.lock();
         let state = std::mem::take(&mut *self.state.lock());
@@ -220,23 +221,24 @@ impl Journal {
             return;
         }
         let gone: BTreeSet<u64> = self.due(&state).into_iter().chain(settled(&state)).collect();
-        // Sheets that stay are found by the next writer. If one removal fails, the other removals mostly fail for
-        // the same reason.
+        // The next writer finds the sheets that are not removed. After the first failure, no more removals are
+        // tried, because they would mostly fail for the same reason.
         let mut gone = gone.into_iter().take(MOST_REMOVED_AT_END + state.put);
         gone.try_for_each(|sheet| self.store.remove(&name_of(sheet))).ok();
     }
 
-    /// The sheets that have been useless for [`KEPT`].
+    /// The sheets that have not been needed for [`KEPT`] or longer.
     fn due(&self, state: &State) -> Vec<u64> {
         let now = self.outside.clock.now();
         let is_due = |since: &Duration| now >= *since + KEPT;
         state.useless.iter().filter(|(_, since)| is_due(since)).map(|(sheet, _)| *sheet).collect()
     }
 
-    /// Returns the sheets that can be removed now, and notes the sheets that have become useless.
+    /// Returns the sheets that can be removed now. Adds the sheets that are no longer needed to the list of
+    /// useless sheets.
     fn take_useless(&self, state: &mut State) -> Vec<u64> {
-        // Sheets become useless only through a table. So useless sheets are looked for only right after a sheet
-        // with a table.
+        // As long as no later sheet has a table, a sheet is needed. So sheets that are no longer needed are looked
+        // for only right after a sheet with a table.
         if state.last_table + 1 != state.next {
             return Vec::new();
         }
@@ -255,8 +257,8 @@ impl Journal {
         gone
     }
 
-    /// Removes sheets, in the background if the machine has threads for it. Sheets that stay are found by the next
-    /// writer.
+    /// Removes sheets, in the background if the machine has threads for it. If a removal fails, the next writer
+    /// finds the sheet.
     fn remove_sheets(&self, gone: Vec<u64>) {
         if gone.is_empty() {
             return;
@@ -268,8 +270,9 @@ impl Journal {
     }
 }
 
-/// The sheets that were useless before this writer took over and are old enough. They are old enough if they come
-/// before the takeover of some writer, and another writer took over at least a day after that one.
+/// The sheets that were useless when this writer took over, and that are old enough to be removed. A sheet is old
+/// enough if it comes before the takeover of some writer, and another writer took over at least a day after that
+/// takeover.
 fn settled(state: &State) -> impl Iterator<Item = u64> {
     let until = state.table.marks.settled;
     state
@@ -279,7 +282,8 @@ fn settled(state: &State) -> impl Iterator<Item = u64> {
         .map(|(sheet, _)| *sheet)
 }
 
-/// The error for a writer with the epoch `epoch`. It stops writing because it has met `bytes` as sheet `number`.
+/// The error for a writer with the epoch `epoch` that must stop writing, because it has met a sheet of another
+/// writer: `bytes`, with the number `number`.
 fn fenced(epoch: u64, number: u64, bytes: &[u8]) -> (ErrorKind, String) {
     let who = decode(bytes).ok().and_then(|sheet| {
         sheet.changes.into_iter().find_map(|change| match change {

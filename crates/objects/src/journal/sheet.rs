@@ -12,8 +12,7 @@
 //! name:    5u8 | name text | file u64
 //! ```
 //!
-//! If a sheet has to do with branches, it has another magic. Such a sheet has one of these changes, or the name
-//! `PARENTS`:
+//! A sheet that has one of the following changes, or the name `PARENTS`, has another magic:
 //!
 //! ```text
 //! branch:  6u8 | id u64                    it needs nothing any more
@@ -21,7 +20,7 @@
 //! table:   8u8 | as 1u8 | branches u32 | { id u64 | branch }
 //! ```
 //!
-//! If a sheet has one of these changes, it has a third magic:
+//! A sheet that has one of the following changes has a third magic:
 //!
 //! ```text
 //! claim:   9u8 | id u64 | since u64 | who text     the only change of its sheet
@@ -64,7 +63,7 @@ pub struct Sheet {
 }
 
 impl Sheet {
-    /// Whether a reader can skip all sheets before this one.
+    /// Whether the sheet has a table, so that a reader can skip all sheets before it.
     pub fn has_table(&self) -> bool {
         matches!(self.changes.first(), Some(Change::Table(_)))
     }
@@ -85,11 +84,11 @@ impl Sheet {
 pub struct SheetWriter {
     bytes: Vec<u8>,
     changes: Vec<Change>,
-    /// The index of the sheet's magic in [`MAGICS`].
+    /// The magic of the sheet, as an index in [`MAGICS`].
     magic: usize,
 }
 
-/// The offset of the number of changes in a sheet.
+/// The offset at which a sheet has the number of its changes.
 const COUNT_AT: usize = 40;
 
 impl SheetWriter {
@@ -126,7 +125,7 @@ impl SheetWriter {
         self.text(&holder.who);
     }
 
-    /// Adds the table as it is before the other changes of this sheet. The table must come first.
+    /// Adds the table in its state before the other changes of this sheet. The table must be the first change.
     pub fn table(&mut self, table: &Table) {
         assert!(self.changes.is_empty(), "the table comes first");
         let has_branches = !table.branches.is_empty();
@@ -185,7 +184,8 @@ impl SheetWriter {
         self.changes.push(Change::Table(Table { last: Last::default(), ..table.clone() }));
     }
 
-    /// Notes that the sheet contains something that only readers of this magic and of later magics know.
+    /// The sheet gets at least this magic, because it contains a change that readers without this magic do not
+    /// know.
     fn needs(&mut self, magic: usize) {
         self.magic = self.magic.max(magic);
     }
@@ -196,7 +196,7 @@ impl SheetWriter {
         self.text(&branch.prefix);
     }
 
-    /// Adds the change that a branch is to be made, or that it needs nothing any more.
+    /// Adds a change: a branch is being made, or, without `branch`, it needs no files any more.
     pub fn branch(&mut self, id: u64, branch: Option<&Branch>) {
         self.needs(OF_BRANCHES);
         self.u8(if branch.is_some() { BRANCH } else { NO_BRANCH });
@@ -207,14 +207,15 @@ impl SheetWriter {
         self.changes.push(Change::Branch { id, branch: branch.cloned() });
     }
 
-    /// Adds the change that a writer takes over.
+    /// Adds a change: a writer takes over.
     pub fn begin(&mut self, holder: &Holder) {
         self.u8(BEGIN);
         self.holder(holder);
         self.changes.push(Change::Begin(holder.clone()));
     }
 
-    /// Adds the change that a writer takes over. The sheet must have the epoch [`CLAIM`] and no other change.
+    /// Adds a change: a writer takes over without knowing its epoch. The sheet must have the epoch [`CLAIM`] and
+    /// no other change.
     pub fn claim(&mut self, id: u64, since: u64, who: &str) {
         self.needs(OF_TERMS);
         self.u8(CLAIM_OF_TERM);
@@ -224,14 +225,14 @@ impl SheetWriter {
         self.changes.push(Change::Claim { id, since, who: who.to_owned() });
     }
 
-    /// Adds the change that the holder puts no more sheets.
+    /// Adds a change: the present writer puts no more sheets.
     pub fn end(&mut self) {
         self.needs(OF_TERMS);
         self.u8(END);
         self.changes.push(Change::End);
     }
 
-    /// Adds the change that a file is cut at `from` and continues with `bytes`.
+    /// Adds a change: a file is cut at `from` and continues with `bytes`.
     pub fn write(&mut self, file: u64, from: u64, bytes: &[u8]) {
         self.u8(WRITE);
         self.u64(file);
@@ -242,7 +243,7 @@ impl SheetWriter {
         self.changes.push(Change::Write { file, from, at, bytes: bytes.len() as u32 });
     }
 
-    /// Adds the change that a name stands for a file, or for no file.
+    /// Adds a change: from now on a name stands for `file`, or for no file.
     pub fn name(&mut self, name: &str, file: Option<u64>) {
         if name == PARENTS {
             self.needs(OF_BRANCHES);
@@ -283,7 +284,7 @@ pub fn decode(bytes: &[u8]) -> Result<Sheet, String> {
     }
     let mut reader = SheetReader { bytes: body, at: MAGICS[PLAIN].len() };
     let (number, epoch) = (reader.u64()?, reader.u64()?);
-    // The token has no other use than to make the bytes differ from those of other sheets.
+    // The token is only there so that no two sheets have the same bytes.
     reader.take(16)?;
     let count = reader.u32()?;
     let mut changes = Vec::new();
@@ -420,8 +421,8 @@ impl<'b> SheetReader<'b> {
     }
 }
 
-/// The entry point for the fuzz target. It reads a sheet and applies it to an empty table. Then it writes that
-/// table and reads it again. The result must be the same table.
+/// The entry point for the fuzz target. It reads a sheet and applies it to an empty table. Then it writes the
+/// resulting table to a sheet, reads this sheet, and checks that the table is the same.
 #[cfg(fuzzing)]
 pub fn check_sheet(bytes: &[u8]) {
     let Ok(sheet) = decode(bytes) else { return };

@@ -8,7 +8,7 @@ pub fn name_of(sheet: u64) -> String {
     format!("{FOLDER}/{sheet:016}")
 }
 
-/// The number of the sheet, from the name of its object.
+/// The number of the sheet whose object has this name; `None` if the object is not a sheet.
 pub fn number_of(name: &str) -> Option<u64> {
     let digits = name.strip_prefix(FOLDER)?.strip_prefix('/')?;
     digits.parse().ok().filter(|number| name_of(*number) == name)

@@ -11,43 +11,43 @@ use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::time::Duration;
 
-/// If a journal never looks for a next sheet, this stands in place of the number of the next sheet.
+/// A journal that never looks for newer sheets has this in place of the number of its next sheet.
 pub const NO_NEXT: u64 = u64::MAX;
 
 /// How the content of a journal is divided into sheets.
 #[derive(Clone, Copy, Debug)]
 pub struct Cuts {
-    /// One in this many sheets has a table.
+    /// At least one in this many sheets has a table.
     pub tables_every: u64,
-    /// A writer may have left files elsewhere. This is the most bytes of these files that go into one sheet. The
-    /// limit is needed because a store does not accept puts of any length.
+    /// If a writer has left files on this machine, their bytes are brought in sheets of at most this many bytes.
+    /// The limit is needed because the length of a put is limited in a store.
     pub brought_bytes: u64,
 }
 
 /// How journals are divided into sheets, except in tests.
 pub const CUTS: Cuts = Cuts { tables_every: 64, brought_bytes: 64 << 20 };
 
-/// What a journal needs in addition to the store.
+/// What a journal needs from the machine, in addition to the store.
 #[derive(Clone, Debug)]
 pub struct Outside {
     /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// Makes the tokens of sheets.
+    /// Random numbers, for the tokens of sheets.
     pub random: Arc<dyn Random>,
     /// The threads in which sheets are removed.
     pub threads: Arc<dyn Threads>,
-    /// The machine and the process, as a text for people who want to know who writes.
+    /// A text that names the machine and the process, for people who want to know which process writes.
     pub who: String,
 }
 
-/// A journal, which contains the files that can grow.
+/// The journal of a database. It contains the files that can grow.
 #[derive(Debug)]
 pub struct Journal {
     pub(super) store: Arc<dyn Store>,
     pub outside: Outside,
     pub(super) cuts: Cuts,
-    /// Whether the next sync repeats a put whose outcome is unknown. If not, such a put ends the writing, and every
-    /// caller that waits for it gets its error.
+    /// Whether the next sync repeats a put whose outcome is unknown. If this is false, such a put ends the
+    /// writing, and every caller that waits for the put gets its error.
     pub puts_again: bool,
     pub(super) state: Mutex<State>,
     /// This lock is held while a sheet is put.
@@ -56,13 +56,14 @@ pub struct Journal {
 
 #[derive(Debug, Default)]
 pub struct State {
-    /// The table as it is after all sheets before `next`. It includes the sheet that is being put.
+    /// The table after all sheets before sheet `next`. While a sheet is being put, the table already includes its
+    /// changes.
     pub(super) table: Table,
     /// The number of the next sheet; 0 if the journal was not read yet.
     pub(super) next: u64,
     /// Whether this process is the writer.
     pub(super) is_writer: bool,
-    /// All names, with the changes that the writer has made.
+    /// All names of files, including changes of names that are in no sheet yet.
     pub(super) names: BTreeMap<String, u64>,
     /// The names that differ from the names in the table.
     pub(super) changed_names: BTreeSet<String>,
@@ -72,7 +73,7 @@ pub struct State {
     pub(super) files_made: u64,
     /// The number of sheets that this writer has put since it took over.
     pub(super) put: usize,
-    /// The number of changes so far, and how many of them are durable.
+    /// The number of changes that this writer has made so far, and how many of them are durable.
     pub(super) changes: u64,
     pub(super) durable: u64,
     /// The sheet that was put last, until it is known to exist.
@@ -81,27 +82,27 @@ pub struct State {
     pub(super) unfinished: Option<NextSheet>,
     /// The number of the last sheet that has a table.
     pub(super) last_table: u64,
-    /// How many bytes in small pieces came after that sheet.
+    /// How many bytes in small pieces came after the sheet `last_table`.
     pub(super) small_bytes: u64,
     /// The last sheets that were put or read.
     pub(super) recent: Recent,
     pub(super) failed: Option<(ErrorKind, String)>,
-    /// When it was last certain that no other writer has put a sheet. This is known from the list of sheets or from
-    /// other answers.
+    /// The last time at which it was certain that no other writer had put a sheet. The list of sheets or another
+    /// answer of the store has shown this.
     pub(super) last_list: Duration,
     /// When the writer took over.
     pub(super) took_over: Duration,
-    /// Whether the writer ends with its next sheet.
+    /// Whether the next sheet is to say that the writer puts no more sheets.
     pub(super) is_ending: bool,
-    /// The useless sheets, each with the time since which it is known to be useless.
+    /// The sheets that are not needed any more, each with the time when this was found out.
     pub(super) useless: BTreeMap<u64, Duration>,
     /// The sheets that exist, as far as the writer knows.
     pub(super) sheets: BTreeSet<u64>,
-    /// Branches in the table that need nothing any more.
+    /// Branches in the table that need no files any more. The next sheet will say this.
     pub(super) gone_branches: BTreeSet<u64>,
 }
 
-/// The end of a file that is not in a sheet yet: the file is cut at `from` and continues with `bytes`.
+/// What was written to a file and is in no sheet yet: the file is cut at `from` and continues with `bytes`.
 #[derive(Debug, Default)]
 pub struct Pending {
     pub(super) from: u64,
@@ -113,7 +114,7 @@ pub struct Pending {
 pub struct NextSheet {
     pub(super) number: u64,
     pub(super) bytes: Arc<Vec<u8>>,
-    /// The number of changes that are durable when this sheet is durable.
+    /// When this sheet is durable, so many changes of the writer are durable.
     pub(super) changes: u64,
 }
 
@@ -158,12 +159,12 @@ impl State {
         };
         self.changed_names.insert(name.to_owned());
         self.changes += 1;
-        // A file without a name is forgotten. Nobody can read its bytes, so they need not be put.
+        // A file without a name is forgotten. Nobody can read it, so its bytes need not be put.
         let named: BTreeSet<u64> = self.names.values().copied().collect();
         self.pending.retain(|file, _| named.contains(file));
     }
 
-    /// Where the bytes of a range of a file are, in the order in which they are in the file.
+    /// The pieces of which a range of a file consists, in their order in the file.
     pub(super) fn pieces(&self, file: u64, range: Range<u64>) -> Vec<Piece> {
         let pending = self.pending.get(&file);
         let durable_end = pending.map_or(u64::MAX, |pending| pending.from).min(range.end);
@@ -209,13 +210,14 @@ impl Journal {
         Again::new(&self.outside.clock, &self.outside.random)
     }
 
-    /// Refuses a change of the store, unless this process is the writer and knows no later writer.
+    /// Returns an error if this process is not the writer, or if it knows that another writer has taken over.
     pub fn check_writer(&self) -> io::Result<()> {
         self.state.lock().check_writer()
     }
 
-    /// Returns an error if another writer has taken over. Then this process must not leave anything behind. A
-    /// process that was never the writer may put objects. Compaction workers do this.
+    /// Returns an error if this process was the writer and another writer has taken over. After that, this process
+    /// must not put objects any more. A process that was never the writer, for example a compaction worker, may
+    /// put objects.
     pub fn check_not_fenced(&self) -> io::Result<()> {
         self.state.lock().check()
     }

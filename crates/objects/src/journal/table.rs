@@ -1,35 +1,37 @@
-//! The table of the files that grow, as it is after all sheets up to a given sheet: the names of these files, and
-//! the sheets that have their bytes. The table holds no bytes of files, and knows no store. Readers and writers
-//! apply the same changes in the same order, so all of them have the same table.
+//! The table is the result of all changes up to a given sheet: it has the names of the files that can grow, and
+//! says which sheets have their bytes. The table has no bytes of files, and this module knows no store. Readers
+//! and writers apply the same changes in the same order, so all of them have the same table.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
-/// The most fences. A fence is needed as long as an earlier writer may still try to put its next sheet there. A
-/// writer that was killed never says that it has ended, so its fences stay. The limit keeps the number of such
-/// fences from growing for ever.
+/// The most fences. A fence is needed as long as an earlier writer may still try to put its next sheet under the
+/// same number. A writer that was killed never says that it has ended, so its fences stay. Because of this limit,
+/// the number of such fences does not grow for ever.
 const MOST_FENCES: usize = 1000;
 
-/// If a writer took over at least so many seconds ago, the sheets that were useless at that time may be removed.
-/// The beginning of this time is taken from the clock of the writer that took over, and its end from the clock of
-/// the writer that ends.
+/// If a writer took over at least this many seconds ago, the sheets that were not needed at its takeover may be
+/// removed. The time is measured with two clocks: its beginning with the clock of the writer that took over, and
+/// its end with the clock of the writer that ends.
 const SETTLED_SECONDS: u64 = 24 * 3600;
 
 /// The epoch of a sheet that a guest puts. A guest makes a branch. No writer has this epoch.
 pub const GUEST: u64 = 0;
 
-/// The epoch of a sheet with which a writer takes over before it knows its own epoch. No writer has this epoch.
+/// The epoch of a sheet with which a process takes over before it knows the epoch that it will have. No writer has
+/// this epoch.
 pub const CLAIM: u64 = u64::MAX;
 
-/// The number of a new file of the writer that has this epoch. No other writer makes a file with this number.
+/// The number of file number `count` that the writer with this epoch makes. No other writer makes a file with the
+/// same number.
 pub fn new_file(epoch: u64, count: u64) -> u64 {
     epoch << 32 | count
 }
 
-/// The name of the file that says which SSTs of a branch lie with other databases.
+/// The name of the file in the journal of a branch which says which SSTs are stored with other databases.
 pub const PARENTS: &str = "PARENTS";
 
-/// Where a run of bytes of a file lies.
+/// A piece of a file: says in which sheet its bytes are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     /// The offset of the first byte in the file.
@@ -43,7 +45,7 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// The offset in the file behind the last byte.
+    /// The offset in the file after the last byte.
     pub fn end(&self) -> u64 {
         self.from + u64::from(self.bytes)
     }
@@ -56,35 +58,35 @@ pub struct Holder {
     pub epoch: u64,
     /// The time at which this writer took over, by its own clock: seconds since the Unix epoch.
     pub since: u64,
-    /// The machine and the process of this writer, for people.
+    /// A text for people that names the machine and the process of this writer.
     pub who: String,
 }
 
 /// The time during which the holder writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Term {
-    /// A number that only the sheets of this holder's takeover have. It is 0 if the holder took over like earlier
-    /// releases, which had no such number.
+    /// A number that is only in the sheets with which this holder took over. It is 0 if the holder took over in
+    /// the way of earlier releases, which had no such number.
     pub id: u64,
-    /// The first sheet with which this holder took over.
+    /// The number of the first sheet with which this holder took over.
     pub sheet: u64,
     /// Whether the holder has said that it puts no more sheets.
     pub is_over: bool,
 }
 
-/// Two moments at which writers took over.
+/// Two earlier takeovers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
-    /// The first sheet of a writer, and the time at which that writer took over, in seconds since the Unix epoch; 0
-    /// if no such sheet exists yet.
+    /// The first sheet of some writer, and the time at which this writer took over, in seconds since the Unix
+    /// epoch. Both are 0 if there was no such takeover yet.
     pub sheet: u64,
     pub since: u64,
-    /// The first sheet of a writer that took over at least [`SETTLED_SECONDS`] before the writer of `sheet` took
-    /// over.
+    /// The first sheet of another writer, which took over at least [`SETTLED_SECONDS`] before the writer of
+    /// `sheet`.
     pub settled: u64,
 }
 
-/// The last sheet that a writer has put, and its writer.
+/// The last sheet that is not of a guest, and the last writer that has changed files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Last {
     /// The number of the last sheet that changes files or with which a writer takes over.
@@ -93,37 +95,39 @@ pub struct Last {
     pub epoch: u64,
 }
 
-/// A database that was made as a branch of this database, and may need SSTs that lie here.
+/// A database that was made as a branch of this database, and may need SSTs that are stored with this database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Branch {
     /// Where the branch lies in the store.
     pub prefix: String,
-    /// The number of the first sheet in the branch's journal, unless somebody else has already put a sheet with
-    /// that number. This sheet says which files the branch needs.
+    /// The number that the first sheet in the journal of the branch has, or will have. This sheet says which files
+    /// the branch needs. If another process has put a sheet with this number first, the branch does not exist.
     pub sheet: u64,
-    /// The time at which the branch was asked for, by the clock of the process that makes it: seconds since the
-    /// Unix epoch.
+    /// The time at which the making of the branch began, by the clock of the process that makes it: seconds since
+    /// the Unix epoch.
     pub since: u64,
 }
 
 /// One change of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// The whole table as it is before the next changes of the sheet.
+    /// The whole table in its state before the other changes of the sheet.
     Table(Table),
-    /// A writer that has read all earlier sheets takes over. Writers of earlier releases took over in this way.
+    /// A writer takes over after it has read all earlier sheets. Writers of earlier releases took over in this
+    /// way.
     Begin(Holder),
-    /// A writer takes over, and may not have read all earlier sheets. The epoch of the new writer is one more than
-    /// that of the writer before it, and its term has the number `id`. A second claim by the same holder changes
-    /// nothing.
+    /// A writer takes over, perhaps without having read all earlier sheets. Its epoch is the epoch of the writer
+    /// before it plus 1, and its term has the number `id`. If the same process has put several such sheets, only
+    /// the first of them changes the table.
     Claim { id: u64, since: u64, who: String },
-    /// The holder puts no more sheets.
+    /// The holder says that it puts no more sheets.
     End,
-    /// The file is cut at `from`. Then the bytes that lie at `at` in the sheet are appended to it.
+    /// The file is cut at the offset `from`. Then `bytes` bytes are appended to it, which are at the offset `at`
+    /// in the sheet.
     Write { file: u64, from: u64, at: u32, bytes: u32 },
     /// From now on the name stands for this file, or for no file.
     Name { name: String, file: Option<u64> },
-    /// A branch is to be made, or an existing branch no longer needs any file.
+    /// A branch is being made, or, if there is no `branch`, the branch `id` needs no files any more.
     Branch { id: u64, branch: Option<Branch> },
 }
 
@@ -131,22 +135,22 @@ pub enum Change {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table {
     pub names: BTreeMap<String, u64>,
-    /// The extents of each file, in their order and without gaps.
+    /// The extents of each file, in the order of their bytes and without gaps.
     pub files: BTreeMap<u64, Vec<Extent>>,
     /// The writer that took over last; `None` before the first takeover.
     pub holder: Option<Holder>,
     /// The term of the holder.
     pub term: Term,
-    /// The fences. A fence is a sheet that stops an earlier writer when that writer tries to put its next sheet.
-    /// The key is the number of this sheet. The value is the time at which that writer was replaced, in seconds
-    /// since the Unix epoch. Fences stay, because a writer that has not said that it ended may still put its next
-    /// sheet, however late.
+    /// The fences. When an earlier writer tries to put its next sheet, it meets a fence, a sheet with the same
+    /// number, and stops. The key is the number of the sheet. The value is the time at which another writer took
+    /// over from that writer, in seconds since the Unix epoch. A fence stays, because a writer that has not said
+    /// that it ended may still try to put its next sheet, however late.
     pub fences: BTreeMap<u64, u64>,
-    /// Two takeovers that tell which sheets became useless long ago.
+    /// Two earlier takeovers. They show which sheets have not been needed for a long time.
     pub marks: Marks,
     /// The branches of this database, by their random numbers.
     pub branches: BTreeMap<u64, Branch>,
-    /// This field is not written to sheets with the rest of the table, because it follows from the number and the
+    /// Unlike the other fields, this field is not written to sheets, because it follows from the number and the
     /// writer of the last sheet.
     pub last: Last,
 }
@@ -166,7 +170,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// If a change contradicts the table. The text says which change does.
+    /// A text that names the change, if a change contradicts the table.
     pub fn apply(&mut self, sheet: u64, epoch: u64, changes: &[Change]) -> Result<(), String> {
         for change in changes {
             match change {
@@ -189,7 +193,8 @@ impl Table {
                 Change::Claim { id, .. } if self.term.id == *id => {}
                 Change::Claim { id, since, who } => {
                     let holder = Holder { epoch: self.epoch() + 1, since: *since, who: who.clone() };
-                    // The earlier writer may put its next sheet under any number after its last sheet.
+                    // The earlier writer may try to put its next sheet under any number from its last sheet to
+                    // this sheet.
                     let before = self.last.sheet + 1..=sheet;
                     self.hold(holder, Term { id: *id, sheet, is_over: false }, before);
                 }
@@ -222,7 +227,7 @@ impl Table {
             GUEST => self.last,
             _ => Last { sheet, epoch },
         };
-        // A file that has lost one name may have been given another name, so all names are looked at.
+        // A file that has lost one name may have another name, so all names are looked at.
         let named: BTreeSet<u64> = self.names.values().copied().collect();
         self.files.retain(|file, _| named.contains(file));
         Ok(())
@@ -241,8 +246,8 @@ impl Table {
         }
     }
 
-    /// Notes that a writer takes over. `met` are the numbers under which the earlier writer may try to put its next
-    /// sheet.
+    /// Makes `holder` the writer. `met` are the numbers under which the earlier writer may try to put its next
+    /// sheet, so they become fences.
     fn hold(&mut self, holder: Holder, term: Term, met: RangeInclusive<u64>) {
         if self.holder.is_some() && !self.term.is_over {
             self.fences.extend(met.map(|sheet| (sheet, holder.since)));
