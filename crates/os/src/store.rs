@@ -41,8 +41,8 @@ pub type RangeDone = Box<dyn FnOnce(io::Result<&[&[u8]]>) + Send>;
 pub type PutDone = Box<dyn FnOnce(io::Result<()>) + Send>;
 
 /// Objects by name. Thread safe. Names consist of letters, digits, `-`, `.` and `_`, in folders divided by `/`. If
-/// the store is a folder within a larger store, a name that begins with `/` names any object of the larger store. An
-/// error names the object and the cause, and shows no credentials.
+/// the store is a folder within a larger store, a name that begins with `/` names any object of the larger store.
+/// An error names the object and the cause, and contains no credentials.
 pub trait Store: Send + Sync + Debug {
     /// Begins an object. Its bytes are written in order, from its beginning to its end. The caller never uses a
     /// name twice.

@@ -1,8 +1,8 @@
 //! The only place from which code takes locks, atomics and reference counts. This module does not know what is
 //! locked.
 //!
-//! It offers one of three libraries, which is chosen at compile time. The last two libraries run only one thread at
-//! a time, and choose at every lock, wait and atomic which thread goes on:
+//! This module offers one of three libraries, which is chosen at compile time. The last two libraries run only one
+//! thread at a time, and choose at every lock, wait and atomic which thread goes on:
 //!
 //! * std, the default;
 //! * `--cfg shuttle` (`cargo x shuttle`): random schedules, as many as asked for, of code of any size;

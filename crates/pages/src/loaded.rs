@@ -1,14 +1,14 @@
-//! A source that gives only pages that are in memory. It is for callers that only look at what is in memory, and
-//! for reads that may not wait. It knows no disk and leaves no trace: it notes and counts nothing, pins only the
-//! [`PageRef`] that it gives, and does not count a page as used when it finds the page.
+//! A source that gives only pages that are in memory. This source is for callers that only look at what is in
+//! memory, and for reads that may not wait. It knows no disk and leaves no trace: it notes and counts nothing,
+//! pins only the [`PageRef`] that it gives, and does not count a page as used when it finds the page.
 //!
 //! Thread safe.
 
 use crate::{PageAt, PageCache, PageRef, PageSource, Result, Stop};
 use os::sync::Arc;
 
-/// It never reads a page, so a step that faults would fault each time. So a step over this source is run once, and
-/// not by [`retry`](crate::retry()).
+/// This source never reads a page, so a step that faults would fault each time. So a step over this source is run
+/// once, and not by [`retry`](crate::retry()).
 pub struct Loaded {
     cache: Arc<PageCache>,
 }

@@ -1,5 +1,5 @@
-//! Which pages stay in memory and which go. The policy does not know the pages themselves, only the names that
-//! their owner gives them. It takes no lock, and reads neither a clock nor the bytes of a page.
+//! Which pages stay in memory and which are evicted. The policy does not know the pages themselves, only the names
+//! that their owner gives them. It takes no lock, and reads neither a clock nor the bytes of a page.
 //!
 //! The policy belongs to the family of S3-FIFO (Yang and others, SOSP 2023): pages stand in several lines, and a
 //! hit moves nothing. The owner counts the uses of a page, up to three. When the policy looks at the page, the
@@ -23,13 +23,14 @@
 //!   line or ends the search. [`Policy::evict`] looks at no more pages than its caller allows. If none of these
 //!   pages has to go by the rules below, the call evicts the page that is nearest to going. If all these pages are
 //!   pinned, the result is `None`.
-//! * A pinned page is passed over and keeps its standing. The search goes on in another line, so that pinned pages in
-//!   one line do not hide pages of other lines that could go.
+//! * A pinned page is passed over and keeps its standing. The search goes on in another line, so that pinned pages
+//!   in one line do not hide pages of other lines that could be evicted.
 //! * However long a scan is, its pages stay among the newcomers. So they push out only newcomers. A scan uses its
 //!   nodes often, but all these uses come within a short time. So for a node, only uses that come after it has
 //!   stayed for a while are a reason to keep it.
-//! * Index pages wait in lines of their own, which have a larger share. One index page serves a hundred data pages,
-//!   so its next use comes later than the next use of a data page. Index pages that are not used go.
+//! * Index pages wait in lines of their own, which have a larger share. The next use of an index page tends to
+//!   come later than the next use of a data page, because one index page leads to a hundred data pages. Index
+//!   pages that are not used are evicted.
 //! * Data pages that were read ahead wait for their use in a line of their own. There they stay, however many
 //!   other pages are missed meanwhile. After their use they are the first pages to be evicted, and they are not
 //!   remembered. If such a page is read ahead again, it does not become proven. Nodes that were read ahead are
@@ -78,7 +79,7 @@ pub struct PolicyCounts {
     pub remembered: u64,
     /// Newcomers that became proven by their uses.
     pub promoted: u64,
-    /// Pages that went by [`Policy::evict`].
+    /// The number of pages that [`Policy::evict`] has evicted.
     pub evicted: u64,
     /// Pages looked at.
     pub looks: u64,
@@ -110,7 +111,7 @@ impl Tuning {
     pub const DEFAULT: Self = Self { ahead_percent: 15, data_percent: 5, index_percent: 20, data_uses: 2, chances: 3 };
 }
 
-/// Which pages stay and which go. `T` is the type of the names that the owner gives to pages.
+/// Decides which pages stay and which are evicted. `T` is the type of the names that the owner gives to pages.
 pub struct Policy<T> {
     nodes: Vec<PolicyNode<T>>,
     /// The first free place. Free places are linked by `newer`.
@@ -343,7 +344,7 @@ impl<T: Copy> Policy<T> {
         let stays = |standing, chances| EvictionVerdict::Stays { standing, chances };
         let goes = |remembered| EvictionVerdict::Goes { remembered };
         match (node.class, node.standing) {
-            // A kept page goes only when no other page is left.
+            // A kept page is evicted only when no other page is left.
             (_, Standing::Kept) => goes(false),
             (Class::Data, Standing::Asked) if times >= self.tuning.data_uses => stays(Standing::Proven, 0),
             (Class::Data, Standing::Asked) => goes(true),

@@ -1,5 +1,5 @@
-//! A source that never faults: it reads a missing page at once, while the reader waits. It is for tests and tools.
-//! It knows no cache and no budget, and keeps every page that it has read.
+//! A source that never faults: it reads a missing page at once, while the reader waits. Such a source is for tests
+//! and tools. It knows no cache and no budget, and keeps every page that it has read.
 
 use crate::cache::Validate;
 use crate::page::{Unpacker, decode_page};

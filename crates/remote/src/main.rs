@@ -37,7 +37,8 @@ fn main() -> ExitCode {
         let url = dir.to_str().filter(|text| is_url(text))?;
         let near = match what {
             Stored::Database => Near::of_environment(),
-            // Backups are verified by what is in the store, so no directory on this machine is used.
+            // A backup is verified by what is really in the store, so the copies of blocks on this machine are not
+            // used.
             Stored::Backups => Ok(Near::default()),
         };
         Some(near.and_then(|near| connect(url, &near)).map(|connection| connection.machine))

@@ -148,7 +148,7 @@ impl<S: PageSource + ?Sized> Printer<'_, S> {
     }
 
     /// The page that is `height` levels above the data pages and has rows from `row` on. If only pages in memory
-    /// are printed and this page is not in memory, it prints that the page is missing, and returns `None`.
+    /// are printed and this page is not in memory, the call prints that the page is missing, and returns `None`.
     fn read(
         &mut self,
         at: &Address,

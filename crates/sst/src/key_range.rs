@@ -186,8 +186,8 @@ mod tests {
         strings.iter().flat_map(|start| ends().filter_map(|end| KeyRange::new(start.clone(), end))).collect()
     }
 
-    /// Compares ranges by the strings that belong to them. The strings that are tried have up to one byte more than
-    /// any bound.
+    /// Compares ranges by the strings that belong to them. The strings that are tried are up to one byte longer
+    /// than the longest bound.
     #[test]
     fn every_question_is_answered_as_by_a_list_of_the_strings() {
         let strings = strings();

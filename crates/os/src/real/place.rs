@@ -111,7 +111,8 @@ impl<'p> Place<'p> {
             Ok(()) => copy.sync_all(),
         };
         copied.map_err(|error| {
-            // If the file cannot be removed either, the error of the copy is still the one to report.
+            // The copy has failed. Even if the new file cannot be removed, the error of the copy is the one to
+            // report.
             to.remove().ok();
             cannot("copy", self.path, error)
         })

@@ -18,8 +18,8 @@ use crate::{ReadRequest, Reads};
 use pool::Pool;
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
-// This is a mutex of `std`, because it must outlive each model that a model checker runs, and must be made in a
-// constant.
+// The lock is a mutex of `std`, because it must outlive each model that a model checker runs, and must be made in
+// a constant.
 use std::sync::{Mutex, PoisonError};
 
 /// The environment variable that says how to read.

@@ -128,7 +128,7 @@ impl SimContent {
         for operation in operations {
             operation.apply(&mut self.durable);
         }
-        // If only the process died, the system still shows the writes that a failed sync lost.
+        // If only the process died, the writes that a failed sync lost can still be read from the system.
         if spared != Spared::Everything {
             self.live.clone_from(&self.durable);
         }

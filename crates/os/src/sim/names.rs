@@ -97,7 +97,7 @@ impl Names {
         self.live.values().any(|node| node.file() == Some(file))
     }
 
-    /// Gives a directory another name, durable at once. Its contents go with it.
+    /// Gives a directory another name, durable at once. Everything in the directory moves with it.
     pub(super) fn move_tree(&mut self, from: &Path, to: &Path) {
         for names in [&mut self.live, &mut self.durable] {
             *names = std::mem::take(names).into_iter().map(|(path, node)| (moved(&path, from, to), node)).collect();

@@ -34,7 +34,7 @@ pub struct StoreTrouble {
     pub throttled: u32,
     /// An upload breaks off, and nothing of the object is ever seen.
     pub torn_uploads: u32,
-    /// The answer shows the state of an earlier time.
+    /// The answer gives the state of an earlier time.
     pub stale_answers: u32,
     /// The bytes of a range are damaged on their way, or end too soon. The next range that is read is not damaged.
     pub damaged: u32,
@@ -220,7 +220,7 @@ impl SimStore {
         }
     }
 
-    /// The time whose state an answer shows.
+    /// The time whose state an answer gives.
     fn moment(&self) -> Duration {
         let now = self.clock.now();
         let state = &mut *self.state.lock();

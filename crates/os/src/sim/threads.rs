@@ -55,8 +55,8 @@ struct SimWorker {
     woken: AtomicBool,
     /// When the worker is to be woken.
     due: Mutex<Option<Duration>>,
-    /// Set while the job is polled. A job may drive its own worker, also through several calls. The worker must not
-    /// poll the job again meanwhile.
+    /// Set while the job is polled. A job may drive its own worker, directly or through other calls. The worker
+    /// must not poll the job again meanwhile.
     polling: AtomicBool,
     stopped: AtomicBool,
 }

@@ -112,10 +112,10 @@ impl PageCache {
         }
     }
 
-    /// Evicts unpinned pages that together take `bytes`, if it finds so many. For each page that it evicts, it
-    /// looks at no more than `look` places of each shard. All shards give up about the same number of bytes,
-    /// because all pages of one shard may be pages that many reads need. Returns how many bytes the evicted pages
-    /// took.
+    /// Evicts unpinned pages that together take `bytes`, if it finds that many bytes of such pages. For each page
+    /// that it evicts, the call looks at no more than `look` places of each shard. All shards give up about the
+    /// same number of bytes, because all pages of one shard may be pages that many reads need. Returns how many
+    /// bytes the evicted pages took.
     fn evict(&self, bytes: u64, look: usize) -> u64 {
         let (mut freed, mut evicted) = (0, Vec::new());
         let share = bytes.div_ceil(self.shards.len() as u64);

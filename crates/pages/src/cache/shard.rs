@@ -174,9 +174,9 @@ impl Shard {
         self.policy.prove(PolicyPlace(frame.place()), chances);
     }
 
-    /// Takes out unpinned pages that together take at least `bytes`, if the shard has so many. For each page that
-    /// it takes out, it looks at no more than `look` pages. The pages go to `out`, so that their memory is freed
-    /// after the lock is released. Returns how many bytes these pages took.
+    /// Takes out unpinned pages that together take at least `bytes`, if the shard has that many bytes of unpinned
+    /// pages. For each page that it takes out, it looks at no more than `look` pages. The pages go to `out`, so
+    /// that their memory is freed after the lock is released. Returns how many bytes these pages took.
     pub fn evict(
         &mut self,
         table: &FrameTable,

@@ -52,7 +52,7 @@ impl CacheUsage {
 /// A page in the cache at one moment; see [`PageCache::resident_of`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResidentPage {
-    /// [Slot](crate::PagedFile::slot) of its file.
+    /// The [slot](crate::PagedFile::slot) of the file in which the page is.
     pub slot: u32,
     /// Where it lies there.
     pub at: Address,

@@ -1,4 +1,4 @@
-//! What a source that never reads promises: it tells what is in memory and changes nothing.
+//! What a source that never reads promises: it gives the pages that are in memory, and changes nothing.
 
 use super::*;
 use crate::numbered::{BLOCK_COST, Numbered, accept};

@@ -278,7 +278,7 @@ fn pinned_pages_stay_and_hide_no_others() {
     }
     assert_eq!(owner.evict(LOOK), None);
     assert!(owner.most_looks <= LOOK as u64);
-    // The only page that can go is in the middle of a line. Some evictions do not reach it.
+    // The only page that can be evicted is in the middle of a line. Some evictions do not reach it.
     owner.resident.get_mut(&300).expect("it is hot").pinned = false;
     assert!((0..1000).any(|_| owner.evict(LOOK) == Some(300)));
     // All newcomers are pinned. The policy needs only four looks to find one of the other pages.
@@ -350,7 +350,7 @@ fn bytes_are_exact_and_pages_are_removed_in_any_state() {
         let counts = owner.policy.counts();
         assert!(counts.promoted > 0 && counts.remembered > 0 && counts.pinned > 0, "{counts:?}");
         assert!(owner.most_looks <= LOOK as u64);
-        // All pages that are left can go.
+        // All remaining pages can be evicted.
         owner.resident.values_mut().for_each(|page| page.pinned = false);
         while owner.evict(usize::MAX).is_some() {}
         assert_eq!((owner.policy.bytes(), owner.resident.len()), (0, 0));
@@ -410,7 +410,7 @@ fn kept_pages_go_when_there_is_nothing_else() {
         owner.ask(page - page % 7, Class::Data);
     }
     assert_eq!((owner.of(0..400), owner.policy.kept_bytes()), (400, 400));
-    // Other pages, which are pinned, cannot go.
+    // All other pages are pinned, so they cannot be evicted.
     let others: Vec<u32> = owner.resident.keys().copied().filter(|&page| page >= 400).collect();
     for page in &others {
         owner.resident.get_mut(page).expect("it is resident").pinned = true;
@@ -421,7 +421,7 @@ fn kept_pages_go_when_there_is_nothing_else() {
     for page in &others {
         owner.resident.get_mut(page).expect("it is resident").pinned = false;
     }
-    // A page that is no longer kept is proven, and goes when its turn comes.
+    // A page that is no longer kept becomes a proven page, and is evicted when its turn comes.
     assert_eq!(owner.policy.keep_less(Class::Index), Some(1));
     assert_eq!(owner.policy.kept_bytes(), 299);
     while owner.of(400..10_000) > 0 || owner.of(0..50) == 50 {

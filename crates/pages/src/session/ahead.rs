@@ -125,7 +125,7 @@ impl ReadAhead {
         Some(ahead.page.clone())
     }
 
-    /// Returns a page to the step that needs it. A node stays for later steps; every other page leaves.
+    /// Returns a page to the step that needs it. A node stays here for later steps; any other page is taken out.
     #[inline]
     pub fn take(&mut self, key: PageKey) -> Option<PageRef> {
         if let Some(node) = self.node(key) {

@@ -636,7 +636,7 @@ impl DataPageBuilder {
         prefix + Self::page_bytes(rows, records, if records > usize::from(u16::MAX) { 4 } else { 2 })
     }
 
-    /// The length that the records have if this row is added and the keys have no common prefix and no heads.
+    /// The length that all records would have with this row, if the keys had no common prefix and no heads.
     #[inline]
     fn records_with(&self, key: &[u8], version: Version, value_bytes: usize) -> usize {
         let suffix_len = varint::encoded_len(self.longest_key.max(key.len()) as u64);

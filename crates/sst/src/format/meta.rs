@@ -39,7 +39,7 @@ const FLAT_ALONE: u32 = 1 << 17;
 const FUSE_FILTER: u32 = 1 << 18;
 /// The file has a filter of blocks.
 pub const BLOCK_FILTER: u32 = 1 << 19;
-/// Some node has samples of its heads.
+/// Some node of the file has samples: copies of the last head of each block of heads.
 pub const NODE_SAMPLES: u32 = 1 << 21;
 /// Some page is compressed by zstd.
 pub const ZSTD: u32 = 1 << 22;
@@ -323,7 +323,7 @@ impl FilterForm {
 }
 
 impl FilterTree {
-    /// Checks that this can be the filter of `main`.
+    /// Checks that this can be the filter of a file whose main tree is `main`.
     fn check(&self, main: Option<Tree>) -> Result<(), String> {
         let rows = main.map_or(0, |main| main.totals.rows);
         if self.tree.totals.rows != rows {
@@ -367,7 +367,7 @@ pub struct Meta {
     pub user_bytes: u64,
     /// Whether the footer says where the file comes from.
     pub has_origin: bool,
-    /// Whether some node has samples of its heads.
+    /// Whether some node of the file has samples: copies of the last head of each block of heads.
     pub has_samples: bool,
     /// Whether some page is compressed by zstd.
     pub has_zstd: bool,

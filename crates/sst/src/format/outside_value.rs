@@ -29,7 +29,8 @@ impl<'a> OutsideValue<'a> {
     }
 
     /// Checks a reference: a file must be able to hold a value of this length, and its chunks must lie one after
-    /// the other. So no chunk is named twice, and loading the value takes no more memory than the file is long.
+    /// the other. So no chunk is named twice, and loading the value takes no more bytes of memory than the file
+    /// has.
     ///
     /// # Errors
     ///

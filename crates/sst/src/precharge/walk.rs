@@ -225,7 +225,7 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
     }
 
     /// The first row at or after the low end. `rows` is the page with that row, if the page is known. `None` if
-    /// only the page can show the row, and the page is not known.
+    /// the row is only known from the page, and the page is not known.
     fn low_row(&self, rows: Option<&CountedPage>, before: &Totals) -> Option<u64> {
         let Some(key) = self.low.key() else { return Some(self.low.row.max(before.rows)) };
         let row = match (rows?.search(key), self.low.key) {
@@ -236,7 +236,7 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
     }
 
     /// The end of the rows before the high end. `rows` is the page with that end, if the page is known. `None` if
-    /// only the page can show the end, and the page is not known.
+    /// the end is only known from the page, and the page is not known.
     fn high_row(&self, rows: Option<&CountedPage>, through: &Totals) -> Option<u64> {
         let Some(key) = self.high.key() else { return Some(self.high.row.min(through.rows)) };
         let row = match (rows?.search(key), self.high.key) {
@@ -246,8 +246,8 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         Some(row.clamp(self.low.row, self.high.row))
     }
 
-    /// How many rows before `row` are not erased, where `row` lies in the page; `None` if only the page can show
-    /// the number, and the page is not known.
+    /// How many rows before `row` are not erased, where `row` lies in the page; `None` if the number is only known
+    /// from the page, and the page is not known.
     fn items_before(&self, row: u64, rows: Option<&CountedPage>, before: &Totals, through: &Totals) -> Option<u64> {
         if !self.has_uncounted(before, through) {
             return Some(self.items(before) + row.clamp(before.rows, through.rows) - before.rows);
