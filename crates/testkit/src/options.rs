@@ -104,8 +104,8 @@ pub fn filters(rng: &mut Xoshiro256PlusPlus) -> (Filters, u16) {
 
 /// Compression of a table.
 pub fn compression(rng: &mut impl Rng) -> Compression {
-    // Both come from one draw. Its first bit chose between two codecs before zstd was added. It is still one draw,
-    // so that each seed still draws the same options.
+    // The codec and its level come from one draw. Before zstd was added, the first bit of this draw chose between
+    // two codecs. There is still only one draw, so that each seed still draws the same options as before.
     let bits = rng.random::<u32>();
     match (bits >> 31, bits >> 30 & 1) {
         (1, _) => Compression::None,
