@@ -25,7 +25,8 @@ pub enum Access {
     ReadDirect,
     /// A new file for writing and reading; fails with `AlreadyExists` if the name is taken.
     Create,
-    /// As `Create`, but the file is written around the system's page cache if the file system allows this.
+    /// A new file as with `Create`, but it is written around the system's page cache if the file system allows
+    /// this.
     CreateDirect,
     /// An existing file for reading and writing.
     Write,
@@ -155,8 +156,8 @@ pub trait Disk: Send + Sync + Debug {
     ///
     /// The system's error.
     fn create_dir(&self, directory: &Path) -> io::Result<()>;
-    /// As [`Disk::create_dir`], but on a system with users, no other user can read the directory. Parents that are
-    /// missing are created as [`Disk::create_dir`] creates them.
+    /// Creates a directory as [`Disk::create_dir`] does, but on a system with users, no other user can read the
+    /// directory. Parents that are missing are created as [`Disk::create_dir`] creates them.
     ///
     /// # Errors
     ///

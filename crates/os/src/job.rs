@@ -45,7 +45,7 @@ impl Priority {
 pub trait Worker: Send + Sync + Debug {
     /// Says that there may be work. It returns at once. A simulated machine only remembers the call.
     fn wake(&self);
-    /// As [`Worker::wake`], but the job goes ahead of the waiting jobs of its class.
+    /// Wakes the worker as [`Worker::wake`] does, but puts the job before the waiting jobs of its class.
     fn wake_first(&self);
     /// Wakes the worker after `time`, unless it is woken before. Each call replaces the time of the call before.
     fn wake_after(&self, time: Duration);

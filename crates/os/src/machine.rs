@@ -46,8 +46,8 @@ impl Machine {
         (Machine::simulated_on(disk.clone(), seed), disk)
     }
 
-    /// As [`Machine::simulated`], but reads are held back until they are driven. The order in which they are driven
-    /// follows from `seed`.
+    /// A machine like the one of [`Machine::simulated`], but reads are held back until they are driven. The order
+    /// in which they are driven follows from `seed`.
     pub fn simulated_with_reads(seed: u64) -> (Machine, Arc<SimDisk>, Arc<SimReads>) {
         let (machine, disk) = Machine::simulated(seed);
         let reads = SimReads::new(seed);

@@ -139,7 +139,8 @@ impl Condvar {
         self.0.wait(guard).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// As [`Condvar::wait`], but waits at most `time`. The second value of the result says whether the time was up.
+    /// Waits as [`Condvar::wait`] does, but at most for `time`. The second value of the result says whether the
+    /// time was up.
     pub fn wait_timeout<'a, T>(&self, guard: MutexGuard<'a, T>, time: Duration) -> (MutexGuard<'a, T>, bool) {
         let (guard, timeout) = self.0.wait_timeout(guard, time).unwrap_or_else(PoisonError::into_inner);
         (guard, timeout.timed_out())

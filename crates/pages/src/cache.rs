@@ -332,9 +332,9 @@ impl PageCache {
         Some(page)
     }
 
-    /// As [`PageCache::find`], for child `i` of `parent`. The search first looks where the child was seen last. If
-    /// `prefetched` is false, the call also prefetches the bytes of the child, before the frame of the child is
-    /// found.
+    /// Finds child `i` of `parent`, as [`PageCache::find`] finds a page. The search first looks where the child
+    /// was seen last. If `prefetched` is false, the call also prefetches the bytes of the child, before the frame
+    /// of the child is found.
     pub(crate) fn find_child(
         &self,
         parent: &PageRef,

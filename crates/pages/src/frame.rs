@@ -598,7 +598,7 @@ impl PageRef {
         }
     }
 
-    /// As [`PageRef::prefetch_child`], but it prefetches only the part of the page before its keys.
+    /// Does the same as [`PageRef::prefetch_child`], but prefetches only the part of the page before its keys.
     #[inline]
     pub fn prefetch_child_head(&self, i: usize) {
         let hint = self.hint(i);

@@ -126,7 +126,7 @@ impl OpenFiles {
         }
     }
 
-    /// As [`OpenFiles::get`], but it returns `None` if it would have to wait for a place.
+    /// Does the same as [`OpenFiles::get`], but returns `None` if it would have to wait for a place.
     ///
     /// # Errors
     ///

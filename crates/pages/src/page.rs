@@ -357,8 +357,8 @@ fn unpack(
     }
 }
 
-/// As [`decode_page`], for a page that has a buffer of its own. If the page is plain, it is used in this buffer
-/// without a copy.
+/// Does the same as [`decode_page`], for a page that has a buffer of its own. If the page is plain, it is used in
+/// this buffer without a copy.
 ///
 /// # Errors
 ///

@@ -28,9 +28,9 @@
 //! * However long a scan is, its pages stay among the newcomers. So they push out only newcomers. A scan uses its
 //!   nodes often, but all these uses come within a short time. So for a node, only uses that come after it has
 //!   stayed for a while are a reason to keep it.
-//! * Index pages wait in lines of their own, which have a larger share. The next use of an index page tends to
-//!   come later than the next use of a data page, because one index page leads to a hundred data pages. Index
-//!   pages that are not used are evicted.
+//! * Index pages wait in lines of their own, which have a larger share. The next use of an index page comes later
+//!   than the next use of a data page, because one index page leads to a hundred data pages. Index pages that are
+//!   not used are evicted.
 //! * Data pages that were read ahead wait for their use in a line of their own. There they stay, however many
 //!   other pages are missed meanwhile. After their use they are the first pages to be evicted, and they are not
 //!   remembered. If such a page is read ahead again, it does not become proven. Nodes that were read ahead are

@@ -27,8 +27,8 @@ pub fn retry<S: PageSource + ?Sized, T>(source: &S, mut step: impl FnMut() -> Re
     outcome
 }
 
-/// As [`retry`], but no thread waits for pages. If this future is dropped before its end, its caller has to release
-/// or drop the session.
+/// Does the same as [`retry`], but no thread waits for pages. If this future is dropped before its end, its caller
+/// has to release or drop the session.
 ///
 /// # Errors
 ///

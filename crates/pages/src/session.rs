@@ -178,10 +178,11 @@ impl Session {
         self.step.borrow().as_ref().map_or(0, |step| step.reads[kind.index()])
     }
 
-    /// As [`PageSource::fetch`], for a caller that does not wait. While pages are on their way the answer is
-    /// [`Poll::Pending`], and the task of `context` is woken when it is worth asking again. Once the answer is
-    /// ready, the step is to be run again. The step may miss pages that it had before, if other sessions took
-    /// these pages away meanwhile. If the session is dropped before the answer is ready, it leaves nothing behind.
+    /// Does the same as [`PageSource::fetch`], for a caller that does not wait. While pages are on their way the
+    /// answer is [`Poll::Pending`], and the task of `context` is woken when it is worth asking again. Once the
+    /// answer is ready, the step is to be run again. The step may miss pages that it had before, if other sessions
+    /// took these pages away meanwhile. If the session is dropped before the answer is ready, it leaves nothing
+    /// behind.
     ///
     /// A step is waited for either by tasks or by threads, not by both.
     ///

@@ -94,8 +94,8 @@ pub trait PageSource {
     /// is pinned, so a step that peeks may find less when it runs again.
     fn peek(&self, at: PageAt<'_>) -> Option<PageRef>;
 
-    /// As [`PageSource::peek`], for a step that wants to see where the page leads before it needs the page. The
-    /// cache does not count this as a use of the page.
+    /// Does the same as [`PageSource::peek`], for a step that wants to see where the page leads before it needs
+    /// the page. The cache does not count this as a use of the page.
     fn glance(&self, at: PageAt<'_>) -> Option<PageRef>;
 
     /// Asks for a page that a later step will need. The page is read in the same round as the faults, and no step
@@ -108,10 +108,10 @@ pub trait PageSource {
     /// last. So a caller that repeats its requests until nothing more is noted may never end.
     fn ahead(&self, at: PageAt<'_>) -> bool;
 
-    /// As [`PageSource::ahead`], for a page that would save the caller some work, but no reads of other pages.
-    /// Such a page is not worth the memory of another page. The page is noted only if two conditions hold. The
-    /// source must have room for the page in memory that nothing uses. And another thread must make the read, so
-    /// that this thread can go on meanwhile.
+    /// Does the same as [`PageSource::ahead`], for a page that would save the caller some work, but no reads of
+    /// other pages. Such a page is not worth the memory of another page. The page is noted only if two conditions
+    /// hold. The source must have room for the page in memory that nothing uses. And another thread must make the
+    /// read, so that this thread can go on meanwhile.
     fn ahead_if_spare(&self, at: PageAt<'_>) -> bool;
 
     /// How many bytes of memory the source has for pages that were asked for ahead and are not needed yet. A caller

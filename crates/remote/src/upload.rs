@@ -92,7 +92,7 @@ impl RemoteUpload {
     fn wait_for_part(&self, part: JoinHandle<object_store::Result<()>>) -> io::Result<()> {
         let (shared, key) = (Arc::clone(&self.shared), self.key());
         wait_in(&self.event_loop, async move {
-            // Each attempt has a time limit, and the policy decides when the last attempt has failed.
+            // Each attempt has a time limit, and the retry policy decides when the last attempt has failed.
             match part.await {
                 Ok(sent) => {
                     sent.map_err(|error| shared.failed("upload a part of", &key, &Refused { error, answer: None }))

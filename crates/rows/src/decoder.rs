@@ -178,7 +178,7 @@ impl<'k> Decoder<'k> {
         }
     }
 
-    /// Like [`escaped`](Self::escaped), but returns the bytes as text.
+    /// Does the same as [`escaped`](Self::escaped), but returns the bytes as text.
     ///
     /// # Errors
     ///

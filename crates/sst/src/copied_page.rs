@@ -37,7 +37,7 @@ impl CopiedPage {
         self.erased
     }
 
-    /// A version that is not newer than any of its rows.
+    /// A version that is not newer than any row of the page.
     pub(crate) fn base_version(&self) -> Version {
         Version(self.layout.base_version() + self.version_offset)
     }

@@ -89,8 +89,8 @@ pub fn read_footer(file: &dyn File, path: &Path) -> Result<Meta> {
     Ok(read_origin(file, path)?.0)
 }
 
-/// Like [`read_footer`], but also returns [where the file comes from](crate::SstBuilder::with_origin). The result
-/// is empty if the file does not say this.
+/// Does the same as [`read_footer`], but also returns [where the file comes from](crate::SstBuilder::with_origin).
+/// The result is empty if the file does not say this.
 ///
 /// # Errors
 ///

@@ -5,8 +5,8 @@ use crate::BLOCK_BYTES;
 use crate::sync::Arc;
 
 impl Arena {
-    /// A buffer of `bytes` bytes, in whole blocks. It contains what was last in its memory, or zeros if the memory
-    /// is new.
+    /// A buffer of `bytes` bytes, in whole blocks. The buffer contains what was last in its memory, or zeros if
+    /// the memory is new.
     ///
     /// `None` in three cases: buffers would take more than the limit, the run would be longer than 1 MiB (the heap
     /// has room for such runs), or the system has no more memory. The caller then drops memory that it can do

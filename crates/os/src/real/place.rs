@@ -159,7 +159,7 @@ impl<'p> Place<'p> {
         self.make_dir(0o777)
     }
 
-    /// As [`Place::create_dir`], but a new directory can be read by this user only.
+    /// Makes directories as [`Place::create_dir`] does, but a new directory can be read by this user only.
     pub(super) fn create_private_dir(&self) -> io::Result<()> {
         self.make_dir(0o700)
     }

@@ -54,12 +54,13 @@ impl SimDisk {
         self.state.lock().crash(Spared::Some);
     }
 
-    /// As [`SimDisk::crash`], but no unsynced change survives.
+    /// Crashes and starts the machine as [`SimDisk::crash`] does, but no unsynced change survives.
     pub fn crash_keeping_nothing(&self) {
         self.state.lock().crash(Spared::Nothing);
     }
 
-    /// As [`SimDisk::crash`], but all unsynced changes survive, as when only the process dies.
+    /// Crashes and starts the machine as [`SimDisk::crash`] does, but all unsynced changes survive. This is what
+    /// happens when only the process dies.
     pub fn crash_keeping_everything(&self) {
         self.state.lock().crash(Spared::Everything);
     }
@@ -275,8 +276,8 @@ impl SimDisk {
         Ok(Place { path, held: None })
     }
 
-    /// As [`SimDisk::look`], for a call that changes something. It also checks that the lock file of the directory
-    /// still has its name.
+    /// Looks up a path as [`SimDisk::look`] does, for a call that changes something. It also checks that the lock
+    /// file of the directory still has its name.
     fn find(&self, state: &SimDiskState, path: &Path) -> io::Result<Place> {
         let place = self.look(state, path)?;
         if let Some(held) = &place.held

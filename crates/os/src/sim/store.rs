@@ -331,7 +331,7 @@ impl SimStoreClient {
         self.crash_after(0);
     }
 
-    /// As [`SimStoreClient::crash`], but after this number of further requests.
+    /// Makes the client crash as [`SimStoreClient::crash`] does, but only after this number of further requests.
     pub fn crash_after(&self, requests: u64) {
         self.left.store(requests, Ordering::Relaxed);
     }

@@ -47,8 +47,8 @@ impl PageCache {
         }
     }
 
-    /// As [`PageCache::reserve`], for a task. `None` if the task has to wait. The task then queues under the number
-    /// `waiter`, and is woken when it should ask again.
+    /// Charges `bytes` as [`PageCache::reserve`] does, but for a task. `None` if the task has to wait. The task
+    /// then queues under the number `waiter`, and is woken when it should ask again.
     pub(crate) fn poll_reserve(
         &self,
         bytes: u64,

@@ -103,7 +103,7 @@ impl FilesUsage {
 }
 
 impl PageCache {
-    /// The memory now. This looks at every page, so it is for metrics and not for decisions.
+    /// The memory now. The call looks at every page, so it is for metrics and not for decisions.
     pub fn usage(&self) -> CacheUsage {
         let mut unpinned = 0;
         self.for_each_page(|_, page| unpinned += if page.is_last() { page.memory_bytes() } else { 0 });
@@ -168,7 +168,8 @@ impl PageCache {
         resident
     }
 
-    /// As [`Self::for_each_page`], but also tells how much each page has been used.
+    /// Calls a function for every page as [`Self::for_each_page`] does, and also tells it how much the page has
+    /// been used.
     fn for_each_resident(&self, mut tell: impl FnMut(PageKey, PageRef, PageHeat)) {
         for (i, shard) in self.shards.iter().enumerate() {
             let shard = shard.lock();

@@ -15,8 +15,8 @@ impl PageCache {
         self.register_with(path.into(), id, disk, Arc::new(CallerReads))
     }
 
-    /// As [`PageCache::register`], for a file on the disk of `machine`. The reads of `machine` can read many pages
-    /// at once.
+    /// Registers a file as [`PageCache::register`] does. The file is on the disk of `machine`. The reads of
+    /// `machine` can read many pages at once.
     pub fn register_on(self: &Arc<Self>, path: impl Into<PathBuf>, id: u64, machine: &Machine) -> Arc<PagedFile> {
         self.register_with(path.into(), id, Arc::clone(&machine.disk), Arc::clone(&machine.reads))
     }

@@ -57,7 +57,7 @@ impl Unpacker {
         lz4_flex::block::decompress_into(packed, payload).map_err(|error| error.to_string())
     }
 
-    /// As [`Unpacker::lz4`], but for a zstd frame.
+    /// Does the same as [`Unpacker::lz4`], but for a zstd frame.
     ///
     /// # Errors
     ///

@@ -120,7 +120,7 @@ struct Awaited {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ReadBy {
     ThisRound,
-    /// Another session, or this one in an earlier round.
+    /// Another session reads it, or this session does in an earlier round.
     Another,
 }
 

@@ -108,7 +108,7 @@ impl StepState {
         self.read_ahead.node(key).or_else(|| self.pinned_or_ahead(key).cloned())
     }
 
-    /// As [`StepState::looked_at`], but a node that was read ahead does not count as looked at.
+    /// Does the same as [`StepState::looked_at`], but a node that was read ahead does not count as looked at.
     #[inline(never)]
     pub fn glanced_at(&mut self, key: PageKey) -> Option<PageRef> {
         self.read_ahead.gather_one(key);

@@ -87,7 +87,7 @@ fn a_damaged_page_among_others_read_with_it_fails_alone() {
     assert!([0, 1, 2, 4, 5].iter().all(|number| numbered.is_resident(&cache, &file, *number)));
     assert!(!numbered.is_resident(&cache, &file, 3));
 
-    // As a hint it bothers nobody.
+    // If the damaged page is only asked for ahead, no step gets an error.
     session.ahead(file.at(&numbered.pages[3].1, PageKind::Data));
     all_of(&session, &numbered, &file, &[7]).expect("page 7 is whole");
     assert_eq!(cache.usage().in_flight_bytes, 0);

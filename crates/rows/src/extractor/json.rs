@@ -267,7 +267,7 @@ impl fmt::Display for Path {
     }
 }
 
-/// Whether a name can be written after a point.
+/// Whether the name of a member can be written after a point.
 fn is_plain(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }

@@ -203,8 +203,8 @@ pub fn equal_heads(heads: &[[u8; HEAD_BYTES]], head: u32) -> (usize, usize) {
     equal_from(heads, heads_below(heads, head), head)
 }
 
-/// Like [`equal_heads`], for a caller that has already searched the [`samples`] of the heads. `blocks` of the
-/// samples are less than `head`. So only the block after the first `blocks` blocks is searched.
+/// Does the same as [`equal_heads`], for a caller that has already searched the [`samples`] of the heads. `blocks`
+/// of the samples are less than `head`. So only the block after the first `blocks` blocks is searched.
 #[inline]
 pub fn equal_heads_in_block(heads: &[[u8; HEAD_BYTES]], blocks: usize, head: u32) -> (usize, usize) {
     equal_from(heads, below_from(heads, blocks, head), head)
@@ -230,8 +230,8 @@ pub fn guess(heads: &[[u8; HEAD_BYTES]], head: u32) -> Option<usize> {
     Some((at as usize).saturating_sub(GUESSED / 2).min(heads.len() - GUESSED))
 }
 
-/// Like [`equal_heads`], if the result lies within the [`GUESSED`] heads from `start` on. `None` if the result does
-/// not lie there.
+/// Gives the result of [`equal_heads`], if this result lies within the [`GUESSED`] heads from `start` on. `None`
+/// if the result does not lie there.
 #[inline]
 pub fn equal_heads_guessed(heads: &[[u8; HEAD_BYTES]], start: usize, head: u32) -> Option<(usize, usize)> {
     let is_below = |bytes: &[u8; HEAD_BYTES]| u32::from(u32::from_le_bytes(*bytes) < head);

@@ -118,13 +118,13 @@ impl RareTree {
         self.0.as_deref().copied()
     }
 
-    /// Like [`RareTree::get`], but it returns a reference.
+    /// Does the same as [`RareTree::get`], but returns a reference.
     #[inline]
     pub fn tree(&self) -> Option<&Tree> {
         self.0.as_deref()
     }
 
-    /// Like [`RareTree::tree`], but the tree can be changed.
+    /// Does the same as [`RareTree::tree`], but the tree can be changed.
     pub fn tree_mut(&mut self) -> Option<&mut Tree> {
         self.0.as_deref_mut()
     }
@@ -627,8 +627,8 @@ impl Meta {
         Ok(Self::with_origin(footer)?.0)
     }
 
-    /// Like [`Meta::from_footer`], but also returns where the file comes from. This is empty if the file does not
-    /// say where it comes from.
+    /// Does the same as [`Meta::from_footer`], but also returns where the file comes from. This second result is
+    /// empty if the file does not say where it comes from.
     ///
     /// # Errors
     ///

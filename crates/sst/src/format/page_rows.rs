@@ -29,6 +29,6 @@ pub enum Seen {
     All,
     /// The rows that are not newer than this version.
     At(Version),
-    /// In a history: for each main row, the newest of those versions that are not newer than the given one.
+    /// In a history: for each main row, the newest of those versions that are not newer than the given version.
     NewestAt(Version),
 }

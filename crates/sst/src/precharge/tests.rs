@@ -41,8 +41,8 @@ fn content(groups: usize, history: bool) -> Content {
     content
 }
 
-/// Build options for trees of no level, of one level and of three levels. Each is walked by its tree and by its
-/// flat index.
+/// Build options for trees of no level, of one level and of three levels. Each file is walked by its B-tree and by
+/// its flat index.
 fn shapes() -> Vec<(BuildOptions, u8)> {
     let shape = |max_page_rows: usize, max_node_children: usize| BuildOptions {
         page_bytes: 4096,

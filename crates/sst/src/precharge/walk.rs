@@ -166,8 +166,8 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         Ok(std::mem::take(&mut self.pass))
     }
 
-    /// Returns what was looked up. The result decides which other pages are needed. `None` if its page is not in
-    /// memory; the page has then been asked for.
+    /// Returns what was looked up. The result decides which other pages are needed. `None` if the page that was
+    /// looked at is not in memory; that page has then been asked for.
     fn look<T>(&mut self, found: std::result::Result<T, Stop>) -> Result<Option<T>> {
         match found {
             Ok(found) => Ok(Some(found)),

@@ -86,7 +86,7 @@ impl Ring {
         Ring::entering(limits, by_hands, Box::new(|ring, ends| ring.submit_and_wait(ends)))
     }
 
-    /// As [`Ring::new`], with a function `enter` that enters the ring.
+    /// Makes a ring as [`Ring::new`] does. `enter` is the function that enters the ring.
     pub(super) fn entering(limits: QueueLimits, by_hands: QueueLimits, enter: Enter) -> io::Result<Ring> {
         let bell = eventfd(0, EventfdFlags::CLOEXEC)?;
         let queue = Queue::new(limits);
