@@ -7,10 +7,11 @@
 //! workers/00000052-9.job     what a writer and compaction workers tell each other: objects that are put whole
 //! ```
 //!
-//! Everything that changes is in one sequence of objects, the journal. A writer puts the next sheet only if no
-//! sheet has its number. So if two writers put the same sheet, one succeeds. The other learns who has taken over
-//! before it can promise that anything is durable. `docs/format/store.md` describes the bytes, and decision 74
-//! gives the reasons.
+//! Everything that changes is in one sequence of objects, the journal. The objects of the journal are numbered and
+//! are called sheets. A writer puts its next sheet only if no sheet has this number yet. So if two writers put
+//! sheets with the same number, only one succeeds. The other finds the sheet of the first one, before it can
+//! promise that any of its bytes are durable. `docs/format/store.md` describes the bytes, and decision 74 gives
+//! the reasons.
 
 mod again;
 mod branches;

@@ -1,15 +1,15 @@
-//! Logs on a disk of this machine, beside the journal: a sync of a log waits for this disk alone, and the journal
-//! gets the bytes soon after. This module knows only one thing about logs: the end of their names.
+//! Logs on a disk of this machine, in addition to the journal: a sync of a log waits only for this disk, and the
+//! journal gets the bytes soon after. This module knows only one thing about logs: how their names end.
 //!
 //! ```text
 //! LOCK                held by the writer
 //! 7/00000031.log      a log of the writer with epoch 7, which is this machine's
 //! ```
 //!
-//! After the process or the machine has stopped, nothing is lost if the next writer is on this machine and nobody
-//! else has taken over in between. Otherwise the bytes that the journal did not get yet are lost. These are the
-//! bytes of about the last two puts. The commits that are left are the earliest ones, without a gap, because the
-//! journal gets bytes in the order in which they were written.
+//! If the process or the machine stops, nothing is lost if the next writer is on this machine. But if another
+//! machine takes over first, the bytes are lost that the journal did not get in time. These are the bytes of about
+//! the last two puts. The commits that remain are a prefix of all commits, because the journal gets bytes in the
+//! order in which they were written.
 
 use crate::grown_file::GrownFile;
 use crate::journal::{Journal, LeftFile};
@@ -20,15 +20,15 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How the names of logs end.
+/// The ending of the names of logs.
 pub const LOG: &str = ".log";
 
 /// The logs of one database on this machine.
 #[derive(Debug)]
 pub struct LocalLogs {
     machine: Arc<dyn Disk>,
-    /// The same disk as `machine`, except that it goes on using the directory that was locked last, even if that
-    /// directory is moved.
+    /// The same disk as `machine`, but it keeps using the directory that was locked last, even if that directory
+    /// is moved.
     held: Mutex<Arc<dyn Disk>>,
     directory: PathBuf,
     /// The epoch of this writer.
@@ -46,8 +46,8 @@ impl LocalLogs {
         self.held.lock().clone()
     }
 
-    /// Makes sure that no other process of this machine writes logs here. Otherwise the journal would never get
-    /// commits that the other process has promised.
+    /// Makes sure that no other process of this machine writes logs here. If two processes wrote here, the journal
+    /// might never get commits that one of them has promised.
     ///
     /// # Errors
     ///
@@ -84,8 +84,8 @@ impl LocalLogs {
         logs.map(|entry| open(entry.name)).collect()
     }
 
-    /// Begins the folder of a writer, and removes the folders of all other writers. It must be called only when the
-    /// journal has the logs that the earlier writers left on this machine.
+    /// Makes the folder for a writer, and removes the folders of all other writers. Call this only when the
+    /// journal has the logs that earlier writers have left on this machine.
     pub fn begin(&self, epoch: u64) -> io::Result<()> {
         self.epoch.store(epoch, Ordering::Relaxed);
         let disk = self.disk();
@@ -102,7 +102,8 @@ impl LocalLogs {
         Ok(())
     }
 
-    /// Removes a log, if it is on this machine. The caller removes its name from the journal afterwards.
+    /// Removes a log, if it is on this machine. After that, the caller removes the name of the log from the
+    /// journal.
     pub fn remove(&self, name: &str) -> io::Result<()> {
         match self.disk().remove(&self.path(name)) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
@@ -129,8 +130,8 @@ impl LocalLogs {
 }
 
 /// Puts new bytes of logs to the store soon, in the background. If a put fails, it is tried again after a pause,
-/// which doubles with each failure. While puts fail, no log takes more bytes. Otherwise more and more bytes could
-/// be lost.
+/// which doubles with each failure. While puts fail, nothing more can be written to logs, because otherwise more
+/// and more bytes could be lost.
 #[derive(Debug)]
 pub struct Uploads {
     journal: Arc<Journal>,
@@ -148,7 +149,7 @@ struct UploadTrouble {
     wait: Duration,
 }
 
-/// The wait after the first failure, and the longest wait.
+/// The pause after the first failure, and the longest pause.
 const WAITS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));
 
 /// The job that puts the new bytes of logs to the store.
@@ -165,7 +166,7 @@ impl Job for UploadJob {
             return if uploads.journal.is_synced() { Polled::Idle } else { Polled::Worked };
         };
         if uploads.journal.is_synced() {
-            // The journal has failed for good, and reports that itself.
+            // The journal does not repeat this put, and every later call of the journal returns the error.
             return Polled::Idle;
         }
         let wait = trouble.take().map_or(WAITS.0, |before| (2 * before.wait).min(WAITS.1));
@@ -184,7 +185,7 @@ impl Uploads {
         uploads
     }
 
-    /// Makes the job put the new bytes soon: now, or after the wait that follows a failure.
+    /// Wakes the job that puts the new bytes: now, or after the pause that follows a failure.
     fn begin(&self) {
         let worker = self.worker.get().expect("it is set when this is made");
         if self.trouble.lock().is_none() {
@@ -193,7 +194,8 @@ impl Uploads {
         worker.drive();
     }
 
-    /// Makes the attempt that is due. It is for a machine without threads, where no thread makes the attempt.
+    /// Makes the attempt that is due. Only a machine without threads needs this call, because there no thread
+    /// makes the attempt.
     #[cfg(test)]
     pub fn drive(&self) {
         self.worker.get().expect("it is set when this is made").drive();
@@ -211,13 +213,13 @@ impl Uploads {
         }
     }
 
-    /// Forgets the failures of a writer that has ended.
+    /// Forgets the failed attempts of a writer that has ended.
     pub fn forget(&self) {
         *self.trouble.lock() = None;
     }
 }
 
-/// A log that is in the journal and on this machine.
+/// A log whose bytes go to the journal and to a file on this machine.
 #[derive(Debug)]
 pub struct LocalLog {
     pub grown: GrownFile,
@@ -232,8 +234,8 @@ impl File for LocalLog {
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         self.uploads.check()?;
-        // The bytes go to the journal first. So a writer that was fenced does not write to the file on this machine
-        // either.
+        // The bytes go to the journal first. So if another writer has taken over, the error of the journal comes
+        // before anything is written to the file on this machine.
         self.grown.write_at(bytes, offset)?;
         self.local.write_at(bytes, offset)
     }

@@ -1,5 +1,5 @@
-//! Files that are objects. One type is a file that is being written, and the other a file that is read. This module
-//! does not know what the bytes mean.
+//! Files that are objects of a store. One type in this module is a file that is being written, and the other type
+//! is a file that is read. This module does not know what the bytes mean.
 
 use crate::journal::Journal;
 use os::store::StoreObject;
@@ -7,10 +7,10 @@ use os::sync::{Arc, Mutex, OnceLock};
 use os::{File, Upload};
 use std::io::{self, ErrorKind};
 
-/// The folder in which the objects lie.
+/// The folder with these objects.
 pub const FOLDER: &str = "sst";
 
-/// The name of the object that is a file.
+/// The name of the object for the file `file`.
 pub fn name_of(file: &str) -> String {
     format!("{FOLDER}/{file}")
 }
@@ -19,7 +19,7 @@ fn unsupported(why: &str) -> io::Error {
     io::Error::new(ErrorKind::Unsupported, why)
 }
 
-/// A file that is written once, from its beginning to its end. It exists once it is synced.
+/// A file that is written once, from its beginning to its end. It does not exist before it is synced.
 #[derive(Debug)]
 pub struct NewObject {
     journal: Arc<Journal>,
@@ -29,7 +29,7 @@ pub struct NewObject {
 
 #[derive(Debug)]
 struct NewState {
-    /// `None` after the upload has finished or failed.
+    /// The upload of the object. It is `None` after the upload has finished or failed.
     upload: Option<Box<dyn Upload>>,
     end: u64,
     is_finished: bool,
@@ -79,7 +79,7 @@ impl File for NewObject {
         if state.is_finished {
             return Ok(());
         }
-        // If a writer knows that another has taken over, it makes no object.
+        // A process that knows that another writer has taken over must not make objects.
         self.journal.check_not_fenced()?;
         let upload = state.upload.take().ok_or_else(|| unsupported("the object has failed"))?;
         upload.finish()?;
@@ -100,7 +100,8 @@ impl File for NewObject {
     }
 }
 
-/// A file that exists and can be read. If its object is missing, the first read finds that out.
+/// A file that can be read. Opening it does not check whether its object exists; if it is missing, the first read
+/// returns an error.
 #[derive(Debug)]
 pub struct ObjectFile {
     journal: Arc<Journal>,

@@ -1,5 +1,5 @@
-//! The files of a branch that lie with other databases of the same store. This module does not know how a branch is
-//! made.
+//! Knows which files of a branch are stored with other databases of the same store, its parents. This module does
+//! not know how a branch is made.
 //!
 //! ```text
 //! PARENTS      a file of the journal, text:
@@ -8,9 +8,9 @@
 //! 00000024-9.sst 73728                         an SST that lies there, and its length
 //! ```
 //!
-//! An SST that the file `PARENTS` does not name lies with the branch itself. No two SSTs of a database have the
-//! same name. Names are never added to the file. When the manifest of the branch no longer has an SST, the name of
-//! this SST is removed.
+//! If the file `PARENTS` does not name an SST, this SST is stored with the branch itself. No two SSTs of a
+//! database have the same name. Names are never added to `PARENTS`. When the manifest of the branch no longer has
+//! an SST, its name is removed from `PARENTS`.
 //!
 //! Thread safe.
 
@@ -23,14 +23,14 @@ use std::io::{self, ErrorKind};
 const HEAD: &str = "LARCHPARENTS1";
 const PARENT: &str = "parent";
 
-/// Another database, with which some files of this database lie.
+/// Another database, with which some files of this database are stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parent {
-    /// The number of this branch in the journal of the parent.
+    /// The number that this branch has in the journal of the parent.
     pub id: u64,
-    /// Where the parent lies in the store.
+    /// The prefix of the parent in the store.
     pub prefix: String,
-    /// The names and lengths of the files that lie with the parent.
+    /// The names and lengths of the files that are stored with the parent.
     pub files: BTreeMap<String, u64>,
 }
 
@@ -38,18 +38,18 @@ pub struct Parent {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parents(pub Vec<Parent>);
 
-/// The folder of a database, as other databases of the store write it.
+/// The name that other databases of the store use for the folder of the database at `prefix`.
 pub fn folder_of(prefix: &str) -> String {
     if prefix.is_empty() { "/".to_owned() } else { format!("/{prefix}/") }
 }
 
 impl Parents {
-    /// The parent with which `file` lies.
+    /// The parent with which `file` is stored.
     pub fn having(&self, file: &str) -> Option<&Parent> {
         self.0.iter().find(|parent| parent.files.contains_key(file))
     }
 
-    /// The name of the object that is this SST.
+    /// The name of the object for the SST `file`.
     pub fn object_of(&self, file: &str) -> String {
         match self.having(file) {
             Some(parent) => format!("{}{}", folder_of(&parent.prefix), name_of(file)),
@@ -57,7 +57,7 @@ impl Parents {
         }
     }
 
-    /// The bytes of the file `PARENTS`; `None` if all SSTs lie with the branch itself.
+    /// The bytes of the file `PARENTS`; `None` if all SSTs are stored with the branch itself.
     pub fn encode(&self) -> Option<Vec<u8>> {
         let mut text = format!("{HEAD}\n");
         for parent in self.0.iter().filter(|parent| !parent.files.is_empty()) {
@@ -96,7 +96,7 @@ impl Parents {
     }
 }
 
-/// The parents of a database, as its journal names them.
+/// The parents of a database, read from the file `PARENTS` in its journal.
 #[derive(Debug)]
 pub struct ParentsOf {
     journal: Arc<Journal>,
@@ -109,7 +109,7 @@ impl ParentsOf {
         ParentsOf { journal: journal.clone(), known: Mutex::default() }
     }
 
-    /// The parents as they are now. Each new version of the file `PARENTS` is read from the store once.
+    /// The present parents. Each version of the file `PARENTS` is read from the store only once.
     ///
     /// # Errors
     ///
@@ -127,11 +127,12 @@ impl ParentsOf {
         Ok(parents)
     }
 
-    /// Removes files from `PARENTS` that the manifest does not have any more. The next sheet has this change.
+    /// Removes from `PARENTS` the names of files that the manifest does not have any more. The next sheet has this
+    /// change.
     ///
     /// # Errors
     ///
-    /// As [`ParentsOf::get`]. It also fails if this process is not the writer.
+    /// The errors of [`ParentsOf::get`]; an error if this process is not the writer.
     pub fn release(&self, files: &BTreeSet<String>) -> io::Result<()> {
         let mut parents = Parents::clone(&*self.get()?);
         for parent in &mut parents.0 {

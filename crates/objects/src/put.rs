@@ -1,5 +1,5 @@
-//! Puts objects once. If the name of an object is taken, this module also finds out who has put that object. This
-//! module does not know what the bytes mean.
+//! Puts an object under a name only if no object has this name. If an object has it, this module finds out whether
+//! this process has put that object. It does not know what the bytes mean.
 
 use crate::again::Again;
 use os::Store;
@@ -7,21 +7,22 @@ use os::store::{PutDone, is_certain};
 use std::io::{self, ErrorKind};
 use std::sync::mpsc;
 
-/// What became of a put.
+/// The outcome of a put.
 #[derive(Debug)]
 pub enum Put {
-    /// The object is there, with the bytes of this put.
+    /// The store has the object with the bytes of this put.
     Own,
-    /// Another object has the name; these are its bytes.
+    /// Another object has this name. These are its bytes.
     Taken(Vec<u8>),
 }
 
-/// Puts an object if no object has its name. No other process puts the same bytes under this name. So if an object
-/// with the same bytes is there, an earlier attempt of this process has put it, and its answer was lost.
+/// Puts an object if no object has its name. No other process puts the same bytes under this name. So if the store
+/// already has an object with the same bytes, an earlier attempt of this process has put it, and the answer was
+/// lost.
 ///
 /// # Errors
 ///
-/// An error of the store. After such an error it is unknown whether the object is there.
+/// An error of the store. After this error, nobody knows whether the store has the object.
 pub fn put_once(store: &dyn Store, mut again: Again, name: &str, bytes: &[u8]) -> io::Result<Put> {
     loop {
         let error = match store.put_if_absent(name, bytes) {
@@ -29,7 +30,8 @@ pub fn put_once(store: &dyn Store, mut again: Again, name: &str, bytes: &[u8]) -
             Err(error) if error.kind() == ErrorKind::AlreadyExists => match store.get(name) {
                 Ok(found) if found == bytes => return Ok(Put::Own),
                 Ok(found) => return Ok(Put::Taken(found)),
-                // An answer from an earlier moment may not show the object yet.
+                // The name is taken, but the object was not found: the store may have answered with a state before
+                // the put.
                 Err(error) => error,
             },
             Err(error) if is_certain(error.kind()) => return Err(error),
@@ -41,24 +43,24 @@ pub fn put_once(store: &dyn Store, mut again: Again, name: &str, bytes: &[u8]) -
     }
 }
 
-/// What is known of one put out of several.
+/// What is known about one of several puts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begun {
     /// This put has made the object.
     Done,
-    /// An object has this name already. Another attempt of the same put may have made it.
+    /// An object already has this name. An earlier attempt of the same put may have made it.
     Taken,
     /// The store gave no answer.
     Unknown,
 }
 
-/// Puts each object if no object has its name. All puts are under way at once. If the store makes the puts one
-/// after the other, it begins with the last object.
+/// Puts each object if no object has its name. All puts are under way at the same time. If the store does only one
+/// put at a time, it begins with the last object.
 pub fn put_together(store: &dyn Store, objects: &[(String, Vec<u8>)]) -> Vec<Begun> {
     let (sender, receiver) = mpsc::channel::<(usize, io::Result<()>)>();
     for (place, (name, bytes)) in objects.iter().enumerate().rev() {
         let sender = sender.clone();
-        // If the receiver is gone, nobody waits for this put any more.
+        // An error is ignored: if the receiver does not exist any more, nobody waits for this put.
         let done: PutDone = Box::new(move |put| sender.send((place, put)).unwrap_or_default());
         store.begin_put_if_absent(name, bytes.clone(), done);
     }

@@ -1,8 +1,8 @@
-//! SSTs that wait to be removed, because followers may still read them or branches may need them. This module does
-//! not know why this database no longer needs them.
+//! SSTs that the database no longer needs, but that are removed only later, because followers may still read them
+//! or branches may need them. This module does not know why the database no longer needs them.
 //!
-//! A timer removes the files that are due. So they are removed even if the writer has nothing else to do. Thread
-//! safe. No lock is held while the store is asked.
+//! A timer removes the files whose time has come, even if the writer has nothing else to do. Thread safe. No lock
+//! is held while a request to the store is under way.
 
 use crate::branches::Branches;
 use crate::journal::Journal;
@@ -13,9 +13,9 @@ use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
-/// How long an object can still be read after this database has given it up, as long as the writer of this database
-/// lives. Followers on a store have no leases that would keep an object. A writer that closes the database removes
-/// all waiting objects at once. If a writer dies, the next writer removes these objects after this time.
+/// After the database has given up an object, the object can still be read for this long. The reason is that
+/// followers on a store have no leases that would keep an object. A writer that closes the database removes all
+/// waiting objects at once. If a writer dies, the next writer removes these objects after this time.
 pub const REMOVED_AFTER: Duration = Duration::from_secs(600);
 
 /// The files that wait.
@@ -23,9 +23,9 @@ pub const REMOVED_AFTER: Duration = Duration::from_secs(600);
 pub struct Removals {
     journal: Arc<Journal>,
     branches: Branches,
-    /// The files that wait, each with the time when it is due, ordered by this time.
+    /// The files that wait, each with the time when it may be removed, ordered by this time.
     waiting: Mutex<VecDeque<(Duration, String)>>,
-    /// The files that were due and that no branch needs, so they can be removed.
+    /// The files whose time has come and that no branch needs, so they can be removed.
     free: Mutex<VecDeque<String>>,
     /// Set once, before anything waits.
     worker: OnceLock<Box<dyn Worker>>,
@@ -59,12 +59,12 @@ impl Removals {
         self.journal.outside.clock.now()
     }
 
-    /// Notes that an SST is to be removed later.
+    /// Adds an SST to the files that wait to be removed.
     ///
     /// # Errors
     ///
-    /// If this process does not write, or knows that another process has taken over. In these cases the file is not
-    /// removed.
+    /// An error if this process is not the writer, or knows that another process has taken over. After an error,
+    /// the file is not removed.
     pub fn add(&self, file: &str) -> io::Result<()> {
         self.journal.check_writer()?;
         self.waiting.lock().push_back((self.now() + REMOVED_AFTER, file.to_owned()));
@@ -73,7 +73,8 @@ impl Removals {
         Ok(())
     }
 
-    /// Removes the files that are due. It is for a machine without threads, where no thread removes them.
+    /// Removes the files whose time has come. Only a machine without threads needs this call, because there no
+    /// thread removes them.
     pub fn drive(&self) {
         if let Some(worker) = self.worker.get() {
             worker.drive();
@@ -85,8 +86,8 @@ impl Removals {
         self.waiting.lock().is_empty() && self.free.lock().is_empty()
     }
 
-    /// Removes all waiting files that no branch needs, if this process is still the writer. The next writer removes
-    /// the other files.
+    /// If this process is still the writer, removes all waiting files that no branch needs. The next writer
+    /// removes the other waiting files.
     pub fn remove_all(&self) {
         if self.journal.check_writer().is_ok() {
             self.divide_due(Duration::MAX);
@@ -96,7 +97,7 @@ impl Removals {
         self.free.lock().clear();
     }
 
-    /// Removes one file that is due at `now`. Returns false if no file can be removed.
+    /// Removes one file whose time has come at `now`. Returns false if no file can be removed.
     fn remove_one(&self, now: Duration) -> bool {
         if self.journal.check_writer().is_err() {
             return false;
@@ -107,8 +108,8 @@ impl Removals {
         self.remove_free()
     }
 
-    /// Finds out which of the files that are due can be removed. Files that a branch needs wait once more, behind
-    /// the files that are not due yet.
+    /// Finds out which of the files whose time has come can be removed. Files that a branch needs have to wait
+    /// again, after the files that are waiting already.
     fn divide_due(&self, now: Duration) {
         let due: Vec<String> = {
             let waiting = &mut *self.waiting.lock();
@@ -117,15 +118,15 @@ impl Removals {
         if due.is_empty() {
             return;
         }
-        // If the answer of the branches is unknown, every due file counts as needed.
+        // If nobody knows what the branches need, all these files count as needed.
         let (free, kept) = self.branches.divide(due.clone()).unwrap_or((Vec::new(), due));
         self.free.lock().extend(free);
         let again = now.saturating_add(REMOVED_AFTER);
         self.waiting.lock().extend(kept.into_iter().map(|file| (again, file)));
     }
 
-    /// Removes the first file that is due and that no branch needs. If the removal fails, all such files wait once
-    /// more and the result is false. Other removals would mostly fail for the same reason.
+    /// Removes the first of the files in `free`. If the removal fails, all files in `free` have to wait again,
+    /// because the other removals would mostly fail for the same reason. Then the result is false.
     fn remove_free(&self) -> bool {
         let Some(file) = self.free.lock().pop_front() else { return false };
         let removed = self.journal.store().remove(&name_of(&file));
@@ -138,10 +139,10 @@ impl Removals {
         is_gone
     }
 
-    /// Sets the timer so that the job is polled when the first file is due.
+    /// Sets the timer so that the job is polled when the time of the first waiting file has come.
     fn set_timer(&self) {
         if self.journal.check_writer().is_err() {
-            // This process will not remove files any more.
+            // This process is not the writer, so it will not remove any files.
             return;
         }
         let first = self.waiting.lock().front().map(|(due, _)| *due);

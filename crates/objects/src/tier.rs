@@ -1,25 +1,26 @@
-//! Blocks of a store's objects, kept on a disk of this machine. This tier lies between memory and the store. Bytes
-//! that were read from the store once can be read from the disk the next time, even after a restart. This module
-//! does not know what the bytes mean, nor how the store is asked.
+//! A tier keeps blocks of a store's objects on a disk of this machine. It is used between memory and the store:
+//! bytes that were read from the store once can be read from the disk the next time, even after a restart. This
+//! module does not know what the bytes mean, nor how requests to the store are made.
 //!
 //! ```text
 //! BLOCKS   slots of 16 KiB, one block of an object in each
 //! KEYS     32 bytes for each slot: which block is in it, and the checksum of the object, the place and the bytes
 //! ```
 //!
-//! The tier identifies an object by its name and by the identity of the database. Both go into the hash and into
-//! the checksum. If a database is removed and made anew, its files have the same names as before, and only the
-//! identity differs. Before `bind` has set the identity, the tier keeps no blocks and looks for none.
+//! The tier identifies an object by its name and by the identity of the database. The hash and the checksum of a
+//! block include both. If a database is removed and made again, its files have the same names as before, and only
+//! the identity differs. Before `bind` has set the identity, the tier keeps no blocks and searches for none.
 //!
-//! The files `BLOCKS` and `KEYS` may contradict each other. A block whose checksum does not fit counts as missing,
-//! and is read from the store. The checksum finds damage by a crash, a flipped bit, and two objects with the same
-//! hash. So the tier need not sync anything.
+//! After a crash, the files `BLOCKS` and `KEYS` may contradict each other. If a block does not fit its checksum,
+//! it counts as missing and is read from the store. The checksum finds damage by a crash, a flipped bit, and two
+//! objects with the same hash. So the tier need not sync its files.
 //!
-//! The clock algorithm chooses the slots that are given up: a hand goes around over the slots. The hand spares each
-//! slot that was used since it last passed this slot, and takes the first slot that was not used. If the disk is
-//! full, the tier becomes smaller by an eighth and goes on. A full disk never makes a read fail.
+//! If no slot is free, the clock algorithm chooses a slot for a new block: a hand goes around over the slots. It
+//! passes over each slot that was used after the hand last passed it, and stops at the first slot that was not
+//! used. The block in this slot is given up. If the disk is full, the tier becomes smaller by an eighth. A full
+//! disk never makes a read fail.
 //!
-//! Thread safe. No lock is held while the disk or the store is asked.
+//! Thread safe. No lock is held while a request to the disk or to the store is under way.
 
 use os::store::{Bill, PutDone, RangeDone};
 use os::sync::atomic::{AtomicU64, Ordering};
@@ -36,15 +37,15 @@ pub const TIER_BLOCK_BYTES: u64 = 16 << 10;
 /// The bytes of one block in `KEYS`.
 const KEY_BYTES: usize = 32;
 
-/// The most bytes that may wait to be written. Blocks that come while so many bytes wait are not kept.
+/// The most bytes that may wait to be written to the disk. A block that comes while so many bytes wait is not
+/// kept.
 const MOST_WAITING_BYTES: u64 = 16 << 20;
 
-/// The folder of a database whose files the tier keeps. These files never change. Files in other folders are not
-/// kept.
+/// The tier keeps only blocks of files in this folder of a database, because these files never change.
 const KEPT_FOLDER: &str = "sst";
 
-/// Whether the tier keeps blocks of an object. The name of the object, which the checksum covers, differs from
-/// database to database.
+/// Whether the tier keeps blocks of an object. The object may belong to any database of the store, because the
+/// checksum includes the whole name of the object.
 fn is_kept(object: &str) -> bool {
     let folder = object.rsplit_once('/').map_or("", |(folder, _)| folder);
     folder.rsplit('/').next() == Some(KEPT_FOLDER)
@@ -55,9 +56,9 @@ fn is_kept(object: &str) -> bool {
 pub struct TierOptions {
     /// The disk.
     pub disk: Arc<dyn Disk>,
-    /// Makes reads of this disk. Many of them can be under way.
+    /// Makes the reads from this disk. Many reads can be under way at the same time.
     pub reads: Arc<dyn Reads>,
-    /// Where blocks are written.
+    /// The threads that write blocks to the disk.
     pub threads: Arc<dyn Threads>,
     /// The most bytes that the blocks may take on the disk.
     pub budget_bytes: u64,
@@ -70,11 +71,11 @@ pub struct TierCounts {
     pub hits: u64,
     /// The number of reads that went to the store.
     pub misses: u64,
-    /// The number of blocks whose bytes did not fit their checksum.
+    /// The number of blocks on the disk whose bytes did not fit their checksums.
     pub damaged: u64,
-    /// Blocks in the tier.
+    /// The number of blocks in the tier.
     pub blocks: u64,
-    /// The most blocks that the tier may have now.
+    /// The greatest number of blocks that the tier may have at present.
     pub slots: u64,
 }
 
@@ -94,8 +95,8 @@ struct Tier {
     state: Mutex<TierState>,
     waiting_bytes: AtomicU64,
     tickets: AtomicU64,
-    /// The identity of the database; 0 before it is known. It is read and set with relaxed accesses. A read that
-    /// does not see the identity yet does not use the tier, which does no harm.
+    /// The identity of the database; 0 before it is known. It is read and set with relaxed accesses. If a read
+    /// does not see the identity yet, it does not use the tier, which does no harm.
     database: AtomicU64,
 }
 
@@ -142,7 +143,7 @@ impl TierObject {
         bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
     }
 
-    /// A checksum over the block, its object, and its number in the object.
+    /// A checksum over the bytes of the block, its object, and its number in the object.
     fn checksum(&self, block: u64, bytes: &[u8]) -> u32 {
         let place = [&self.database.to_le_bytes(), self.name.as_bytes(), &block.to_le_bytes()].concat();
         crc_fast::crc32_iscsi(bytes) ^ crc_fast::crc32_iscsi(&place).rotate_left(7)
@@ -178,15 +179,15 @@ impl Slot {
 }
 
 impl TierState {
-    /// Takes a slot for a block: a new slot, or one that was not used for a long time. The slot stays empty until
+    /// Takes a slot for a block: a new slot, or one that was not used for a long time. The slot has no key until
     /// the block is written.
     fn take(&mut self) -> Option<u32> {
         if self.slots.len() < self.most {
             self.slots.push(EMPTY);
             return u32::try_from(self.slots.len() - 1).ok();
         }
-        // The search goes around twice. In the first round, each slot that has a block loses its mark. If the
-        // second round finds nothing either, all blocks are still being written.
+        // The search goes around twice. In the first round, each slot that has a block loses the mark that it was
+        // used. If the second round finds no slot either, the blocks of all slots are still being written.
         for _ in 0..2 * self.slots.len() {
             let at = self.hand;
             self.hand = (at + 1) % self.slots.len();
@@ -209,7 +210,7 @@ impl TierState {
         }
     }
 
-    /// Gives up the slots at the end until at most `most` are left.
+    /// Gives up slots at the end of the files until at most `most` slots are left.
     fn shrink(&mut self, most: usize) {
         self.most = most;
         while self.slots.len() > most {
@@ -245,20 +246,20 @@ impl Tier {
             if let Some(key) = slot.key
                 && state.places.insert(key, at).is_some()
             {
-                // A lookup never finds the earlier slot with this key, so nothing marks it as used. The hand gives
-                // it up when it comes by.
+                // Two slots have the same key. A lookup never finds the earlier one, so nothing marks it as used,
+                // and the hand gives it up later.
                 slot.is_used = false;
             }
             state.slots.push(slot);
         }
-        // The budget may be smaller than when the tier was last open.
+        // The budget may be smaller than it was when the tier was open before.
         blocks.set_len(blocks.len()?.min(most as u64 * TIER_BLOCK_BYTES))?;
         let (waiting_bytes, tickets) = (AtomicU64::new(0), AtomicU64::new(1 << 63));
         let (state, database) = (Mutex::new(state), AtomicU64::new(0));
         Ok(Tier { blocks, keys, reads, threads, state, waiting_bytes, tickets, database })
     }
 
-    /// The slots that together have all blocks of a range. `None` if a block is missing.
+    /// The slots with all blocks of a range. The result is `None` if the tier does not have one of these blocks.
     fn find(&self, object: &TierObject, range: &Range<u64>) -> Option<Vec<(u32, u64, Slot)>> {
         let object = object.hash();
         let mut state = self.state.lock();
@@ -273,7 +274,8 @@ impl Tier {
             };
             slot.is_used = true;
             found.push((at, block, *slot));
-            // A block that is not full is the last block of the object.
+            // Only the last block of an object may be shorter than a whole block, so no block comes after this
+            // one.
             if u64::from(slot.bytes) < TIER_BLOCK_BYTES {
                 break;
             }
@@ -283,8 +285,8 @@ impl Tier {
     }
 
     /// Writes the blocks of `bytes` to the tier. `start` is the offset in the object from which they were read, a
-    /// multiple of the block size. The last block may be shorter, if the object ends there. A block that the tier
-    /// already has is replaced only if it was read from the store `anew`.
+    /// multiple of the block size. If the object ends in the last block, this block may be shorter. A block that
+    /// the tier already has is replaced only if `anew` says so.
     fn keep(self: &Arc<Tier>, object: TierObject, start: u64, bytes: Vec<u8>, anew: Anew) {
         let length = bytes.len() as u64;
         if self.waiting_bytes.fetch_add(length, Ordering::Relaxed) + length > MOST_WAITING_BYTES {
@@ -329,14 +331,15 @@ impl Tier {
             state.shrink(most);
             most
         };
-        // The disk is full, or has failed. If the files cannot be cut, their ends are kept but not used.
+        // The disk is full, or has failed. An error is ignored: if the files cannot be cut, the bytes at their
+        // ends are simply not used.
         self.blocks.set_len(most as u64 * TIER_BLOCK_BYTES).ok();
         self.keys.set_len(most as u64 * KEY_BYTES as u64).ok();
     }
 }
 
-/// Whether the store is asked anew, because the bytes that it gave before were damaged. In that case the new bytes
-/// replace the blocks that the tier has.
+/// Whether a range is read again from the store because the bytes of an earlier read were damaged. If so, the new
+/// bytes replace the blocks that the tier has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Anew {
     No,
@@ -359,7 +362,7 @@ struct GatheringState {
 }
 
 impl Gathering {
-    /// Notes the outcome of the read of one block. The outcome of the last block ends the whole read.
+    /// Called with the outcome of the read of one block. When all blocks have an outcome, the whole read ends.
     fn take(self: &Arc<Self>, place: usize, (at, block, slot): (u32, u64, Slot), read: Option<&[u8]>) {
         let bytes = read.filter(|bytes| self.object.checksum(block, bytes) == slot.crc).map(<[u8]>::to_vec);
         if bytes.is_none() {
@@ -389,7 +392,7 @@ impl Gathering {
     }
 }
 
-/// Reads whole blocks from the store, answers the read, and keeps the blocks.
+/// Reads whole blocks from the store, gives the caller the range that it has asked for, and keeps the blocks.
 fn fetch(
     store: &Arc<dyn Store>,
     tier: &Arc<Tier>,
@@ -417,8 +420,8 @@ fn fetch(
 }
 
 impl TieredStore {
-    /// Opens a tier for `store`. It keeps blocks of the store's objects in `directory`, which belongs to this tier
-    /// alone.
+    /// Opens a tier for `store`. The tier keeps blocks of the store's objects in `directory`. No other tier may
+    /// use this directory.
     ///
     /// # Errors
     ///
@@ -427,7 +430,7 @@ impl TieredStore {
         Ok(TieredStore { store, tier: Arc::new(Tier::open(directory, options)?) })
     }
 
-    /// The object with this name, if the tier keeps blocks of it.
+    /// The object with this name; `None` if the tier keeps no blocks of it.
     fn kept_object(&self, name: &str, range: &Range<u64>) -> Option<TierObject> {
         let database = self.tier.database.load(Ordering::Relaxed);
         let is_kept = is_kept(name) && !range.is_empty() && database != 0;
@@ -461,7 +464,7 @@ impl Store for TieredStore {
     fn read_at(&self, name: &str, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let (sender, receiver) = std::sync::mpsc::sync_channel(1);
         let range = offset..offset + buffer.len() as u64;
-        // This function waits for the answer, so the receiver still exists when the read ends.
+        // This function waits for the answer, so the receiver still exists when `done` is called.
         let done = move |read: io::Result<&[&[u8]]>| sender.send(read.map(<[_]>::concat)).unwrap_or_default();
         self.begin_read(name, range, Box::new(done));
         let bytes = receiver.recv().map_err(|_| io::Error::other("the read was given up"))??;
@@ -512,7 +515,7 @@ impl Store for TieredStore {
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        // The blocks of a removed object are not read again, so the hand gives up their slots after a while.
+        // Nobody reads the blocks of a removed object again, so the hand gives up their slots later.
         self.store.remove(name)
     }
 

@@ -1,4 +1,4 @@
-//! How a process takes over as the writer while the current writer goes on.
+//! Lets a process take over as the writer, even while the present writer puts sheets.
 //!
 //! ```text
 //! the writer     34  35  36      37 is there already, and not mine
@@ -8,15 +8,16 @@
 //!                4  reads the newest sheets, its own among them, and goes on with 52
 //! ```
 //!
-//! The writer puts one sheet after the other: only one put is under way at a time. The faster its requests are, the
-//! more numbers it passes during one request of the newcomer. If the writer passes all numbers of a try, the next
-//! try has four times as many numbers. The writer stops at the first number that the newcomer gets. The newcomer
-//! also puts a sheet under every free number before that number. So no gap is left in which a sheet could be put
-//! afterwards, by the writer or by a request that comes late.
+//! A process that takes over is called the newcomer. The writer puts one sheet after the other: only one of its
+//! puts is under way at a time. The faster its requests are, the more numbers it uses during one request of the
+//! newcomer. If the writer has used all numbers of a try before the newcomer, the newcomer tries again with four
+//! times as many numbers. The writer stops at the first number under which the newcomer has put a sheet. The
+//! newcomer also puts a sheet under every free number before its sheets. So no gap is left in which a sheet could
+//! be put later, by the writer or by a request that arrives late.
 //!
-//! The sheets with which a process takes over say who this process is. They say nothing about files. So they can be
-//! put before anything is read. They also do no harm in a gap that a removal of sheets has left. Such a sheet is
-//! a *claim*. A *fence* is a sheet that is kept because an earlier writer must meet it (decision 90).
+//! A sheet with which a process takes over is a *claim*. It says who this process is, and nothing about files. So
+//! a claim can be put before anything is read. It does no harm in a gap that a removal of sheets has left. A *fence*
+//! is a sheet that is kept so that an earlier writer meets it (decision 90).
 
 use super::bringing::{self, LeftFile};
 use super::folding::FOLDED_BYTES;
@@ -30,29 +31,31 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
 use std::sync::mpsc;
 
-/// How many numbers the second try has. Each later try has `GROWTH` times as many as the try before it.
+/// The second try to put a claim uses this many numbers. Each later try uses `GROWTH` times as many as the try
+/// before it.
 const SECOND_TRY: u64 = 16;
 const GROWTH: u64 = 4;
 
-/// The name of the object that is put to find out whether the store keeps conditions. The object is never removed.
+/// The name of an object that is put to find out whether the store obeys the condition "only if no object has this
+/// name". The object is never removed.
 fn probe_name() -> String {
     format!("{FOLDER}/probe")
 }
 
-/// The bytes of the probe object, for people who read it.
+/// The bytes of this object, for people who read it.
 const PROBE: &[u8] =
     b"Put again and again, on the condition that there is none: so a writer learns that the store keeps conditions.\n";
 
-/// What this process found under a number after it had tried to put its own sheet there.
+/// The sheet that has a number after this process has tried to put its own sheet under this number.
 pub struct Ahead {
     pub read: Read,
     pub is_own: bool,
 }
 
 impl Journal {
-    /// Takes over as the writer, and returns its epoch. `find_left` gets the epoch of a writer, and gives the files
-    /// that this writer has left on this machine. They replace the files of the same names in the journal.
-    /// `find_left` gives `None` if writers leave no files on this machine.
+    /// Takes over as the writer, and returns its epoch. `find_left` gets the epoch of a writer, and returns the
+    /// files that this writer has left on this machine. These files replace the files with the same names in the
+    /// journal. `find_left` returns `None` if writers leave no files on this machine.
     ///
     /// # Errors
     ///
@@ -77,7 +80,8 @@ impl Journal {
             let mut known: BTreeMap<u64, Read> =
                 ahead.into_iter().map(|(number, ahead)| (number, ahead.read)).collect();
             let first = first.expect("it puts until one is its own");
-            // This process's own sheet is read again, because only the bytes that the store has count.
+            // This process's own sheet is read again, to see whether the store really has the bytes of this
+            // process.
             let own = known.remove(&first).expect("it was just put");
             let newest = loop {
                 let newest = self.read_newest(&known)?;
@@ -85,8 +89,8 @@ impl Journal {
                 if newest.next > end || newest.first() > end {
                     break newest;
                 }
-                // In a gap before this process's own sheets, another process could still put a sheet. So the gaps
-                // are filled.
+                // If there is a gap before this process's own sheets, another process could still put a sheet
+                // there. So the gaps are filled.
                 let missing = (newest.next..=end).filter(|number| !newest.sheets.contains(number)).collect::<Vec<_>>();
                 let filled = self.put_at(&missing, &claim)?;
                 known.extend(filled.into_iter().map(|(number, ahead)| (number, ahead.read)));
@@ -105,8 +109,8 @@ impl Journal {
                 }
                 return Ok(epoch);
             }
-            // Another process has taken over, either after this process or long before it. If it was long before,
-            // this process's sheets are in a gap that a removal has left.
+            // Another process is the writer. Either it took over after this process, or this process's sheets are
+            // in a gap that a removal has left. In both cases, this process tries again.
             last = newest.sheets.last().copied().unwrap_or_default();
         }
         let why = format!(
@@ -127,7 +131,7 @@ impl Journal {
             names: newest.table.names.clone(),
             useless: newest.sheets.iter().copied().filter(is_useless).map(|sheet| (sheet, now)).collect(),
             last_table: first,
-            // With this value, the first sheet of this writer gets a table.
+            // This value makes the first sheet of this writer get a table.
             small_bytes: FOLDED_BYTES,
             last_list: now,
             took_over: now,
@@ -139,7 +143,7 @@ impl Journal {
         state
     }
 
-    /// Lists the numbers of all sheets, and checks that the store keeps conditions.
+    /// Lists the numbers of all sheets, and checks that the store obeys the conditions of puts.
     ///
     /// # Errors
     ///
@@ -154,7 +158,7 @@ impl Journal {
         if receiver.recv().is_ok_and(is_there) {
             return Ok(listed);
         }
-        // If the first put has made the probe object, the second put must be refused.
+        // If the first put succeeds, it has made the object. Then the second put must be refused.
         for _ in 0..2 {
             match self.again().ask(|| self.store.put_if_absent(&probe_name(), PROBE)) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(listed),
@@ -164,15 +168,15 @@ impl Journal {
         Err(ignores_conditions(&format!("{} was put over, twice", probe_name())))
     }
 
-    /// Tries to put sheets after `last`, with more numbers in each try, until the store has one of them. Returns
-    /// all sheets from the one after `last` to the last number that was tried.
+    /// Tries to put sheets under the numbers after `last`, with more numbers in each try, until one put succeeds.
+    /// Returns all sheets from the number after `last` to the last number that was tried.
     pub(super) fn put_ahead(&self, last: u64, sheet: &dyn Fn(u64) -> Vec<u8>) -> io::Result<BTreeMap<u64, Ahead>> {
         let (mut ahead, mut taken) = (BTreeMap::new(), Vec::new());
         let (mut first, mut many) = (last + 1, 1);
         loop {
             let numbers: Vec<u64> = (first..first + many).collect();
-            // The sheets of others are read only after the last try, because the writer goes on while they are
-            // read.
+            // Sheets of other processes are read only after the last try, because the writer would put more sheets
+            // during the reads.
             taken.extend(self.put_free(&numbers, sheet, &mut ahead)?);
             if !ahead.is_empty() {
                 break;
@@ -184,7 +188,7 @@ impl Journal {
         Ok(ahead)
     }
 
-    /// Puts sheets with these numbers. Where a number is taken, it reads the sheet that has the number.
+    /// Puts a sheet under each of these numbers. If a number is taken, reads the sheet that has it.
     fn put_at(&self, numbers: &[u64], sheet: &dyn Fn(u64) -> Vec<u8>) -> io::Result<BTreeMap<u64, Ahead>> {
         let mut ahead = BTreeMap::new();
         let taken = self.put_free(numbers, sheet, &mut ahead)?;
@@ -192,8 +196,8 @@ impl Journal {
         Ok(ahead)
     }
 
-    /// Puts a sheet under each free number of `numbers`, and adds these sheets to `ahead`. Returns the numbers that
-    /// are taken, with the bytes that it tried to put.
+    /// Puts a sheet under each free number of `numbers`, and adds these sheets to `ahead`. Returns the numbers
+    /// that are taken, each with the bytes that could not be put.
     fn put_free(
         &self,
         numbers: &[u64],
@@ -216,16 +220,16 @@ impl Journal {
         Ok(taken)
     }
 
-    /// Reads the sheets that have the numbers in `taken`, and adds them to `ahead`. Some of them may be this
-    /// process's own sheets, from an earlier attempt.
+    /// Reads the sheets that have the numbers in `taken`, and adds them to `ahead`. An earlier attempt of this
+    /// process may have put some of these sheets.
     fn read_taken(&self, taken: Vec<(u64, Vec<u8>)>, ahead: &mut BTreeMap<u64, Ahead>) -> io::Result<()> {
         let numbers: Vec<u64> = taken.iter().map(|(number, _)| *number).collect();
         let mut found = self.get_each(&numbers)?;
         for (number, bytes) in taken {
             let found = match found.remove(&number) {
                 Some(read) => Ahead { is_own: *read.bytes == bytes, read },
-                // The answer of the store may be too old to have the sheet, or the sheet was removed since. In the
-                // second case the number is free.
+                // Either the store has answered with an older state without the sheet, or the sheet was removed
+                // after the put. In the second case the number is free.
                 None => match self.put(number, &bytes)? {
                     Put::Own => Ahead { read: read_as(number, bytes)?, is_own: true },
                     Put::Taken(found) => Ahead { read: read_as(number, found)?, is_own: false },

@@ -1,5 +1,5 @@
-//! What a disk in a store promises: files behave as on a disk, and only one writer writes at a time. The store in
-//! these tests has every kind of trouble.
+//! Tests what a disk in a store promises: files behave as on a disk, and only one process writes at a time. In
+//! these tests, the store fails in every way in which a store can fail.
 
 mod busy;
 mod folded;
@@ -24,7 +24,7 @@ fn path(name: &str) -> PathBuf {
     Path::new("/db").join(name)
 }
 
-/// A machine that uses a store.
+/// The disk and the store client of a machine that uses a store.
 fn disk(store: &Arc<SimStore>, clock: &Arc<SimClock>, seed: u64) -> (Arc<StoreDisk>, Arc<SimStoreClient>) {
     let client = store.client();
     let outside = Outside {
@@ -33,7 +33,7 @@ fn disk(store: &Arc<SimStore>, clock: &Arc<SimClock>, seed: u64) -> (Arc<StoreDi
         threads: Arc::new(SimThreads::new(clock.clone())),
         who: format!("machine {seed}"),
     };
-    // Depending on the seed, every sheet has a table, or every third, or every 64th.
+    // Depending on the seed, every sheet, every third sheet, or every 64th sheet has a table.
     let cuts = Cuts { tables_every: [1, 3, 64][seed as usize % 3], ..CUTS };
     (StoreDisk::with_cuts(cuts, client.clone(), Path::new("/db"), outside, Nearby::default()), client)
 }
@@ -43,7 +43,7 @@ fn calm(seed: u64) -> (Arc<SimStore>, Arc<SimClock>) {
     (SimStore::new(seed, clock.clone()), clock)
 }
 
-/// Every kind of trouble; how often each kind happens follows from the seed.
+/// The failures of the store: every kind of failure happens, but how often follows from the random numbers.
 fn trouble(rng: &mut Xoshiro256PlusPlus) -> StoreTrouble {
     StoreTrouble::drawn(rng, 150, (KEPT / 4, Duration::from_millis(200)))
 }
@@ -198,17 +198,17 @@ impl Process {
         Process { disk, client, lock: None, log: None, promised: Vec::new(), unsynced: Vec::new(), has_failed: false }
     }
 
-    /// Takes over and begins a log that continues the newest log.
+    /// Takes over, and begins a log with the numbers of the newest log.
     fn open(&mut self) -> io::Result<()> {
         let lock = self.disk.lock(&path("LOCK"))?;
-        // Later epochs give greater names, as in the engine.
+        // A later writer has a greater epoch, so its log has a greater name. In the engine this is the same.
         let name = &format!("{:08}.log", lock.holder().expect("a store has holders"));
         self.lock = Some(lock);
         let found = read_numbers(&*self.disk)?;
         let log = self.disk.open(&path(name), Access::Create)?;
         found.iter().try_for_each(|number| log.append(&number.to_le_bytes()).map(drop))?;
         log.sync()?;
-        // The earlier logs are not needed any more.
+        // The new log has all numbers, so the earlier logs are not needed any more.
         for entry in self.disk.list(Path::new("/db"))? {
             if entry.name.ends_with(".log") && entry.name != *name {
                 self.disk.remove(&path(&entry.name))?;
@@ -230,7 +230,7 @@ fn read_numbers(disk: &dyn Disk) -> io::Result<Vec<u64>> {
     Ok(bytes.chunks(8).map(|chunk| u64::from_le_bytes(chunk.try_into().expect("numbers are whole"))).collect())
 }
 
-/// Writers take over from each other at any moment, while the store has trouble and processes die.
+/// Lets processes take over from each other at any moment, while the store fails in many ways and processes die.
 fn take_over(seed: u64) {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let (store, clock) = calm(seed);
@@ -296,7 +296,7 @@ fn take_over(seed: u64) {
     let lost: Vec<u64> = promised.iter().copied().filter(|number| !found.contains(number)).collect();
     assert!(lost.is_empty(), "seed {seed}: {lost:?} were promised, of {found:?}");
     assert!(found.is_sorted_by(|a, b| a < b), "seed {seed}: {found:?}");
-    // The numbers of each writer lie together: no writer wrote after the next writer had taken over.
+    // The numbers of each writer are together, because no writer has written after the next writer had taken over.
     let epochs: Vec<u64> = found
         .iter()
         .filter_map(|found| made_by_epoch.iter().find(|(number, _)| number == found).map(|(_, epoch)| *epoch))
@@ -311,7 +311,8 @@ fn take_over(seed: u64) {
     }
 }
 
-/// `TAKE_OVER_SEED=17` runs this seed alone, and `TAKE_OVER_SEEDS=100000` runs the seeds from 0 to 99,999.
+/// With the environment variable `TAKE_OVER_SEED=17`, the test runs only this seed. With `TAKE_OVER_SEEDS=100000`,
+/// it runs the seeds from 0 to 99,999.
 #[test]
 fn a_writer_that_takes_over_loses_nothing_and_the_one_before_finds_out() {
     let number = |name| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
@@ -357,8 +358,8 @@ fn processes_that_live_for_seconds_leave_no_growing_number_of_sheets() {
     check_short_processes(20, 400, 1);
 }
 
-/// Expects that short-lived processes leave few sheets. Each process syncs `syncs` times, and begins `days` days
-/// after the process before it.
+/// Checks that many short-lived processes leave only few sheets. Each process syncs `syncs` times, and begins
+/// `days` days after the process before it.
 fn check_short_processes(processes: u64, syncs: usize, days: u64) {
     let (store, clock) = calm(7);
     let client = store.client();
@@ -378,7 +379,7 @@ fn check_short_processes(processes: u64, syncs: usize, days: u64) {
         most = most.max(sheets());
         clock.advance(Duration::from_secs(days * 24 * 3600));
     }
-    // A takeover makes one sheet, and the new name makes another.
+    // In addition to the syncs, each process puts a sheet for its takeover and a sheet for the name of its log.
     let of_each = syncs + 2;
     let all = of_each as u64 * processes;
     assert!(
@@ -394,7 +395,7 @@ fn check_short_processes(processes: u64, syncs: usize, days: u64) {
 struct CountedStore {
     client: Arc<SimStoreClient>,
     threads: Arc<dyn os::Threads>,
-    /// The number of reads under way now, and the greatest number so far.
+    /// The number of reads that are under way now, and the greatest number that was under way so far.
     under_way: Arc<Mutex<(usize, usize)>>,
 }
 
@@ -464,7 +465,7 @@ fn a_log_of_many_sheets_is_read_with_some_reads_under_way() {
     assert!(most > 1 && most <= READS_UNDER_WAY, "{most} were under way");
 }
 
-/// Each request may take half a minute.
+/// In this test, each request may take half a minute.
 #[test]
 fn a_writer_takes_over_from_a_store_of_any_slowness_and_loses_nothing() {
     let mut taken = 0;

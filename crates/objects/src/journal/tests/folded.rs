@@ -1,5 +1,5 @@
-//! The tests check three things: few requests read a journal of many small commits; an answer that was damaged on
-//! its way is asked for again; and the journals of earlier releases can be read.
+//! The tests check three things: a journal of many small commits is read with few requests; if an answer is
+//! damaged on its way, the request is repeated; and journals of earlier releases can be read.
 
 use super::{Process, calm, disk, path, read_numbers};
 use crate::journal::folding::{FOLDED_BYTES, SMALL_BYTES};
@@ -75,7 +75,7 @@ fn a_follower_asks_for_each_sheet_once() {
     assert!(gets <= 200 * 3, "{gets} gets for 200 looks that each find a sheet and that there is no other");
 }
 
-/// Pieces of any length are written to several files, which are also cut and lose their names. Then another process
+/// A process writes pieces of any length to several files, cuts files, and removes names. Then another process
 /// reads the files.
 #[test]
 fn files_that_are_folded_are_as_they_were_written() {
@@ -126,7 +126,7 @@ fn files_that_are_folded_are_as_they_were_written() {
     }
 }
 
-/// A store that cuts or changes the first answers for each object.
+/// A store that makes the first answers for each object too short, or changes a byte in them.
 #[derive(Debug)]
 struct Damaging {
     client: Arc<SimStoreClient>,
@@ -202,8 +202,8 @@ fn a_sheet_that_was_damaged_on_its_way_is_asked_for_again() {
         let reader = StoreDisk::new(damaging, Path::new("/db"), outside);
         assert_eq!(read_numbers(&*reader).expect("it asks again"), numbers, "damaged {times} times");
     }
-    // If the answer to a put was lost, the process finds its own sheet, although it first takes this sheet for that
-    // of another process.
+    // If the answer to a put is lost, the process finds its own sheet in the store. The first answer with this
+    // sheet is damaged, so the process first takes it for a sheet of another process.
     store.set_trouble(StoreTrouble { lost_responses: 300, ..StoreTrouble::default() });
     let damaging = Arc::new(Damaging { client: store.client(), reads: Mutex::default(), times: 1 });
     let next = StoreDisk::new(damaging, Path::new("/db"), writer.disk.journal().outside.clone());
@@ -214,7 +214,8 @@ fn a_sheet_that_was_damaged_on_its_way_is_asked_for_again() {
     }
 }
 
-/// A journal that the previous release wrote, with two writers, a guest, cuts of files, and changed names.
+/// A journal that the previous release has written. It has sheets of two writers and of a guest, cuts of files,
+/// and changed names.
 const BEFORE_TERMS: &[u8] = include_bytes!("../testdata/journal-before-terms");
 
 #[test]
