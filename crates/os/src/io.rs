@@ -1,4 +1,5 @@
-//! Reads that are under way together. This module does not know what is read, or which thread waits.
+//! An interface for reads, of which many can be under way at the same time. This module does not know what is
+//! read, or which thread waits.
 //!
 //! A read owns its buffer until it ends. So the caller need not keep anything alive for the read, and may stop
 //! waiting at any time.

@@ -180,8 +180,8 @@ struct ArenaState {
     slabs: Vec<Slab>,
     /// Numbers of slabs that are not mapped.
     vacant: Vec<u32>,
-    /// Runs of dropped buffers, with a list for each length in blocks. The run that became spare last is at the
-    /// end of its list.
+    /// The runs of dropped buffers, with a list for each length in blocks. The run that became spare last is at
+    /// the end of its list.
     spare: Vec<Vec<RunStart>>,
     /// For each slab, the length of its longest run of free blocks.
     free_runs: Longest,

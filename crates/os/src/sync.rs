@@ -9,8 +9,9 @@
 //! * `--cfg loom` (`cargo x loom`): every schedule, and every value that a weak memory order allows. This works for
 //!   two or three threads that do very little.
 //!
-//! Tests under shuttle or loom take the library and its threads from here (`os::sync::shuttle`, `os::sync::loom`).
-//! So no other crate depends on shuttle or loom, and this crate depends on each only under the cfg with its name.
+//! A test under shuttle or loom takes the library and its threads from here (`os::sync::shuttle`,
+//! `os::sync::loom`). So no other crate depends on shuttle or loom, and this crate depends on each only under the
+//! cfg with its name.
 //!
 //! Some types come from std whichever library is chosen. `Arc` and `Weak` come from std, because the ones of loom
 //! cannot point to a `dyn Trait`. As a result, a change of a reference count is not a point at which shuttle or

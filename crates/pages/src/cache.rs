@@ -69,8 +69,8 @@ const CHAIN_BYTES: u64 = 16 << 10;
 /// hundred. So it is very unlikely that 1,024 reads in a row miss no page.
 const QUIET_ASKS: u32 = 1024;
 
-/// Unpacking contexts that no thread uses are kept, up to this part of the budget. They are not counted in the
-/// budget.
+/// The cache keeps contexts for unpacking that no thread uses, up to this part of the budget. They are not counted
+/// in the budget.
 const UNPACKER_SHARE: u64 = 16;
 
 /// The first table is made for at most this budget, because a cache may be given more bytes than it will ever use.

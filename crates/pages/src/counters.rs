@@ -64,7 +64,7 @@ struct AtomicPages {
     read_bytes: AtomicU64,
 }
 
-/// Counts of the pages of one kind, for one reason or for all reasons.
+/// What was counted for the pages of one kind, for one reason or for all reasons.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pages {
     /// Found in memory.

@@ -243,7 +243,7 @@ impl OpenFiles {
         ring.wake_first();
     }
 
-    /// Takes a place that was made by taking out `unused`, and closes `unused`.
+    /// Takes the place of the file `unused`, which was taken out of its handle, and closes this file.
     fn take(&self, ring: MutexGuard<'_, FileRing>, unused: Option<Arc<dyn File>>) -> FilePlace<'_> {
         self.watch(&ring);
         drop(ring);

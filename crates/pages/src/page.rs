@@ -65,7 +65,7 @@ pub enum PageKind {
 }
 
 impl PageKind {
-    /// Every kind, in the order of their numbers.
+    /// All kinds, in the order of their numbers.
     pub const ALL: [Self; 10] = [
         Self::Data,
         Self::Index,

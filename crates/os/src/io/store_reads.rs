@@ -1,5 +1,5 @@
-//! Reads of objects. Many reads can be under way, and neighbouring reads are made as one request. This module does
-//! not know how a store makes the requests. Reads of files that are not objects go to another `Reads`.
+//! Makes reads of objects. Many reads can be under way, and neighbouring reads are made as one request. This
+//! module does not know how a store makes the requests. Reads of files that are not objects go to another `Reads`.
 //!
 //! A request to a store costs a round trip and money, whatever its length. So reads of objects are joined over
 //! wider gaps than reads of a disk, and into longer runs.

@@ -29,7 +29,7 @@ impl ReadLoad {
 /// What reads are doing now, and what they have done so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Reads that have begun and are not over, by urgency.
+    /// The number of reads that have begun and are not over, by urgency.
     pub under_way: [ReadLoad; Urgency::ALL.len()],
     /// Reads that have not begun, by urgency.
     pub queued: [ReadLoad; Urgency::ALL.len()],

@@ -1,5 +1,5 @@
-//! Reads of the real machine: through `io_uring` where the system allows it, by threads elsewhere. This module does
-//! not know what is read.
+//! How the real machine makes reads: through `io_uring` where the system allows it, by threads elsewhere. This
+//! module does not know what is read.
 //!
 //! A process has one engine, because many databases share the disk, and the depth of the disk's queue can be
 //! limited only for all of them together. The engine is made when the first read is submitted, and dropped when

@@ -200,12 +200,12 @@ impl SimDisk {
         assert!(torn, "{} has an unsynced write", path.display());
     }
 
-    /// Operations so far, as [`SimDisk::fail_operation`] counts them.
+    /// The number of operations so far, in the way that [`SimDisk::fail_operation`] counts them.
     pub fn operation_count(&self) -> u64 {
         self.state.lock().faults.operations()
     }
 
-    /// Syncs so far, as [`SimDisk::crash_at_sync`] counts them.
+    /// The number of syncs so far, in the way that [`SimDisk::crash_at_sync`] counts them.
     pub fn sync_count(&self) -> u64 {
         self.state.lock().faults.syncs()
     }
@@ -220,7 +220,7 @@ impl SimDisk {
         self.state.lock().file_at(path.as_ref()).counts
     }
 
-    /// Reads of the file that has this name now.
+    /// The reads so far of the file that has this name now.
     pub fn reads_of(&self, path: impl AsRef<Path>) -> u64 {
         self.counts_of(path).reads
     }

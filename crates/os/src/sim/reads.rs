@@ -1,5 +1,5 @@
-//! Reads that are under way until a thread drives them. The seed decides in which order they end. This module does
-//! not know what is read; the disk decides what fails.
+//! Simulated reads, which are under way until a thread drives them. The seed decides in which order they end. This
+//! module does not know what is read; the disk decides what fails.
 
 use crate::io::{ReadLoad, Usage};
 use crate::sync::{Arc, Mutex};
@@ -8,8 +8,8 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use std::fmt;
 
-/// Reads that are held back. A read is made in one step when the seed chooses it. Before that, no byte of it is
-/// read.
+/// The reads that are held back. A read is made in one step when the seed chooses it. Before that, no byte of it
+/// is read.
 pub struct SimReads {
     state: Mutex<SimReadsState>,
 }

@@ -102,9 +102,9 @@ struct Put {
 /// Requests so far, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreCounts {
-    /// Requests to make an object, whether it was made or existed already.
+    /// The number of requests to make an object, whether it was made or existed already.
     pub puts: u64,
-    /// Reads of a range, of a whole object, or of its length.
+    /// The number of reads: of a range, of a whole object, or of its length.
     pub gets: u64,
     /// Listings.
     pub lists: u64,

@@ -7,9 +7,9 @@ use std::iter::Sum;
 /// Requests by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Requests {
-    /// Puts of objects, puts of parts of objects, and the beginnings and ends of uploads in parts.
+    /// The number of puts of objects and of parts of objects, and of the beginnings and ends of uploads in parts.
     pub puts: u64,
-    /// Reads of ranges of objects, and queries about objects.
+    /// The number of reads of ranges of objects, and of queries about objects.
     pub gets: u64,
     /// Pages of listings.
     pub lists: u64,

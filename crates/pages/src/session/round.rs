@@ -283,7 +283,8 @@ impl Round {
         self.awaited.push(awaited);
     }
 
-    /// Charges for pages that are not needed, in the order in which they were asked for, while room is left.
+    /// Takes charges for pages that are not needed yet, in the order in which they were asked for, while room is
+    /// left.
     fn reserve_ahead(&mut self, manner: &Manner<'_>, missing: &mut [MissingPage<'_>], is_overdrawn: bool) {
         let mut ahead: Vec<&mut MissingPage<'_>> = missing.iter_mut().filter(|page| !page.request.needed).collect();
         ahead.sort_unstable_by_key(|page| page.request.time);

@@ -515,7 +515,7 @@ impl Meta {
         Ok(meta)
     }
 
-    /// Checks that what the meta says about its trees and bounds fits together.
+    /// Checks that the trees and bounds in the meta fit together.
     fn check(&self) -> Result<(), String> {
         if self.bounds.high.as_ref().is_some_and(|high| *high < self.bounds.low) {
             return Err("it ends before it begins".to_owned());

@@ -110,7 +110,7 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// Shares with `bytes` stored bytes and `memory_bytes` of memory for each tree.
+    /// The shares for trees, each with `bytes` stored bytes and `memory_bytes` of memory.
     pub fn new(bytes: u64, memory_bytes: u64) -> Self {
         let share = Share { bytes, memory_bytes, unpacked_bytes: 0, is_first: true };
         let (groups, older) = ([share; MAX_GROUPS], [share; MAX_GROUPS]);

@@ -1,4 +1,4 @@
-//! Reads by threads; each thread has one read under way. The pool does not know `io_uring`.
+//! Threads that make reads; each thread has one read under way. The pool does not know `io_uring`.
 
 use super::closed::closed;
 use super::hands::{Hands, HandsWork};

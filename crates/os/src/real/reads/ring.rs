@@ -1,5 +1,5 @@
-//! Reads through `io_uring`: one thread, the reactor, submits the reads and waits in the kernel for their ends.
-//! This module does not know what is read.
+//! How reads are made through `io_uring`: one thread, the reactor, submits the reads, and waits in the kernel
+//! until some of them have ended. This module does not know what is read.
 //!
 //! ```text
 //! callers    submit ──► queue ──► (bell, if the reactor sleeps)
@@ -277,7 +277,7 @@ struct Reactor {
     ends: Vec<(usize, i32)>,
     /// A run that was begun, but whose source could not be opened yet.
     late: Option<Begun<ReadRun>>,
-    /// Runs for the hands that this thread must do, because no other thread can be started.
+    /// The runs that this thread must make in place of the hands, because no other thread can be started.
     left: Vec<Begun<ReadRun>>,
     /// Why the reactor ended before its time.
     broken: Option<String>,

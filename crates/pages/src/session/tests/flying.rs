@@ -315,8 +315,8 @@ fn background_work_waits_in_its_line_and_nobody_else_waits_there() {
     }
 }
 
-/// Reads that are held back. When a session has claimed a page and submits the read, `quick` runs first, in place
-/// of another session that is quicker.
+/// Holds reads back. When a session has claimed a page and submits the read, `quick` runs first, in place of
+/// another session that is quicker.
 struct Overtaken {
     held: Arc<SimReads>,
     quick: Mutex<Option<Box<dyn FnOnce() + Send>>>,

@@ -160,8 +160,8 @@ impl Oracle {
     /// What a reader of `wanted` touches.
     pub fn read(&self, wanted: &ReadPlan<'_>) -> Read {
         let main = self.side(TreeKind::Main);
-        // For a read at a version before the newest one, it is known only from the pages of the rows which rows
-        // exist. So for such a read, all rows count against the limit.
+        // For a read at a version before the newest one, only the pages themselves say which of their rows exist.
+        // So for such a read, all rows count against the limit.
         let is_old = main.rows.iter().any(|row| row.version > wanted.at.0);
         let count = main.rows.len() as u64;
         let within = wanted.rows.start.min(count)..wanted.rows.end.min(count);
@@ -228,7 +228,7 @@ impl Oracle {
         add(TreeKind::Main, &touched);
         let groups: Vec<u8> = wanted.groups.beside_main().map(|group| group as u8).collect();
         let mut values: Vec<(TreeKind, u64)> = Vec::new();
-        // If the newest versions of all rows are read, it is known only from the pages of the rows which rows are
+        // If the newest versions of all rows are read, only the pages themselves say which of their rows are
         // erased.
         let is_read = |row: &u64| {
             let listing = &main.rows[*row as usize];
