@@ -25,7 +25,7 @@ pub enum Change {
     Moved,
     /// `rm -r db`.
     Removed,
-    /// `rm db/LOCK`: the next process then believes that no process has the database open.
+    /// `rm db/LOCK`: without this file, the next process believes that no process has the database open.
     Unlocked,
 }
 

@@ -1,5 +1,5 @@
 //! Text scripts. A script runs on several databases with different options and gives one output. This module knows
-//! the words of a script, and it calls the public API. It checks that all databases answer the same.
+//! the words of a script, and it calls the public API. It also checks that all databases give the same answers.
 //!
 //! ```text
 //! open [durability=buffered]     create           write           batch            import table=T

@@ -53,7 +53,7 @@ pub enum Metric {
     Bytes,
 }
 
-/// A place between rows where a range is cut into buckets.
+/// A place between rows at which one bucket ends and the next one begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CutPoint {
     /// The rows with keys less than this string lie before the cut, and all other rows lie after it.

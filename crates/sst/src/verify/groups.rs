@@ -11,7 +11,8 @@ use crate::format::meta::{Tree, TreeKind};
 use crate::read::RowPlace;
 use pages::{Address, PageRef, PageSource, Result, retry};
 
-/// The pages and values that belong to the rows of the main tree but lie in the trees of column groups.
+/// What the rows of a file have in its column groups: the pages of the groups' trees, and the values in value
+/// pages.
 #[derive(Default)]
 pub(super) struct Beside {
     newest: GroupSide,

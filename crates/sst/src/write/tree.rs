@@ -291,8 +291,8 @@ impl TreeBuilder {
             while self.levels[level].waiting.children() > 0 {
                 let waiting = &self.levels[level].waiting;
                 let (left, fit) = (waiting.children(), fitting(waiting, options));
-                // If one node is enough for the children that are left, they become one node. If they need two
-                // nodes, they are divided evenly.
+                // If all children that are left fit into one node, this node takes all of them. If they need two
+                // nodes, each node takes half of them.
                 let count = if fit == left { left } else { fit.min(left.div_ceil(2)) };
                 self.close_node(writer, options, level, count)?;
             }

@@ -53,7 +53,7 @@ impl Store for ReferenceStore {
 #[derive(Debug, Default)]
 struct Rows {
     newest: Version,
-    /// The versions of each row, in ascending order; `None` for a version that erases the row.
+    /// The versions of each row, in ascending order. A version without a mark erases the row.
     versions: BTreeMap<Place, Vec<(Version, Option<Mark>)>>,
 }
 

@@ -43,7 +43,7 @@ pub type Row = (Vec<u8>, Mark);
 /// # Errors
 ///
 /// If a read or a write returns an error, the player drops the transaction. If [`commit`](Self::commit) returns an
-/// error, it is not known whether the transaction took place.
+/// error, the transaction may or may not have taken place.
 pub trait OpenTransaction {
     /// As that of the store.
     type Error: Debug;

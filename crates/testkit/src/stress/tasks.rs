@@ -1,5 +1,5 @@
-//! Readers that run as futures. Some run under an executor of one thread, some run under an executor of several
-//! threads, and some are polled once and then left alone.
+//! Readers that run as futures. Some of these futures run on an executor of one thread, and some on an executor of
+//! several threads. Others are polled once and then left alone.
 
 use super::{Round, readers};
 use larch::rows::AtMost;

@@ -441,7 +441,8 @@ fn large_numbers_are_compared_whole() {
     assert_eq!(found.total, Estimate::exact(u64::MAX));
 }
 
-/// A bound of a file may have been cut, may come from a range erase, or may be the place where a slice was cut.
+/// The bound of a file need not be the key of a row: it may have been shortened, come from a range erase, or be
+/// the place where a slice was cut.
 #[test]
 fn a_bound_is_a_key_only_where_it_is_one_for_certain() {
     let histogram_of = |known: Known, high: Known| {
