@@ -63,7 +63,7 @@ pub trait Worker: Send + Sync + Debug {
 pub trait Threads: Send + Sync + Debug {
     /// Makes a worker that polls `job` when it is woken.
     fn sleeping_worker(&self, priority: Priority, job: Arc<dyn Job>) -> Box<dyn Worker>;
-    /// Makes a worker that polls `job`, as if woken once already.
+    /// Makes a worker that polls `job`. The worker begins as if it had been woken once.
     fn worker(&self, priority: Priority, job: Arc<dyn Job>) -> Box<dyn Worker> {
         let worker = self.sleeping_worker(priority, job);
         worker.wake();

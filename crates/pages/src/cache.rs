@@ -5,8 +5,8 @@
 //! * The used bytes are the resident, pinned and in-flight pages, each with [its cost](PageRef::cost_bytes), and
 //!   the hints of nodes. They stay within the budget, with two exceptions. First, one step of a thread and one
 //!   step of a task may exceed the budget at the same time, each by its own pages. Second, four times the stored
-//!   bytes of a page are reserved; if the page unpacks to more, it may exceed the budget. The cache keeps none of
-//!   the pages that exceed the budget, so it is within its budget when nothing is pinned.
+//!   bytes are reserved for a compressed page; if the page unpacks to more, it may exceed the budget. The cache
+//!   keeps none of the pages that exceed the budget, so it is within its budget when nothing is pinned.
 //! * A missing page is read once, however many sessions ask for it. All these sessions get the page or the error.
 //!   Only a step that exceeds the budget reads its pages for itself alone. No other step can pin these pages, so
 //!   they are gone when the step is done.
@@ -286,7 +286,7 @@ impl PageCache {
         self.memory.buffer(bytes).unwrap_or_else(|| Buffer::zeroed(bytes))
     }
 
-    /// The unpacker for pages of this cache, and for other pages of its files.
+    /// The unpacker for pages of this cache, and for other pages of the files in this cache.
     pub fn unpacker(&self) -> &Unpacker {
         &self.unpacker
     }

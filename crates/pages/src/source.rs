@@ -109,7 +109,7 @@ pub trait PageSource {
     fn ahead(&self, at: PageAt<'_>) -> bool;
 
     /// Does the same as [`PageSource::ahead`], for a page that would save the caller some work, but no reads of
-    /// other pages. Such a page is not worth the memory of another page. The page is noted only if two conditions
+    /// other pages. No other page should be evicted for such a page. The page is noted only if two conditions
     /// hold. The source must have room for the page in memory that nothing uses. And another thread must make the
     /// read, so that this thread can go on meanwhile.
     fn ahead_if_spare(&self, at: PageAt<'_>) -> bool;

@@ -41,8 +41,8 @@ use versions::Versions;
 use walk::{PrechargeWalk, RangeSide};
 
 /// The most rounds that a precharge of `sst` takes while no page is evicted. The rounds go down the main tree. If
-/// only the page beside the end of a key range shows that the range has ended, one more round brings this page.
-/// The next rounds go down the tallest group, the history and its groups, and at last to the values. A slice may
+/// only the page beside the end of a key range shows that the range has ended, the next rounds go down to this
+/// page. Then rounds go down the tallest group, the history and its groups, and at last to the values. A slice may
 /// contain several pieces of a file. With a limit of rows, these pieces are walked one after the other.
 pub fn rounds_at_most(sst: &Sst, reading: &ReadPlan<'_>) -> u64 {
     let height = |kind: TreeKind| sst.meta.tree(kind).map(|tree| u64::from(tree.root(sst.prefer_flat).height) + 1);

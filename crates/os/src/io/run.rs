@@ -356,7 +356,7 @@ pub(crate) fn join_within(mut reads: Vec<ReadRequest>, limits: JoinLimits) -> Ve
     let identity = |read: &ReadRequest| Arc::as_ptr(&read.source).addr();
     if reads.len() > 1 {
         // Files are ranked in the order in which `reads` first names them. If they were sorted by their addresses
-        // in memory, the order of the reads would differ from run to run of the program.
+        // in memory, the order of the reads would be different each time the program is started.
         let mut ranks: HashMap<usize, usize> = HashMap::new();
         for read in &reads {
             let next = ranks.len();

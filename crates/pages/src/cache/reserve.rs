@@ -10,7 +10,7 @@ use os::sync::Arc;
 use os::sync::atomic::Ordering;
 use std::task::Context;
 
-/// When the cache shrinks, the shards give up this many bytes one after the other.
+/// When the cache shrinks, each shard gives up this many bytes, one shard after the other.
 const TRIM_BYTES: u64 = 256 << 10;
 
 /// Memory for pages that are going to be read.

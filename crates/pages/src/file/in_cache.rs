@@ -45,8 +45,8 @@ impl PageCache {
         self.usage_in_slots(&slots_of(files.into_iter().inspect(at_home)))
     }
 
-    /// At most `most` pages of `files` that are in the cache now, in no order. It first takes the pages that [serve
-    /// many](crate::PageKind::serves_many), then the pages that were used most.
+    /// At most `most` pages of `files` that are in the cache now, in no order. The call first takes the pages that
+    /// [serve many](crate::PageKind::serves_many), then the pages that were used most.
     ///
     /// This call is for background work and not for hot paths: each shard is locked twice while its pages are
     /// looked at.

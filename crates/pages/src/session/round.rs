@@ -189,8 +189,9 @@ impl Round {
         if let Some(budget) = turn.as_ref().and_then(|turn| turn.budget_of_tasks()) {
             round.arrivals = Arc::new(Arrivals::of_holder(budget));
         }
-        // If the round reads a single page, this thread reads it itself, which is faster than handing the read to
-        // another thread. After that the page has nearly always landed, and the round need not wait for it.
+        // If the round reads a single page and this thread is allowed to read it, the thread reads it itself. This
+        // is faster than handing the read to another thread. After that the page has nearly always landed, and the
+        // round need not wait for it.
         let is_single = matches!(&round.awaited[..], [awaited] if awaited.by == ReadBy::ThisRound);
         if manner.reads_here && is_single && readings.len() == 1 {
             readings.drain(..).for_each(|reading| reading.make(manner.cache));
