@@ -115,8 +115,9 @@ impl Memtable {
         Rows { memtable: self, inserter: self.rows.inserter() }
     }
 
-    /// Erases the keys in `start..end` as of `version`. If `end` is empty, erases all keys from `start` on.
-    /// Returns the memory of all range erases of the memtable before this call and after it, in bytes.
+    /// Erases the keys in `start..end` with a range erase that has the version `version`. If `end` is empty,
+    /// erases all keys from `start` on. Returns the memory of all range erases of the memtable before this call
+    /// and after it, in bytes.
     pub fn remove_range(&self, start: &[u8], end: &[u8], version: Version) -> (u64, u64) {
         let mut fragments = self.range_erases.write();
         let before = fragments.memory_bytes();

@@ -2,9 +2,9 @@
 //!
 //! The disk has one directory, which may have directories within it, but no deeper ones. Files whose names end
 //! with `.sst` are objects of the store. They are written once and are durable when they are synced. When such a
-//! file is opened for reads, it is not checked whether it exists. Files in the directory `workers` are objects,
-//! too. Each of them is put as a whole. All other files are in the journal and can grow. The names of directories
-//! are also in the journal. There, they end with `/`. Second names for files, and directories at other places, are
+//! file is opened for reads, nothing checks whether it exists. Files in the directory `workers` are objects, too.
+//! Each of them is put as a whole. All other files are in the journal and can grow. The names of directories are
+//! also in the journal. There, they end with `/`. Second names for files, and directories at other places, are
 //! refused.
 //!
 //! Some files may also be on this machine, see [`Local`].

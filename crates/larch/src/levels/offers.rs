@@ -10,8 +10,8 @@
 //! After a worker has failed, the writer offers nothing for a while, and does the merges itself.
 //!
 //! The owner file of a job says which worker owns the job. A job that has ended is remembered for [`REMEMBERED`].
-//! During this time its owner file stays, so that no late worker can become the owner. When this time is over, the
-//! files are removed that a slow owner has written after the end of the job.
+//! During this time its owner file stays, so that no late worker can become the owner. When this time is over,
+//! files that a slow owner has written after the end of the job are removed.
 //!
 //! Thread safe.
 
@@ -148,8 +148,8 @@ impl Offers {
         self.state.lock().alive.is_silent_for(worker, FORGOTTEN_AFTER, now)
     }
 
-    /// Whether somebody has to look at the directory: workers may live, offers are out, or ended offers have left
-    /// files.
+    /// Whether the writer has to look at the directory, because workers may live, some offers have not ended, or
+    /// ended offers have left files.
     pub fn is_watched(&self) -> bool {
         let state = self.state.lock();
         !state.alive.is_empty() || !state.out.is_empty() || !state.ended.is_empty()

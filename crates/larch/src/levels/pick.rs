@@ -83,13 +83,13 @@ pub fn stop_files(options: &LevelOptions) -> usize {
     STOP_FILES.max(2 * options.level0_files)
 }
 
-/// The most files in level 0 after a flush or an import that a caller asked for.
+/// The greatest number of files that level 0 may have after a flush or an import that a caller asked for.
 pub fn asked_stop_files(options: &LevelOptions) -> usize {
     stop_files(options) + ASKED_FILES
 }
 
-/// Whether level 0 has at least half as many files as make writers wait. If so, level 0 is compacted before all
-/// other levels.
+/// Whether level 0 has at least half of the number of files at which writers have to wait. If so, level 0 is
+/// compacted before all other levels.
 pub fn is_urgent(level0_files: usize, options: &LevelOptions) -> bool {
     level0_files >= stop_files(options) / 2
 }

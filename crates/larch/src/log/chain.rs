@@ -20,8 +20,8 @@ pub struct UsedLog {
 ///   need it. If the beginning of `oldest` was lost, the commits of the log before it were in files already.
 /// * A log without commits, if the next log does not continue it. Such a log is left from a failed attempt to make
 ///   a log.
-/// * A log whose commits were dropped by an earlier recovery, because commits before them were lost. The log after
-///   such a log continues the log before it, and says that this earlier log is durable.
+/// * A log whose commits were dropped by an earlier recovery, because commits before them were lost. If B is such
+///   a log, the log after B continues the log before B, and says that the log before B is durable.
 ///
 /// # Errors
 ///

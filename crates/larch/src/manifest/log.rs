@@ -45,7 +45,7 @@ pub struct ManifestLog {
     writer: RecordWriter,
     scratch: Vec<u8>,
     number: u64,
-    /// The length of the manifest before the first edit came after the file set at its beginning.
+    /// The length that the manifest had when it was new and had only its first file set.
     initial_bytes: u64,
     /// A manifest that is to replace this one. It describes the same file set, and was written and synced.
     /// `CURRENT` may name it already.
@@ -191,8 +191,8 @@ impl ManifestLog {
 
     /// Continues the manifest at `path`, because the disk has no room for a new manifest. `CURRENT` names this
     /// manifest. An earlier process has left it. The call takes no disk space. `pending` are edits that have taken
-    /// effect already; the first commit writes them. The result is `None` if the manifest has another form than
-    /// the form for readers of the release `compat`.
+    /// effect already; the first commit writes them. The result is `None` if the form of the manifest is not the
+    /// right one for readers of the release `compat`.
     ///
     /// # Errors
     ///
@@ -238,8 +238,8 @@ impl ManifestLog {
         Ok(log)
     }
 
-    /// Writes manifest `number` for a copy of a database. It contains `set` with the changes of `edits`. No
-    /// `CURRENT` names the new manifest yet, and the name of its file is not durable.
+    /// Writes manifest `number` for a copy of a database. The new manifest contains `set` with the changes of
+    /// `edits`. No `CURRENT` names the new manifest yet, and the name of its file is not durable.
     ///
     /// # Errors
     ///
@@ -327,8 +327,8 @@ impl ManifestLog {
         self.writer.end() > 2 * self.initial_bytes + slack_bytes
     }
 
-    /// The offset at which the last record ends, and the length of the manifest before the first edit came after
-    /// its first file set.
+    /// The offset at which the last record ends, and the length that the manifest had when it had only its first
+    /// file set.
     #[cfg(test)]
     pub fn lengths(&self) -> (u64, u64) {
         (self.writer.end(), self.initial_bytes)

@@ -116,7 +116,8 @@ impl Fragments {
         fragment.newest(at)
     }
 
-    /// The newest range erase at or before `at` that covers `key`, and how far around `key` the same answer holds.
+    /// The newest range erase at or before `at` that covers `key`, and the keys around `key` for which the answer
+    /// is the same.
     pub(super) fn cover_around(&self, key: &[u8], at: Version, direction: Direction) -> CoverAround {
         let before = self.by_start.range::<[u8], _>((Bound::Unbounded, Bound::Included(key))).next_back();
         let at_key = before.filter(|(_, fragment)| fragment.end.is_empty() || key < &*fragment.end);

@@ -4,11 +4,11 @@
 //!
 //! The sources are the memtables and the files; the module `stretches` explains stretches and clusters. If only
 //! one source has keys, a reader sees the rows of this source, except erases. If several sources have keys, a
-//! reader sees at most the puts of all these sources together. The reader sees at least as many rows as any one of
-//! the sources has puts that newer sources do not erase. These two limits can be computed for a whole cluster of
-//! stretches, or for each of its stretches. Where sources only touch each other, the limits of the single
-//! stretches are better. Where sources overlap, the limits of the whole cluster are better, because each cut
-//! between two stretches falls into a page and makes the rows of this page uncertain.
+//! reader sees at most the puts of all these sources together. For each source, the puts can be counted that newer
+//! sources do not erase. The reader sees at least the greatest of these numbers of rows. These two limits can be
+//! computed for a whole cluster of stretches, or for each of its stretches. Where sources only touch each other,
+//! the limits of the single stretches are better. Where sources overlap, the limits of the whole cluster are
+//! better, because each cut between two stretches falls into a page and makes the rows of this page uncertain.
 
 use super::memory::{self, MemoryRows};
 use super::stretches::{MEMORY, Placed, Sight, Stretches, files_in};
@@ -25,7 +25,7 @@ use std::ops::Range;
 /// may cost a descent in the index of every file.
 const MAX_STRETCHES: usize = 32;
 
-/// So many descents are made at the same time, so that their missing pages are read in one round. During the
+/// This many descents are made at the same time, so that their missing pages are read in one round. During the
 /// round, the pages of these descents are pinned.
 const WAYS_TOGETHER: usize = 32;
 

@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 /// part is at most a sixteenth of a part and a data page of each file away from the right place.
 const BUCKETS_A_PART: u64 = 8;
 
-/// The rows in memory are cut into so many runs for each bucket of a histogram.
+/// For each bucket of a histogram, the rows in memory are cut into this many runs.
 const RUNS_A_BUCKET: u64 = 8;
 
 /// How fine a histogram is.
@@ -135,9 +135,9 @@ pub fn split_points(session: &Session, table: TableView<'_>, span: &KeyRange, pa
     Ok(points)
 }
 
-/// Two points of `span`, between which row number `n` of the visible rows is, if so many rows are visible. This
-/// row is at or after the first point, and before the second point. If the first or the second point is `None`, it
-/// is the start or the end of `span`.
+/// Two points of `span`. If more than `n` rows are visible, row number `n` of the visible rows is between these
+/// points. This row is at or after the first point, and before the second point. If the first or the second point
+/// is `None`, it is the start or the end of `span`.
 pub fn nth_between(
     session: &Session,
     table: TableView<'_>,

@@ -48,7 +48,8 @@ impl RangeEnds {
     pub fn begin(&mut self, generation: u64) -> Vec<End> {
         let goes_on = std::mem::take(&mut self.is_asked);
         self.is_used = true;
-        // A place is large, so moving it costs time. Therefore this is checked before a place is moved.
+        // A place is large, so moving it costs time. Therefore the age of a place is checked before the place is
+        // moved.
         let is_old = |end: &Option<End>| end.as_ref().is_some_and(|end| end.generation < generation);
         if goes_on || !is_old(&self.front) && !is_old(&self.back) {
             return Vec::new();

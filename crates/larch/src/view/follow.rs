@@ -27,8 +27,8 @@ pub struct Following {
     /// The sources, newest first.
     sources: Vec<Source>,
     direction: Direction,
-    /// The generation of the view in which the rows were found. If a newer view was noted since, this is its
-    /// generation, and the place of the merge was dropped.
+    /// The generation of the view in which the rows were found. After a call of [`Following::renew`], this is the
+    /// generation of a newer view. In that case, the place of the merge was dropped.
     generation: u64,
     /// The length of the prefix with which all keys begin.
     prefix_bytes: usize,

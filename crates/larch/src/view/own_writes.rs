@@ -60,7 +60,7 @@ struct Spilled {
 pub struct WriteMark {
     /// The number of writes before this place.
     count: u64,
-    /// The writes before this place consisted of two parts when the mark was made: so many writes were in runs,
+    /// When the mark was made, the writes before this place consisted of two parts: `in_runs` writes were in runs,
     /// and the others were in memory, before the place `in_memory`.
     in_runs: u64,
     in_memory: BatchMark,

@@ -1,4 +1,4 @@
-//! Precharge of a key range over all files of a table. It loads everything that a read of the range will need:
+//! A precharge of a key range loads, from all files of a table, everything that a read of the range will need:
 //! files, groups and values together, in one round for each level of the index. [`sst::precharge`] does this for
 //! one file.
 //!

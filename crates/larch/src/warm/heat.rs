@@ -69,8 +69,8 @@ pub struct InputHeat {
     /// The memory that may be used for data pages because of old data pages that were used since they were loaded,
     /// in bytes.
     data_bytes: u64,
-    /// The memory, in bytes, for data pages that are loaded only while the cache has free room. They replace pages
-    /// that were not used since they were loaded, or are neighbours in column groups.
+    /// The memory, in bytes, for data pages that are loaded only while the cache has free room. These data pages
+    /// replace pages that were not used since they were loaded, or are neighbours in column groups.
     unused_bytes: u64,
 }
 
@@ -186,7 +186,7 @@ impl InputHeat {
             let Ok(below) = file.sst.branches(tree, &branch, &page) else { continue };
             left.extend(below.into_iter().rev());
             let heat = core.env.cache.heat_of(&page);
-            // If a page has inherited its heat and was not used since, it has no chances.
+            // If a page has inherited its heat and was not used since, `chances` is `None` or 0.
             let is_unused = heat.uses == 0 && heat.chances.unwrap_or(0) == 0;
             let degrees = heat.degrees();
             let level = branch.subtree.level;

@@ -156,8 +156,8 @@ impl<'c> TableChange<'c> {
     fn finish(mut self, edits: &[Edit], fresh: FreshFiles, version: Option<Version>) -> Result<()> {
         let core = self.core;
         let outcome = core.install_in(&mut core.writes.manifest.lock(), edits, fresh, |_| {});
-        // Because of these edits, a transaction may have read a table under one id while its rows are written
-        // under another id. Then its reads cannot be compared with these writes. If the edits only add tables or
+        // Some edits have the effect that a transaction has read a table under one id while its rows are written
+        // under another id. Then the reads cannot be compared with the writes. If the edits only add tables or
         // change indexes, they can be compared, because no transaction has read a new table.
         let is_comparable =
             |edit: &Edit| matches!(edit, Edit::Table { .. } | Edit::AlterIndex { .. } | Edit::LastVersion(_));

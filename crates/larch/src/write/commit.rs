@@ -380,8 +380,8 @@ fn log<'c>(
     let depends_on = validation.as_ref().map_or(Signature::NONE, |validation| validation.keys(ops));
     loop {
         let seen = core.background.progress_seen();
-        // The view is taken before the lock, so that the lock is held for less time. It is mostly still the newest
-        // view afterwards.
+        // The view is taken before the lock, so that the lock is held for less time. When the lock is held, this
+        // view is mostly still the newest one.
         let mut view = core.views.newest();
         let mut guard = match patience {
             Patience::OfThread => core.writes.writer.lock(),

@@ -1,9 +1,9 @@
-//! A rotation is the change from one log to the next. Commits wait during a rotation, so this job does its slow
-//! parts before it or after it. While a log grows, the job makes the appended bytes durable piece by piece,
-//! creates the file of the next log, and allocates disk space for it. Without allocated space, the file system
-//! would have to look for free space while it syncs the log. For this, it would read its maps from a busy disk,
-//! and an append would wait. When the next log has begun, the job makes the rest of the previous log durable. The
-//! job does not decide when a log ends.
+//! A rotation is the change from one log to the next. Commits wait during a rotation, so this job does the slow
+//! parts of the rotation before or after it. While a log grows, the job makes the appended bytes durable piece by
+//! piece, creates the file of the next log, and allocates disk space for it. Without allocated space, the file
+//! system would have to look for free space while it syncs the log. For this, it would read its maps from a busy
+//! disk, and an append would wait. When the next log has begun, the job makes the rest of the previous log
+//! durable. The job does not decide when a log ends.
 //!
 //! So a rotation usually waits for no sync. It waits for a sync in three cases: the file of the next log does not
 //! exist, so that the rotation has to create it; nothing of the log is durable yet; or an older release must be

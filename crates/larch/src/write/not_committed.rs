@@ -18,9 +18,9 @@ pub enum NotCommitted {
 /// What a task must wait for before it tries to commit again.
 #[derive(Clone, Copy, Debug)]
 pub enum Later {
-    /// Until the lock of the writer is free.
+    /// The task must wait until the lock of the writer is free.
     Unlocked,
-    /// Until the counter for the progress of background work is greater than this number.
+    /// The task must wait until the counter for the progress of background work is greater than this number.
     Progress(u64),
 }
 

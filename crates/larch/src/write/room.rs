@@ -132,9 +132,9 @@ pub fn room(core: &Core, view: &View, writer: &Writer, bytes: u64) -> Room {
     }
 }
 
-/// The write buffer is full, and the disk has no room for a flush. Whether the erases `ops` of `bytes` bytes may
-/// go into memory nevertheless. In this case, memory may exceed the write buffer by as many bytes as the reserve
-/// has. Without this, a program could not erase rows to make room.
+/// Called when the write buffer is full. If the disk has no room for a flush, erases may nevertheless go into
+/// memory: memory may then exceed the write buffer by as many bytes as the reserve has. Returns whether the erases
+/// `ops` of `bytes` bytes may do so. Otherwise a program could not erase rows to make room.
 pub fn is_erase_taken_beyond(core: &Core, view: &View, writer: &Writer, ops: &BatchOps, bytes: u64) -> bool {
     let (buffer_bytes, beyond_bytes) = (core.env.options.write_buffer_bytes, core.env.options.reserve_bytes);
     ops.is_erases_only()
@@ -199,7 +199,7 @@ pub fn freeze_for_room(core: &Core) {
     if let Some(writer) = writer.as_mut().filter(|writer| writer.memory().has_erases()) {
         core.writes.reserve.give_back();
         // If the disk has no room for a new log, the memtables are not frozen. Before the flush is tried again,
-        // this is tried again.
+        // freezing is tried again.
         rotate(core, writer).ok();
     }
 }

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! A busy writer puts one sheet after the other. To get a sheet between two of them, a guest puts the same sheet
-//! under several later numbers at once, as a process does that takes over. Only the first of these sheets has an
-//! effect. The writer reads all of them in one round trip, and goes on after the last of them.
+//! under several later numbers at once, in the same way as a process that takes over. Only the first of these
+//! sheets has an effect. The writer reads all of them in one round trip, and goes on after the last of them.
 //!
 //! So the making of a branch has a place in the order of all sheets. The branch gets the state of the database
 //! before this place. Every later writer reads the sheet of the guest before it can put a sheet which says that a

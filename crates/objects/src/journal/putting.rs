@@ -17,7 +17,7 @@ use std::time::Duration;
 /// that is older than a quarter of this time. The store services that we know never answer with an old state.
 pub const KEPT: Duration = Duration::from_secs(60);
 
-/// When a writer ends, it removes at most this many sheets plus as many as it has put. It has to wait for these
+/// When a writer ends, it removes at most as many sheets as it has put, plus this number. It has to wait for these
 /// removals, so there is a limit. Because the limit includes the number of its own sheets, the number of all
 /// sheets stays limited even if writers live only for a short time and put many sheets.
 const MOST_REMOVED_AT_END: usize = 256;

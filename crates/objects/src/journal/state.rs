@@ -114,7 +114,7 @@ pub struct Pending {
 pub struct NextSheet {
     pub(super) number: u64,
     pub(super) bytes: Arc<Vec<u8>>,
-    /// When this sheet is durable, so many changes of the writer are durable.
+    /// The number of the writer's changes that are durable when this sheet is durable.
     pub(super) changes: u64,
 }
 

@@ -22,8 +22,8 @@ pub const GUEST: u64 = 0;
 /// this epoch.
 pub const CLAIM: u64 = u64::MAX;
 
-/// The number of file number `count` that the writer with this epoch makes. No other writer makes a file with the
-/// same number.
+/// The number of a file that the writer with this epoch makes; it is the writer's file number `count`. No other
+/// writer makes a file with the same number.
 pub fn new_file(epoch: u64, count: u64) -> u64 {
     epoch << 32 | count
 }

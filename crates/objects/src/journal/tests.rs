@@ -43,7 +43,8 @@ fn calm(seed: u64) -> (Arc<SimStore>, Arc<SimClock>) {
     (SimStore::new(seed, clock.clone()), clock)
 }
 
-/// The failures of the store: every kind of failure happens, but how often follows from the random numbers.
+/// The failures of the store: every kind of failure happens, and the random numbers decide how often each kind
+/// happens.
 fn trouble(rng: &mut Xoshiro256PlusPlus) -> StoreTrouble {
     StoreTrouble::drawn(rng, 150, (KEPT / 4, Duration::from_millis(200)))
 }

@@ -88,7 +88,8 @@ fn process(store: &Arc<SimStore>, clock: &Arc<SimClock>, local: &Arc<SimDisk>, s
         who: format!("machine {seed}"),
     };
     let logs = LocalLogs::new(local.clone(), Path::new("/logs"));
-    // Depending on the seed, left logs are brought in one sheet, or in sheets of three numbers each.
+    // Depending on the seed, the logs that a process has left are brought in one sheet, or in sheets of three
+    // numbers each.
     let cuts = Cuts { brought_bytes: [CUTS.brought_bytes, 24][seed as usize % 2], ..CUTS };
     let disk = StoreDisk::with_cuts(
         cuts,
@@ -217,7 +218,7 @@ fn long_logs_are_brought_in_many_sheets_and_a_reader_sees_them_all_at_once() {
     let clock = Arc::new(SimClock::new());
     let store = SimStore::new(3, clock.clone());
     let machine = SimDisk::new(3);
-    // The seed is odd, so left logs are brought in sheets of three numbers each.
+    // The seed is odd, so the logs that a process has left are brought in sheets of three numbers each.
     let mut first = process(&store, &clock, &machine, 1);
     open(&mut first).expect("there is no trouble");
     let log = first.log.clone().expect("it was opened");

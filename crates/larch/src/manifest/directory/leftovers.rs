@@ -36,8 +36,8 @@ pub struct Leftovers {
 struct Held {
     /// The leases of the database; `None` before the call of [`Leftovers::begin_to_hold`].
     leases: Option<Arc<Leases>>,
-    /// The end of the edits in the manifest. File sets from here on have no file that was removed before this
-    /// place.
+    /// The position at the end of the manifest. File sets at this position or later do not have any file that was
+    /// given up before this position.
     now: Position,
     /// The result of the last look at the leases. It has the position at the end of the manifest at that time, and
     /// the oldest position that a lease named. It stays valid until the next edit. The leases of that time can

@@ -39,7 +39,7 @@ fn view(memtables: &[&str]) -> View {
     View { generation: 0, memory: memory.collect(), files: Arc::new(files) }
 }
 
-/// The table of `view` as of the version `at`.
+/// The table of `view`, for a reader at the version `at`.
 fn table(view: &View, at: u64) -> TableView<'_> {
     TableView { view, files: &view.files.tables[&TABLE], at: Version(at), own: None }
 }
@@ -48,8 +48,8 @@ fn all() -> KeyRange {
     KeyRange { start: Vec::new(), end: None }
 }
 
-/// The rows of `span` as of the version `at`, as a text: `k` if a reader sees the row with the key k, and `-k` if
-/// the row only hides older rows.
+/// The rows of `span` at the version `at`, as a text: `k` if a reader sees the row with the key k, and `-k` if the
+/// row only hides older rows.
 fn shown(view: &View, at: u64, span: &KeyRange) -> String {
     let table = table(view, at);
     let mut rows = MemoryRows::from(table, span.low());

@@ -1,4 +1,4 @@
-//! Tests the precharge of a run of several files: it must ask for the pages that the cursor of a level touches.
+//! Tests the precharge of a run of several files: it must ask for the pages that the cursor of a level reads.
 
 use super::*;
 use crate::manifest::Level;
