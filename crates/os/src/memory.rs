@@ -294,8 +294,8 @@ impl ArenaState {
         Some(RunStart { slab: number as u32, first: run.start as u16 })
     }
 
-    /// A slab with a free run of this length. If the limit has room for a whole slab, this is a new slab, and all
-    /// of it is backed. Otherwise this is the first slab with a hole, or a new slab that is not backed yet.
+    /// A slab with a free run of `blocks` blocks. If the limit has room for a whole slab, this is a new slab, and
+    /// all of it is backed. Otherwise this is the first slab with a hole, or a new slab that is not backed yet.
     fn slab_for(&mut self, blocks: usize) -> Option<usize> {
         let room = self.limit().saturating_sub(self.backed);
         if !self.discards_blocks {

@@ -161,8 +161,9 @@ pub struct StoreObject {
     pub name: Arc<str>,
 }
 
-/// Whether an error of this kind means that the request has done nothing and will do nothing. Then another attempt
-/// would fail in the same way. `AlreadyExists` is not such a kind, because an earlier attempt may be the reason.
+/// Whether an error of the given kind means that the request has done nothing and will do nothing. Then another
+/// attempt would fail in the same way. `AlreadyExists` is not such a kind, because an earlier attempt may be the
+/// reason.
 pub fn is_certain(kind: ErrorKind) -> bool {
     use ErrorKind::{InvalidInput, NotFound, PermissionDenied, Unsupported};
     matches!(kind, NotFound | PermissionDenied | InvalidInput | Unsupported)

@@ -76,7 +76,7 @@ const UNPACKER_SHARE: u64 = 16;
 /// The first table is made for at most this budget, because a cache may be given more bytes than it will ever use.
 const MAX_TABLE_BUDGET: u64 = 1 << 30;
 
-/// Checks the structure of a page of this kind. It is called once the page is in memory and its checksum was
+/// Checks the structure of a page of the given kind. It is called once the page is in memory and its checksum was
 /// checked. `Err` says what is wrong.
 pub type Validate = fn(PageKind, &[u8]) -> Result<(), String>;
 
@@ -371,7 +371,7 @@ impl PageCache {
         }
     }
 
-    /// From now on, pages of this file stay no longer than pages of other files.
+    /// From now on, pages of the given file stay no longer than pages of other files.
     pub(crate) fn keep_no_more(&self, slot: u32) {
         for (i, shard) in self.shards.iter().enumerate() {
             let mut shard = shard.lock();
@@ -405,7 +405,7 @@ impl PageCache {
         }
     }
 
-    /// How many sessions wait for this page, if it is in flight.
+    /// How many sessions wait for the given page, if it is in flight.
     #[cfg(test)]
     pub(crate) fn waiting_for(&self, key: PageKey) -> usize {
         self.shard(key).lock().flight(key).map_or(0, |flight| flight.waiting())

@@ -220,7 +220,7 @@ impl Frame {
         self.place.store(place, Ordering::Relaxed);
     }
 
-    /// Whether this is the name of the frame's page, or of the page that last left the frame.
+    /// Whether the given name is the name of the frame's page, or of the page that last left the frame.
     #[inline]
     pub fn is_named(&self, key: PageKey) -> bool {
         self.unit.load(Ordering::Relaxed) == key.unit && self.slot.load(Ordering::Relaxed) == key.slot
@@ -231,7 +231,7 @@ impl Frame {
         PageKey { slot: self.slot.load(Ordering::Relaxed), unit: self.unit.load(Ordering::Relaxed) }
     }
 
-    /// A reference to the page with this name, if the frame holds this page and the cache has it.
+    /// A reference to the page with the given name, if the frame holds that page and the cache has it.
     #[inline]
     pub fn find(&self, key: PageKey) -> Option<PageRef> {
         let word = self.word.fetch_add(1, Ordering::Acquire);
@@ -404,7 +404,7 @@ impl Frames {
         Arc::new(Self { segments: [const { OnceLock::new() }; SEGMENTS], free: Mutex::default() })
     }
 
-    /// The frame of this number; `None` for 0.
+    /// The frame with the given number; `None` for 0.
     #[inline]
     pub fn get(&self, number: u32) -> Option<&Frame> {
         let place = (number.checked_sub(1)?).checked_add(FIRST)?;
@@ -444,7 +444,7 @@ impl PageRef {
         unsafe { Self::begin(NonNull::from(frame), buffer, header, &at, Charge::none(), None) }
     }
 
-    /// A page with this name. `charge` pays for its memory. The cache does not have the page yet.
+    /// A page with the given name. `charge` pays for its memory. The cache does not have the page yet.
     pub(crate) fn charged(
         frames: &Arc<Frames>,
         key: PageKey,

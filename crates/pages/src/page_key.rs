@@ -11,7 +11,7 @@ pub(crate) struct PageKey {
 }
 
 impl PageKey {
-    /// The page at this address of the file in this slot.
+    /// The name of the page at the given address, in the file with the given slot.
     #[inline]
     pub fn new(slot: u32, at: &Address) -> Self {
         Self { slot, unit: at.offset / PACK_BYTES }

@@ -173,7 +173,7 @@ impl Session {
         self.step.borrow().as_ref().map_or(0, |step| step.reads.iter().sum())
     }
 
-    /// How many of the [`Session::page_reads`] were reads of pages of this kind.
+    /// How many of the [`Session::page_reads`] were reads of pages of the given kind.
     pub fn reads_of(&self, kind: PageKind) -> u64 {
         self.step.borrow().as_ref().map_or(0, |step| step.reads[kind.index()])
     }
@@ -331,8 +331,8 @@ impl Session {
         Some(page)
     }
 
-    /// Notes an access in the trace of the cache, if the cache keeps pages of this kind. Accesses of other pages
-    /// change nothing in the cache.
+    /// Notes an access in the trace of the cache, if the cache keeps pages of the given kind. Accesses of other
+    /// pages change nothing in the cache.
     fn trace(&self, how: How, key: PageKey, at: &Address, kind: PageKind) {
         if self.admit.admits(kind) {
             self.cache.trace().note(self.reason, how, key, at, kind);

@@ -50,13 +50,13 @@ impl<'a> PageAt<'a> {
         verify_address(&self.address).map_err(|why| self.corrupt(why))
     }
 
-    /// Whether `page`, which was found under this name, is the page that is asked for.
+    /// Whether `page`, which was found under the name of the wanted page, is really the wanted page.
     #[inline]
     pub(crate) fn is(&self, page: &PageRef) -> bool {
         page.is(&self.address, self.kind)
     }
 
-    /// The error if the page that was found under this name is not the page that is asked for.
+    /// The error if the page that was found under the name of the wanted page is another page.
     pub(crate) fn is_another(&self, page: &PageRef) -> Error {
         let Self { address, kind, .. } = self;
         self.corrupt(format!("asked for as a {} page at {address:?}, read before as {page:?}", kind.name()))

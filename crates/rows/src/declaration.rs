@@ -60,7 +60,7 @@ pub enum BadValue {
 }
 
 impl Declaration {
-    /// The declaration of fields with these types. At least one type is needed.
+    /// The declaration of fields with the given types. At least one type is needed.
     ///
     /// # Panics
     ///
@@ -171,7 +171,7 @@ impl Declaration {
     ///
     /// # Panics
     ///
-    /// Panics if no field has this number. The first field has the number 0.
+    /// Panics if no field has the number `field`. The first field has the number 0.
     pub(crate) fn decode_field<'k>(&self, key: &'k [u8], field: usize) -> Result<FieldValue<'k>, BadTuple> {
         Ok(self.decode(key)?.swap_remove(field))
     }

@@ -26,7 +26,7 @@ pub enum BadStored {
     Text(#[from] crate::scanner::BadText),
 }
 
-/// The stored bytes of a declaration with this text.
+/// The stored bytes of a declaration with the given text.
 pub fn to_bytes(text: &str) -> Vec<u8> {
     [&[VERSION], text.as_bytes()].concat()
 }

@@ -86,7 +86,7 @@ pub trait DecodeTuple<'k>: Tuple + Sized {
 /// A range of keys, in the form that the standard library and the engine take.
 pub type PrefixRange = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
-/// The range of all keys that begin with these bytes.
+/// The range of all keys that begin with the bytes `prefix`.
 pub fn prefix_range(prefix: Vec<u8>) -> PrefixRange {
     // The end is the shortest string that is greater than all of these keys. It is made by adding 1 to the last
     // byte of the prefix. A byte ff has no greater value, so bytes ff at the end are dropped first.

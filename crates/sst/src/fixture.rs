@@ -60,7 +60,7 @@ pub fn part((version, kind, value): &Written, group: usize) -> Vec<u8> {
 pub struct Built {
     pub disk: Arc<SimDisk>,
     pub meta: Meta,
-    /// The version offset of every [`Sst`] of this file.
+    /// The version offset of every [`Sst`] that is made for this file.
     pub version_offset: u64,
 }
 

@@ -197,8 +197,8 @@ impl<T: Queued> Queue<T> {
         }
     }
 
-    /// Moves the item with this ticket to the end of the line of needed items. Returns false if the item does not
-    /// wait, or if it already waits in that line.
+    /// Moves the item with the given ticket to the end of the line of needed items. Returns false if the item does
+    /// not wait, or if it already waits in that line.
     pub(crate) fn raise(&mut self, ticket: u64) -> bool {
         let Some(&(urgency, place)) = self.places.get(&ticket) else {
             return false;
@@ -287,7 +287,7 @@ impl<T: Queued> Queue<T> {
         &mut self.lines[urgency as usize]
     }
 
-    /// Takes the item at `place` out of the line of this urgency, and forgets where the item waited.
+    /// Takes the item at `place` out of the line of `urgency`, and forgets where the item waited.
     fn leave(&mut self, urgency: Urgency, place: u64) -> T {
         let item = self.line(urgency).take(place);
         if urgency != Urgency::Needed {
@@ -301,7 +301,7 @@ impl<T: Queued> Queue<T> {
         item
     }
 
-    /// Whether a read of this urgency waits that the limits allow to begin.
+    /// Whether a read of the given urgency waits that the limits allow to begin.
     fn is_able(&self, urgency: Urgency) -> bool {
         let line = &self.lines[urgency as usize];
         let Some(first) = line.first() else {

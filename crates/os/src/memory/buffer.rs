@@ -80,8 +80,8 @@ impl Buffer {
     ///
     /// # Safety
     /// `start` is aligned to blocks. `capacity` is a multiple of blocks and at least `len`. The `capacity` bytes
-    /// from `start` on are initialized and lie in the slab of this number. These bytes belong to the buffer alone
-    /// until the buffer gives them back to the arena.
+    /// from `start` on are initialized and lie in the slab with the number `slab`. These bytes belong to the
+    /// buffer alone until the buffer gives them back to the arena.
     pub(crate) unsafe fn in_arena(
         start: NonNull<u8>,
         len: usize,

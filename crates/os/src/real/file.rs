@@ -329,7 +329,7 @@ fn open_around_cache(_place: &Place<'_>, _flags: OFlags) -> io::Result<Option<fs
     Ok(None)
 }
 
-/// Whether direct I/O takes these bytes at this offset.
+/// Whether direct I/O can read or write `bytes` at `offset`.
 fn is_aligned(bytes: &[u8], offset: u64) -> bool {
     offset.is_multiple_of(BLOCK)
         && bytes.len().is_multiple_of(BLOCK_BYTES)

@@ -51,7 +51,7 @@ impl<'p> Place<'p> {
         }
     }
 
-    /// Opens the file with these flags and with the flags that the standard library adds.
+    /// Opens the file with the given flags and with the flags that the standard library adds.
     pub(super) fn open(&self, flags: OFlags) -> io::Result<fs::File> {
         let mode = Mode::from_raw_mode(0o666);
         let opened = retry_on_intr(|| rustix::fs::openat(self.base, self.name(), flags | OFlags::CLOEXEC, mode));

@@ -244,7 +244,7 @@ impl ThreadPoolState {
         }
     }
 
-    /// Whether one more job of this class may be polled by a pool of `size` threads.
+    /// Whether a pool of `size` threads may poll one more job of the given class.
     fn has_room_for(&self, priority: Priority, size: usize) -> bool {
         let [_, high, normal, low] = self.running;
         let has_thread = high + normal + low < size;

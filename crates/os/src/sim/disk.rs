@@ -215,12 +215,12 @@ impl SimDisk {
         self.state.lock().counts
     }
 
-    /// Input and output of the file that has this name now.
+    /// The counts of input and output of the file that is at `path` now.
     pub fn counts_of(&self, path: impl AsRef<Path>) -> DiskCounts {
         self.state.lock().file_at(path.as_ref()).counts
     }
 
-    /// The reads so far of the file that has this name now.
+    /// The number of reads so far of the file that is at `path` now.
     pub fn reads_of(&self, path: impl AsRef<Path>) -> u64 {
         self.counts_of(path).reads
     }

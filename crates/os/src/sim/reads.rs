@@ -43,7 +43,7 @@ impl SimReads {
         true
     }
 
-    /// Ends the oldest read with this ticket. Returns false if no read has this ticket.
+    /// Ends the oldest read with the given ticket. Returns false if no read has that ticket.
     pub fn step_ticket(&self, ticket: u64) -> bool {
         let mut state = self.state.lock();
         let Some(place) = state.held.iter().position(|read| read.ticket == ticket) else {

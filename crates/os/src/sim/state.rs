@@ -330,7 +330,7 @@ impl SimDiskState {
         Ok(())
     }
 
-    /// Locks the file that has this name. If no file has it, a new file is made.
+    /// Locks the file that has the given name. If no file has that name, a new file is made.
     pub(super) fn take_lock(&mut self, path: &Path) -> io::Result<FileId> {
         self.check_running()?;
         if self.names.get(path).is_none() {

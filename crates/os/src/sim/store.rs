@@ -331,7 +331,8 @@ impl SimStoreClient {
         self.crash_after(0);
     }
 
-    /// Makes the client crash as [`SimStoreClient::crash`] does, but only after this number of further requests.
+    /// Makes the client crash as [`SimStoreClient::crash`] does, but only after the given number of further
+    /// requests.
     pub fn crash_after(&self, requests: u64) {
         self.left.store(requests, Ordering::Relaxed);
     }

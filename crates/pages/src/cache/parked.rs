@@ -90,7 +90,7 @@ impl Parking {
         self.state.lock().lots.is_empty()
     }
 
-    /// The session with this number goes on, so it is no longer parked.
+    /// The session with the given number goes on, so it is no longer parked.
     pub fn leave(&self, number: u64) {
         let left = self.state.lock().remove(number);
         drop(left);

@@ -66,7 +66,7 @@ impl FrameTable {
         self.tables.iter().filter_map(OnceLock::get).map(|chains| size_of_val(&**chains) as u64).sum()
     }
 
-    /// The page with this name, if the search finds it. The caller needs no lock.
+    /// The page with the given name, if the search finds it. The caller needs no lock.
     pub fn find(&self, frames: &Frames, key: PageKey) -> Option<PageRef> {
         let mut number = self.chain(key).load(Ordering::Acquire);
         for _ in 0..MAX_STEPS {
@@ -81,7 +81,7 @@ impl FrameTable {
         None
     }
 
-    /// The frame of the page with this name. The caller holds the lock of the page's shard.
+    /// The frame of the page with the given name. The caller holds the lock of the page's shard.
     pub fn frame<'f>(&self, frames: &'f Frames, key: PageKey) -> Option<&'f Frame> {
         let mut number = self.chain(key).load(Ordering::Relaxed);
         while let Some(frame) = frames.get(number) {

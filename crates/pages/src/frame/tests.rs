@@ -173,7 +173,7 @@ fn frames_are_numbered_from_one_without_gaps_and_stay_where_they_are() {
     assert!(frame_bytes == 64 && rest_bytes <= 136, "what a page is said to cost counts on it: {rest_bytes}");
 }
 
-/// A page of this kind for which `budget` pays.
+/// A page of the given kind, for which `budget` pays.
 #[cfg(not(loom))]
 fn paid_page(frames: &Arc<Frames>, budget: &Arc<Budget>, kind: PageKind) -> PageRef {
     let header = PageHeader { kind, codec: Codec::None, level: 1, memory_bytes: 4096, stored_bytes: 4096 };

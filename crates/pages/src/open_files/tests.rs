@@ -43,7 +43,7 @@ impl Files {
         self.pool.given_back();
     }
 
-    /// Waits until this number of threads stands in line.
+    /// Waits until the given number of threads stands in line.
     fn await_line(&self, threads: usize) {
         while self.pool.ring.lock().line.len() < threads {
             thread::yield_now();

@@ -18,7 +18,7 @@ pub enum Admit {
 }
 
 impl Admit {
-    /// Whether the cache admits pages of this kind.
+    /// Whether the cache admits pages of the given kind.
     #[inline]
     pub(super) fn admits(self, kind: PageKind) -> bool {
         match self {

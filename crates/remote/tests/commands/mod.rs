@@ -5,7 +5,7 @@ use std::process::Command;
 /// A command, and a part of the text that it should print, either when it succeeds or when it fails.
 pub type Expected<'a> = (&'a [&'a str], Result<&'a str, &'a str>);
 
-/// `larch` with these arguments, in an environment with these variables.
+/// The command `larch` with the given arguments, in an environment with the given variables.
 pub fn larch(variables: &[(&str, String)], arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_larch"));
     command.args(arguments).envs(variables.iter().map(|(name, value)| (name, value)));

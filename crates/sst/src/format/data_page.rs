@@ -492,8 +492,8 @@ impl Layout {
 /// The longest key suffix of a plain record, so that its length takes one byte.
 const PLAIN_SUFFIX_BYTES: usize = 0x7f;
 
-/// Whether a record with this head needs no further check: its kind is known, its version is near the base version,
-/// its value lies within the page, and its key suffix is short.
+/// Whether a record with the given head needs no further check: its kind is known, its version is near the base
+/// version, its value lies within the page, and its key suffix is short.
 #[inline]
 fn is_plain(record: &[u8], head: u32) -> bool {
     let [tag, suffix_bytes, rest @ ..] = record else { return false };
@@ -612,8 +612,8 @@ impl DataPageBuilder {
         self.rows.last_mut().expect("an older version follows its newest").tag |= TAG_HISTORY;
     }
 
-    /// Whether the page stays within `limit` bytes if a row with this key and value is added. It may also return
-    /// false if the page would be only a little shorter than `limit`.
+    /// Whether the page stays within `limit` bytes if a row with the given key and value is added. It may also
+    /// return false if the page would be only a little shorter than `limit`.
     #[inline]
     pub fn fits(&self, key: &[u8], version: Version, value_bytes: usize, limit: usize) -> bool {
         let records = self.records_with(key, version, value_bytes);
@@ -623,7 +623,7 @@ impl DataPageBuilder {
             || self.bytes_with(key, version, value_bytes) <= limit
     }
 
-    /// The length that the page has if a row with this key and value is added, or a little more.
+    /// The length that the page has if a row with the given key and value is added, or a little more.
     #[inline(never)]
     pub fn bytes_with(&self, key: &[u8], version: Version, value_bytes: usize) -> usize {
         let rows = self.rows.len() + 1;

@@ -64,8 +64,8 @@ pub enum FilterForm {
 }
 
 impl FilterForm {
-    /// Whether a key or prefix with this hash may be among the rows of `page`, a validated partition. If the page
-    /// has another form, the answer means nothing. The check of a file finds such a page.
+    /// Whether a key or prefix with the given hash may be among the rows of `page`, a validated partition. If the
+    /// page has another form, the answer means nothing. The check of a file finds such a page.
     #[inline]
     pub fn may_contain(self, page: &[u8], hash: u64) -> bool {
         match self {

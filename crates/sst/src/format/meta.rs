@@ -273,7 +273,7 @@ impl KeyBounds {
         range.end.is_none() || self.high.as_ref().is_some_and(|high| range.ends_after(high))
     }
 
-    /// The smallest bounds that contain both of these bounds.
+    /// The smallest bounds that contain these bounds and `other`.
     pub fn union(&self, other: &Self) -> Self {
         let high = match (&self.high, &other.high) {
             (Some(a), Some(b)) => Some(a.max(b).clone()),
@@ -308,12 +308,12 @@ pub struct FilterTree {
 }
 
 impl FilterForm {
-    /// The form of a filter in a file with these features.
+    /// The form of a filter in a file with the given features.
     fn of(features: u32) -> Self {
         if features & BLOCK_FILTER != 0 { Self::Blocks } else { Self::Fuse }
     }
 
-    /// The feature of a file with a filter of this form.
+    /// The feature of a file whose filter has this form.
     fn feature(self) -> u32 {
         match self {
             Self::Fuse => FUSE_FILTER,

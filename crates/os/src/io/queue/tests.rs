@@ -10,7 +10,7 @@ use rand::{RngExt, SeedableRng};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// A read of `bytes` bytes, with this ticket.
+/// A read of `bytes` bytes, with the given ticket.
 #[derive(Debug)]
 struct Item {
     ticket: u64,

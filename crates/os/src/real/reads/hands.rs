@@ -51,7 +51,7 @@ impl<W: HandsWork> Hands<W> {
         Hands { shared: Arc::new(HandsShared { work, bound, state: Mutex::new(state), changed: Condvar::new() }) }
     }
 
-    /// Makes the threads do these jobs. If no other thread can be started, this thread does the jobs.
+    /// Makes the threads do the given jobs. If no other thread can be started, this thread does the jobs.
     pub(super) fn give(&self, jobs: Vec<W::Job>) {
         if !jobs.is_empty() {
             let left = give(&self.shared, jobs);
@@ -59,13 +59,13 @@ impl<W: HandsWork> Hands<W> {
         }
     }
 
-    /// Makes other threads do these jobs. Returns the jobs if no other thread can be started.
+    /// Makes other threads do the given jobs. Returns the jobs if no other thread can be started.
     #[cfg(target_os = "linux")]
     pub(super) fn give_away(&self, jobs: Vec<W::Job>) -> Vec<W::Job> {
         if jobs.is_empty() { jobs } else { give(&self.shared, jobs) }
     }
 
-    /// Does these jobs, and what follows from them, on this thread.
+    /// Does the given jobs on this thread, and all jobs that follow from them.
     #[cfg(target_os = "linux")]
     pub(super) fn work_here(&self, jobs: Vec<W::Job>) {
         self.shared.work_all(jobs);
@@ -90,7 +90,7 @@ impl<W: HandsWork> Hands<W> {
     }
 }
 
-/// Makes the threads do these jobs. Returns the jobs that this thread has to do because no other thread can be
+/// Makes the threads do the given jobs. Returns the jobs that this thread has to do because no other thread can be
 /// started.
 fn give<W: HandsWork>(shared: &Arc<HandsShared<W>>, jobs: Vec<W::Job>) -> Vec<W::Job> {
     let mut state = shared.state.lock();
@@ -155,7 +155,7 @@ impl<W: HandsWork> HandsShared<W> {
         }
     }
 
-    /// Does jobs and all that follows from them on this thread.
+    /// Does the given jobs on this thread, and all jobs that follow from them.
     fn work_all(&self, jobs: Vec<W::Job>) {
         let mut jobs = VecDeque::from(jobs);
         while let Some(job) = jobs.pop_front() {

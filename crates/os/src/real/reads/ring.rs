@@ -76,7 +76,8 @@ struct RingState {
     broken: Option<String>,
 }
 
-/// A function that submits the entries in the submission queue, and waits until this number of entries has ended.
+/// A function that submits the entries in the submission queue, and waits until the given number of entries has
+/// ended.
 type Enter = Box<dyn FnMut(&IoUring, usize) -> io::Result<usize> + Send>;
 
 impl Ring {

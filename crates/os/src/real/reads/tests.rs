@@ -69,7 +69,7 @@ impl Ends {
         ReadRequest { source: file.clone(), offset, buffer, urgency, ticket, done: Box::new(done) }
     }
 
-    /// Waits until this number of reads has ended, and takes their results.
+    /// Waits until `count` reads have ended, and takes their results.
     fn take(&self, count: usize) -> Vec<(u64, Buffer, io::Result<usize>)> {
         let mut ends = self.ends.lock();
         while ends.len() < count {
@@ -348,7 +348,7 @@ fn background_reads_stay_within_their_bytes() {
 }
 
 /// Fills the limit of background reads with reads that wait at a gate. Then it asks for one more read, which gets
-/// this ticket.
+/// the given ticket.
 fn fill_background(reads: &RealReads, ends: &Arc<Ends>, gate: &Arc<Gate>, last: &Arc<dyn File>, ticket: u64) -> usize {
     let closed: Arc<dyn File> = gate.clone();
     let count = limits(32).bytes[Urgency::Background as usize] / (512 * KIB);

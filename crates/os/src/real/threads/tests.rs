@@ -340,7 +340,7 @@ fn one_thread_keeps_the_time_while_others_work() {
     door.open();
 }
 
-/// Whether jobs of this class neither run nor wait for a thread.
+/// Whether no job of the given class runs or waits for a thread.
 fn is_at_rest(pool: &ThreadPool, class: Priority) -> bool {
     let state = pool.shared.state.lock();
     state.queues[class as usize].is_empty() && state.running[class as usize] == 0

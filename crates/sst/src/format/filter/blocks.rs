@@ -61,8 +61,8 @@ fn bit_of(hash: u64, i: usize) -> u64 {
     hash >> (6 * i) & 63
 }
 
-/// Whether a key or prefix with this hash may be among the rows. The function accepts any page. A page without
-/// blocks denies nothing.
+/// Whether a key or prefix with the given hash may be among the rows. The function accepts any page. A page
+/// without blocks denies nothing.
 #[inline]
 pub(super) fn may_contain(page: &[u8], hash: u64) -> bool {
     let blocks = blocks(page);

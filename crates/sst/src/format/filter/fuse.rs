@@ -58,7 +58,7 @@ impl Fingerprints {
         }
     }
 
-    /// Whether a key or prefix with this hash may be among the rows. `self` must be the head of `page`.
+    /// Whether a key or prefix with the given hash may be among the rows. `self` must be the head of `page`.
     pub fn may_contain(&self, page: &[u8], hash: u64) -> bool {
         let h = mix(hash ^ self.seed);
         let fingerprints = &page[FINGERPRINTS_AT..];
