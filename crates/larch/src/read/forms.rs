@@ -1,7 +1,7 @@
 //! The three forms of a look-up in one table: it waits for pages, it never waits, or it is a future. Each form takes
 //! the view that the look-up sees, opens a session and runs the steps of the look-up. If a writer in another process
-//! has removed a file of that view, the look-up begins [again](super::again). This module does not know how rows are
-//! found.
+//! has removed a file of that view, the look-up begins [again](super::again). This module does not know where
+//! rows lie.
 
 use super::again::Again;
 use super::content::Content;
@@ -15,6 +15,7 @@ use crate::view::part_list::PartList;
 use crate::view::point::PointRead;
 use os::sync::Arc;
 use pages::{PageCache, Reason, Session, Stop, Waits, retry, retry_async};
+use std::marker::PhantomData;
 
 /// The result of a read that reads nothing from disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,7 +107,7 @@ pub(super) struct ManyKeys<'k, K, V> {
     pub wanted: &'k PartList,
     /// How many bytes the answers may take.
     pub most: AnswerBytes,
-    pub content: std::marker::PhantomData<fn() -> V>,
+    pub content: PhantomData<fn() -> V>,
 }
 
 impl<K: AsRef<[u8]>, V: Content> Question for ManyKeys<'_, K, V> {

@@ -258,7 +258,7 @@ impl<'v> KeyBatch<'v> {
         let has_values = !answers.wanted.set().any_beside_main();
         let mut ways = Ways::default();
         together(interleaved(asked), |asked| {
-            go(source, asked, keys, &mut ways);
+            go_down(source, asked, keys, &mut ways);
             let mut first = 0;
             together(asked.chunk_by_mut(|a, b| a.key == b.key), |files| {
                 let i = first;
@@ -313,7 +313,7 @@ fn interleaved<'a, 'v>(mut asked: &'a mut [Asked<'v>]) -> impl Iterator<Item = &
 }
 
 /// Goes down to the rows that have not been found, with all keys together.
-fn go<'v, 'k, S: PageSource + ?Sized>(
+fn go_down<'v, 'k, S: PageSource + ?Sized>(
     source: &S,
     asked: &[Asked<'v>],
     keys: &'k [impl AsRef<[u8]>],
@@ -341,7 +341,7 @@ fn ask_files<'v, S: PageSource + ?Sized, V: Content>(
     source: &S,
     table: TableView<'_>,
     files: &mut [Asked<'v>],
-    gone: Option<(&Ways<'_, '_>, usize)>,
+    went: Option<(&Ways<'_, '_>, usize)>,
     keys: &[impl AsRef<[u8]>],
     rows: &mut Vec<(usize, FileRow<'v>)>,
     answers: &mut Answers<'_, V>,
@@ -355,7 +355,7 @@ fn ask_files<'v, S: PageSource + ?Sized, V: Content>(
             Said::Silent => continue,
             Said::Open => {}
         }
-        let reached = gone.map(|(ways, first)| ways.reached(first + i));
+        let reached = went.map(|(ways, first)| ways.reached(first + i));
         let answer = match ask_file(source, table, file, &key, reached) {
             Ok(answer) => answer,
             Err(Stop::Fault) => {

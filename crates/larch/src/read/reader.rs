@@ -223,7 +223,8 @@ impl<'r, V> Reader<'r, V> {
         self.at_version().look(read)
     }
 
-    /// The question what `read` finds in the row `key`, asked by this reader.
+    /// Asks what `read` finds in the row `key`. The transaction notes here that it reads the key, so each question is
+    /// made once for each read.
     #[inline]
     fn of_key<'k, T, F>(&self, key: &'k [u8], read: F) -> OneKey<'k, F>
     where

@@ -93,7 +93,7 @@ impl LevelCursor {
         let walked = files_asked_between(source, &files, low, high);
         let prefix = files[walked.clone()].first()?.sst.filtered_prefix(low, high).map(<[u8]>::to_vec);
         let far = direction.near_far((low, high)).1.map(Arc::from);
-        let (at, cursor, ready, direction) = (walked.start, None, VecDeque::new(), Direction::Forward);
+        let (at, cursor, ready) = (walked.start, None, VecDeque::new());
         Some(Box::new(Self { at, prefix, files, walked, cursor, ready, direction, readahead, far }))
     }
 

@@ -135,12 +135,6 @@ impl BegunSearch<'_> {
     fn ended(child: usize) -> Self {
         Self { found: Found::Child(child), ..Self::default() }
     }
-
-    /// Whether the samples have limited the search to one block of heads.
-    #[inline]
-    pub fn is_sampled(&self) -> bool {
-        matches!(self.found, Found::Blocks(_))
-    }
 }
 
 impl Deref for IndexNode<'_> {

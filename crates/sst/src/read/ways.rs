@@ -69,7 +69,7 @@ enum At {
     AboveMissing,
     /// The way has ended: the data page is not in memory.
     DataMissing,
-    /// In the data page.
+    /// The way has come to the data page. It has the page until somebody takes the value of the row.
     Page,
 }
 

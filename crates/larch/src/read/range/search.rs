@@ -1,5 +1,5 @@
-//! Finds the next row of a range by merging, at one of its ends. This module does not know in which form the row was
-//! asked for.
+//! Finds the next row of a range by merging, at one of its ends. This module knows whether the reader waits
+//! for pages, but not in which form the reader takes rows.
 
 use super::followed::Followed;
 use super::limit::RowLimit;
@@ -41,13 +41,15 @@ impl Merging<'_> {
         take: impl FnMut(RowRef<'_>) -> Result<T, Stop>,
     ) -> Result<Tried<Option<T>>> {
         let views = &self.loader.handle.core().views;
-        // Old places, and the view from which a new place is made, are dropped after the lock of the places.
-        let view = OnceCell::new();
-        let (old_places, found, is_asked) = {
+        // Old places, and the view from which a new place is made, are declared before the lock of the places. So they
+        // are dropped after it, even if `take` panics.
+        let (view, old_places);
+        let (found, is_asked) = {
+            view = OnceCell::new();
             let mut places = ends.lock();
-            let old_places = places.begin(views.generation());
+            old_places = places.begin(views.generation());
             let found = self.find_at(&mut places, &view, direction, how, take);
-            (old_places, found, places.is_asked)
+            (found, places.is_asked)
         };
         drop(old_places);
         let Found { outcome, generation, is_crowded } = found?;
