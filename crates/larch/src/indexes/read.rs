@@ -59,7 +59,7 @@ impl EntryTable {
 
     fn bad_entry(&self, entry: Key, why: &'static str) -> Error {
         let index = self.index.index.as_ref().map_or("?", |index| &index.name).into();
-        Error::BadEntry { table: self.table.name.as_str().into(), index, entry, why }
+        Error::BadEntry { table: self.table.name.as_str().into(), index, entry: entry.into(), why }
     }
 }
 

@@ -11,8 +11,59 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::ops::{Deref, Range};
 
-/// A key that owns its bytes.
-pub type Key = Box<[u8]>;
+/// A key that owns its bytes. It becomes a `Vec`, a `Box` or `Bytes` without a copy.
+#[derive(Clone, Default)]
+pub struct Key(Box<[u8]>);
+
+const _: () = assert!(size_of::<Key>() == size_of::<Box<[u8]>>(), "a key costs no more than its bytes");
+
+impl Deref for Key {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl From<Box<[u8]>> for Key {
+    fn from(bytes: Box<[u8]>) -> Self {
+        Self(bytes)
+    }
+}
+
+impl From<Vec<u8>> for Key {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self(bytes.into())
+    }
+}
+
+impl From<&[u8]> for Key {
+    #[inline]
+    fn from(bytes: &[u8]) -> Self {
+        Self(bytes.into())
+    }
+}
+
+impl From<Key> for Box<[u8]> {
+    fn from(key: Key) -> Self {
+        key.0
+    }
+}
+
+impl From<Key> for Vec<u8> {
+    fn from(key: Key) -> Self {
+        key.0.into_vec()
+    }
+}
+
+/// The bytes are not copied.
+#[cfg(feature = "bytes")]
+impl From<Key> for bytes::Bytes {
+    fn from(key: Key) -> Self {
+        Self::from(key.0)
+    }
+}
 
 /// The bytes of a value. The bytes of a short value are copied. A longer value refers to its bytes in a page of
 /// the cache, or in the memory of rows that were not in files yet. This page or memory stays as long as the value
@@ -103,18 +154,6 @@ impl Deref for Value {
     }
 }
 
-impl AsRef<[u8]> for Value {
-    fn as_ref(&self) -> &[u8] {
-        self
-    }
-}
-
-impl Borrow<[u8]> for Value {
-    fn borrow(&self) -> &[u8] {
-        self
-    }
-}
-
 /// A clone keeps the same page or the same memory as the original. If values already keep as much of the cache as
 /// they may, a clone is a copy.
 impl Clone for Value {
@@ -131,75 +170,9 @@ impl Clone for Value {
     }
 }
 
-impl PartialEq for Value {
-    fn eq(&self, other: &Self) -> bool {
-        **self == **other
-    }
-}
-
-impl Eq for Value {}
-
-impl PartialOrd for Value {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-/// Values are ordered by their bytes.
-impl Ord for Value {
-    fn cmp(&self, other: &Self) -> Ordering {
-        (**self).cmp(&**other)
-    }
-}
-
-/// A value has the same hash as its bytes. So a map with values as keys can be searched for bytes.
-impl Hash for Value {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        (**self).hash(state);
-    }
-}
-
-/// A value is equal to any other type of bytes with the same content.
-macro_rules! equal_to {
-    ($($other:ty),*) => {
-        $(impl PartialEq<$other> for Value {
-            fn eq(&self, other: &$other) -> bool {
-                let other: &[u8] = other.as_ref();
-                **self == *other
-            }
-        })*
-    };
-}
-
-equal_to!([u8], &[u8], str, &str, String, Vec<u8>, Box<[u8]>);
-
-impl<const N: usize> PartialEq<[u8; N]> for Value {
-    fn eq(&self, other: &[u8; N]) -> bool {
-        **self == *other
-    }
-}
-
-impl<const N: usize> PartialEq<&[u8; N]> for Value {
-    fn eq(&self, other: &&[u8; N]) -> bool {
-        **self == **other
-    }
-}
-
 impl From<Value> for Vec<u8> {
     fn from(value: Value) -> Self {
         value.to_vec()
-    }
-}
-
-impl From<Value> for Cow<'_, [u8]> {
-    fn from(value: Value) -> Self {
-        Cow::Owned(value.to_vec())
-    }
-}
-
-impl<'v> From<&'v Value> for Cow<'v, [u8]> {
-    fn from(value: &'v Value) -> Self {
-        Cow::Borrowed(value)
     }
 }
 
@@ -212,11 +185,99 @@ impl From<Value> for bytes::Bytes {
     }
 }
 
-impl fmt::Debug for Value {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&**self, f)
-    }
+/// Implements the traits that make keys and values usable as their bytes. They are shown, compared, ordered and
+/// hashed by their bytes, and are equal to any other type of bytes with the same content. So a map of them can be
+/// searched for bytes.
+macro_rules! used_as_bytes {
+    ($($owned:ty),*) => {
+        $(
+            impl AsRef<[u8]> for $owned {
+                #[inline]
+                fn as_ref(&self) -> &[u8] {
+                    self
+                }
+            }
+
+            impl Borrow<[u8]> for $owned {
+                #[inline]
+                fn borrow(&self) -> &[u8] {
+                    self
+                }
+            }
+
+            impl PartialEq for $owned {
+                fn eq(&self, other: &Self) -> bool {
+                    **self == **other
+                }
+            }
+
+            impl Eq for $owned {}
+
+            impl PartialOrd for $owned {
+                fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+                    Some(self.cmp(other))
+                }
+            }
+
+            impl Ord for $owned {
+                fn cmp(&self, other: &Self) -> Ordering {
+                    (**self).cmp(&**other)
+                }
+            }
+
+            impl Hash for $owned {
+                fn hash<H: Hasher>(&self, state: &mut H) {
+                    (**self).hash(state);
+                }
+            }
+
+            impl fmt::Debug for $owned {
+                fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                    fmt::Debug::fmt(&**self, f)
+                }
+            }
+
+            equal_to!($owned: [u8], &[u8], str, &str, String, Vec<u8>, Box<[u8]>);
+
+            impl<const N: usize> PartialEq<[u8; N]> for $owned {
+                fn eq(&self, other: &[u8; N]) -> bool {
+                    **self == *other
+                }
+            }
+
+            impl<const N: usize> PartialEq<&[u8; N]> for $owned {
+                fn eq(&self, other: &&[u8; N]) -> bool {
+                    **self == **other
+                }
+            }
+
+            impl From<$owned> for Cow<'_, [u8]> {
+                fn from(owned: $owned) -> Self {
+                    Cow::Owned(owned.into())
+                }
+            }
+
+            impl<'b> From<&'b $owned> for Cow<'b, [u8]> {
+                fn from(owned: &'b $owned) -> Self {
+                    Cow::Borrowed(owned)
+                }
+            }
+        )*
+    };
 }
+
+macro_rules! equal_to {
+    ($owned:ty: $($other:ty),*) => {
+        $(impl PartialEq<$other> for $owned {
+            fn eq(&self, other: &$other) -> bool {
+                let other: &[u8] = other.as_ref();
+                **self == *other
+            }
+        })*
+    };
+}
+
+used_as_bytes!(Key, Value);
 
 /// Parts of the value of a row, in the order in which the [`Selection`](crate::Selection) names their groups. One
 /// or two parts need no memory allocation.
@@ -285,9 +346,40 @@ impl fmt::Debug for Parts {
 
 #[cfg(test)]
 mod tests {
+    use super::Key;
     use crate::Database;
     use os::Machine;
+    use std::borrow::Cow;
     use std::collections::{BTreeSet, HashSet};
+
+    #[test]
+    fn a_key_is_used_as_its_bytes_are() {
+        let db = Database::builder("db").machine(Machine::simulated(1).0).open().expect("the disk works");
+        let table = db.table("t").expect("the disk works");
+        table.insert("blue", "1").expect("the disk works");
+        table.insert("red", "2").expect("the disk works");
+        let keys: Vec<Key> = table.iter().map(|row| row.expect("the disk works").0).collect();
+        let [blue, red] = keys.try_into().expect("two rows were inserted");
+        let (text, slice, boxed): (_, &[u8], Box<[u8]>) = ("red".to_owned(), b"red", Box::from(*b"red"));
+        assert!(red == "red" && red == *"red" && red == text && red == *b"red" && red == b"red");
+        assert!(red == *slice && red == slice && red == slice.to_vec() && red == boxed);
+        assert!(blue < red && red.clone() == red && red.starts_with(b"r") && Key::default().is_empty());
+        assert_eq!(format!("{red:?}"), format!("{:?}", b"red"));
+        assert!(HashSet::from([red.clone()]).contains(&b"red"[..]));
+        assert!(BTreeSet::from([red.clone(), blue.clone()]).contains(&b"blue"[..]));
+        assert_eq!(Cow::from(&red), &b"red"[..]);
+        assert_eq!(Cow::from(red.clone()), &b"red"[..]);
+        assert_eq!(table.get(&red).expect("the disk works").expect("it is there"), "2");
+        let bytes = red.as_ptr();
+        let vec = Vec::from(red);
+        assert_eq!((vec.as_ptr(), vec.as_slice()), (bytes, &b"red"[..]), "the bytes are not copied");
+        assert_eq!(Key::from(vec), Key::from(&b"red"[..]));
+        #[cfg(feature = "bytes")]
+        {
+            let bytes = blue.as_ptr();
+            assert_eq!(bytes::Bytes::from(blue).as_ptr(), bytes, "the bytes are not copied");
+        }
+    }
 
     #[test]
     fn a_value_is_used_as_its_bytes_are() {
