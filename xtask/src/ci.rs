@@ -18,7 +18,7 @@ struct Step {
 }
 
 /// Cheap steps come first, so that a small mistake is reported within seconds.
-const STEPS: [Step; 11] = [
+const STEPS: [Step; 18] = [
     Step { name: "format", variable: None, arguments: "fmt --all --check" },
     Step { name: "tidy", variable: None, arguments: "x tidy" },
     Step { name: "clippy", variable: None, arguments: "clippy --workspace --all-targets -- -D warnings" },
@@ -26,6 +26,42 @@ const STEPS: [Step; 11] = [
         name: "features",
         variable: None,
         arguments: "clippy --package larch-db --all-targets --all-features -- -D warnings",
+    },
+    Step {
+        name: "no features",
+        variable: None,
+        arguments: "clippy --package larch-db --package larch-sst --package larch-pages --no-default-features \
+            -- -D warnings",
+    },
+    Step {
+        name: "feature lz4",
+        variable: None,
+        arguments: "clippy --package larch-db --no-default-features --features lz4 -- -D warnings",
+    },
+    Step {
+        name: "feature zstd",
+        variable: None,
+        arguments: "clippy --package larch-db --no-default-features --features zstd -- -D warnings",
+    },
+    Step {
+        name: "feature bytes",
+        variable: None,
+        arguments: "clippy --package larch-db --no-default-features --features bytes -- -D warnings",
+    },
+    Step {
+        name: "feature serde",
+        variable: None,
+        arguments: "clippy --package larch-db --no-default-features --features serde -- -D warnings",
+    },
+    Step {
+        name: "feature tracing",
+        variable: None,
+        arguments: "clippy --package larch-db --no-default-features --features tracing -- -D warnings",
+    },
+    Step {
+        name: "tests without codecs",
+        variable: None,
+        arguments: "test --package larch-db --package larch-pages --no-default-features --lib that_the_build_lacks",
     },
     Step { name: "test", variable: None, arguments: "x test" },
     // Only libraries are documented, because the pages of the binary `larch` would overwrite those of the library

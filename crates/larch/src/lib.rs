@@ -102,6 +102,19 @@
 //! [`Metrics::troubles`](stats::Metrics::troubles) says what fails and why. Writes succeed until the write buffer
 //! is full. Then they fail with [`Error::Full`], which names the cause. When the cause is gone, they succeed
 //! again. A corrupt file stops only the compactions of its table.
+//!
+//! # Features
+//!
+//! These are the features of the crate for cargo. Only `lz4` and `zstd` are on by default.
+//!
+//! * `lz4`: [`Compression::Lz4`].
+//! * `zstd`: [`Compression::Zstd`]. It contains `lz4`, and building it takes a C compiler.
+//! * `bytes`: a [`Key`] or a [`Value`] becomes `bytes::Bytes` without a copy.
+//! * `serde`: reports and numbers about a database implement `Serialize`.
+//! * `tracing`: the [events](event) of the engine go to the crate `tracing`, too.
+//!
+//! A program that was built without a codec refuses options that ask for it, and databases that need it. The error
+//! names the missing feature.
 #![cfg_attr(doctest, doc = include_str!("../../../README.md"))]
 
 mod base;

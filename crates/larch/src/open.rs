@@ -81,6 +81,7 @@ fn open_read_only(machine: Machine, directory: PathBuf, options: Options, cache:
     let core = match options.follow {
         None => {
             let files = ManifestTail::open(&machine, &directory, &opener)?.into_files();
+            files.check_codecs()?;
             show_files(machine, directory, options, opener, files)
         }
         Some(follow) => open_follower(machine, directory, options, opener, follow)?,
@@ -123,6 +124,7 @@ fn open_follower(
     let lease = if has_leases { Lease::new(&machine, &directory)? } else { None };
     let manifest = ManifestTail::open(&machine, &directory, &opener)?;
     let files = manifest.files().clone();
+    files.check_codecs()?;
     let core = show_files(machine, directory, options, opener, files);
     core.begin_to_follow(follow, lease, manifest)?;
     follow::jobs::begin(&core);
@@ -160,6 +162,7 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, cache: Ar
     machine.disk.bind(files.database);
     let dropped = drop_unfinished_indexes(&mut files, &opener);
     files.check_readable_by(options.compat)?;
+    files.check_codecs()?;
     files.written_for = Some(options.compat.to_string());
     // In an object store, another process may open the database at the same time as this one. That process gets
     // another epoch, so the files of the two processes have different names.

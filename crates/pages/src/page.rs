@@ -261,21 +261,23 @@ pub fn pack_page(
     codec
 }
 
-/// Compresses the payload in place, if the caller wants this and it saves enough. The end of `page` serves as
-/// scratch memory meanwhile.
+/// Compresses the payload in place, if the caller wants this, it saves enough, and this build has the codec. The end
+/// of `page` serves as scratch memory meanwhile.
 fn compress(page: &mut Vec<u8>, compression: Compression, packing: Packing, packer: &mut Packer) -> Codec {
     let memory_bytes = page.len();
-    let (codec, packed_bytes) = match compression {
-        Compression::None => return Codec::None,
-        Compression::Lz4 => (Codec::Lz4, Packer::lz4(page, HEADER_BYTES)),
+    let by_lz4 = |page: &mut Vec<u8>| Packer::lz4(page, HEADER_BYTES).map(|packed_bytes| (Codec::Lz4, packed_bytes));
+    let packed = match compression {
+        Compression::None => None,
+        Compression::Lz4 => by_lz4(page),
         Compression::Zstd { level } => match packer.zstd(page, HEADER_BYTES, level) {
-            packed_bytes if is_too_dense(memory_bytes, HEADER_BYTES + packed_bytes) => {
+            Some(packed_bytes) if is_too_dense(memory_bytes, HEADER_BYTES + packed_bytes) => {
                 page.truncate(memory_bytes);
-                (Codec::Lz4, Packer::lz4(page, HEADER_BYTES))
+                by_lz4(page)
             }
-            packed_bytes => (Codec::Zstd, packed_bytes),
+            packed_bytes => packed_bytes.map(|packed_bytes| (Codec::Zstd, packed_bytes)),
         },
     };
+    let Some((codec, packed_bytes)) = packed else { return Codec::None };
     let plain_bytes = packing.padded(memory_bytes);
     let is_worth_it = Packing::Tight.padded(HEADER_BYTES + packed_bytes) <= plain_bytes - plain_bytes / 8;
     if is_worth_it {

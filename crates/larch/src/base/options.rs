@@ -315,12 +315,25 @@ impl TableOptions {
     /// Checks the options for a table. The release `release` must be able to read the files of this table.
     pub(crate) fn check_for(&self, release: Release) -> Result<()> {
         self.check()?;
+        self.check_codec()?;
         match self.compression {
             Compression::Zstd { .. } if !release.reads_zstd() => Err(Error::BadOptions(format!(
                 "compat {release}: Larch {release} does not read pages compressed by zstd; choose lz4, or open the database \
                  without compat"
             ))),
             Compression::None | Compression::Lz4 | Compression::Zstd { .. } => Ok(()),
+        }
+    }
+
+    /// Refuses a compression that this program was built without.
+    pub(crate) fn check_codec(&self) -> Result<()> {
+        match self.compression.missing_feature() {
+            None => Ok(()),
+            Some(feature) => Err(Error::BadOptions(format!(
+                "this program was built without feature {feature} of larch-db, which compression {} needs; build it with that \
+                 feature, or choose another compression",
+                self.compression
+            ))),
         }
     }
 

@@ -294,6 +294,30 @@ impl FileSet {
         Ok(())
     }
 
+    /// Refuses a database if a table or one of its files is compressed by a codec that this program was built without.
+    ///
+    /// A file does not say whether it has pages compressed by LZ4. If the table has been changed to another
+    /// compression since, the read of such a page reports the missing feature.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::BadOptions`], which names the table and the feature.
+    pub fn check_codecs(&self) -> Result<()> {
+        for table in self.tables.values() {
+            let has_zstd = table.files().any(|(_, file)| file.sst.meta.has_zstd);
+            let of_files = if has_zstd { Compression::ZSTD } else { Compression::None };
+            let missing = [table.info.options.compression, of_files].into_iter().find_map(Compression::missing_feature);
+            if let Some(feature) = missing {
+                return Err(Error::BadOptions(format!(
+                    "table {} is compressed by {feature}, and this program was built without feature {feature} of larch-db; \
+                     build it with that feature",
+                    table.info.name
+                )));
+            }
+        }
+        Ok(())
+    }
+
     /// All files by their numbers. A file that several tables see is in the result only once.
     pub fn files_by_number(&self) -> HashMap<u64, Arc<DbFile>> {
         let files = self.tables.values().flat_map(|table| table.files());

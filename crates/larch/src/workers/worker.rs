@@ -237,6 +237,7 @@ impl CompactionWorker {
             let tail = ManifestTail::open(&self.machine, &self.directory, &opener)?;
             let is_theirs = (tail.files().database, tail.files().epoch) == (job.database, job.epoch);
             if is_theirs && tail.position() >= job.position {
+                tail.files().check_codecs()?;
                 return Ok((tail.into_files(), opener));
             }
             // An object store may answer with an older state of the manifest, so the worker tries again for a

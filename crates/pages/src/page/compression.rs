@@ -28,6 +28,16 @@ impl Compression {
     /// several times the memory.
     pub const ZSTD_LEVELS: std::ops::RangeInclusive<u8> = 1..=19;
 
+    /// The cargo feature that this build lacks for the compression, or `None` if it lacks none. A build without the
+    /// feature neither compresses nor reads such pages.
+    pub fn missing_feature(self) -> Option<&'static str> {
+        match self {
+            Self::Lz4 if cfg!(not(feature = "lz4")) => Some("lz4"),
+            Self::Zstd { .. } if cfg!(not(feature = "zstd")) => Some("zstd"),
+            Self::None | Self::Lz4 | Self::Zstd { .. } => None,
+        }
+    }
+
     /// Whether zstd has the level.
     ///
     /// # Errors
@@ -91,6 +101,15 @@ mod tests {
             let expected = format!("`{wrong}` is not none, lz4, zstd, or zstd:LEVEL with a level from 1 to 19");
             assert_eq!(wrong.parse::<Compression>(), Err(expected));
         }
+    }
+
+    #[test]
+    fn a_build_lacks_what_its_features_do_not_name() {
+        let zstd = Compression::ZSTD_LEVELS.map(|level| Compression::Zstd { level }.missing_feature());
+        assert_eq!(Compression::None.missing_feature(), None, "the compression by default is in every build");
+        assert_eq!(Compression::default(), Compression::None);
+        assert_eq!(Compression::Lz4.missing_feature().is_none(), cfg!(feature = "lz4"));
+        assert!(zstd.into_iter().all(|missing| missing == (!cfg!(feature = "zstd")).then_some("zstd")));
     }
 
     #[test]

@@ -5,46 +5,78 @@
 //! for pages of 16 KiB at level 3, and up to 18 MiB for value pages of 1 MiB at level 19. The packer makes the
 //! context for its first page, and keeps it for later pages. The context is freed when the packer is dropped. LZ4
 //! has no context.
+//!
+//! A build without the cargo feature of a codec compresses no page by it. Options that ask for such a codec are
+//! refused before a page is written.
 
 use std::fmt;
+#[cfg(feature = "zstd")]
 use zstd_safe::CCtx;
+
+#[cfg(feature = "zstd")]
+type Context = CCtx<'static>;
+
+/// A build without zstd has no context.
+#[cfg(not(feature = "zstd"))]
+type Context = std::convert::Infallible;
 
 /// Compresses pages; one thread at a time.
 #[derive(Default)]
 pub struct Packer {
-    zstd: Option<CCtx<'static>>,
+    zstd: Option<Context>,
 }
 
 impl Packer {
     /// Memory of its context.
     pub fn memory_bytes(&self) -> usize {
-        self.zstd.as_ref().map_or(0, CCtx::sizeof)
+        self.zstd.as_ref().map_or(0, size)
     }
 
     /// Compresses the payload of `page` by LZ4. The payload begins at `start`. Appends the result to the page and
-    /// returns its length.
-    pub(super) fn lz4(page: &mut Vec<u8>, start: usize) -> usize {
+    /// returns its length, or `None` if this build has no LZ4.
+    #[cfg(feature = "lz4")]
+    pub(super) fn lz4(page: &mut Vec<u8>, start: usize) -> Option<usize> {
         let room_bytes = lz4_flex::block::get_maximum_output_size(page.len() - start);
-        append(page, start, room_bytes, |payload, room| {
+        Some(append(page, start, room_bytes, |payload, room| {
             lz4_flex::block::compress_into(payload, room).expect("there is room for the worst case")
-        })
+        }))
+    }
+
+    #[cfg(not(feature = "lz4"))]
+    pub(super) fn lz4(_: &mut Vec<u8>, _: usize) -> Option<usize> {
+        None
     }
 
     /// As [`Packer::lz4`], but by zstd.
-    pub(super) fn zstd(&mut self, page: &mut Vec<u8>, start: usize, level: u8) -> usize {
+    #[cfg(feature = "zstd")]
+    pub(super) fn zstd(&mut self, page: &mut Vec<u8>, start: usize, level: u8) -> Option<usize> {
         let context = self.zstd.get_or_insert_with(CCtx::create);
-        append(page, start, zstd_safe::compress_bound(page.len() - start), |payload, room| {
+        Some(append(page, start, zstd_safe::compress_bound(page.len() - start), |payload, room| {
             context.compress(room, payload, level.into()).unwrap_or_else(|code| {
                 // The output has enough room, so zstd can fail only if no memory is left. In that case any
                 // allocation on the heap would end the process, too.
                 panic!("there is room for the worst case, and zstd says: {}", zstd_safe::get_error_name(code))
             })
-        })
+        }))
     }
+
+    #[cfg(not(feature = "zstd"))]
+    pub(super) fn zstd(&mut self, _: &mut Vec<u8>, _: usize, _: u8) -> Option<usize> {
+        None
+    }
+}
+
+/// The memory of a context.
+fn size(context: &Context) -> usize {
+    #[cfg(feature = "zstd")]
+    return context.sizeof();
+    #[cfg(not(feature = "zstd"))]
+    match *context {}
 }
 
 /// Calls `pack`, which writes its output for the payload behind the page. Returns the answer of `pack`, which is a
 /// length.
+#[cfg(feature = "lz4")]
 fn append(page: &mut Vec<u8>, start: usize, room_bytes: usize, pack: impl FnOnce(&[u8], &mut [u8]) -> usize) -> usize {
     let memory_bytes = page.len();
     page.resize(memory_bytes + room_bytes, 0);

@@ -117,6 +117,36 @@ fn a_page_that_unpacks_to_another_length_than_it_says_is_refused_in_words() {
     assert!(refused(most).is_some_and(|why| why.starts_with("compressed page of 8388608 bytes")));
 }
 
+#[cfg(not(feature = "zstd"))]
+#[test]
+fn a_page_of_a_codec_that_the_build_lacks_is_refused_by_the_feature_and_none_is_written() {
+    for (codec, compression, feature) in
+        [(Codec::Lz4, Compression::Lz4, "lz4"), (Codec::Zstd, Compression::ZSTD, "zstd")]
+    {
+        if compression.missing_feature().is_none() {
+            continue;
+        }
+        let plain = page_of(&[7; 5000]);
+        let mut page = plain.clone();
+        assert_eq!(
+            pack_page(&mut page, (PageKind::Data, 0), compression, Packing::Tight, &mut Packer::default()),
+            Codec::None
+        );
+        assert_eq!(page[HEADER_BYTES..], plain[HEADER_BYTES..]);
+        // Its header is that of a page that another build has compressed.
+        let lengths = (5016, page.len() as u32);
+        let header =
+            PageHeader { kind: PageKind::Data, codec, level: 0, memory_bytes: lengths.0, stored_bytes: lengths.1 };
+        page[..HEADER_BYTES].copy_from_slice(&header.encode());
+        let at = seal_page(&mut page, Packing::Tight, FILE_ID, 64);
+        let refused = decode_page(&page, PageKind::Data, &at, FILE_ID, &Unpacker::default(), Buffer::zeroed);
+        let expected = format!(
+            "does not unpack: this program was built without feature {feature} of larch-db; build it with that feature"
+        );
+        assert_eq!(refused.err(), Some(expected));
+    }
+}
+
 #[test]
 fn a_packer_has_one_context_for_all_its_pages_and_says_what_it_takes() {
     let mut packer = Packer::default();

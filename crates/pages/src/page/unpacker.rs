@@ -6,18 +6,28 @@
 //! later pages: always one, and more of them up to a limit. The unpacker frees them when it is dropped. The output
 //! goes only into memory of the caller. LZ4 has no context.
 //!
+//! A build without the cargo feature of a codec cannot unpack its pages. The error names the feature.
+//!
 //! Thread safe. The lock is held only while a context is taken off the list or put on it.
 
 use os::sync::Mutex;
 use os::sync::atomic::{AtomicU64, Ordering};
 use std::fmt;
+#[cfg(feature = "zstd")]
 use zstd_safe::DCtx;
+
+#[cfg(feature = "zstd")]
+type Context = DCtx<'static>;
+
+/// A build without zstd has no context.
+#[cfg(not(feature = "zstd"))]
+type Context = std::convert::Infallible;
 
 /// Unpacks pages, on any number of threads.
 #[derive(Default)]
 pub struct Unpacker {
     /// Contexts that no thread uses.
-    idle: Mutex<Vec<DCtx<'static>>>,
+    idle: Mutex<Vec<Context>>,
     /// The most bytes that the contexts in `idle` may take. One context is always kept.
     most_idle_bytes: AtomicU64,
     /// The bytes of all contexts, whether a thread uses them or not.
@@ -52,9 +62,15 @@ impl Unpacker {
     /// # Errors
     ///
     /// A text that says what is wrong: the bytes are no LZ4 block, or the block unpacks to more bytes than
-    /// expected.
+    /// expected, or this build has no LZ4.
+    #[cfg(feature = "lz4")]
     pub(super) fn lz4(packed: &[u8], payload: &mut [u8]) -> Result<usize, String> {
         lz4_flex::block::decompress_into(packed, payload).map_err(|error| error.to_string())
+    }
+
+    #[cfg(not(feature = "lz4"))]
+    pub(super) fn lz4(_: &[u8], _: &mut [u8]) -> Result<usize, String> {
+        Err(built_without("lz4"))
     }
 
     /// Does the same as [`Unpacker::lz4`], but for a zstd frame.
@@ -62,7 +78,8 @@ impl Unpacker {
     /// # Errors
     ///
     /// A text that says what is wrong: the bytes are no zstd frame, or the frame unpacks to more bytes than
-    /// expected.
+    /// expected, or this build has no zstd.
+    #[cfg(feature = "zstd")]
     pub(super) fn zstd(&self, packed: &[u8], payload: &mut [u8]) -> Result<usize, String> {
         let mut context = self.take();
         let unpacked = context.decompress(payload, packed);
@@ -70,7 +87,13 @@ impl Unpacker {
         unpacked.map_err(|code| zstd_safe::get_error_name(code).to_lowercase())
     }
 
-    fn take(&self) -> DCtx<'static> {
+    #[cfg(not(feature = "zstd"))]
+    pub(super) fn zstd(&self, _: &[u8], _: &mut [u8]) -> Result<usize, String> {
+        Err(built_without("zstd"))
+    }
+
+    #[cfg(feature = "zstd")]
+    fn take(&self) -> Context {
         let idle = self.idle.lock().pop();
         idle.unwrap_or_else(|| {
             let context = DCtx::create();
@@ -79,7 +102,8 @@ impl Unpacker {
         })
     }
 
-    fn give_back(&self, context: DCtx<'static>) {
+    #[cfg(feature = "zstd")]
+    fn give_back(&self, context: Context) {
         let mut idle = self.idle.lock();
         let idle_bytes = (idle.len() as u64 + 1) * size(&context);
         if idle.is_empty() || idle_bytes <= self.most_idle_bytes.load(Ordering::Relaxed) {
@@ -90,14 +114,23 @@ impl Unpacker {
         self.free(context);
     }
 
-    fn free(&self, context: DCtx<'static>) {
+    fn free(&self, context: Context) {
         self.bytes.fetch_sub(size(&context), Ordering::Relaxed);
     }
 }
 
 /// The memory of a context, which does not change.
-fn size(context: &DCtx<'static>) -> u64 {
-    context.sizeof() as u64
+fn size(context: &Context) -> u64 {
+    #[cfg(feature = "zstd")]
+    return context.sizeof() as u64;
+    #[cfg(not(feature = "zstd"))]
+    match *context {}
+}
+
+/// Why a page does not unpack in a build without the codec.
+#[cfg(not(feature = "zstd"))]
+fn built_without(feature: &str) -> String {
+    format!("this program was built without feature {feature} of larch-db; build it with that feature")
 }
 
 impl fmt::Debug for Unpacker {
@@ -106,5 +139,5 @@ impl fmt::Debug for Unpacker {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "zstd"))]
 mod tests;

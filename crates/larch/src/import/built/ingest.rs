@@ -141,6 +141,7 @@ fn check_fit(release: Release, table: &TableInfo, shard: &BuiltFiles) -> Result<
         let (built, groups) = (theirs.as_slice().into(), ours.as_slice().into());
         return Err(Error::OtherGroups { directory, built, table, groups });
     }
+    shard.options().check_codec()?;
     let known = release.features(Format::Sst);
     for file in &shard.list.files {
         let unknown = file.meta.features() & features::REQUIRED & !known;

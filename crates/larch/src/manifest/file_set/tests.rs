@@ -50,6 +50,26 @@ fn applied(edits: &[Edit]) -> Result<FileSet, EditRefusal> {
     Ok(set)
 }
 
+/// A build with both features refuses nothing. `cargo x ci` runs this test in a build without them, too.
+#[test]
+fn a_database_that_needs_a_codec_that_the_build_lacks_is_refused_by_the_feature() {
+    for (compression, feature) in [(Compression::Lz4, "lz4"), (Compression::ZSTD, "zstd"), (Compression::None, "")] {
+        let options = TableOptions { compression, ..TableOptions::default() };
+        let created = options.check_for(Release::NEWEST);
+        let altered = applied(&[Edit::AlterTable { id: TableId(1), since: 1, options }]);
+        let opened = altered.expect("the table is there").check_codecs();
+        if compression.missing_feature().is_none() {
+            assert!(created.is_ok() && opened.is_ok());
+            continue;
+        }
+        let needs = format!("this program was built without feature {feature} of larch-db");
+        let created = created.expect_err("the build lacks it").to_string();
+        assert!(created.contains(&needs), "{created}");
+        let opened = opened.expect_err("the build lacks it").to_string();
+        assert!(opened.contains("table users") && opened.contains(&needs), "{opened}");
+    }
+}
+
 fn refusal(edits: &[Edit]) -> Option<String> {
     applied(edits).err().map(|refusal| refusal.to_string())
 }

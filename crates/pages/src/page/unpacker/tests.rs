@@ -7,7 +7,7 @@ use crate::page::packer::Packer;
 /// What zstd makes of `payload`.
 fn packed(payload: &[u8]) -> Vec<u8> {
     let mut page = payload.to_vec();
-    let bytes = Packer::default().zstd(&mut page, 0, 3);
+    let bytes = Packer::default().zstd(&mut page, 0, 3).expect("this build has zstd");
     page[payload.len()..][..bytes].to_vec()
 }
 
