@@ -4,6 +4,7 @@
 /// The place of a row's commit in the commit order: each commit has a number, and later commits have greater
 /// numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Version(pub u64);
 
 impl Version {

@@ -38,6 +38,7 @@ use std::ops::Bound;
 
 /// A number that is not known exactly. The true number lies between `low` and `high`, or equals one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Estimate {
     /// Not greater than the true number.
     pub low: u64,

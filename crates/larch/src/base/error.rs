@@ -532,6 +532,14 @@ fn listed(names: &[String]) -> String {
     }
 }
 
+/// An error is written as its message.
+#[cfg(feature = "serde")]
+impl serde::Serialize for Error {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
 impl Error {
     pub(crate) fn io(action: &'static str, file: &Path, source: std::io::Error) -> Self {
         Self::Page(pages::Error::io(action, file, source))

@@ -21,6 +21,7 @@ use std::time::Duration;
 
 /// What a backup consists of, and how much of it was new.
 #[derive(Clone, Copy, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct BackupReport {
     /// Its number.

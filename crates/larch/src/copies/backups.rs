@@ -44,6 +44,7 @@ pub struct Backups {
 
 /// A backup.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct BackupInfo {
     /// Its number. Later backups have larger numbers.
@@ -63,6 +64,7 @@ pub struct BackupInfo {
 
 /// What a verification of backups found.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct VerifyReport {
     /// Backups that were verified.
@@ -79,6 +81,7 @@ pub struct VerifyReport {
 
 /// A file of one or more backups that is missing or damaged.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct BackupProblem {
     /// The file.

@@ -14,6 +14,7 @@ use std::path::Path;
 
 /// What a checkpoint consists of.
 #[derive(Clone, Copy, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct CheckpointReport {
     /// The checkpoint has all commits up to this version, and none after it.

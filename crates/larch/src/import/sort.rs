@@ -56,6 +56,7 @@ pub struct RowSorter {
 
 /// The result of an import, or of building files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct ImportReport {
     /// The number of rows in the files. Each key counts once.
     pub rows: u64,

@@ -18,6 +18,7 @@ use std::fmt;
 
 /// What the check of an index found, see [`Index::check`](crate::Index::check).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct IndexCheck {
     /// Rows of the table.
@@ -32,6 +33,7 @@ pub struct IndexCheck {
 
 /// A place where an index differs from its table.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub enum IndexProblem {
     /// A row has a key that is not in the index.

@@ -19,6 +19,7 @@ pub const WORK: &str = "the check";
 
 /// What a check found.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct CheckReport {
     /// Files that were read.

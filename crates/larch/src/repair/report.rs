@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 /// What a repair saved, and what it could not save.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct RepairReport {
     /// The number of tables that were made in the new database.
@@ -23,6 +24,7 @@ pub struct RepairReport {
 
 /// One loss: rows that could not be read, or something else that is missing in the new database.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Loss {
     /// The damaged file. It is empty if the loss is a value that was read but that the new database does not

@@ -4,6 +4,7 @@ use sst::stats::Estimate;
 
 /// What a range of a table contains, see [`Statistics::range_stats`](crate::Reader::range_stats).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct RangeStats {
     /// The number of rows that a reader sees.
@@ -34,6 +35,7 @@ pub struct RangeStats {
 
 /// What a range contains of a column group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct RangeGroup {
     /// The name of the column group.
     pub name: String,
@@ -44,6 +46,7 @@ pub struct RangeGroup {
 
 /// What a range contains of a level.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct RangeLevel {
     /// The number of the level.
     pub level: usize,

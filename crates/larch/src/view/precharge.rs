@@ -19,6 +19,7 @@ use std::ops::Bound;
 
 /// What a precharge did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Prefetched {
     /// The number of pages that were read from disk.

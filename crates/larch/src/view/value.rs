@@ -185,6 +185,14 @@ impl From<Value> for bytes::Bytes {
     }
 }
 
+/// A key is written as bytes.
+#[cfg(feature = "serde")]
+impl serde::Serialize for Key {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(self)
+    }
+}
+
 /// Implements the traits that make keys and values usable as their bytes. They are shown, compared, ordered and
 /// hashed by their bytes, and are equal to any other type of bytes with the same content. So a map of them can be
 /// searched for bytes.

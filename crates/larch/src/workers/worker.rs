@@ -45,6 +45,7 @@ pub struct CompactionWorker {
 
 /// Describes a compaction that a worker has done, or that has failed.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct CompactedJob {
     /// The table.

@@ -46,6 +46,7 @@ const ROUND_NODES: usize = 128;
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum Metric {
     /// Rows, including erased ones.
     Rows,
@@ -55,6 +56,7 @@ pub enum Metric {
 
 /// A place between rows at which one bucket ends and the next one begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct CutPoint {
     /// The rows with keys less than this string lie before the cut, and all other rows lie after it.
     pub at: Vec<u8>,
@@ -64,6 +66,7 @@ pub struct CutPoint {
 
 /// The rows between two neighbouring cut points.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Bucket {
     /// All rows of the bucket lie before this cut point. `None` in the last bucket.
     pub end: Option<CutPoint>,
@@ -75,6 +78,7 @@ pub struct Bucket {
 
 /// Buckets in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Histogram {
     /// What was measured.
     pub metric: Metric,

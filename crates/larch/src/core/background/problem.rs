@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 /// Damage that a check or the background scrub has found.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Problem {
     /// The name of a table that uses the file.
     pub table: String,

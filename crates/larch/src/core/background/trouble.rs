@@ -27,6 +27,7 @@ const LONGEST_RETRY: Duration = Duration::from_secs(10);
 /// Background work that failed and has not succeeded since then.
 /// [`Metrics::troubles`](crate::stats::Metrics::troubles) lists it.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Trouble {
     /// The work that failed.
@@ -41,6 +42,7 @@ pub struct Trouble {
 
 /// Background work that can fail.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub enum FailedWork {
     /// Writing rows from memory to files.

@@ -8,6 +8,7 @@ use os::sync::atomic::{AtomicU64, Ordering};
 
 /// What a call of [`Table::warm`](crate::Table::warm) has loaded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Warmed {
     /// Memory of the pages that the call loaded or found in memory, in bytes.

@@ -49,6 +49,7 @@ pub struct IngestOptions {
 
 /// The result of an ingest.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct IngestReport {
     /// The number of rows in the files. A key that is in several directories is counted once for each of them.

@@ -189,3 +189,29 @@ fn metrics_are_serialized_as_the_json_that_they_are_written_as() {
     let stats = serde_json::to_value(table.stats().expect("it is there")).expect("it has names alone");
     assert_eq!((&stats["memtable_rows"], &stats["rows"]), (&1.into(), &0.into()));
 }
+
+#[cfg(feature = "serde")]
+#[test]
+fn reports_are_serialized_under_the_names_of_their_fields() {
+    use crate::base::error::Error;
+    use crate::core::background::problem::Problem;
+    use crate::indexes::check::IndexProblem;
+    use crate::view::value::Key;
+
+    let db = database();
+    let table = db.table("t").expect("the disk works");
+    table.insert("a", "1").expect("the disk works");
+    db.flush().expect("the disk works");
+    let range = table.range_stats(..).expect("the disk works");
+    let range = serde_json::to_value(&range).expect("it has names alone");
+    assert_eq!(range["rows"], serde_json::json!({ "low": 1, "high": 1 }));
+    assert_eq!((&range["levels"][0]["level"], &range["memory_rows"]), (&0.into(), &0.into()));
+    let check = serde_json::to_value(db.check(|_| ()).expect("the disk works")).expect("it has names alone");
+    assert_eq!((&check["rows"], &check["problems"]), (&1.into(), &serde_json::json!([])));
+    let problem = Problem { table: "t".to_owned(), file: "1.sst".into(), error: Error::Cancelled("the check") };
+    let problem = serde_json::to_value(&problem).expect("it has names alone");
+    assert_eq!(problem["error"], Error::Cancelled("the check").to_string());
+    let missing = IndexProblem::NoEntry { key: Key::from(&b"k"[..]) };
+    let missing = serde_json::to_value(&missing).expect("it has names alone");
+    assert_eq!(missing, serde_json::json!({ "NoEntry": { "key": [107] } }));
+}
