@@ -76,9 +76,9 @@ impl Import {
     /// [`Error::TableDropped`]; [`Error::Cancelled`] if `watch` ends the import; an error if files cannot be written
     /// or installed; [`Error::Full`] if level 0 of the table is full and its compactions fail. After an error the
     /// table is as it was before, except perhaps after [`Error::OutcomeUnknown`].
-    pub fn finish<G: GoOn>(self, mut watch: impl FnMut(Progress) -> G) -> Result<ImportReport> {
+    pub fn finish<G: GoOn>(self, watch: impl FnMut(Progress) -> G) -> Result<ImportReport> {
         let core = self.core().clone();
-        let (run, report) = self.sorter.finish(&Watch::new(WORK, &mut |progress| watch(progress).goes_on()))?;
+        let (run, report) = self.sorter.finish(&Watch::new(WORK, watch))?;
         take_in(&core, &self.table.info(), vec![run], WORK)?;
         core.env.written.import.fetch_add(report.bytes, Ordering::Relaxed);
         let table = || self.table.identity.name.clone();

@@ -76,10 +76,9 @@ pub fn repair_on<G: GoOn>(
     machine: &Machine,
     damaged: &Path,
     new: &Path,
-    mut watch: impl FnMut(Progress) -> G,
+    watch: impl FnMut(Progress) -> G,
 ) -> Result<RepairReport> {
-    let mut goes_on = |progress| watch(progress).goes_on();
-    let watch = Watch::new("the repair", &mut goes_on);
+    let watch = Watch::new("the repair", watch);
     let disk = &machine.disk;
     let is_there = disk.exists(new).map_err(|error| Error::io("look for", new, error))?;
     if is_there && !disk.list(new).map_err(|error| Error::io("list", new, error))?.is_empty() {

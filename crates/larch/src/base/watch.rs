@@ -65,14 +65,15 @@ impl GoOn for ControlFlow<()> {
 pub(crate) struct Watch<'w> {
     /// The name of the work. The error says this name if the callback has ended the work.
     work: &'static str,
-    goes_on: RefCell<&'w mut dyn FnMut(Progress) -> bool>,
+    goes_on: RefCell<Box<dyn FnMut(Progress) -> bool + 'w>>,
     at: Cell<Progress>,
     is_over: Cell<bool>,
 }
 
 impl<'w> Watch<'w> {
     /// Begins to watch work that starts now.
-    pub fn new(work: &'static str, goes_on: &'w mut dyn FnMut(Progress) -> bool) -> Self {
+    pub fn new<G: GoOn>(work: &'static str, mut watch: impl FnMut(Progress) -> G + 'w) -> Self {
+        let goes_on = Box::new(move |progress| watch(progress).goes_on());
         Self { work, goes_on: RefCell::new(goes_on), at: Cell::default(), is_over: Cell::new(false) }
     }
 

@@ -211,10 +211,9 @@ impl Backups {
         machine: &Machine,
         number: Option<u64>,
         directory: impl AsRef<Path>,
-        mut watch: impl FnMut(Progress) -> G,
+        watch: impl FnMut(Progress) -> G,
     ) -> Result<BackupInfo> {
-        let mut goes_on = |progress| watch(progress).goes_on();
-        let (store, watch) = (self.store()?, Watch::new("the restore", &mut goes_on));
+        let (store, watch) = (self.store()?, Watch::new("the restore", watch));
         let list = self.find(&store, number)?;
         let total = list.bytes();
         if machine.disk.keeps_removed().is_none() {
@@ -264,9 +263,8 @@ impl Backups {
     /// # Errors
     ///
     /// [`Error::NotBackups`]; [`Error::Cancelled`]; an error if the directory cannot be listed.
-    pub fn verify<G: GoOn>(&self, mut watch: impl FnMut(Progress) -> G) -> Result<VerifyReport> {
-        let mut goes_on = |progress| watch(progress).goes_on();
-        let watch = Watch::new("the verification", &mut goes_on);
+    pub fn verify<G: GoOn>(&self, watch: impl FnMut(Progress) -> G) -> Result<VerifyReport> {
+        let watch = Watch::new("the verification", watch);
         let (store, mut report) = (self.store()?, VerifyReport::default());
         // For each file, what it contains according to the lists, and which backups have it.
         let mut files: BTreeMap<PathBuf, BTreeMap<_, Vec<u64>>> = BTreeMap::new();

@@ -879,9 +879,8 @@ impl Database {
     /// # Errors
     ///
     /// [`Error::Cancelled`] if `watch` ends the work; otherwise fails as [`Database::compact`] does.
-    pub fn compact_with<G: GoOn>(&self, mut watch: impl FnMut(Progress) -> G) -> Result<()> {
-        let mut goes_on = |progress| watch(progress).goes_on();
-        let (view, watch) = (self.core().views.newest(), Watch::new(compact::WORK, &mut goes_on));
+    pub fn compact_with<G: GoOn>(&self, watch: impl FnMut(Progress) -> G) -> Result<()> {
+        let (view, watch) = (self.core().views.newest(), Watch::new(compact::WORK, watch));
         view.files.tables.keys().try_for_each(|table| flush_and_compact(self.core(), *table, &watch))
     }
 
@@ -989,10 +988,9 @@ impl Database {
     pub fn checkpoint_with<G: GoOn>(
         &self,
         directory: impl AsRef<Path>,
-        mut watch: impl FnMut(Progress) -> G,
+        watch: impl FnMut(Progress) -> G,
     ) -> Result<CheckpointReport> {
-        let mut goes_on = |progress| watch(progress).goes_on();
-        checkpoint::checkpoint(self.core(), directory.as_ref(), &Watch::new("the checkpoint", &mut goes_on))
+        checkpoint::checkpoint(self.core(), directory.as_ref(), &Watch::new("the checkpoint", watch))
     }
 
     /// Adds a backup to the backups in `directory`. The directory must not exist yet, be empty, or have backups of
@@ -1029,9 +1027,8 @@ impl Database {
     /// # Errors
     ///
     /// [`Error::Cancelled`] if `watch` ends the work; otherwise fails as [`Database::backup`] does.
-    pub fn backup_to<G: GoOn>(&self, backups: &Backups, mut watch: impl FnMut(Progress) -> G) -> Result<BackupReport> {
-        let mut goes_on = |progress| watch(progress).goes_on();
-        backup::backup(self.core(), backups.store()?, &Watch::new("the backup", &mut goes_on))
+    pub fn backup_to<G: GoOn>(&self, backups: &Backups, watch: impl FnMut(Progress) -> G) -> Result<BackupReport> {
+        backup::backup(self.core(), backups.store()?, &Watch::new("the backup", watch))
     }
 
     /// The names of the SSTs that all tables have now. Each comes with its length in bytes. To copy a database
@@ -1063,9 +1060,8 @@ impl Database {
     ///
     /// Damage does not make the call fail: [`CheckReport::problems`] lists it. [`Error::Outdated`] if the database
     /// is read-only and a writer has removed a file meanwhile. Then check again.
-    pub fn check<G: GoOn>(&self, mut watch: impl FnMut(Progress) -> G) -> Result<CheckReport> {
-        let mut goes_on = |progress| watch(progress).goes_on();
-        check::check(self.core(), None, &Watch::new(check::WORK, &mut goes_on))
+    pub fn check<G: GoOn>(&self, watch: impl FnMut(Progress) -> G) -> Result<CheckReport> {
+        check::check(self.core(), None, &Watch::new(check::WORK, watch))
     }
 
     /// Counters of what has happened since the database was opened, and current sizes. The call looks at every page

@@ -131,11 +131,10 @@ impl Index {
     /// If the index and the table differ, the call does not fail: the result lists the differences. The call fails
     /// with [`Error::NoExtractor`] if the keys of the index cannot be made, with [`Error::Cancelled`] if `watch`
     /// ends the check, and as [`Table::get`](crate::Reader::get) does.
-    pub fn check<G: GoOn>(&self, mut watch: impl FnMut(Progress) -> G) -> Result<IndexCheck> {
+    pub fn check<G: GoOn>(&self, watch: impl FnMut(Progress) -> G) -> Result<IndexCheck> {
         let core = self.table.core();
         let live = core.indexes.read_only(self.entries.identity().clone(), &core.env.options.extractors);
-        let mut goes_on = |progress| watch(progress).goes_on();
-        check::check(self.table.inner(), &live, &Watch::new(check::WORK, &mut goes_on))
+        check::check(self.table.inner(), &live, &Watch::new(check::WORK, watch))
     }
 }
 

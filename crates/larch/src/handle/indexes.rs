@@ -89,11 +89,10 @@ impl Table {
         name: &str,
         declaration: impl AsRef<[u8]>,
         options: &IndexOptions,
-        mut watch: impl FnMut(Progress) -> G,
+        watch: impl FnMut(Progress) -> G,
     ) -> Result<Index> {
         let new = NewIndex { name, declaration: declaration.as_ref(), closure: None, is_unique: options.unique };
-        let mut goes_on = |progress| watch(progress).goes_on();
-        let watch = Watch::new(build::WORK, &mut goes_on);
+        let watch = Watch::new(build::WORK, watch);
         let entries = build::create(&self.inner().handle, self.identity(), &new, &watch)?;
         Ok(Index::new(self, entries))
     }
@@ -155,8 +154,7 @@ impl Table {
         let (core, keys): (_, Arc<dyn IndexKeys>) = (self.core(), Arc::new(ByClosure(keys)));
         let Some(entries) = build::named(core, self.identity(), name) else {
             let new = NewIndex { name, declaration: BY_CLOSURE, closure: Some(&keys), is_unique: options.unique };
-            let mut goes_on = |_| true;
-            let watch = Watch::new(build::WORK, &mut goes_on);
+            let watch = Watch::new(build::WORK, |_| {});
             let entries = build::create(&self.inner().handle, self.identity(), &new, &watch)?;
             return Ok(Index::new(self, entries));
         };

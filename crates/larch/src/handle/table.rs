@@ -336,11 +336,10 @@ impl Table {
         &self,
         directories: &[impl AsRef<Path>],
         options: IngestOptions,
-        mut watch: impl FnMut(Progress) -> G,
+        watch: impl FnMut(Progress) -> G,
     ) -> Result<IngestReport> {
         let directories: Vec<&Path> = directories.iter().map(AsRef::as_ref).collect();
-        let mut goes_on = |progress| watch(progress).goes_on();
-        ingest::ingest(self.inner(), &directories, options, &Watch::new(ingest::WORK, &mut goes_on))
+        ingest::ingest(self.inner(), &directories, options, &Watch::new(ingest::WORK, watch))
     }
 
     /// Writes all rows in memory to files, and then merges all files of the table into its deepest level. After
@@ -380,10 +379,9 @@ impl Table {
     ///
     /// [`Error::Cancelled`](crate::Error::Cancelled) if `watch` ends the work; otherwise fails as [`Table::compact`]
     /// does.
-    pub fn compact_with<G: GoOn>(&self, mut watch: impl FnMut(Progress) -> G) -> Result<()> {
+    pub fn compact_with<G: GoOn>(&self, watch: impl FnMut(Progress) -> G) -> Result<()> {
         self.core().views.newest().files_of(self.identity())?;
-        let mut goes_on = |progress| watch(progress).goes_on();
-        flush_and_compact(self.core(), self.id(), &Watch::new(compact::WORK, &mut goes_on))
+        flush_and_compact(self.core(), self.id(), &Watch::new(compact::WORK, watch))
     }
 
     /// Reads every page of the table's files, and compares the pages with each other and with the manifest. See
@@ -394,9 +392,8 @@ impl Table {
     /// [`Error::TableDropped`](crate::Error::TableDropped); [`Error::Outdated`](crate::Error::Outdated) if the
     /// database is read-only; [`Error::Cancelled`](crate::Error::Cancelled) if `watch` ends the check. Damage does
     /// not make the call fail: the report lists it.
-    pub fn check<G: GoOn>(&self, mut watch: impl FnMut(Progress) -> G) -> Result<CheckReport> {
-        let mut goes_on = |progress| watch(progress).goes_on();
-        check::check(self.core(), Some(self.identity()), &Watch::new(check::WORK, &mut goes_on))
+    pub fn check<G: GoOn>(&self, watch: impl FnMut(Progress) -> G) -> Result<CheckReport> {
+        check::check(self.core(), Some(self.identity()), &Watch::new(check::WORK, watch))
     }
 
     /// Prints all trees, column groups and histories of the table's files to `out`, as text for people. With
@@ -480,10 +477,9 @@ impl Table {
         &self,
         range: impl IntoKeyRange,
         most_bytes: u64,
-        mut watch: impl FnMut(Progress) -> G,
+        watch: impl FnMut(Progress) -> G,
     ) -> Result<Warmed> {
-        let mut goes_on = |progress| watch(progress).goes_on();
-        let watch = Watch::new("loading pages", &mut goes_on);
+        let watch = Watch::new("loading pages", watch);
         let (view, at) = self.core().views.now();
         let files: Vec<Arc<DbFile>> = view.files_of(self.identity())?.files().map(|(_, file)| file.clone()).collect();
         let Some(keys) = bounds::keys(&range) else {

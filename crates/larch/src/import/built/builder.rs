@@ -85,9 +85,8 @@ impl FileBuilder {
     ///
     /// [`Error::Cancelled`] if `watch` ends the work; an error if a file cannot be written or read. After an error,
     /// all files are removed.
-    pub fn finish<G: GoOn>(self, mut watch: impl FnMut(Progress) -> G) -> Result<ImportReport> {
-        let mut goes_on = |progress| watch(progress).goes_on();
-        let watch = Watch::new(WORK, &mut goes_on);
+    pub fn finish<G: GoOn>(self, watch: impl FnMut(Progress) -> G) -> Result<ImportReport> {
+        let watch = Watch::new(WORK, watch);
         let core = self.core().clone();
         let Self { sorter, table, new } = self;
         let (mut run, report) = sorter.finish(&watch)?;
