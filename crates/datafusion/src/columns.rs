@@ -77,7 +77,8 @@ pub enum Form {
         separator: u8,
         /// Whether `\t`, `\n`, `\r` and `\\` in a text stand for other characters.
         escaped: bool,
-        /// Whether empty bytes mean that there is no text, and a zero byte at the start is skipped.
+        /// Whether a zero byte marks that a text follows. If set, empty bytes mean that the field has no text, and the
+        /// reader skips the zero byte at the start.
         marked: bool,
     },
     /// The fields are members of a JSON object.

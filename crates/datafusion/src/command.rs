@@ -51,7 +51,7 @@ pub trait Elsewhere {
     fn words_of(&self, error: &DataFusionError) -> Option<String>;
 }
 
-/// Answers the statements of a query in this process, one after the other.
+/// Answers the statements of a text of SQL one after the other. This process does all the work.
 ///
 /// # Errors
 ///

@@ -388,8 +388,8 @@ impl Disk for StoreDisk {
         }
         let name = self.directory_name("remove directory", directory)?;
         let removed = match self.entries(name) {
-            // A directory that still has objects is not removed, because without its name no listing would find
-            // these objects.
+            // A directory that still has objects is not removed: a listing finds these objects by the name of the
+            // directory.
             Ok(entries) if !entries.is_empty() || name.is_empty() => Err(ErrorKind::DirectoryNotEmpty.into()),
             Ok(_) => self.journal.remove(&as_directory(name)),
             Err(error) => Err(error),

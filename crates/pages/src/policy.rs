@@ -339,7 +339,7 @@ impl<T: Copy> Policy<T> {
         Some(self.let_go(place, false))
     }
 
-    /// What happens to an unpinned page that was used `times` since the last look.
+    /// Decides what happens to an unpinned page. The page was used as often as `times` says since the last look at it.
     fn verdict(&self, node: &PolicyNode<T>, times: u8) -> EvictionVerdict {
         let stays = |standing, chances| EvictionVerdict::Stays { standing, chances };
         let goes = |remembered| EvictionVerdict::Goes { remembered };

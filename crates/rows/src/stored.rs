@@ -31,7 +31,7 @@ pub fn to_bytes(text: &str) -> Vec<u8> {
     [&[VERSION], text.as_bytes()].concat()
 }
 
-/// The text of the declaration in stored bytes.
+/// Takes the text of a declaration out of its stored bytes.
 pub fn text_of(bytes: &[u8]) -> Result<&str, BadStored> {
     match bytes.split_first() {
         None => Err(BadStored::Empty),

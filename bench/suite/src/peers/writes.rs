@@ -63,7 +63,7 @@ impl Scale {
     }
 }
 
-/// Measures the tables on all engines that this binary has.
+/// Measures the figures of the tables that this command prints, on all engines that this binary has.
 pub fn run(args: &WritesArgs, schemes: &[Scheme]) -> Result<Ending, String> {
     let scale = Scale::of(args);
     let is_here = |(name, _): &(&str, &str)| schemes.iter().any(|known| known.name == *name);

@@ -15,8 +15,8 @@
 //! before and tries again, on this level only.
 //!
 //! Invariants:
-//! - A linked node stays linked. If a link changes, it then leads to a new node between its two nodes. So a reader
-//!   that has a node can always go on from it.
+//! - A linked node stays linked. A link from one node to another changes only when a new node comes between the two.
+//!   Then the link leads to the new node. So a reader that has a node can always go on from this node.
 //! - A node of height h has links for the levels 0 to h - 1. If a node is linked on a level, it is also linked on
 //!   all lower levels. A node is written first and then linked with a release store, and readers follow links with
 //!   acquire loads. So every node that a thread reaches is complete.

@@ -202,8 +202,8 @@ impl Journal {
         self.state.lock().check()
     }
 
-    /// Ends the writing: puts the bytes that are in no sheet yet, if possible, and removes sheets that are not
-    /// needed any more.
+    /// Ends the writing. If the store takes them, the bytes that are in no sheet yet are put to it. Sheets that nobody
+    /// needs any more are removed.
     pub fn release(&self) {
         {
             let state = &mut *self.state.lock();

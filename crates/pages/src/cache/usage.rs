@@ -126,8 +126,7 @@ impl PageCache {
         }
     }
 
-    /// The pages in the cache of the files whose slots are in `slots`, which is sorted; see
-    /// [`PageCache::usage_of`].
+    /// What the files with these slots have in the cache, see [`PageCache::usage_of`]. `slots` is sorted.
     pub(crate) fn usage_in_slots(&self, slots: &[u32]) -> FilesUsage {
         let mut usage = FilesUsage::default();
         self.for_each_page(|key, page| {
@@ -138,8 +137,7 @@ impl PageCache {
         usage
     }
 
-    /// The pages in the cache of the files whose slots are in `slots`, which is sorted; see
-    /// [`PageCache::resident_of`].
+    /// The pages that the files with these slots have in the cache, see [`PageCache::resident_of`]. `slots` is sorted.
     pub(crate) fn resident_in_slots(&self, slots: &[u32], most: usize) -> Vec<ResidentPage> {
         let is_asked = |key: PageKey| slots.binary_search(&key.slot).is_ok();
         let rank = |kind: PageKind, heat: PageHeat| {

@@ -356,7 +356,8 @@ impl<'a, 'k> Reached<'a, 'k> {
         Some((page.as_ref()?, layout, heads))
     }
 
-    /// The data page under which the key lies if it exists. `None` if the way has not come to the node above it.
+    /// The data page under which the key lies, if the key exists. `None` if the way has not come to the node above that
+    /// page.
     #[inline]
     pub(super) fn page<S: PageSource + ?Sized>(
         &self,

@@ -42,7 +42,7 @@ impl Alive {
         (seen.since, seen.has_grown) = (now, true);
     }
 
-    /// Whether `worker` lives: its count has last grown less than `dead` ago.
+    /// Whether `worker` lives. It lives if its count has grown within the last `dead`, which is a span of time.
     pub fn has(&self, worker: u64, now: Duration, dead: Duration) -> bool {
         self.workers.get(&worker).is_some_and(|seen| seen.lives(now, dead))
     }

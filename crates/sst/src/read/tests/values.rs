@@ -203,7 +203,8 @@ fn a_session_that_keeps_nothing_reads_each_value_once_and_in_windows() {
         Walk { forward: true, readahead: Readahead::full(WINDOW), groups: Groups::first(2), at: None, loads: true };
     let values = u64::from(ROWS) * 3;
     assert_eq!(walk(&built.sst_in(&cache, false), &session, wanted, Bound::Unbounded), values / 2);
-    // Each version has a value and a part that lie outside their pages, but some parts are empty.
+    // Each version has a value and a part in a second group. Both lie outside the pages of their rows, unless the
+    // part is empty.
     assert!(session.reads_of(PageKind::Value) <= values, "{} values read", session.reads_of(PageKind::Value));
     let bound = values * VALUE_MEMORY / (WINDOW / 2) + 16;
     assert!(session.rounds() <= bound, "{} rounds of at most {bound}", session.rounds());
