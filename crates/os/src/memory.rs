@@ -23,8 +23,7 @@
 //! All other slabs refuse huge pages, and are backed block by block. Arenas with a limit below
 //! [`HUGE_LIMIT_BYTES`] use no huge pages, because a whole slab would be a large part of their limit. When blocks
 //! of a slab with huge pages are given back, the system splits the huge page. From then on it is an ordinary slab.
-//! So slabs with huge pages give back blocks only when no other slab can. A slab without a backed block is
-//! unmapped.
+//! So runs of blocks in slabs with huge pages are given back last. A slab without a backed block is unmapped.
 //!
 //! The arena itself takes 144 bytes for each slab (the address, and two bits for each block), 12 bytes for each
 //! slab in the three trees that find slabs, and 8 bytes for each spare run. For 24 GiB (12,288 slabs), this is 1.9
@@ -294,8 +293,9 @@ impl ArenaState {
         Some(RunStart { slab: number as u32, first: run.start as u16 })
     }
 
-    /// A slab with a free run of `blocks` blocks. If the limit has room for a whole slab, this is a new slab, and
-    /// all of it is backed. Otherwise this is the first slab with a hole, or a new slab that is not backed yet.
+    /// A slab with a free run of `blocks` blocks. If the arena uses huge pages and the limit has room for a whole
+    /// slab, this is a new slab, and all of it is backed. Otherwise this is the first slab with a hole, or a new slab
+    /// that is not backed yet. If the system takes back only whole slabs, this is always a new slab that is backed.
     fn slab_for(&mut self, blocks: usize) -> Option<usize> {
         let room = self.limit().saturating_sub(self.backed);
         if !self.discards_blocks {

@@ -143,7 +143,7 @@ pub trait Upload: Send + Debug {
     /// The store's error. After an error, the upload is of no use.
     fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
 
-    /// Makes the object appear, durable and whole. Before the object appears, the call compares what the store has
+    /// Makes the object appear, durable and whole. To make sure of this, the call may compare what the store has
     /// with what was written.
     ///
     /// # Errors

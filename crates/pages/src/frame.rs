@@ -412,7 +412,7 @@ impl Frames {
         self.segments[segment as usize].get()?.frames.get((place - (FIRST << segment)) as usize)
     }
 
-    /// The memory of all frames that were made so far. They are never freed.
+    /// The memory of all frames that were made so far. They stay until these `Frames` are dropped.
     pub fn bytes(&self) -> u64 {
         self.segments.iter().filter_map(OnceLock::get).map(Segment::bytes).sum()
     }

@@ -160,7 +160,8 @@ impl<F: File + 'static> ReadSource for F {
 /// An open source. The source is closed when this value is dropped.
 #[derive(Debug)]
 pub struct OpenSource {
-    // Fields are dropped in the order in which they are declared. So the source is notified after the file is gone.
+    // Fields are dropped in the order in which they are declared. So the source is notified after this reference to
+    // the file is gone.
     file: Arc<dyn File>,
     #[expect(dead_code, reason = "it is there to be dropped")]
     closing: CloseNotice,

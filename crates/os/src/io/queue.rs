@@ -8,8 +8,9 @@
 //!   higher when no thread has waited for a while. A read that is larger than its limit begins when no other read
 //!   of its urgency is under way.
 //!
-//! "A while" is measured in bytes of reads that no thread waits for: it ends when a certain number of these bytes
-//! was read. So a while is longer on a slower disk, and the same calls always lead to the same order of reads.
+//! "A while" is measured in bytes of reads that no thread waits for: it ends when reads of a certain number of these
+//! bytes have begun. So a while is longer on a slower disk, and the same calls always lead to the same order of
+//! reads.
 //!
 //! No read waits forever: if [`PATIENCE`] more urgent reads have passed a read that could have begun, this read is
 //! next.

@@ -92,8 +92,8 @@ impl Flight {
         self.demand.load(Ordering::Relaxed) == Demand::Reader as u8
     }
 
-    /// Ends the flight. The session that reads the page calls this. First it drops its own reference to the
-    /// flight, so that only the sessions that are woken still hold the page.
+    /// Ends the flight. The claim of the page calls this, and gives away its own reference to the flight. The
+    /// reference is dropped before sessions are woken, so that only these sessions still hold the page.
     pub fn land(self: Arc<Self>, landing: Landing) {
         let awaiting = {
             let mut state = self.state.lock();

@@ -15,7 +15,7 @@ pub enum Compression {
     /// page takes several times as long. This is for data that lies far away or is seldom read.
     Zstd {
         /// How much time zstd spends on finding repetitions, from [1 to 19](Compression::ZSTD_LEVELS). The level
-        /// costs time only when pages are written. Reading takes the same time at all levels.
+        /// costs time only when pages are written. Pages of all levels are read in the same way.
         level: u8,
     },
 }

@@ -22,8 +22,8 @@ use std::collections::{HashMap, HashSet};
 /// the reader has passed their pages by then.
 pub const MAX_HINTS: usize = 1 << 16;
 
-/// If this many rounds in a row have no room for some hints, and the reader takes no page meanwhile, the reader
-/// has gone elsewhere. A step may read several trees and fault on them one by one, which also takes several
+/// If this many rounds have no room for some hints, and the reader takes no page meanwhile, the reader counts as
+/// gone elsewhere. A step may read several trees and fault on them one by one, which also takes several
 /// rounds; but as a rule these are fewer than this number.
 pub const GIVEN_UP_ROUNDS: u32 = 4;
 
