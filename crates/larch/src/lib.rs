@@ -82,7 +82,7 @@
 //! rows that are not in files yet. In addition, the engine uses at most 16 MiB for building, merging and reading
 //! ahead, and a few hundred bytes for each file.
 //!
-//! A compaction does not make reads slower: if pages of the old files were in use, the compaction loads the pages
+//! A compaction does not make the cache cold: if pages of the old files were in use, the compaction loads the pages
 //! of the new files that replace them. [`Table::warm`] loads pages of a table before the first read. The engine
 //! itself loads pages of tables in two cases: if a table is [to be in memory](TableOptions::in_memory), and after
 //! a restart with [`Builder::warm_from_last`].

@@ -44,7 +44,7 @@ use node::{Content, Node};
 use set_filter::TableFilter;
 use skip_list::{Probe, SkipList};
 
-/// A walk over the range erases lists this many of them before it releases the lock for a moment.
+/// A walk over the range erases lists at most this many fragments each time that it takes the lock.
 const LISTED_ERASES: usize = 64;
 
 /// Rows of one table in memory.

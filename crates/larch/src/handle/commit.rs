@@ -48,8 +48,8 @@ use std::task::{Context, Poll};
 ///
 /// If a sync of the log fails, a program that waits for a commit that is not durable yet gets
 /// [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown). This is so for all three ways to wait. Only opening
-/// the database again shows whether the commit is durable. Until then the database refuses writes. In a process
-/// that was forked after it had opened the database, the program gets [`Error::Forked`](crate::Error::Forked).
+/// the database again shows whether the commit is durable. Until then the database refuses writes. In a child
+/// process that was forked after the database was opened, the program gets [`Error::Forked`](crate::Error::Forked).
 #[derive(Debug)]
 pub struct Commit {
     handle: Arc<DatabaseHandle>,

@@ -1017,8 +1017,8 @@ impl Database {
     /// disk, or the other way round. `watch` is told how many bytes are done so far, and says whether the work
     /// goes on.
     ///
-    /// If another process is making or removing backups in the same store at this moment, this call takes over.
-    /// The work of the other process ends with an error.
+    /// If another backup is being made or removed in the same store at this moment, this call takes over: the other
+    /// work ends with an error.
     ///
     /// If this database is read-only and the writer removes a file before it was copied, the backup starts again.
     /// The files that the backup has already copied are kept. If the writer replaces files faster than they can be

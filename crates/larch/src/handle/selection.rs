@@ -13,7 +13,7 @@ use crate::view::value::Parts;
 ///
 /// A read returns the parts of a row in the order in which the groups were named. It reads no pages of other
 /// groups. The parts of the table's first group are stored beside the keys. When the key is found, the pages with
-/// its parts in all other groups are read at the same time. A selection without groups reads only keys.
+/// its parts in the other named groups are read at the same time. A selection without groups reads only keys.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -78,8 +78,9 @@ impl Table {
     ///   the disk has room.
     /// * [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown) if a sync has failed. To see whether the row was
     ///   written, close the database and open it again.
-    /// * The database takes no writes: [`Error::WritesStopped`](crate::Error::WritesStopped) after such a failed
-    ///   sync, [`Error::ReadOnly`](crate::Error::ReadOnly) in a read-only database,
+    /// * The database takes no writes: [`Error::WritesStopped`](crate::Error::WritesStopped) after an
+    ///   [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown) or a panic of the engine,
+    ///   [`Error::ReadOnly`](crate::Error::ReadOnly) in a read-only database,
     ///   [`Error::Forked`](crate::Error::Forked) in a child process.
     /// * If the table has [indexes](Table::create_index), there are more errors:
     ///   [`Error::Duplicate`](crate::Error::Duplicate) if another row has the same key in a unique index;

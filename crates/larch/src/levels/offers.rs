@@ -7,7 +7,7 @@
 //!   while; a change of whole tables waits;
 //! - when writes stop, or the database is closed.
 //!
-//! After a worker has failed, the writer offers nothing for a while, and does the merges itself.
+//! After a failure, the writer offers nothing for a while, and does the merges itself.
 //!
 //! The owner file of a job says which worker owns the job. A job that has ended is remembered for [`REMEMBERED`].
 //! During this time its owner file stays, so that no late worker can become the owner. When this time is over,
@@ -204,7 +204,7 @@ impl Offers {
                 _ if found.results.contains(&name) => Fate::HasResult,
                 Some(worker) if lives(worker) => Fate::Waits,
                 Some(_) => Fate::Ends(Withdrawal::OwnerDied),
-                // The next look reads the owner file and learns which worker the owner is.
+                // The owner file is read soon, and then the owner is known.
                 None if is_owned && offered.unreadable.is_none() => Fate::Waits,
                 None if is_owned && !offered.is_unreadable_for(pauses.dead, now) => Fate::Waits,
                 None if is_owned => Fate::Ends(Withdrawal::OwnerDied),

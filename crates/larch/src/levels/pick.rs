@@ -116,8 +116,8 @@ pub fn targets(table: &TableFiles, options: &LevelOptions) -> (usize, [u64; LEVE
     if largest < options.base_bytes.saturating_mul(LEAST_LEVELS) {
         return (DEEPEST, targets);
     }
-    // The least number of levels from the base to the largest level, if each is larger than the level above it by
-    // the same factor.
+    // The least number of steps from the largest level up to the base. Each step divides the size by the same
+    // factor, which is at most `growth`.
     let ratio = largest as f64 / base_bytes;
     let steps = (ratio.ln() / growth.ln() - 1e-9).ceil().clamp(1.0, (DEEPEST - 1) as f64);
     let factor = ratio.powf(1.0 / steps).max(LEAST_GROWTH.min(growth));
@@ -282,8 +282,8 @@ fn sparse(table: &TableFiles, base: usize) -> Pick {
 /// across 256 erased rows takes 85 us.
 pub const MIN_ERASED: u64 = 256;
 
-/// A compaction may rewrite this many rows for each erased row that it removes. If it rewrote more rows, removing
-/// an erased row would cost as much as moving it down a level.
+/// A compaction because of erased rows may rewrite at most this many rows for each erased row of its file. To move a
+/// row down a level costs about as much without such compactions.
 const ROWS_FOR_ERASED: u64 = 10;
 
 fn erased_rows(file: &DbFile) -> u64 {
@@ -405,9 +405,9 @@ fn merge(
     Pick::Merge { inputs, to, score, reason }
 }
 
-/// Adds the files after `files` that have the same bounds as the last file of `files`. Bounds have a limited
-/// length, so two bounds are equal if the keys differ only after this length. A level orders files with equal
-/// bounds by their numbers, and the files that replace `files` get higher numbers.
+/// Adds the files after `files` whose lower bounds equal the upper bounds of the files before them. Bounds have a
+/// limited length, so two bounds are equal if the keys differ only after this length. A level orders files with
+/// equal bounds by their numbers, and the files that replace `files` get higher numbers.
 fn add_ties<'a>(level: &'a [Arc<DbFile>], files: &mut Vec<&'a Arc<DbFile>>) {
     let Some(last) = files.last().and_then(|last| level.iter().position(|file| file.number == last.number)) else {
         return;

@@ -8,7 +8,7 @@
 //! * rows that the table does not see because they are outside the file's slice,
 //! * rows that range erases in newer files hide and that no slice leaves out, as measured by
 //!   [`cut`](crate::compact::cut),
-//! * rows that the file's own range erases hide, if a merge will drop these rows,
+//! * rows that the file's own range erases hide, if a merge will drop these range erases,
 //! * older versions of the file's rows that no reader can read any more,
 //! * rows that rows and erases in newer files hide. The number of these rows is an estimate: each newer row is
 //!   assumed to hide one row of average length in each deeper level, but never more rows than the level has. So

@@ -7,8 +7,8 @@
 //!              └── write, read, cut ◄─┘
 //! ```
 //!
-//! * A file is closed only if every byte that was written to it was synced, and no call on it is under way. So if
-//!   a closed file is to be synced, there is nothing to do, and the sync succeeds.
+//! * A file is closed only if every byte that was written to it was synced, and no call on it is under way. So a
+//!   sync of a closed file has nothing to do.
 //! * After a failed sync, every later write and sync of the file fails with the same error, even if the file was
 //!   closed in between. The reason is that the system may have dropped bytes that it could not write. If the file
 //!   were opened again, the system would not report this loss.

@@ -8,11 +8,11 @@
 //! ```
 //!
 //! The thread or worker that runs a sync is the one that *leads*. A sync makes everything durable that was
-//! appended before the sync began. When the sync has ended, the leading thread or worker wakes all waiters whose
-//! versions are durable. One of the remaining waiters leads the next sync: a thread if one waits, otherwise the
-//! worker. So each thread is woken only once, and a hundred commits that wait together cost two syncs. Wakers and
-//! callbacks are code of the program, which may do anything. So only the [worker](SyncPoint::serve) calls them,
-//! and it holds no lock while it calls them.
+//! appended before the sync began. When the sync has ended, all waiters whose versions are durable are woken. One of
+//! the remaining waiters leads the next sync: a thread if one waits, otherwise the worker. So each thread is woken
+//! only once, and a hundred commits that wait together cost two syncs. Wakers and callbacks are code of the program,
+//! which may do anything. So only the [worker](SyncPoint::serve) calls them, and it holds no lock while it calls
+//! them.
 //!
 //! Invariants:
 //! - At most one thread leads, and this thread waits only for the disk.
@@ -196,7 +196,8 @@ impl SyncPoint {
         self.appended.store(version.0, Ordering::Release);
     }
 
-    /// A flush calls this when all commits up to `version` are in files and therefore durable.
+    /// The caller says that all commits up to `version` are durable without a sync of the log. For example, a flush
+    /// has written them to files.
     pub fn note_durable(&self, version: Version) {
         self.durable.fetch_max(version.0, Ordering::AcqRel);
         self.end_waits(false);
@@ -221,8 +222,8 @@ impl SyncPoint {
         if self.is_durable(version) { Some(Ok(())) } else { error.map(|error| Err(error.clone())) }
     }
 
-    /// Ends all waits with `error`. The caller has synced the log without this sync point, and that sync has
-    /// failed. The first error is kept.
+    /// Ends all waits with `error`, because a sync of the log has failed. This sync may have run without this sync
+    /// point. The first error is kept.
     pub fn fail(&self, error: &LogError) {
         self.failed.get_or_init(|| error.clone());
         self.end_waits(false);

@@ -74,7 +74,8 @@ impl LogWriter {
         Ok(())
     }
 
-    /// Whether the record that names the previous log is durable. If so, the previous log is durable, too.
+    /// Whether the header or the record that names the previous log is durable. If so, the previous log is durable,
+    /// too.
     pub fn is_begin_durable(&self) -> bool {
         self.file().synced_end() >= self.begin_end
     }

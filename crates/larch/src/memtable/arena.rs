@@ -7,8 +7,8 @@
 //!
 //! A new chunk is an eighth of all chunks before it together, but at least 4 KiB. When this eighth would be 256
 //! KiB or more, a new chunk has 1 MiB. So a thousand small arenas stay small, and a large arena has few chunks. A
-//! piece that is larger than a quarter of a chunk gets a chunk of its own, so that few bytes are lost at the ends
-//! of chunks.
+//! piece that is larger than a quarter of a new chunk gets a chunk of its own, so that few bytes are lost at the
+//! ends of chunks.
 //!
 //! Invariants:
 //! - A piece does not move as long as the arena lives, and no two pieces share a byte.

@@ -41,8 +41,9 @@ const ENOUGH_BYTES: usize = 8 << 10;
 const MAX_VALUE_BYTES: usize = 1 << 10;
 
 impl CopiedRows {
-    /// Copies at most `most` rows from the row of `cursor` on, as long as `is_before_end` is true for their keys.
-    /// If a range erase with the version `erased` hides a row, the row is copied without its value.
+    /// Copies at most `most` rows, as long as `is_before_end` is true for their keys. `start` says whether the row at
+    /// `cursor` is the first of them, or the row after it in the direction. If a range erase with the version
+    /// `erased` hides a row, the row is copied without its value.
     pub fn new(
         cursor: &MemCursor,
         start: StreakStart,
@@ -154,7 +155,8 @@ impl CopiedRows {
         self.next > 0
     }
 
-    /// Moves `cursor` to the last copied row that was passed. `cursor` is still at the row at which copying began.
+    /// Moves `cursor` to the last copied row that was passed. `cursor` is still where it was when the rows were
+    /// copied.
     pub fn resume(&self, cursor: &mut MemCursor) {
         let there = usize::from(self.start == StreakStart::At);
         // A step backward takes two searches. So to go back several rows, one search for the key of the last

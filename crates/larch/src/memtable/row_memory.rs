@@ -18,8 +18,8 @@ use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, OnceLock};
 use os::{Arena as Pool, Buffer};
 
-/// Chunks of this size come from the pool. It is half of a huge page. The pool has no run of memory that is longer
-/// than a huge page.
+/// Chunks of this size come from the pool. It is half of a huge page, and the longest run of memory that the pool
+/// gives out.
 pub(super) const POOL_CHUNK_BYTES: usize = 1 << 20;
 
 /// The memory for the rows of one database. The default value has no pool. With it, values borrow bytes until some

@@ -150,7 +150,7 @@ impl MemSet {
     /// This is called after a range erase was added to a memtable. The range erases of this memtable took `before`
     /// bytes until now, and take `now` bytes from now on.
     pub fn note_range_erases(&self, (before, now): (u64, u64)) {
-        // The difference may be negative, because neighbouring range erases may be joined into one.
+        // `now` is at least `before`, because fragments are only added and only grow.
         self.other_bytes.fetch_add(now.wrapping_sub(before), Ordering::Relaxed);
     }
 

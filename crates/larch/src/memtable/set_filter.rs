@@ -94,7 +94,7 @@ impl SetFilter {
 }
 
 impl TableFilter {
-    /// The part of `filter` that is for the keys of `table`.
+    /// The filter for the keys of `table`. It sets its bits in `filter`, which all tables of the set share.
     pub(super) fn new(filter: Arc<SetFilter>, table: TableId) -> Self {
         Self { filter, salt: u64::from(table.0).wrapping_mul(0x9e37_79b9_7f4a_7c15) }
     }

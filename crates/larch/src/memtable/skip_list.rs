@@ -198,8 +198,8 @@ fn next(node: Node<'_>, level: usize) -> Option<Node<'_>> {
     Some(unsafe { Node::at(address) })
 }
 
-/// Goes down through `levels`. It begins with two nodes around the place on the uppermost of these levels, or with
-/// the start and the end of the list. Returns the nodes around the place on level 0.
+/// Goes down through the lowest `levels` levels. It begins with two nodes around the place, which are on all of these
+/// levels, or with the start and the end of the list. Returns the nodes around the place on level 0.
 #[inline]
 fn descend<'l>(
     (mut before, mut after): (Node<'l>, Option<Node<'l>>),

@@ -11,8 +11,8 @@ use os::sync::atomic::{AtomicU64, Ordering};
 use os::{Job, Polled};
 use std::time::Duration;
 
-/// A database is idle after this time without a write. The next write opens the log and the manifest again, which
-/// takes about 10 us.
+/// A database is idle after this time without a write. To open its log and its manifest again for later writes takes
+/// about 10 us.
 pub const IDLE_TIME: Duration = Duration::from_secs(1);
 
 /// The job of a database that is idle.
