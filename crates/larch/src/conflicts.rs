@@ -3,11 +3,11 @@
 //! know how rows are read, or how a commit gets into the log.
 //!
 //! A transaction reads at the version at which it began. On top of this version it sees its own writes. When the
-//! transaction commits, its keys are compared with the keys of all commits since it began. The comparison happens
-//! under the lock that orders commits. The rows of these commits are still in memory, ordered by key and version.
-//! So the memtables are the index in which conflicts are looked up (decision 64). A commit that does not belong to
-//! a transaction has almost no extra work. While a transaction is running, such a commit also stores the signature
-//! of its keys.
+//! transaction commits, the keys that it has read are compared with the keys of all commits since it began. The
+//! comparison happens under the lock that orders commits. The rows of these commits are still in memory, ordered by
+//! key and version. So the memtables are the index in which conflicts are looked up (decision 64). A commit that
+//! does not belong to a transaction has almost no extra work. While a transaction is running, such a commit also
+//! stores the signature of its keys.
 
 pub mod read_set;
 pub mod recent;

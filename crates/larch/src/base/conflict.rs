@@ -13,8 +13,8 @@ pub enum Conflict {
     Changed {
         /// Name of the table.
         table: String,
-        /// The written key. If the commit removed a range of keys, this is the first key of the range on which the
-        /// transaction depends. The key may have had no value.
+        /// The written key. If the commit removed a range of keys, this is the first removed key on which the
+        /// transaction depends. This key need not have had a value.
         key: Box<[u8]>,
     },
     /// After the transaction began, an index was made or dropped for a table to which the transaction writes. So

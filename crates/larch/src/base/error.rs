@@ -215,7 +215,7 @@ pub enum Error {
         .0.display()
     )]
     UnfinishedCopy(PathBuf),
-    /// The directory for backups has files that do not belong to backups.
+    /// The directory for backups has other files, and nothing that belongs to backups.
     #[error("{} has {found:?}, which is of no backup; name a directory that is not there yet, or one with backups", directory.display())]
     NotBackups {
         /// The directory.
@@ -565,8 +565,9 @@ impl Error {
     }
 
     /// Whether the same call may succeed later, although nobody changes the program or opens the database again.
-    /// There are five such cases: the disk had no room, a store was not reachable, other transactions conflicted,
-    /// another process was using something, or a writer replaced the files that a read needed.
+    /// These are the cases: the disk had no room, or the background work that makes room failed. A store was not
+    /// reachable. The system refused a thread. Other transactions conflicted. Another process was using something.
+    /// A writer replaced the files that a read needed.
     pub fn is_retryable(&self) -> bool {
         self.is_disk_full()
             || matches!(self.kind(), os::store::UNAVAILABLE | ErrorKind::TimedOut)

@@ -265,9 +265,9 @@ pub struct TableOptions {
     /// Which filters over keys the files get. The default is 20 bits a key in upper files, and 12 in the deepest
     /// files.
     pub filters: Filters,
-    /// The length of a prefix in bytes. If this length is not 0, filters also hold the first bytes of each key, up
-    /// to this length. If all keys of a range begin with the same prefix, a read of the range then opens no file
-    /// in which no key has this prefix. The length is at most 1,024. The default is 0, which means no prefix.
+    /// The length of a prefix in bytes. If this length is not 0, filters also hold the prefix of each key that has at
+    /// least this many bytes. If all keys of a range begin with the same prefix, a read of the range then opens no
+    /// file in which no key has this prefix. The length is at most 1,024. The default is 0, which means no prefix.
     pub filter_prefix_bytes: u16,
     /// Whether the engine tries to keep the table in memory. Pages of the table are loaded after an open, and
     /// whenever files are written. Such tables together have [a share](crate::Builder::in_memory_bytes) of the

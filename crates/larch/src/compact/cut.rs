@@ -1,12 +1,12 @@
 //! Turns range erases that all readers see into slices. A slice says which part of a file the table still sees. So
 //! the hidden rows of older files are cut off without rewriting these files. A file without any rows left is
-//! removed at once. A file that lost more than half of its rows is rewritten by the next compaction. This module
+//! removed at once. A file that lost more than half of its bytes is rewritten by the next compaction. This module
 //! does not know how a merge handles range erases.
 //!
 //! Files and memtables are called sources here. A range erase hides rows in the source that holds it, and in all
 //! older sources. For each key, an older source has only older versions than a newer source. So if no reader is
 //! older than the range erase, no reader sees any row of an older source in its range. The range erase itself
-//! stays in its file until a merge into the deepest level drops it.
+//! stays in its file. A merge drops it if no deeper level has keys in the range of the merge.
 
 use crate::base::error::Result;
 use crate::core::Core;

@@ -25,8 +25,9 @@ use std::collections::HashSet;
 use std::io::ErrorKind;
 use std::time::Duration;
 
-/// For each file that the merge is expected to make, the offer gets this many file numbers. It gets as many again
-/// as a reserve. Numbers that the worker does not use are lost, but a number has 64 bits, so there are enough.
+/// For each file that the merge is expected to make, the offer gets this many file numbers. Each offer gets this
+/// many more as a reserve. Numbers that the worker does not use are lost, but a number has 64 bits, so there are
+/// enough.
 const NUMBERS_EACH: u64 = 16;
 
 /// A worker writes its files one at a time, in the order of their numbers. So if this many consecutive numbers

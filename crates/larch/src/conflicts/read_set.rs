@@ -34,7 +34,7 @@ pub type TableRange = (TableId, KeyRange);
 
 const HEADER_BYTES: usize = 8;
 
-/// The first allocation has this size: it holds the few keys that most transactions read.
+/// The first allocation has at least this size, so it holds the few keys that most transactions read.
 const FIRST_BYTES: usize = 64;
 
 impl ReadSet {
@@ -69,7 +69,7 @@ impl ReadSet {
         self.bound();
     }
 
-    /// The keys in the set that are not part of a range.
+    /// The keys that were read one by one and were not joined to ranges. Such a key may also lie in a range of the set.
     pub fn keys(&self) -> impl Iterator<Item = (TableId, &[u8])> {
         let mut rest = self.keys.as_slice();
         std::iter::from_fn(move || {

@@ -13,10 +13,10 @@
 //! table 7   ·   ·   ·   ·   ·   ·   ·   ·   ·   ·   ·   ·   ·  floor ├─ memory ─▶      none has
 //! ```
 //!
-//! The floor of a table is the newest version whose keys were dropped. If a transaction depends on a table and
-//! began before the floor of this table, it can no longer be compared with all commits. The floors are in an
-//! array, and tables whose numbers have equal low bits share a place in it. Such tables have one floor, and one
-//! count of the transactions that use them.
+//! The floor of a table is the newest version whose keys are not known: they were dropped, or never kept. If a
+//! transaction depends on a table and began before the floor of this table, it can no longer be compared with all
+//! commits. The floors are in an array, and tables whose numbers have equal low bits share a place in it. Such
+//! tables have one floor, and one count of the transactions that use them.
 //!
 //! This module is thread-safe.
 
@@ -158,9 +158,9 @@ impl FlushedKeys {
         self.0.iter().map(|(_, keys)| keys.bytes()).sum()
     }
 
-    /// Removes keys until the kept keys take at most `most_bytes`, and returns the removed keys. Keys of tables
-    /// that no transaction uses are removed before all others. If that is not enough, the table whose keys take
-    /// the most bytes loses its oldest keys, again and again.
+    /// Removes keys until the kept keys take at most `most_bytes`, and returns the removed keys. In each step, the
+    /// table whose keys take the most bytes loses its oldest keys. Tables that no transaction uses lose all their
+    /// keys before other tables lose any.
     fn bound(&mut self, most_bytes: u64, is_used: impl Fn(TableId) -> bool) -> Self {
         let mut gone = Self::default();
         while self.bytes() > most_bytes {
@@ -218,8 +218,8 @@ impl Recent {
         self.using[place(table)].load(Ordering::SeqCst) > 0
     }
 
-    /// Notes that the memory set `memory` was flushed and is about to be removed. No reader reads at a version
-    /// before `oldest`.
+    /// Notes that the memory set `memory` is about to be removed, because its rows were written to files. No reader
+    /// reads at a version before `oldest`.
     pub fn note_flush(&self, memory: &MemSet, oldest: Version) {
         let is_needed = self.running.load(Ordering::SeqCst) > 0 && oldest < memory.newest();
         let is_used = |table| self.is_used(table);

@@ -52,13 +52,13 @@ struct Holders {
     writer: Option<WriterHold>,
 }
 
-/// The transaction that holds the writer, or `None` if no transaction does.
+/// The transaction that holds the writer.
 #[derive(Debug)]
 struct WriterHold {
     holder: u64,
     /// Others stop waiting at this time.
     end: Duration,
-    /// The thread of the transaction.
+    /// The thread that took the writer for the transaction.
     thread: ThreadId,
 }
 
@@ -122,7 +122,7 @@ impl Reserved {
 
     /// Makes all other commits wait until the transaction ends, but at most for `longest`. First the call waits
     /// until no other transaction holds the writer, or until the time of that transaction is over. If the
-    /// transaction already holds the writer, its time starts again.
+    /// transaction already holds the writer, it gets the new time, which starts now.
     pub fn hold_writer(&self, reservation: &mut Reservation, longest: Duration, clock: &dyn Clock) {
         while let Some(left) = self.try_hold_writer(reservation, longest, clock) {
             let holders = self.holders.lock();

@@ -131,8 +131,8 @@ impl Backups {
     ///
     /// # Errors
     ///
-    /// Fails with [`Error::NotBackups`] if the directory has files that do not belong to backups, or if the disk
-    /// refuses something.
+    /// [`Error::NotBackups`] if the directory has other files, and nothing that belongs to backups; an error if the
+    /// disk refuses something.
     pub fn list(&self) -> Result<Vec<BackupInfo>> {
         let info = |(number, found)| match found {
             Found::Whole(list) => Some(BackupInfo::from(&list)),

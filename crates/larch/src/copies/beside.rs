@@ -62,8 +62,8 @@ fn state_of_manifest(core: &Core) -> Result<(PathBuf, u64)> {
 
 /// Opens the logs whose commits are not in files of `core`.
 ///
-/// The newest log is opened first, because its header may state where the previous log ends. A log whose end is
-/// stated gets no more commits. So the previous log, which is opened next, has all of its commits already.
+/// The newest log is opened first, because it may state where the previous log ends. A log whose end is stated gets
+/// no more commits. So the previous log, which is opened next, has all of its commits already.
 fn open_logs(core: &Core) -> Result<Vec<OpenLog>> {
     let (machine, directory) = (&core.env.machine, &core.env.directory);
     let oldest = core.views.newest().files.oldest_log;

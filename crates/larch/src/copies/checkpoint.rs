@@ -23,7 +23,7 @@ pub struct CheckpointReport {
     pub files: u64,
     /// The bytes in them.
     pub bytes: u64,
-    /// How many of these bytes were copied. The other bytes are in files that the two directories share.
+    /// How many of these bytes were copied because the file system could not share their files.
     pub copied_bytes: u64,
 }
 

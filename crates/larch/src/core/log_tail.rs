@@ -171,8 +171,8 @@ impl LogTail {
     /// Applies commits, in the order of their versions, up to version `most`: puts their rows into the memory
     /// sets. Versions that no log has form a gap. Commits after a gap are applied only in two cases. Either all
     /// versions of the gap are at most `known`, and so in files. Or `may_skip` is true: the caller has read the
-    /// manifest after the commit was read. Returns the version of the newest applied commit. The memory sets have
-    /// every commit of the logs up to this version.
+    /// manifest after the commit was in its log, so the manifest has the changes of tables in the gap. Returns the
+    /// version of the newest applied commit. The memory sets have every commit of the logs up to this version.
     ///
     /// # Errors
     ///

@@ -109,8 +109,8 @@ impl Views {
     }
 
     /// All versions at which a reader may read, in ascending order. These are the pinned versions and the newest
-    /// version. A read-only database adds the version that it shows, and the versions that it may show after the
-    /// next flushes.
+    /// version. A read-only database beside the writer also reads at the version up to which rows are in files. After
+    /// the next flushes it may read at the last versions of the memtables. These versions are included.
     pub fn boundaries(&self) -> Vec<Version> {
         self.boundaries_without(&[])
     }

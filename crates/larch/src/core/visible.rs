@@ -150,8 +150,8 @@ impl Visible {
         }
     }
 
-    /// Notes that `version` is applied. Then makes versions visible, one after the other, up to the first one that
-    /// is not applied yet.
+    /// Notes that `version` is applied. Then makes versions visible, one after the other, and stops before the first
+    /// one that is not applied yet.
     fn note_applied(&self, version: Version) {
         self.slot(version.0).store(version.0, Ordering::Release);
         fence(Ordering::SeqCst);

@@ -48,7 +48,7 @@ impl OneFile {
         Arc::new(Self { place: place.clone(), begun: Mutex::default() })
     }
 
-    /// Makes all parts durable, so that others can read them. Does nothing if no part was begun.
+    /// Makes all parts durable, and readable by others. Does nothing if no part was begun.
     ///
     /// # Errors
     ///

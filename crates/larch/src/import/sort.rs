@@ -238,9 +238,10 @@ impl RowSorter {
         Ok((run, report))
     }
 
-    /// Merges neighbouring runs until one run is left. Only neighbours are merged, so that runs stay ordered by
-    /// age. The last merge takes as many runs as possible. If there are more runs, earlier merges reduce their
-    /// number, but only as far as necessary. So few rows are written several times.
+    /// Merges neighbouring runs until one run is left, or until all runs are in the directory of the database and do
+    /// not overlap. Returns all files as one run. Only neighbours are merged, so that runs stay ordered by age. The
+    /// last merge takes as many runs as possible. If there are more runs, earlier merges reduce their number, but
+    /// only as far as necessary. So few rows are written several times.
     fn merge_runs(&mut self, watch: &Watch<'_>) -> Result<SortedRun> {
         let mut runs = std::mem::take(&mut self.runs);
         let are_all_here = |runs: &[SortedRun]| runs.iter().all(|run| run.is_database);

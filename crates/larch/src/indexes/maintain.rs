@@ -2,11 +2,11 @@
 //! committed.
 //!
 //! A write to a table with indexes is always part of a transaction. The transaction reads the old row, which it
-//! may have written itself. It compares the index keys of the old row with those of the new row. If they differ,
-//! the transaction also erases the old entries and puts the new ones. The transaction depends on the old row: if
-//! another commit changes this row, the transaction conflicts. If an index is unique, the transaction also depends
-//! on all entries with the same index key. If another commit changes one of these entries, the transaction
-//! conflicts, too.
+//! may have written itself. It compares the index keys of the old row with those of the new row. The transaction
+//! also erases entries that only the old row has, and puts entries that only the new row has. The transaction
+//! depends on the old row: if another commit changes this row, the transaction conflicts. If an index is unique,
+//! the transaction also depends on all entries with the same index key. If another commit changes one of these
+//! entries, the transaction conflicts, too.
 //!
 //! A *duplicate* is a row whose key in a unique index belongs to another row. All writes of a transaction take
 //! effect together, so two rows may have the same key in a unique index for a while, as long as the commit leaves
@@ -52,8 +52,8 @@ struct Changes {
 }
 
 /// An erase of a range erases the entries of some rows, and then the transaction checks how much memory its writes
-/// take. This is done again for the next rows. `ERASED_TOGETHER` is the greatest number of rows each time; if they
-/// reach [`ERASED_BYTES`] bytes, it is fewer rows.
+/// take. This is done again for the next rows. `ERASED_TOGETHER` is the greatest number of rows each time. If the
+/// erased entries reach [`ERASED_BYTES`] bytes, it is fewer rows.
 const ERASED_TOGETHER: usize = 256;
 const ERASED_BYTES: usize = 64 << 10;
 

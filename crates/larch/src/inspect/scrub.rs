@@ -98,7 +98,7 @@ impl Job for ScrubJob {
 enum ScrubPiece {
     /// How many bytes were read.
     Read(u64),
-    /// The round is over, and the job waits for this time before it reads again.
+    /// The round is over, or there are no files yet. The job waits for this time before it reads again.
     RoundIsOver(Duration),
 }
 

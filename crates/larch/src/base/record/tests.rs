@@ -238,7 +238,7 @@ fn an_end_that_is_not_durable_limits_a_log_and_proves_nothing() {
     let end = |at| Some(KnownEnd { at, is_durable: false });
     let image = disk.read_all(Path::new(PATH)).expect("it is there");
     assert_eq!(read_to(&disk, end(offsets[10])), (payloads[..10].to_vec(), End::Clean));
-    // Here the last record starts before the end that the next log states, but ends after it.
+    // Here record 10 starts before the end that the next log states, but ends after it.
     assert_eq!(read_to(&disk, end(offsets[10] + 8)), (payloads[..10].to_vec(), End::Torn(offsets[10])));
     // Here bytes before the end that the next log states are missing, but they may never have been written.
     let last = *offsets.last().expect("there are records");
@@ -392,7 +392,6 @@ fn an_unfinished_creation_is_an_empty_log_unless_the_successor_knows_better() {
     }
 }
 
-/// Opens a file that has only this header, and returns the error.
 #[test]
 fn a_header_that_is_cut_in_zeros_of_its_checksum_is_not_whole() {
     let header = |log_id| Header { log_id, ..header() }.encode();
@@ -405,6 +404,7 @@ fn a_header_that_is_cut_in_zeros_of_its_checksum_is_not_whole() {
     assert_eq!(read_to(&disk, end), (Vec::new(), End::Corrupt(0)), "it was durable before another log began");
 }
 
+/// Opens a file that has only this header. Returns the error, or `None` if the file can be opened.
 fn open_error(bytes: &[u8; HEADER_BYTES], kind: LogKind) -> Option<String> {
     let disk = SimDisk::new(1);
     let file = disk.open(Path::new(PATH), Access::Create).expect("the disk works");
