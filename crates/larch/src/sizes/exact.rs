@@ -152,13 +152,14 @@ fn in_memory<'v>(table: TableView<'v>, span: &'v KeyRange) -> impl Iterator<Item
     std::iter::from_fn(move || rows.next_in(span)).filter(|(_, shows)| *shows).map(|(row, _)| row.key().to_vec())
 }
 
-/// The number of rows that `file` has in `span`; a reader sees all of them.
+/// The number of rows, not counting erases, that `file` has in `span`. A reader sees all of them.
 fn in_file(session: &Session, file: &DbFile, span: &KeyRange) -> Result<u64> {
     let totals = retry(session, || file.sst.exact_between(session, span.low(), span.high()))?;
     Ok(totals.rows.saturating_sub(totals.erased))
 }
 
-/// The key of row number `n` among the rows that `file` has in `span`. There must be more than `n` such rows.
+/// The key of row number `n`, not counting erases, among the rows that `file` has in `span`. There must be more than
+/// `n` such rows.
 fn nth_key_in_file(session: &Session, table: TableView<'_>, file: &DbFile, span: &KeyRange, n: u64) -> Result<Vec<u8>> {
     let sst = &file.sst;
     let rows = retry(session, || sst.rows_between(session, span.low(), span.high()))?;

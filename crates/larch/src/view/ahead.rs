@@ -11,8 +11,8 @@ use pages::{Admit, PageCache, Reason, Session};
 use sst::Readahead;
 use std::time::Duration;
 
-/// All files of a range together ask ahead for at most this many bytes, and for at most an eighth of the cache.
-/// This is enough for a scan to use the full bandwidth of a disk.
+/// If reads have no latency, all files of a range together ask ahead for at most this many bytes, and for at most an
+/// eighth of the cache. This is enough for a scan to use the full bandwidth of a disk.
 const MAX_AHEAD_BYTES: u64 = 128 << 20;
 
 /// A connection to an object store delivers about this number of bytes in a second. If a request asks for as many

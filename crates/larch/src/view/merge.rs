@@ -491,8 +491,8 @@ impl StreakRows {
         }
     }
 
-    /// Whether the range ends, or is cut, before the next row of the source. If not, the source may have more rows
-    /// for the range after these rows.
+    /// Whether the common end of all streaks comes before the next row of the source. If not, the source may have
+    /// more rows before that end.
     #[inline]
     pub fn is_cut(&self) -> bool {
         match self {

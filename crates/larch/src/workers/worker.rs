@@ -142,7 +142,7 @@ impl CompactionWorker {
         match self.machine.disk.create_with(&path, &self.id.to_le_bytes()) {
             Ok(()) => {}
             // If the file exists, another worker is the owner. If the directory does not exist, somebody has
-            // removed it because no job was left.
+            // removed it because no job and no beat was left in it.
             Err(error) if matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) => return Ok(None),
             Err(error) => {
                 // In spite of the error, the owner file may exist, so this worker may be the owner without knowing

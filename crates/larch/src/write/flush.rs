@@ -141,7 +141,8 @@ pub fn flush(core: &Arc<Core>, sets: &[Arc<MemSet>]) -> Result<()> {
     Ok(())
 }
 
-/// Returns a version. All commits up to this version are in files or in the memtables of `logs`.
+/// Returns the newest version for which this is true: all commits up to it are in files or in the memtables of
+/// `logs`.
 fn flushed_with(core: &Core, logs: &[u64]) -> Version {
     // The version is read first, and then the view. So the view has every commit up to this version.
     let visible = core.views.visible();

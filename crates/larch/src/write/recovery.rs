@@ -101,8 +101,8 @@ pub fn replay(core: &Arc<Core>, directory: &Path, listed: &[ListedFile], place: 
 }
 
 /// The same as [`replay`], but the rows stay in memory. They take as much memory as when they were committed,
-/// which was at most one write buffer. All rows are in one set. So when this set is flushed, rows of older logs
-/// are not written if newer logs erase them.
+/// which was at most the write buffer of that time. All rows are in one set. So when this set is flushed, rows of
+/// older logs are not written if newer logs erase them.
 ///
 /// # Errors
 ///

@@ -143,8 +143,8 @@ pub fn is_erase_taken_beyond(core: &Core, view: &View, writer: &Writer, ops: &Ba
 }
 
 /// Freezes the present memtables, and begins a new log with new memtables. Later, a sync of the new log first
-/// makes the old log durable, so the old log need not be synced here. The call waits for the commits that are
-/// being applied, because frozen memtables must not change.
+/// makes the old log durable. So the old log is synced here only if the new log cannot begin before that. The call
+/// waits for the commits that are being applied, because frozen memtables must not change.
 ///
 /// # Errors
 ///

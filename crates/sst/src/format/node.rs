@@ -30,8 +30,9 @@
 //! The columns are the page offset, the stored bytes, and four running totals: rows, bytes, group bytes, erased
 //! rows. The totals of a child include the child. Totals count from the start of the file, so any node can be
 //! searched for a row id, and the size of a range is one subtraction. Separator `i` is greater than every key under
-//! child `i`, and not greater than any key under child `i + 1`. It is never the key of a row. In the fixed form,
-//! the suffixes of all separators have the same length, and the tails are stored without gaps.
+//! child `i`, and not greater than any key under child `i + 1`. It may equal the first key under child `i + 1`, but
+//! mostly it is only a prefix of that key. In the fixed form, the suffixes of all separators have the same length,
+//! and the tails are stored without gaps.
 
 use super::column::Column;
 use super::key::{self, Suffix};
@@ -301,7 +302,7 @@ impl<'p> IndexNode<'p> {
         Suffix { head, head_bytes, tail }
     }
 
-    /// Appends the separator between children `i` and `i + 1` to `out`. The separator is never the key of a row.
+    /// Appends the separator between children `i` and `i + 1` to `out`. The separator need not be the key of a row.
     /// The node must have separators.
     pub fn separator(&self, i: usize, out: &mut Vec<u8>) {
         out.extend_from_slice(self.prefix());

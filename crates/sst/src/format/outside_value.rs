@@ -29,8 +29,8 @@ impl<'a> OutsideValue<'a> {
     }
 
     /// Checks a reference: a file must be able to hold a value of this length, and its chunks must lie one after
-    /// the other. So no chunk is named twice, and loading the value takes no more bytes of memory than the file
-    /// has.
+    /// the other. So no chunk is named twice, and the length of the file limits the memory that loading the value
+    /// takes. The limit is greater than that length, because chunks may be packed.
     ///
     /// # Errors
     ///

@@ -301,7 +301,7 @@ fn what_is_in_memory_changes_what_is_asked_for_only_by_itself() {
     println!("seed {seed}");
 }
 
-/// YDB once did not precharge values that lie outside their pages (#6486). The engine's second format once did not
+/// YDB once did not precharge values that lie outside their pages (#6486). In its second format, it once did not
 /// precharge the history of groups.
 #[test]
 fn values_outside_their_pages_come_too() {

@@ -466,8 +466,8 @@ impl Ahead {
     }
 }
 
-/// Whether `position` is where a cursor at `place` would come to next: no row in between is wanted and was not
-/// asked for.
+/// Whether a walk at `place` can go on at `position`: `position` does not lie before the page of the walk, and all
+/// wanted rows before `position` were asked for.
 fn goes_on(place: &PagesWindow, position: u64, bounds: &RowRanges, all: u64, direction: Direction) -> bool {
     position >= place.page
         && (position <= place.until

@@ -27,7 +27,8 @@ pub struct Streak {
     rows: Range<usize>,
     /// How many rows it had at first.
     began_with: usize,
-    /// Whether rows of the page were left out at the end of the streak.
+    /// Whether the streak ends at the bound that [`until`](Self::until) got: rows of the page beyond it were left
+    /// out.
     is_cut: bool,
     direction: Direction,
     at: Version,
@@ -232,8 +233,8 @@ impl Streak {
         self.is_cut |= left_out > 0;
     }
 
-    /// Leaves out all rows but the next `most`. If this leaves out any rows, the streak counts as
-    /// [cut](Self::is_cut).
+    /// Leaves out all rows but the next `most`. If this leaves out any rows, the streak no longer counts as
+    /// [cut](Self::is_cut): its source has more rows after the end of the streak.
     pub fn limit(&mut self, most: usize) {
         let left_out = self.rows.len().saturating_sub(most);
         if left_out > 0 {
@@ -263,8 +264,8 @@ impl Streak {
         self.rows.is_empty()
     }
 
-    /// Whether rows of the page were left out at the end of the streak. If not, the rows after the streak's last
-    /// row are in another page.
+    /// Whether the streak ends at the bound that [`until`](Self::until) got. If so, its source has no more rows before
+    /// this bound. If not, the source may have more rows.
     #[inline]
     pub fn is_cut(&self) -> bool {
         self.is_cut

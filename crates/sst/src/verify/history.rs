@@ -61,8 +61,8 @@ impl History {
         walk.totals.group_bytes += elsewhere;
     }
 
-    /// Called after the last main row. From then on, all pages of the history count as closed. If older versions
-    /// are left, the next call of [`History::next_row`] returns one of them.
+    /// Called after the last main row. If no older versions are left, all pages of the history count as closed from
+    /// then on. Otherwise, the next call of [`History::next_row`] returns one of those that are left.
     pub fn end<S: PageSource + ?Sized>(&mut self, check: &mut Check<'_, S>) -> Result<()> {
         if self.next_row(check)?.is_none()
             && let Some(walk) = &self.walk

@@ -540,10 +540,11 @@ fn pages_of_one() -> Built {
     built
 }
 
-/// Replaces the only page of a tree by another page. Each row is given as key, version, kind, value, whether the
-/// value lies outside, and whether the row has history.
+/// A row of a forged page: its key, version, kind and value, whether the value lies outside, and whether the row has
+/// history.
 type ForgedRow<'r> = (&'r [u8], u64, RowKind, &'r [u8], bool, bool);
 
+/// Replaces the only page of a tree by a page with `rows`. Returns the message of the check.
 fn with_page(built: Built, tree: TreeKind, rows: &[ForgedRow<'_>]) -> String {
     let mut page = DataPageBuilder::new(0);
     for (key, version, kind, value, outside, has_history) in rows {
