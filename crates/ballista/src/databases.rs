@@ -53,7 +53,8 @@ const KEPT_OPEN: Duration = Duration::from_secs(3600);
 /// task that begins 20 seconds late.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How often a process checks whether its databases have new versions. A query may wait for such a version.
+/// How often a process checks whether its databases have new versions. While a query waits for a version, the
+/// process also checks as often as this.
 pub const PAUSE: Duration = Duration::from_millis(50);
 
 /// The place and the version of the database that a query reads.

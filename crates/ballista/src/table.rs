@@ -28,8 +28,8 @@ pub struct TableSpec {
 pub struct PlacedTable {
     place: Place,
     table: LarchTable,
-    /// The database with the counters of what is read; `None` in the process that plans the query, because it
-    /// reads no rows.
+    /// The database with the counters of what is read; `None` in the process that asks the query, because it reads
+    /// no rows.
     shown: Option<Arc<Shown>>,
 }
 
@@ -82,7 +82,7 @@ impl PlacedTable {
         &self.table
     }
 
-    /// The database that counts what this process reads of the table. `None` in the process that plans the query.
+    /// The database that counts what this process reads of the table. `None` in the process that asks the query.
     pub fn shown(&self) -> Option<&Arc<Shown>> {
         self.shown.as_ref()
     }

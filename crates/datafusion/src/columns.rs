@@ -34,7 +34,7 @@ const WHOLE_128: DataType = DataType::Decimal256(39, 0);
 const MAX_GROUPS: usize = 1 << 16;
 
 /// Where the columns of a table lie in its rows, and their types. The columns are parsed from text, and `Display`
-/// writes the same text.
+/// writes them as text again.
 ///
 /// ```
 /// use larch_datafusion::Columns;

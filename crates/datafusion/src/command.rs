@@ -23,7 +23,8 @@ use larch::Snapshot;
 use larch_cli::{Failure, Output, Query, QueryFormat};
 use std::sync::Arc;
 
-/// How many times the statements are begun. Each new beginning sees the newest rows.
+/// The statements are begun at most this many times, and each time but the first, they see the newest rows. If other
+/// processes are lost, a query is also sent at most this many times.
 const ATTEMPTS: u32 = 5;
 
 /// Other processes that answer queries.

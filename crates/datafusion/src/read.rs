@@ -36,11 +36,11 @@ use std::sync::Arc;
 /// When the reader finds that a batch has this many bytes, the batch ends.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// Each time so many rows were appended, the reader measures the arrays and asks the pool for their memory.
+/// Each time that this many rows were appended, the reader measures the arrays and asks the pool for their memory.
 const ROWS_BETWEEN_REQUESTS: usize = 1024;
 
-/// The length in bytes of a long part. If a row has a part of this length, the reader measures the arrays right
-/// after this row.
+/// A part of at least this many bytes is long. If one of the rows that are appended together has a long part, the
+/// reader measures the arrays right after these rows.
 const LONG_BYTES: usize = BATCH_BYTES / ROWS_BETWEEN_REQUESTS;
 
 /// What a partition has to read.

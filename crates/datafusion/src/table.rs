@@ -79,7 +79,7 @@ impl LarchTable {
     }
 
     /// The number of the database, and the number of the table in it. A table may later get the name of another
-    /// table. But no two tables ever have the same number.
+    /// table. But no two tables ever have the same two numbers.
     pub fn identity(&self) -> (u64, u32) {
         (self.source.table.database_id(), self.source.table.number())
     }

@@ -12,7 +12,7 @@ use std::time::Duration;
 /// here.
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// The shortest and the longest wait between two attempts.
+/// A wait between two attempts is a random part of a time. These are the first and the longest such time.
 const WAITS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(2));
 
 /// Decides when to repeat a request.
@@ -30,8 +30,8 @@ impl Again {
         Again { clock: clock.clone(), random: random.clone(), begin: clock.now(), wait: WAITS.0 }
     }
 
-    /// Waits for a random part of a time that doubles with each call. If [`DEADLINE`] has passed, returns false
-    /// without waiting.
+    /// Waits for a random part of a time that doubles with each call. If the wait would end after [`DEADLINE`],
+    /// returns false without waiting.
     pub fn pause(&mut self) -> bool {
         let part = (self.random.next_u64() >> 32) as u32;
         let pause = self.wait.mul_f64(f64::from(part) / f64::from(u32::MAX));
@@ -43,8 +43,9 @@ impl Again {
         true
     }
 
-    /// Makes the request, and repeats it until its answer is final or [`DEADLINE`] has passed. An answer is final
-    /// if a later attempt would get the same answer. For example, `AlreadyExists` is final.
+    /// Makes the request, and repeats it until its answer is final or the next attempt would begin after
+    /// [`DEADLINE`]. An answer is final if a later attempt would get the same answer. For example, `AlreadyExists`
+    /// is final.
     ///
     /// # Errors
     ///

@@ -222,8 +222,8 @@ fn needing(
 }
 
 /// Drops the database at the prefix `at`, with all its SSTs. Its writer is stopped by a takeover. If the database
-/// is a branch, it gives up the files of other databases. The last sheet stays, and also the sheets in which
-/// writers took over within the last week. Because of these sheets, a process that does not know about the drop
+/// is a branch, it gives up the files of other databases. The last sheet stays, and so do the fences, which are the
+/// sheets that an earlier writer would meet. Because of these sheets, a process that does not know about the drop
 /// cannot write to the database.
 ///
 /// # Errors

@@ -1,5 +1,5 @@
-//! The promises of a store, tested on servers that speak S3 and really run on this machine. `cargo x
-//! remote --check` runs the tests with moto, and `cargo x remote --servers` runs all of them. If a server
+//! The promises of a store, tested on servers that speak S3 and really run on this machine.
+//! `cargo x remote --check` runs the tests with moto, and `cargo x remote --servers` runs all of them. If a server
 //! is not installed, the test fails and says how to install the server.
 
 #![allow(

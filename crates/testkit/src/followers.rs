@@ -45,7 +45,8 @@ struct World {
     rng: Xoshiro256PlusPlus,
     history: History,
     /// For each table name, the version at which a table of this name was last created or dropped. Such a change
-    /// has no version of its own. So a follower that shows this version may or may not show the change.
+    /// has no version of its own. So a follower that shows this version or an earlier one may or may not show the
+    /// change.
     changed: BTreeMap<String, Version>,
     followers: Vec<Follower>,
     counts: Followed,

@@ -170,7 +170,7 @@ impl History {
     }
 
     /// Asks the database which commits are durable, and notes that these must survive a crash. A commit that the
-    /// database has once called durable must stay durable.
+    /// database has once called durable must stay durable. Each submitted commit must say the same about itself.
     fn see_what_is_durable(&mut self) {
         let Open { db, commits, .. } = self.opened();
         let durable = db.durable_version();
@@ -258,8 +258,8 @@ impl History {
     }
 
     /// Opens the database after it was closed or abandoned, or after the machine crashed. The database must hold a
-    /// prefix of the commit order. This prefix must contain every acknowledged commit. After a crash of the
-    /// machine, it must contain every durable commit. The model forgets all later commits.
+    /// prefix of the commit order. Without a crash of the machine, this prefix must contain every acknowledged
+    /// commit. After a crash, it must contain every durable commit. The model forgets all later commits.
     pub fn recover(&mut self) -> Result<()> {
         self.open = None;
         // If the disk is full, opening the database writes no files: what was in the logs stays in memory.

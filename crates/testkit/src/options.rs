@@ -26,7 +26,7 @@ pub struct TinyOptions {
     pub levels: LevelOptions,
     /// How many bytes a manifest may grow by before the database begins a new one.
     pub manifest_slack_bytes: u64,
-    /// How many bytes of the disk other writes must leave free, so that rows can still be erased.
+    /// The length of the file that keeps disk space back for erases, in bytes.
     pub reserve_bytes: u64,
     /// The ways in which tables are stored. Each new table takes one of them.
     pub tables: Vec<TableOptions>,

@@ -105,7 +105,7 @@ impl World {
     }
 
     /// Calls `act` while the store works without faults. Before this, the clock is set forward far enough that no
-    /// late answer can arrive.
+    /// answer of the store shows an old state any more.
     fn calmly<T>(&mut self, act: impl FnOnce(&mut World) -> T) -> T {
         self.store.set_trouble(StoreTrouble::default());
         self.clock.advance(KEPT / 4);
@@ -287,7 +287,7 @@ fn rows(db: &Database) -> Rows {
     rows.map(|(key, value)| (number(&key), number(&value))).collect()
 }
 
-/// `BACKUP_SEED=17` runs one seed again, and `BACKUP_SEEDS=5000` runs other seeds.
+/// `BACKUP_SEED=17` runs one seed again, and `BACKUP_SEEDS=5000` runs the first 5,000 seeds.
 #[test]
 fn a_backup_in_a_store_is_whole_or_not_there_and_leaves_nothing_behind() {
     let many = number_of("BACKUP_SEEDS").unwrap_or(100);

@@ -144,7 +144,7 @@ impl World {
     }
 
     /// Calls `act` while the store works without faults. Before this, the clock is set forward far enough that no
-    /// late answer can arrive.
+    /// answer of the store shows an old state any more.
     fn calmly<T>(&mut self, act: impl FnOnce(&mut World) -> T) -> T {
         self.store.set_trouble(StoreTrouble::default());
         self.clock.advance(KEPT / 4);
@@ -475,7 +475,7 @@ fn history(seed: u64, tells: bool) -> Counts {
     world.end()
 }
 
-/// `BRANCH_SEED=17` runs one seed again, and `BRANCH_SEEDS=5000` runs other seeds.
+/// `BRANCH_SEED=17` runs one seed again, and `BRANCH_SEEDS=5000` runs the first 5,000 seeds.
 #[test]
 fn branches_keep_what_they_need_and_nothing_else_whatever_happens_in_between() {
     if let Some(seed) = number_of("BRANCH_SEED") {

@@ -104,7 +104,7 @@ fn machines() -> Vec<Machine> {
 
 /// Lets only one test run at a time. The open descriptors are counted by looking at them one after the other. The
 /// count is exact only if no other files are opened and closed meanwhile. A new descriptor always gets the lowest
-/// free number, so descriptors that are reused keep their numbers.
+/// free number. So if at most `n` of them are open at a time, they use only `n` numbers.
 #[cfg(target_os = "linux")]
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: OnceLock<Mutex<()>> = OnceLock::new();

@@ -262,7 +262,7 @@ mod a_long_history {
         (table, snapshots)
     }
 
-    /// Lists of chosen groups. Each list has at most as many groups as the table has.
+    /// Lists of chosen groups. A list has only numbers of groups that the table has.
     fn choices(groups: usize) -> Vec<Vec<usize>> {
         let some = vec![vec![], vec![0], vec![1], vec![2, 0], vec![1, 2], vec![0, 1, 2]];
         some.into_iter().filter(|chosen| chosen.iter().all(|&group| group < groups.max(1))).collect()

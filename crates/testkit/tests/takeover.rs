@@ -220,7 +220,7 @@ fn take_over(seed: u64) -> [u64; 3] {
     [openings as u64, promised.len() as u64, compacted]
 }
 
-/// `TAKE_OVER_SEED=17` runs one seed again, and `TAKE_OVER_SEEDS=10000` runs other seeds.
+/// `TAKE_OVER_SEED=17` runs one seed again, and `TAKE_OVER_SEEDS=10000` runs the first 10,000 seeds.
 #[test]
 fn no_commit_is_lost_or_mixed_when_writers_take_over() {
     if let Some(seed) = number_of("TAKE_OVER_SEED") {

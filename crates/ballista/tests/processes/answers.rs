@@ -202,8 +202,8 @@ fn no_answer_mixes_versions_while_a_writer_goes_on() {
                     batch.insert_parts(&orders, key, &parts);
                 }
                 batch.commit().expect("it is written");
-                // The writer makes new files all the time. A query can only succeed if it ends before new files
-                // come.
+                // The writer makes new files all the time. A query succeeds only if each process can show the
+                // version that the query has seen at its beginning.
                 if moved % 200 == 0 {
                     database.flush().expect("it is flushed");
                 }

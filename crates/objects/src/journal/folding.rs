@@ -18,7 +18,7 @@ use super::table::Extent;
 /// A folded piece has at most this many bytes.
 pub const FOLDED_BYTES: u64 = 128 << 10;
 
-/// A piece that is longer than this is not folded: it is long enough to be read with a request of its own.
+/// If a piece was never folded and is longer than this, it stays as it is: it is worth a request of its own.
 pub const SMALL_BYTES: u64 = 16 << 10;
 
 /// An extent is a piece of a file in a sheet. Returns the index of the first extent that is folded together with

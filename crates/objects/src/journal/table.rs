@@ -10,9 +10,9 @@ use std::ops::RangeInclusive;
 /// the number of such fences does not grow for ever.
 const MOST_FENCES: usize = 1000;
 
-/// If a writer took over at least this many seconds ago, the sheets that were not needed at its takeover may be
-/// removed. The time is measured with two clocks: its beginning with the clock of the writer that took over, and
-/// its end with the clock of the writer that ends.
+/// If a writer takes over at least this many seconds after an earlier writer has taken over, sheets before the
+/// earlier takeover may be removed if nobody needs them. The time is measured with two clocks: each writer notes its
+/// takeover by its own clock.
 const SETTLED_SECONDS: u64 = 24 * 3600;
 
 /// The epoch of a sheet that a guest puts. A guest makes a branch. No writer has this epoch.

@@ -10,10 +10,10 @@
 //!
 //! A process that takes over is called the newcomer. The writer puts one sheet after the other: only one of its
 //! puts is under way at a time. The faster its requests are, the more numbers it uses during one request of the
-//! newcomer. If the writer has used all numbers of a try before the newcomer, the newcomer tries again with four
-//! times as many numbers. The writer stops at the first number under which the newcomer has put a sheet. The
-//! newcomer also puts a sheet under every free number before its sheets. So no gap is left in which a sheet could
-//! be put later, by the writer or by a request that arrives late.
+//! newcomer. If the writer has used all numbers of a try before the newcomer, the newcomer tries again with many
+//! more numbers (see `SECOND_TRY`). The writer stops at the first number under which the newcomer has put a sheet.
+//! The newcomer also puts a sheet under every free number before its sheets. So no gap is left in which a sheet
+//! could be put later, by the writer or by a request that arrives late.
 //!
 //! A sheet with which a process takes over is a *claim*. It says who this process is, and nothing about files. So
 //! a claim can be put before anything is read. It does no harm in a gap that a removal of sheets has left. A *fence*

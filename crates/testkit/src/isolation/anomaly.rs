@@ -38,7 +38,8 @@ pub enum Kind {
     ReadSkew,
     /// Readers see independent writes in different orders (G-nonadjacent).
     LongFork,
-    /// Each transaction of the cycle read something that the next one in the cycle then overwrote (G2-item).
+    /// At least two neighbours in the cycle each read something that the next transaction in the cycle then
+    /// overwrote (G2-item).
     WriteSkew,
     /// The same as write skew, but with rows that came into a range or went out of it (G2).
     Phantom,

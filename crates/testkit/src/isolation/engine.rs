@@ -123,7 +123,7 @@ enum Form {
     ByIndex,
 }
 
-/// The forms in which rows are read. Forms that never wait are listed most often.
+/// The forms in which rows are read. Forms that do not make other transactions wait are listed most often.
 const FORMS: [Form; 10] = [
     Form::Waits,
     Form::Waits,

@@ -175,8 +175,8 @@ impl BusyWriter {
     }
 }
 
-/// Each element has two numbers: how many commits the writer makes during one request of the other process, and in
-/// how many round trips that process must have stopped the writer or put its own sheet.
+/// Each element has two numbers. The first says how many commits the writer makes during one request of the other
+/// process. The second is the most round trips that this process may need to stop the writer.
 const PACES: [(u64, u64); 6] = [(1, 3), (2, 3), (4, 3), (7, 3), (20, 4), (100, 5)];
 
 #[test]
