@@ -211,10 +211,9 @@ impl Batch {
     /// The work of a commit grows with its bytes. It also grows with the logarithm of the number of rows that its
     /// tables have in memory. This work does not depend on the number of tables in the database. Each commit
     /// writes one record to the log. Commits that run at the same time share a sync. If a batch takes more than
-    /// half of the write buffer, it is written to files instead, and is durable when the call returns. While such
-    /// a batch is written, other commits wait. Rows in memory that belong to the tables of the batch are written
-    /// to files, too. A commit waits while the write buffer is full, or while level 0 of one of its tables is
-    /// full.
+    /// half of the write buffer, it is written to files instead, and is durable when the call returns. Then the
+    /// rows that its tables have in memory are written to files, too, and other commits wait for that. A commit
+    /// waits while the write buffer is full, or while level 0 of one of its tables is full.
     ///
     /// Unique [indexes](Table::create_index) are checked only after all writes of the batch. So two rows may swap
     /// their values. A row may also get the index key of another row, if a later write of the batch removes that

@@ -127,7 +127,7 @@ pub struct Transaction {
     /// The savepoints to which the transaction can go back.
     savepoints: Savepoints,
     /// The keys that the transaction has reserved. Other commits to these keys wait until the transaction has
-    /// ended.
+    /// ended, but at most a tenth of a second.
     reservation: Reservation,
     /// The reason why the transaction can no longer be committed, or `None` if it can.
     failed: Option<Box<Error>>,

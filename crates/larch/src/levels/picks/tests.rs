@@ -38,7 +38,7 @@ fn looks_do_not_grow_with_the_number_of_tables() {
 }
 
 /// A range erase hides rows of some files, but a snapshot still reads these rows. When the snapshot is dropped,
-/// the files get slices without these rows, although the table has not changed since.
+/// these rows are cut out of the files, although the table has not changed since.
 #[test]
 fn a_table_that_waits_for_a_reader_is_looked_at_again() {
     let db = database(10);

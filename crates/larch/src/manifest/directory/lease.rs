@@ -194,7 +194,7 @@ pub struct Leases {
 }
 
 impl Leases {
-    /// Looks at the leases of the database in `directory`.
+    /// The leases of the database in `directory`. This call does not look at them yet.
     pub fn of(disk: Arc<dyn Disk>, directory: &Path) -> Self {
         Self { disk, followers: directory.join(FOLLOWERS) }
     }
