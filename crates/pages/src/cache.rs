@@ -280,8 +280,8 @@ impl PageCache {
     }
 
     /// Memory of `bytes` bytes for a page. The caller has already paid for these bytes. The memory contains
-    /// whatever was there last. The memory comes from the heap if it is longer than a run of the arena can be, or
-    /// if it exceeds the budget.
+    /// whatever was there last. The memory does not come from the arena if it is longer than a run of the arena can
+    /// be, or if it exceeds the budget.
     pub(crate) fn buffer(&self, bytes: usize) -> Buffer {
         self.memory.buffer(bytes).unwrap_or_else(|| Buffer::zeroed(bytes))
     }

@@ -89,7 +89,7 @@ impl ReadRun {
         self.rest.is_empty()
     }
 
-    /// The number of parts that the run has.
+    /// The number of reads in the run.
     pub(crate) fn len(&self) -> usize {
         1 + self.rest.len()
     }
@@ -396,7 +396,7 @@ impl JoinLimits {
     }
 }
 
-/// Whether a descriptor can make this read, because its buffer has whole blocks once it is [extended](Run::extend).
+/// Whether a descriptor can make this read, because its buffer has whole blocks once it is [extended](ReadRun::extend).
 pub(crate) fn is_whole(read: &ReadRequest) -> bool {
     let end = read.offset.checked_add(whole_blocks(read.buffer.len()) as u64);
     read.offset.is_multiple_of(BLOCK) && !read.buffer.is_empty() && end.is_some_and(|end| i64::try_from(end).is_ok())

@@ -302,8 +302,8 @@ impl ThreadPoolState {
         }
     }
 
-    /// Takes a job out of all tables. A poll that is running goes on. The job is returned, so that it is dropped
-    /// after the lock was released.
+    /// Takes a job out of its queue, out of the timed wakes and out of its entry. A poll that is running goes on. The
+    /// job is returned, so that it is dropped after the lock was released.
     fn stop(&mut self, id: u64) -> PoolWork {
         let Some(entry) = self.jobs.get_mut(&id) else { return PoolWork::None };
         if let Some(due) = entry.due.take() {

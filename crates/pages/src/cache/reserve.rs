@@ -10,7 +10,7 @@ use os::sync::Arc;
 use os::sync::atomic::Ordering;
 use std::task::Context;
 
-/// When the cache shrinks, each shard gives up this many bytes, one shard after the other.
+/// When the cache shrinks, it evicts at most this many bytes at a time.
 const TRIM_BYTES: u64 = 256 << 10;
 
 /// Memory for pages that are going to be read.

@@ -25,8 +25,8 @@ pub struct CacheUsage {
     /// Number of pages in memory.
     pub frames: u64,
     /// The memory that the system has given for buffers of pages, whether the buffers hold pages or not. It does
-    /// not include buffers of more than 1 MiB and buffers beyond the budget, because they are allocated on the
-    /// heap.
+    /// not include buffers of more than 1 MiB and buffers beyond the budget, because they do not come from the
+    /// arena.
     pub backed_bytes: u64,
     /// The memory that is needed beside the pages: the frames, the table, and the lists of the arena. The cost of
     /// a page includes a part for this memory, in addition to the page's buffer. All these parts together cover
