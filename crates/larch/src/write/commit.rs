@@ -203,8 +203,8 @@ pub async fn submit_valid_async(
     apply_async(core, ops, tables, Some(validation)).await
 }
 
-/// The time that is reserved for a slowed commit. If the commit is given up while it waits, this value is dropped,
-/// and later commits can use the time.
+/// The time that is reserved for a slowed commit. If this value is dropped because the commit was not made, later
+/// commits can use the time.
 struct SlowedTime<'c> {
     core: &'c Core,
     time: Duration,

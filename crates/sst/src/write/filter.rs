@@ -98,9 +98,9 @@ impl FilterRows {
     /// Adds the key of the next row. `last` returns the key of the previous row. For the first row, it returns
     /// nothing.
     ///
-    /// Prefixes do not decide where a partition ends. But each prefix belongs to exactly one partition: the first
-    /// one that has keys with this prefix. The proof follows. Let P be a prefix of `prefix_bytes` bytes and k the
-    /// first key that begins with P.
+    /// Prefixes do not decide where a partition ends. But a search for a prefix leads to the first partition that has
+    /// keys with this prefix. The proof follows. Let P be a prefix of `prefix_bytes` bytes and k the first key that
+    /// begins with P.
     ///
     /// * Every separator after k's partition is greater than the last key of that partition. So each of these
     ///   separators is greater than k, and greater than P.
