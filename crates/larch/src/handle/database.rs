@@ -1086,7 +1086,8 @@ impl Database {
     /// Changes the size of the cache of pages while the database is in use. The new size holds for all databases
     /// that share the cache. If the new size is smaller, pages are evicted. Before the call returns, the memory of
     /// the evicted pages is given back to the operating system. Some pages cannot be evicted at once: those that
-    /// are pinned, being read, or used by a [`Value`](crate::Value). They are evicted when they are released.
+    /// are pinned, being read, or used by a [`Value`](crate::Value). Once they are released, they are evicted when
+    /// memory is needed.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
