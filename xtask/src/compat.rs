@@ -62,8 +62,8 @@ fn write_golden(root: &Path, release: &str) -> Result<String, String> {
     let specimen = Programs::build_in(root, &root.join("target"), &["larch-testkit"], &[])?.join("specimen");
     fs::create_dir_all(root.join(GOLDEN)).map_err(|error| format!("cannot create {GOLDEN}: {error}"))?;
     output(Command::new(specimen).arg("write").arg(&folder).arg(release))?;
-    // The lock file has no content, and a specimen needs none, because no process has it open. It contains
-    // nothing.
+    // Only a process that has the database open needs the lock file, and the file is empty. So the specimen does
+    // not keep it.
     fs::remove_file(folder.join("db/LOCK")).map_err(|error| format!("cannot remove the lock: {error}"))?;
     Ok(format!("{} is written; add it to the commit", folder.display()))
 }

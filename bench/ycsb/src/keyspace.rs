@@ -56,7 +56,8 @@ impl Inserts {
         self.limit.load(Ordering::Acquire)
     }
 
-    /// Notes that the insert of record `number` has ended. Then the record does not exist, as in the original.)
+    /// Notes that the insert of record `number` has ended. If the insert has failed, the record does not
+    /// exist, as in the original.
     pub fn acknowledge(&self, number: i64) {
         if number - self.limit() >= WINDOW {
             let mut far = self.far.lock();

@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Examples that a test cannot run, because they need something that a test does not have. The first text of an
-/// entry is a part of the example's line, and the second text says what the example needs.
+/// entry is the beginning of the example's line. If this text has `://`, it may stand anywhere in the line. The
+/// second text says what the example needs.
 const NOT_RUN: &[(&str, &str)] = &[
     ("cargo ", "it builds this tree, or runs its tests"),
     ("s3://", "a store: the binary of crates/remote has them, and its tests run against one"),

@@ -323,7 +323,8 @@ struct Done {
 }
 
 impl Done {
-    /// Finds the figures in the output, in lines such as `Op rate : 2,219 op/s [WRITE: 2,219 op/s]`.
+    /// Finds the figures in the output, in lines such as
+    /// `Op rate                   :    2,219 op/s  [WRITE: 2,219 op/s]`.
     fn of(text: &str) -> Option<Self> {
         let number = |name: &str| {
             let line = text.lines().rfind(|line| line.starts_with(name))?;

@@ -208,8 +208,7 @@ pub enum Task {
     Workload {
         /// `a` to `f`.
         name: String,
-        /// Its keys: The distribution of the keys: `zipfian`, `uniform`, … If the text is empty, the workload
-        /// decides.
+        /// The distribution of its keys: `zipfian`, `uniform`, … If the text is empty, the workload decides.
         keys: String,
     },
     /// Reads of keys that do not exist.

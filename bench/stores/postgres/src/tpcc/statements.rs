@@ -207,7 +207,7 @@ pub fn remove_functions() -> String {
 }
 
 /// Among all customers of a last name, sorted by first name, the specification wants the one in the middle. This
-/// selects the customer's number. If two customers are in the middle, it selects the second one.
+/// selects the customer's number. If two customers are in the middle, it selects the first one.
 const BY_NAME: &str = "(SELECT (array_agg(c_id ORDER BY c_first, c_id))[((count(*) + 1) >> 1)::int4] FROM customer";
 
 fn payment(who: &str) -> String {
