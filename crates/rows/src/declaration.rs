@@ -20,7 +20,7 @@ use std::str::FromStr;
 #[cfg(test)]
 mod tests;
 
-/// The types of a tuple's fields. It is parsed from text, and `Display` writes this text.
+/// The types of a tuple's fields. It is parsed from text, and `Display` writes it as text.
 ///
 /// ```
 /// use rows::{Declaration, Descending, Tuple};

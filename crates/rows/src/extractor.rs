@@ -27,7 +27,7 @@ use std::str::FromStr;
 #[cfg(test)]
 mod tests;
 
-/// Says which keys a row has in an index. It is parsed from text, and `Display` writes this text.
+/// Says which keys a row has in an index. It is parsed from text, and `Display` writes it as text.
 ///
 /// ```
 /// use rows::{Extractor, Tuple};
