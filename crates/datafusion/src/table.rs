@@ -108,7 +108,7 @@ impl LarchTable {
     ///
     /// # Errors
     ///
-    /// Fails if a table is dropped during this call.
+    /// The errors of [`Database::existing_table`]. A table that is dropped during this call is left out.
     pub fn all(database: &Database, snapshot: &Snapshot) -> larch::Result<Vec<(String, Self)>> {
         let table = |name: String| Ok(database.existing_table(&name)?.map(|table| (name, Self::of(snapshot, &table))));
         database.tables().into_iter().filter_map(|name| table(name).transpose()).collect()

@@ -21,7 +21,8 @@
 //! Sheets that are not needed any more are removed, which leaves gaps. Three rules make this safe, and none of them
 //! depends on the time:
 //! - A *fence* is a sheet whose number an earlier writer would use for its next sheet, so this writer meets the
-//!   fence. A fence is removed only if that writer has said that it puts no more sheets.
+//!   fence. A fence is removed only if that writer has said that it puts no more sheets, or if a thousand later
+//!   fences exist.
 //! - If a process that is not the writer has put sheets, it then looks at the newest sheets again. If its sheets
 //!   are in a gap, later sheets exist which do not build on them, and nobody reads its sheets. So it begins again.
 //! - The newest sheet and the newest sheet with a table are never removed.

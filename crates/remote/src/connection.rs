@@ -164,7 +164,7 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// `NotFound` if no database is here; and other errors of the store.
+    /// `NotFound` if no database was ever here; and other errors of the store.
     pub fn branches(&self) -> io::Result<Vec<BranchInfo>> {
         let prefix = self.store.place().prefix.as_ref();
         objects::branches(&self.objects(), &outside(&self.machine), prefix).map_err(|error| self.named(error))
@@ -175,8 +175,8 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// `NotFound` if no database is here; `DirectoryNotEmpty` if branches need files of this database; and other
-    /// errors of the store. If the removal fails after it has begun, the next call continues it.
+    /// `NotFound` if no database was ever here; `DirectoryNotEmpty` if branches need files of this database; and
+    /// other errors of the store. If the removal fails after it has begun, the next call continues it.
     pub fn drop_database(&self) -> io::Result<DropReport> {
         let prefix = self.store.place().prefix.as_ref();
         objects::drop_database(&self.objects(), &outside(&self.machine), prefix).map_err(|error| self.named(error))

@@ -8,7 +8,7 @@ pub struct Rerun {
 }
 
 impl Rerun {
-    /// Prints the command for a run of `seed` with `steps` steps and `samples` faults of each kind.
+    /// For a run of `seed` with `steps` steps and `samples` faults of each kind.
     pub fn of(seed: u64, steps: usize, samples: usize) -> Self {
         Self { seed, arguments: format!("--count 1 --steps {steps} --samples {samples}") }
     }
@@ -18,8 +18,8 @@ impl Rerun {
         Self { seed, arguments: "--transactions 1".to_owned() }
     }
 
-    /// Prints the command for a run of the transactions of `seed`, on this number of threads. The seed does not
-    /// decide how the threads interleave.
+    /// For a run of the transactions of `seed`, on this number of threads. The seed does not decide how the threads
+    /// interleave.
     pub fn of_threads(seed: u64, threads: usize) -> Self {
         Self { seed, arguments: format!("--transactions 1 --threads {threads}") }
     }
