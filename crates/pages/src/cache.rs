@@ -362,7 +362,7 @@ impl PageCache {
         Some(page)
     }
 
-    /// Switches to a larger table when the cache has many times more pages than the table has chains.
+    /// Switches to a larger table when the cache has more than twice as many pages as the table has chains.
     fn grow(&self, pages: u64) {
         if self.table.is_small_for(pages / 2) {
             let locks: Vec<_> = self.shards.iter().map(|shard| shard.lock()).collect();
