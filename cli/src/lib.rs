@@ -65,8 +65,8 @@ pub const TPCC: [tpcc::Scheme; 5] = [
     tpcc::noop::SCHEME,
 ];
 
-/// All these stores. With these stores, `larch bench kv` cannot measure what the clients of other drivers cost,
-/// because no server is started for this.
+/// All these stores. With these stores, `larch bench kv-client-cost` compares no clients, because no server is
+/// started for this.
 pub const STORES: Stores<'static> =
     Stores { key_value: &SCHEMES, row_access: &ROW_ACCESS, partitions: &PARTITIONS, tpcc: &TPCC, kv_client_cost: None };
 

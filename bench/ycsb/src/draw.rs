@@ -230,7 +230,7 @@ pub struct Hand {
 }
 
 impl Hand {
-    /// What client number `client` of `clients` draws with, in a run with the seed `seed`.
+    /// What client `number` of `clients` draws with, in a run with the seed `seed`.
     pub fn new(deck: &Arc<Deck>, seed: u64, number: usize, clients: usize) -> Hand {
         Hand {
             keys: deck.keys.of_client(number, clients),

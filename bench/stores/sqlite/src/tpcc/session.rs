@@ -92,7 +92,7 @@ struct Open<'e> {
     /// Whether this transaction is a savepoint in a larger transaction of SQLite.
     is_savepoint: bool,
     is_over: bool,
-    /// This writer's turn. The turn ends after the transaction, because fields are dropped in order.
+    /// This writer's turn. The turn ends after the transaction: `drop` ends the transaction before it drops fields.
     _turn: Option<MutexGuard<'e, ()>>,
 }
 
