@@ -105,7 +105,7 @@ pub fn filters(rng: &mut Xoshiro256PlusPlus) -> (Filters, u16) {
 /// Compression of a table.
 pub fn compression(rng: &mut impl Rng) -> Compression {
     // The codec and its level come from one draw. Before zstd was added, the first bit of this draw chose between
-    // two codecs. There is still only one draw, so that each seed still draws the same options as before.
+    // two codecs. There is still only one draw, so that each seed still draws the same other options.
     let bits = rng.random::<u32>();
     match (bits >> 31, bits >> 30 & 1) {
         (1, _) => Compression::None,

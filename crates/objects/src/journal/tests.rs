@@ -43,8 +43,8 @@ fn calm(seed: u64) -> (Arc<SimStore>, Arc<SimClock>) {
     (SimStore::new(seed, clock.clone()), clock)
 }
 
-/// The failures of the store: every kind of failure happens, and the random numbers decide how often each kind
-/// happens.
+/// The failures of the store. The random numbers leave out about half of the kinds, and decide how often each of the
+/// other kinds happens.
 fn trouble(rng: &mut Xoshiro256PlusPlus) -> StoreTrouble {
     StoreTrouble::drawn(rng, 150, (KEPT / 4, Duration::from_millis(200)))
 }
@@ -380,7 +380,7 @@ fn check_short_processes(processes: u64, syncs: usize, days: u64) {
         most = most.max(sheets());
         clock.advance(Duration::from_secs(days * 24 * 3600));
     }
-    // In addition to the syncs, each process puts a sheet for its takeover and a sheet for the name of its log.
+    // In addition to the syncs, each process puts a sheet for its takeover and a sheet for the new name of its list.
     let of_each = syncs + 2;
     let all = of_each as u64 * processes;
     assert!(

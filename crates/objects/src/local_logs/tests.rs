@@ -258,8 +258,7 @@ fn a_store_that_does_not_answer_is_asked_again_later_and_no_log_takes_more_meanw
     open(&mut process).expect("there is no trouble");
     let log = process.log.clone().expect("it was opened");
     process.threads.run();
-    // The process was idle for a long time, so it asks for the list of sheets before it puts one. The store does
-    // not answer.
+    // From now on, the store does not answer this process.
     clock.advance(KEPT);
     log.append(&[1; 8]).and_then(|_| log.sync()).expect("it is on this machine");
     process.client.crash();

@@ -85,8 +85,8 @@ impl History {
         }
     }
 
-    /// A value that no other row has, unless it is empty. Its length is a few bytes, or more, or the greatest
-    /// length that a value may have.
+    /// A value that no other row has, unless it is empty. Its length is a few bytes, or up to 200 bytes, or up to a
+    /// quarter of the write buffer.
     pub(super) fn value(&mut self) -> Vec<u8> {
         self.values += 1;
         let most = (self.options.write_buffer_bytes / 4) as usize;

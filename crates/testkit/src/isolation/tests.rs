@@ -150,7 +150,7 @@ fn rows_that_go_out_of_ranges_are_phantoms() {
 
 #[test]
 fn a_range_that_was_stopped_was_not_read_to_its_end() {
-    // T1 read the range only up to a row before c, and T2 read it up to a row after c.
+    // In the first history, T1 stops its read before c. In the second one, T1 reads the whole range.
     let forward = |rows: &str| {
         format!(
             "T0: b@0 w(a)=1 w(b)=2 c@1

@@ -408,8 +408,7 @@ fn a_writer_that_pauses_for_days_meets_its_fence_also_behind_guests() {
             journal.add_branch(guest, &branch).expect("there is no trouble");
         }
         let written = others_write(&store, &clock, 7, ends);
-        // The clock of the paused writer did not go on during the pause, so the writer does not know how long it
-        // has paused.
+        // A commit does not look at the clock, so the writer does not know that it has paused.
         writer.commit(1);
         let error = writer.state.lock().error.take().expect("another has taken over");
         assert_eq!(error.kind(), ErrorKind::StaleNetworkFileHandle, "{guests} guests: {error}");
