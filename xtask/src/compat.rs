@@ -110,8 +110,9 @@ impl Programs {
         }
     }
 
-    /// Writes a specimen with this tree's program. Both programs then open and check this specimen in turn, twice.
-    /// Returns the number of tables that were compared.
+    /// Writes a specimen with this tree's program. Then the release's program puts rows into it and compacts it, and
+    /// after that this tree's program does the same. After each of the three, both programs check the specimen. Returns
+    /// the number of tables that were compared.
     fn go_back_and_forth(&self, specimen: &Path, databases: &Path) -> Result<usize, String> {
         output(Command::new(specimen).arg("write").arg(databases.join("written")).arg(&self.release))?;
         let db = databases.join("written/db");
