@@ -28,7 +28,7 @@ use os::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use os::sync::{Arc, Mutex};
 use sst::Version;
 
-/// The number of places.
+/// The number of places in the array of floors. Tables with the same place share a floor.
 const PLACES: usize = u64::BITS as usize;
 
 /// A set of tables. If a table is in the set, so are all other tables that share its place.

@@ -114,7 +114,7 @@ pub struct WriteCounts {
     pub slowed_nanos: AtomicU64,
 }
 
-/// Memory that is needed only while something is written, for each purpose.
+/// Memory that writing needs for a while, for each purpose. Memory that stays is counted elsewhere.
 #[derive(Debug)]
 pub struct WorkMemory {
     /// Memory of files that are being built, and of their range erases.

@@ -197,7 +197,7 @@ pub fn check(table: &TableHandle, index: &LiveIndex, watch: &Watch<'_>) -> Resul
                 let index_key = entry.index_key().to_vec();
                 let keys = match row {
                     // If the row does not fit the declaration, this was already reported when its entries were
-                    // looked up.
+                    // made.
                     Some(row) => keys_of(entry.row_key(), &row, &mut IndexCheck::default())?,
                     None => Vec::new(),
                 };
