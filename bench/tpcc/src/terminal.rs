@@ -97,9 +97,9 @@ const _: () = assert!(size_of::<Terminal<'static>>() <= 48);
 
 /// How many times a transaction is tried in all if it conflicts.
 const MOST_ATTEMPTS: u8 = 20;
-/// A wait before a new attempt is a random part of a bound (Brooker, *Exponential backoff and jitter*, 2015). The
-/// first constant is the bound for the wait before the second attempt, and the second constant is the greatest
-/// bound.
+/// A wait before a new attempt is a random part of a bound (Brooker, *Exponential backoff and jitter*, 2015). After
+/// each attempt, the bound doubles. After the first attempt, it is twice the first constant. It never exceeds the
+/// second constant.
 const FIRST_BOUND_NANOS: u64 = 500_000;
 const LAST_BOUND_NANOS: u64 = 50_000_000;
 

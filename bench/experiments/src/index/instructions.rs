@@ -18,7 +18,7 @@ use ycsb::KeyNames;
 /// Among this number of counted gets, the measurement allows at most one read of an index node. A few nodes are
 /// always read, because the contents of a cache never stop changing. Reading a node takes a third of the
 /// instructions of reading a row page. So these reads add less than one percent to the instructions of the gets.
-/// With more such reads, the counted instructions would mostly belong to reading nodes.
+/// With many more such reads, the count would measure the reading of nodes.
 const MOST_NODE_READS: u64 = 50;
 
 /// Instructions of a get, or the reason why they were not counted.

@@ -235,10 +235,10 @@ pub struct Sample {
     /// The reads of the disk that holds the database, as the system counts them; `None` if the system does not
     /// count them.
     pub disk_reads: Option<u64>,
-    /// The number of bytes that the process has read from the disk, including reads before the measured window.
+    /// The bytes that these reads of the disk brought, including those before the measured window.
     pub disk_read_bytes: u64,
-    /// The number of bytes that the process has read from the disk in the measured window, or 0 if the system does
-    /// not report this.
+    /// The bytes that reads of the disk brought in the measured window alone. 0 if they are not counted
+    /// separately.
     pub window_read_bytes: u64,
     /// The bytes that were written to the disk that holds the database.
     pub disk_written_bytes: u64,

@@ -102,9 +102,10 @@ struct Level {
 /// The rows between two keys.
 #[derive(Serialize)]
 pub struct Part {
-    /// The first key, in the form that `--from` takes, or `None` for the first part.
+    /// The first key, in the form that `--from` takes, or `None` if nothing comes before the part.
     pub from: Option<String>,
-    /// The key before which the part stops, in the form that `--to` takes, or `None` for the last part.
+    /// The key before which the part stops, in the form that `--to` takes, or `None` if nothing comes after the
+    /// part.
     pub to: Option<String>,
     /// Whether the table certainly has a row with the key `to`. If not, `to` may be a string between two keys.
     pub to_is_key: bool,
