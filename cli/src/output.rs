@@ -107,7 +107,7 @@ impl<'l> Printer<'l> {
         Self::of_parts(layout, &Vec::from_iter(0..layout.parts()))
     }
 
-    /// A printer for the parts `parts` of a table's rows. The parts must be given in this order.
+    /// A printer for the parts `parts` of a table's rows. The parts of each row must come in the order of `parts`.
     pub fn of_parts(layout: &'l Layout, parts: &[usize]) -> Self {
         let names = layout.schema().map_or_else(Vec::new, Schema::members);
         let names = names.iter().map(|name| format!("{}:", object::string(name)).into_bytes()).collect();
@@ -272,7 +272,7 @@ impl<'l> Printer<'l> {
 enum Field<'r> {
     /// A column at this place in the key. Its text was not read.
     Key(usize),
-    /// The field has no escapes, and its text is printed as it is stored.
+    /// The text of the column as it is stored, with escapes if the table stores fields with escapes.
     Kept(&'r [u8]),
 }
 

@@ -7,9 +7,9 @@ use csv::{ByteRecord, Reader, ReaderBuilder};
 use std::io::{self, Read};
 
 /// The bytes that the parser gets after the last byte of the source. They end the last line, if it has no end, and
-/// then add one more row. If a quote is never closed, the added row becomes part of the quoted field, and the
-/// parser can report the mistake. Without this row, the parser would take everything up to the end of the file as
-/// one field. The added row is recognized by the place at which it ends. Therefore a row of the source may have
+/// then add one more row. If a quote is never closed, the added row becomes part of the quoted field, and
+/// [`Csv::next`] reports the mistake. Without this row, the parser would take everything up to the end of the file
+/// as one field. The added row is recognized by the place at which it ends. Therefore a row of the source may have
 /// the same text.
 const END: &[u8] = b"\n.\n";
 /// The size of one read from the source.
