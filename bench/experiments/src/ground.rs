@@ -61,8 +61,8 @@ impl Ground {
     ///
     /// # Errors
     ///
-    /// Returns an error if the directory cannot be made, if it has other things in it, or if the disk has too little
-    /// room.
+    /// Returns an error if the directory cannot be made, if the file of cells cannot be read or written, or if the
+    /// disk has too little room.
     pub fn open(name: &str, args: &ExperimentArgs, most_bytes: u64) -> Result<Self, Failure> {
         Self::with_stop(name, args, most_bytes, Stop::catch()?)
     }

@@ -76,7 +76,7 @@ fn open(target: &Target, setup: &Setup) -> Result<Box<dyn Database>, Failure> {
     })?;
     let before = counts(&mut control)?;
     let groups = setting(&mut control, "default_transaction_isolation")? != "serializable";
-    // If the target gives a number of connections, this number is used, and not the number of `-connection-count`.
+    // If the target gives more than one connection, its number is used, and not the number of `-connection-count`.
     let connections = match address.connections {
         1 => setup.connections_a_session().min(setup.requests_a_session()),
         more => more as usize,

@@ -40,8 +40,8 @@ fn open(target: &Target, _: Opening) -> Result<Box<dyn Database>, Failure> {
     Ok(Box::new(Postgres { address, control: Mutex::new(control), page_reads_before, server }))
 }
 
-/// Returns how many pages the server has read from the system. Sessions report their reads late, so the newest reads may
-/// be missing.
+/// Returns how many pages the server has read from the system. Sessions report their reads late, so the newest reads
+/// may be missing.
 fn page_reads(control: &mut Connection) -> Option<u64> {
     let sql = "SELECT blks_read FROM pg_stat_database WHERE datname = current_database()";
     control.value(sql).ok()?.parse().ok()
