@@ -28,6 +28,7 @@ use crate::write::define::check_new_name;
 use damaged::DamagedDatabase;
 use os::Machine;
 use save::save_table;
+use sst::Compression;
 use std::path::Path;
 
 /// The write buffer of the new database, in bytes. It is large enough for values that were written with any write
@@ -57,8 +58,9 @@ const WRITE_BUFFER_BYTES: u64 = 8 << 30;
 ///
 /// [`Error::RepairTarget`] if `new` is not empty; [`Error::WithinDatabase`] if `new` is inside `damaged` or inside
 /// another database; [`Error::NotADatabase`] if `damaged` has no file of a database; the errors of opening and
-/// writing the new database; [`Error::Cancelled`] if `watch` ends the repair. After an error, `new` may contain a
-/// part of the rows. Damage is no error: the report lists it.
+/// writing the new database; [`Error::Cancelled`] if `watch` ends the repair; [`Error::BadOptions`] in a program that
+/// was built without the features `lz4` or `zstd`. After an error, `new` may contain a part of the rows. Damage is no
+/// error: the report lists it.
 pub fn repair<G: GoOn>(
     damaged: impl AsRef<Path>,
     new: impl AsRef<Path>,
@@ -79,6 +81,13 @@ pub fn repair_on<G: GoOn>(
     watch: impl FnMut(Progress) -> G,
 ) -> Result<RepairReport> {
     let watch = Watch::new("the repair", watch);
+    // A file does not say whether its pages are packed by LZ4. So without a codec, sound pages would count as lost.
+    if let Some(feature) = [Compression::Lz4, Compression::ZSTD].into_iter().find_map(Compression::missing_feature) {
+        return Err(Error::BadOptions(format!(
+            "a repair may need every codec, and this program was built without feature {feature} of larch-db; build it \
+             with that feature"
+        )));
+    }
     let disk = &machine.disk;
     let is_there = disk.exists(new).map_err(|error| Error::io("look for", new, error))?;
     if is_there && !disk.list(new).map_err(|error| Error::io("list", new, error))?.is_empty() {
@@ -103,4 +112,23 @@ pub fn repair_on<G: GoOn>(
     }
     db.close()?;
     Ok(report)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repair_is_refused_for_a_codec_that_the_build_lacks() {
+        let (machine, _) = Machine::simulated(1);
+        let db = Database::builder("damaged").machine(machine.clone()).open().expect("the disk works");
+        db.table("t").and_then(|table| table.insert("key", "value")).expect("the disk works");
+        db.close().expect("the disk works");
+        let repaired = repair_on(&machine, Path::new("damaged"), Path::new("new"), |_| {});
+        let has_all = cfg!(all(feature = "lz4", feature = "zstd"));
+        match repaired {
+            Ok(report) => assert!(has_all && report.rows == 1 && report.lost.is_empty()),
+            Err(error) => assert!(!has_all && matches!(error, Error::BadOptions(_)), "{error}"),
+        }
+    }
 }
