@@ -293,7 +293,8 @@ fn names(size: &Size) -> Vec<String> {
     names
 }
 
-/// Measures the cells of the experiment with one table, as far as they are not measured yet. False after ^C.
+/// Measures the cells of the experiment with one table. It leaves out the cells that were measured before. Returns
+/// false if the user has pressed ^C.
 fn measure_rows(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
     if !data::loads(ground, size)? {
         return Ok(false);

@@ -173,7 +173,8 @@ struct Link<'l> {
 }
 
 impl Link<'_> {
-    /// If the coordinator has gone, the run is stopped, because nobody needs its result.
+    /// Sends `what` to the coordinator. If the coordinator has ended, this stops the run, because nobody needs its
+    /// result.
     fn say(&self, what: &FromWorker) {
         if self.writer.borrow_mut().write(what).is_err() {
             self.stop.press();

@@ -16,6 +16,7 @@ pub mod work;
 pub use content::Content;
 pub use cursor::Cursor;
 pub use forms::Tried;
+pub(crate) use forms::content_of;
 
 pub use range::Range;
 pub(crate) use reader::LaterReader;

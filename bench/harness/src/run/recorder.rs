@@ -225,8 +225,8 @@ impl Desk {
         self.halt.load(Ordering::Relaxed)
     }
 
-    /// Lets the threads begin. The threads get the times at which the parts of the run begin and end, and are told
-    /// whether to record response times.
+    /// Lets the threads begin. `timeline` gives each thread the times at which the parts of the run begin and end. If
+    /// `queued` is set, the threads record response times.
     pub(crate) fn go(&self, timeline: Timeline, queued: bool) {
         self.state().go = Some((timeline, queued));
         self.changed.notify_all();

@@ -2,7 +2,7 @@
 //! executor of these futures. A request allocates nothing here, because its buffers, the memory of its future and its
 //! waker are reused.
 //!
-//! When the session comes to a write, the write blocks the thread, as in a blocking session.
+//! A write blocks the thread until the write is done, as in a blocking session.
 
 use crate::broken;
 use harness::request::{no_partitions, no_transactions};

@@ -458,8 +458,8 @@ impl Connection {
                             (SCRAM_SHA_256_PLUS, ChannelBinding::tls_server_end_point(end_point))
                         }
                         (_, Binding::Require) => return Err(unbound(address)),
-                        // We say that we could have used the proof over TLS. So the server notices if somebody
-                        // between us and the server has removed the server's offer of this proof.
+                        // The client says that it supports the proof over TLS. If somebody between the client and the
+                        // server has removed the server's offer of this proof, the server notices it by these words.
                         (Some(_), Binding::Prefer) => (SCRAM_SHA_256, ChannelBinding::unrequested()),
                         (_, Binding::Prefer | Binding::Disable) => (SCRAM_SHA_256, ChannelBinding::unsupported()),
                     };

@@ -1,9 +1,9 @@
 //! TLS of a session: the checks of the server's certificate, the handshake, and encrypted bytes. This module knows
 //! only one message of PostgreSQL: the message that asks for TLS.
 //!
-//! A session waits for many sockets at once. For bytes that have come, it is told only once. So [`Tls::receive`]
-//! keeps no decrypted bytes: when it returns, all bytes are in the inbox. [`Tls::receive`] also says whether the
-//! socket may have more bytes.
+//! A session waits for many sockets at once. The system tells the session only once that bytes have arrived at a
+//! socket. So [`Tls::receive`] keeps no decrypted bytes: when it returns, all bytes are in the inbox.
+//! [`Tls::receive`] also says whether the socket may have more bytes.
 
 use crate::address::{Checked, Encryption, Place, Roots};
 use crate::moved::Moved;

@@ -232,7 +232,7 @@ impl ::tpcc::Database for RocksDb {
     }
 
     fn clean(&self) -> Result<(), Failure> {
-        // Without a form, families with the names of our families may belong to somebody else.
+        // If the database has no form, another program may have made the families with these names.
         ::tpcc::Database::form(self)?.ok_or_else(not_made)?;
         for name in names() {
             if self.db.cf_handle(name).is_some() {

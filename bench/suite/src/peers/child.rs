@@ -52,7 +52,7 @@ pub fn serve(target: &str, schemes: &[Scheme]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Writes an answer to standard output. Returns `false` if the parent has ended, so that nobody reads the answer.
+/// Writes an answer to standard output. Returns `false` if nobody can read the answer, because the parent has ended.
 fn tell(answer: &Answer) -> bool {
     let mut text = serde_json::to_string(answer).expect("answers are plain data");
     text.push('\n');

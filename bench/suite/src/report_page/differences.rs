@@ -31,7 +31,8 @@ pub fn table(reports: &[(String, Report)]) -> Option<Table> {
     (!rows.is_empty()).then(|| Table { caption: "What is not the same in all results".to_owned(), columns, rows })
 }
 
-/// The number of different machines in the results, as far as the results tell machines apart.
+/// The number of machines on which the results were measured. Two machines count as one if the results say the same
+/// of both.
 pub fn machines(reports: &[(String, Report)]) -> usize {
     let mut seen: Vec<Vec<(&str, String)>> = Vec::new();
     for (_, report) in reports {

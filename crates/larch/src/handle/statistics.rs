@@ -2,7 +2,7 @@
 
 use crate::base::bounds::{self, IntoKeyRange};
 use crate::base::error::{Error, Result};
-use crate::read::{Content, Reader};
+use crate::read::{Content, Reader, content_of};
 use crate::sizes::shape::Resolution;
 use crate::sizes::types::RangeStats;
 use crate::sizes::{estimate, exact, shape};
@@ -210,9 +210,7 @@ impl<V: Content> Reader<'_, V> {
         self.ask(range, None, |session, table, span| {
             let Some(key) = exact::nth_key(session, table, span, n, self.readahead())? else { return Ok(None) };
             let mut read = PointRead::new(table, &key);
-            let value = retry(session, || {
-                read.load(session, V::needs_more, |row| V::load_found(row, session, session.cache(), self.wanted()))
-            })?;
+            let value = retry(session, || content_of(&mut read, session, session.cache(), self.wanted()))?;
             Ok(value.map(|value| (key.into(), value)))
         })
     }

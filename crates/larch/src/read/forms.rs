@@ -14,7 +14,7 @@ use crate::view::own_writes::OwnRows;
 use crate::view::part_list::PartList;
 use crate::view::point::PointRead;
 use os::sync::Arc;
-use pages::{PageCache, Reason, Session, Stop, Waits, retry, retry_async};
+use pages::{PageCache, PageSource, Reason, Session, Stop, Waits, retry, retry_async};
 use std::marker::PhantomData;
 
 /// The result of a read that reads nothing from disk.
@@ -98,6 +98,17 @@ impl<T, F: Fn(&mut PointRead<'_, '_>, &Session) -> Result<T, Stop>> Question for
     fn step(&self, search: &mut PointRead<'_, '_>, session: &Session) -> Result<T, Stop> {
         (self.read)(search, session)
     }
+}
+
+/// The content of the row that `search` looks for. This is a step.
+#[inline]
+pub(crate) fn content_of<V: Content, S: PageSource + ?Sized>(
+    search: &mut PointRead<'_, '_>,
+    source: &S,
+    cache: &PageCache,
+    wanted: &PartList,
+) -> Result<Option<V>, Stop> {
+    search.load(source, V::needs_more, |row| V::load_found(row, source, cache, wanted))
 }
 
 /// The rows of many keys, in the order of the keys.

@@ -4,7 +4,7 @@
 
 use super::content::Content;
 use super::cursor::Cursor;
-use super::forms::{ManyKeys, OneKey, ReadAt, Tried};
+use super::forms::{ManyKeys, OneKey, ReadAt, Tried, content_of};
 use super::multi::AnswerBytes;
 use super::range::{Range, RangeRows};
 use super::scan::Scan;
@@ -14,8 +14,6 @@ use crate::base::error::Result;
 use crate::conflicts::read_set::ReadSet;
 use crate::core::handle::TableHandle;
 use crate::core::snapshots::PinnedVersion;
-use crate::manifest::DbFile;
-use crate::view::found::FoundRow;
 use crate::view::own_writes::OwnRows;
 use crate::view::part_list::PartList;
 use crate::view::point::PointRead;
@@ -667,10 +665,7 @@ impl<V: Content> Reader<'_, V> {
         &'k self,
         key: &'k [u8],
     ) -> OneKey<'k, impl Fn(&mut PointRead<'_, '_>, &Session) -> Result<Option<V>, Stop>> {
-        self.of_key(key, |read, session| {
-            let load = |row: &FoundRow<&DbFile>| V::load_found(row, session, session.cache(), &self.wanted);
-            read.load(session, V::needs_more, load)
-        })
+        self.of_key(key, |read, session| content_of(read, session, session.cache(), &self.wanted))
     }
 
     /// The question whether the key `key` has a value.

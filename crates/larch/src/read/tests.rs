@@ -3,9 +3,8 @@
 //!
 //! These tests write files themselves, level by level. How the engine writes files is tested with its writers.
 
-use super::content::GivesRows;
 use super::multi::AnswerBytes;
-use super::{PartRange, multi};
+use super::{PartRange, content_of, multi};
 use crate::base::ops::BatchOps;
 use crate::base::parts;
 use crate::manifest::Edit;
@@ -20,7 +19,7 @@ use crate::{Database, Durability, Error, Readable, Selection, Snapshot, Table, T
 use os::sim::SimDisk;
 use os::sync::Arc;
 use os::{Access, Machine};
-use pages::{Admit, Flaky, PageCache, PageKind, PageSource, Reason, Session, Stop, retry};
+use pages::{Admit, Flaky, PageKind, PageSource, Reason, Session, retry};
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
@@ -49,16 +48,6 @@ fn tiny_pages(index: PageIndexKind) -> TableOptions {
 fn open(disk: &Arc<SimDisk>, cache_bytes: u64) -> Database {
     let machine = Machine::simulated_on(disk.clone(), 1);
     Database::builder("db").machine(machine).cache_bytes(cache_bytes).open().expect("the disk works")
-}
-
-/// The parts in `wanted` of the row that `read` looks for. A step.
-fn parts_of(
-    read: &mut PointRead<'_, '_>,
-    source: &impl PageSource,
-    cache: &PageCache,
-    wanted: &PartList,
-) -> Result<Option<Parts>, Stop> {
-    read.load(source, Parts::needs_more, |row| Parts::load_found(row, source, cache, wanted))
 }
 
 fn commit(table: &Table, fill: impl FnOnce(&mut BatchOps, u32)) {
@@ -326,7 +315,7 @@ fn parts_are_found_whatever_pages_are_refused() {
             let found = table.look(|table| {
                 let one_by_one = keys.iter().map(|key| {
                     let mut read = PointRead::new(table, key);
-                    retry(&source, || parts_of(&mut read, &source, cache, &wanted))
+                    retry(&source, || content_of::<Parts, _>(&mut read, &source, cache, &wanted))
                 });
                 Ok((
                     one_by_one.collect::<Vec<_>>(),

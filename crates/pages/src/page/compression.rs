@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_build_lacks_what_its_features_do_not_name() {
+    fn a_codec_that_the_build_lacks_is_named_by_its_feature() {
         let zstd = Compression::ZSTD_LEVELS.map(|level| Compression::Zstd { level }.missing_feature());
         assert_eq!(Compression::None.missing_feature(), None, "the compression by default is in every build");
         assert_eq!(Compression::default(), Compression::None);

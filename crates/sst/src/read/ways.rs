@@ -262,17 +262,17 @@ impl KeyWay<'_> {
         if self.at != At::Node {
             return;
         }
-        let Node { page, level, .. } = &nodes.all[self.node];
-        let node = nodes.all[self.node].get();
+        let here = &nodes.all[self.node];
+        let node = here.get();
         self.child = node.end_search(&self.search);
-        if *level > 1
+        if here.level > 1
             && let Some(number) = nodes.child(self.node, self.child)
         {
             self.node = number;
             return;
         }
         node.prefetch_address(self.child);
-        page.prefetch_hint(self.child);
+        here.page.prefetch_hint(self.child);
         self.at = At::Child;
     }
 
@@ -280,11 +280,11 @@ impl KeyWay<'_> {
     #[inline]
     fn read_address(&mut self, nodes: &Nodes<'_>) {
         if self.at == At::Child {
-            let Node { page, level, .. } = &nodes.all[self.node];
-            self.address = nodes.all[self.node].get().address(self.child);
-            match level {
-                1 => page.prefetch_child_head(self.child),
-                _ => page.prefetch_child(self.child),
+            let here = &nodes.all[self.node];
+            self.address = here.get().address(self.child);
+            match here.level {
+                1 => here.page.prefetch_child_head(self.child),
+                _ => here.page.prefetch_child(self.child),
             }
         }
     }

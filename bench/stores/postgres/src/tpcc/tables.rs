@@ -14,8 +14,8 @@ pub const ABOUT: &str = "tpcc_about";
 /// The name of the table that lists the loaded parts.
 pub const PARTS: &str = "tpcc_parts";
 
-/// The names of all tables and indexes that this program creates. If a table or an index of one of these names
-/// exists already, it may belong to somebody else.
+/// The names of all tables and indexes that this program creates. A table or an index with one of these names that
+/// exists before may belong to another program.
 pub fn all_names() -> impl Iterator<Item = &'static str> {
     Table::ALL.map(Table::name).into_iter().chain([PARTS, ABOUT])
 }

@@ -43,9 +43,9 @@ impl Merging<'_> {
         let views = &self.loader.handle.core().views;
         // Old places, and the view from which a new place is made, are declared before the lock of the places. So they
         // are dropped after it, even if `take` panics.
-        let (view, old_places);
+        let view = OnceCell::new();
+        let old_places;
         let (found, is_asked) = {
-            view = OnceCell::new();
             let mut places = ends.lock();
             old_places = places.begin(views.generation());
             let found = self.find_at(&mut places, &view, direction, how, take);

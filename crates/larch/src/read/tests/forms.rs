@@ -261,7 +261,9 @@ fn futures_say_of_keys_what_reads_that_wait_do() {
                         let mut read = PointRead::new(seen, key);
                         let wanted = selection.wanted();
                         let row = run(
-                            retry_async(&mut session, |session| parts_of(&mut read, session, cache, wanted)),
+                            retry_async(&mut session, |session| {
+                                content_of::<Parts, _>(&mut read, session, cache, wanted)
+                            }),
                             || {
                                 table.core().views.change(|_| {});
                                 reads.step();
@@ -321,7 +323,9 @@ fn a_future_dropped_after_any_number_of_polls_leaves_nothing_behind() {
                 let mut session = session(&table);
                 let mut read = PointRead::new(seen, &keys[20]);
                 done += u32::from(is_done_after(polls, &reads, async {
-                    let read = retry_async(&mut session, |session| parts_of(&mut read, session, cache, &wanted)).await;
+                    let read =
+                        retry_async(&mut session, |session| content_of::<Parts, _>(&mut read, session, cache, &wanted))
+                            .await;
                     assert!(read.expect("the disk works").is_some());
                 }));
             }
