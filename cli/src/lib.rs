@@ -51,13 +51,13 @@ pub use places::{MachineOf, Stored};
 pub const SCHEMES: [Scheme; 3] = [store_larch::SCHEME, store_postgres::SCHEME, harness::noop::SCHEME];
 
 /// The databases with row access that can be built without another engine.
-pub const ROW_ACCESS: [row_access::Scheme; 2] = [store_larch::ROW_ACCESS, store_postgres::ROW_ACCESS];
+pub const ROW_ACCESS: [row_access::RowAccessScheme; 2] = [store_larch::ROW_ACCESS, store_postgres::ROW_ACCESS];
 
 /// The databases of rows in partitions that can be built without another engine.
-pub const PARTITIONS: [kv::Scheme; 3] = [store_larch::PARTITIONS, store_postgres::PARTITIONS, kv::noop::SCHEME];
+pub const PARTITIONS: [kv::KvScheme; 3] = [store_larch::PARTITIONS, store_postgres::PARTITIONS, kv::noop::SCHEME];
 
 /// The databases for TPC-C that can be built without another engine.
-pub const TPCC: [tpcc::Scheme; 5] = [
+pub const TPCC: [tpcc::TpccScheme; 5] = [
     store_larch::TPCC,
     store_postgres::TPCC,
     store_postgres::TPCC_COCKROACH,

@@ -3,7 +3,7 @@
 use crate::batch_means::mean;
 use crate::comparison::{Comparison, Row};
 use crate::text::{cells, columns, conclusion, differences, method, title};
-use ::page::{Axis, Block, Chart, Line, Page, Table};
+use ::page::{Axis, Block, Chart, Curve, Page, Table};
 use harness::report::{Report, Run};
 use harness::{Interval, Measure, Times};
 
@@ -70,7 +70,7 @@ fn intervals(comparison: &Comparison) -> Chart {
     let line = |(at, (run, row)): (i32, (&str, &Row))| {
         let (from, to) = row.interval?;
         let points = [from, row.difference?, to].map(|part| (part * 100.0, f64::from(at)));
-        Some(Line { name: format!("{at}: {run}, {} {}", row.kind, row.name), points: points.to_vec() })
+        Some(Curve { name: format!("{at}: {run}, {} {}", row.kind, row.name), points: points.to_vec() })
     };
     Chart {
         title: "Differences that decide, in percent of the base, each with its interval".to_owned(),
@@ -81,7 +81,7 @@ fn intervals(comparison: &Comparison) -> Chart {
     }
 }
 
-fn chart(title: String, unit: &str, lines: Vec<Line>) -> Block {
+fn chart(title: String, unit: &str, lines: Vec<Curve>) -> Block {
     let x = Axis::linear("seconds of the window");
     Block::Chart(Chart { title, x, y: Axis::linear(unit), lines, marks: Vec::new() })
 }
@@ -92,8 +92,8 @@ fn runs<'r>(results: &'r [(String, Report)], name: &str) -> Vec<&'r Run> {
 }
 
 /// A line for each run.
-fn lines(side: &str, runs: &[&Run], of: Figure<'_>) -> Vec<Line> {
-    let line = |(number, run): (usize, &&Run)| Line {
+fn lines(side: &str, runs: &[&Run], of: Figure<'_>) -> Vec<Curve> {
+    let line = |(number, run): (usize, &&Run)| Curve {
         name: format!("{side} {}", number + 1),
         points: run.measured.window().filter_map(|it| Some((it.to_nanos as f64 / 1e9, of(it)?))).collect(),
     };
@@ -102,12 +102,12 @@ fn lines(side: &str, runs: &[&Run], of: Figure<'_>) -> Vec<Line> {
 
 /// A line with a point for each interval that all runs have. The point is the mean of the runs' figures in this
 /// interval.
-fn mean_line(side: &str, runs: &[&Run], of: Figure<'_>) -> Line {
+fn mean_line(side: &str, runs: &[&Run], of: Figure<'_>) -> Curve {
     let windows: Vec<Vec<&Interval>> = runs.iter().map(|run| run.measured.window().collect()).collect();
     let shortest = windows.iter().map(Vec::len).min().unwrap_or(0);
     let point = |at: usize| {
         let values: Option<Vec<f64>> = windows.iter().map(|window| of(window[at])).collect();
         Some((windows[0][at].to_nanos as f64 / 1e9, mean(&values?)))
     };
-    Line { name: side.to_owned(), points: (0..shortest).filter_map(point).collect() }
+    Curve { name: side.to_owned(), points: (0..shortest).filter_map(point).collect() }
 }

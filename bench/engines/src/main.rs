@@ -20,19 +20,19 @@ const ENGINES: &[Scheme] = &[
 ];
 
 /// The engines whose rows can be accessed.
-const ROW_ACCESS: &[row_access::Scheme] = &[
+const ROW_ACCESS: &[row_access::RowAccessScheme] = &[
     #[cfg(feature = "sqlite")]
     store_sqlite::ROW_ACCESS,
 ];
 
 /// The engines that have rows in partitions.
-const PARTITIONS: &[kv::Scheme] = &[
+const PARTITIONS: &[kv::KvScheme] = &[
     #[cfg(feature = "cassandra")]
     store_cassandra::PARTITIONS,
 ];
 
 /// The engines on which TPC-C runs.
-const TPCC: &[tpcc::Scheme] = &[
+const TPCC: &[tpcc::TpccScheme] = &[
     #[cfg(feature = "rocksdb")]
     store_rocksdb::TPCC,
     #[cfg(feature = "sqlite")]
@@ -47,10 +47,10 @@ const KV_CLIENT_COST: Option<larch_cli::KvClientCost> = None;
 
 fn main() -> ExitCode {
     let schemes: Vec<Scheme> = larch_cli::SCHEMES.into_iter().chain(ENGINES.iter().copied()).collect();
-    let row_access: Vec<row_access::Scheme> =
+    let row_access: Vec<row_access::RowAccessScheme> =
         larch_cli::ROW_ACCESS.into_iter().chain(ROW_ACCESS.iter().copied()).collect();
-    let partitions: Vec<kv::Scheme> = larch_cli::PARTITIONS.into_iter().chain(PARTITIONS.iter().copied()).collect();
-    let tpcc: Vec<tpcc::Scheme> = larch_cli::TPCC.into_iter().chain(TPCC.iter().copied()).collect();
+    let partitions: Vec<kv::KvScheme> = larch_cli::PARTITIONS.into_iter().chain(PARTITIONS.iter().copied()).collect();
+    let tpcc: Vec<tpcc::TpccScheme> = larch_cli::TPCC.into_iter().chain(TPCC.iter().copied()).collect();
     let stores = larch_cli::Stores {
         key_value: &schemes,
         row_access: &row_access,

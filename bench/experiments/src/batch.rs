@@ -16,9 +16,9 @@ use harness::{Failure, Million, Target};
 use kit::goals::Bound;
 use kit::median;
 use kit::median::extremes;
-use page::{Axis, Block, Chart, Line, Table, figure};
+use page::{Axis, Block, Chart, Curve, Table, figure};
 use row_access::run::{Accessed, Manner};
-use row_access::{Access, Database, Inside, Opening, ReadWay, RunParameters, Scheme, SetupParameters};
+use row_access::{Access, Database, Inside, Opening, ReadWay, RowAccessScheme, RunParameters, SetupParameters};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::Duration;
@@ -155,7 +155,7 @@ fn larch_target(place: &Path) -> String {
 
 /// A database with its rows. `None` after ^C.
 fn loaded(
-    scheme: &Scheme,
+    scheme: &RowAccessScheme,
     target: &str,
     setup: &SetupParameters,
     stop: &Stop,
@@ -266,7 +266,7 @@ fn outcome(ground: &Ground, size: &Size, cold: &cold::Size) -> Outcome {
         title: "Rows a second against the rows of a batch".to_owned(),
         x: Axis::logarithmic("rows of a batch"),
         y: Axis::logarithmic("rows a second"),
-        lines: SIDES.map(|side| Line { name: side.name().to_owned(), points: points(side) }).to_vec(),
+        lines: SIDES.map(|side| Curve { name: side.name().to_owned(), points: points(side) }).to_vec(),
         marks: Vec::new(),
     };
     let published = Table {

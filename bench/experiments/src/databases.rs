@@ -15,7 +15,7 @@ use harness::{Clock, Failure, Million, StoreUse};
 use kit::goals::Bound;
 use larch::machine::ThreadPool;
 use larch::{Cache, Database, Durability};
-use page::{Axis, Block, Chart, Line, Table, figure};
+use page::{Axis, Block, Chart, Curve, Table, figure};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::Duration;
@@ -251,7 +251,7 @@ fn outcome(ground: &Ground, size: &Size) -> Outcome {
         title: "Gets a second over all databases".to_owned(),
         x: Axis::logarithmic("databases"),
         y: Axis::linear("gets a second"),
-        lines: vec![Line { name: "larch".to_owned(), points: points(|measured| 1e9 / measured.get_nanos) }],
+        lines: vec![Curve { name: "larch".to_owned(), points: points(|measured| 1e9 / measured.get_nanos) }],
         marks: Vec::new(),
     };
     let (fewest, most) = (size.databases[0], *size.databases.last().expect("there are sizes"));

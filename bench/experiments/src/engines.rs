@@ -19,7 +19,7 @@ use std::path::Path;
 use std::time::Duration;
 use store_postgres::server::{Server, ServerOptions};
 use suite::stop::Stop;
-use tpcc::Scheme;
+use tpcc::TpccScheme;
 
 #[cfg(test)]
 mod tests;
@@ -151,7 +151,7 @@ impl Size {
 }
 
 /// Runs the experiment on the engines of `schemes` that keep rows.
-pub fn run(args: &ExperimentArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
+pub fn run(args: &ExperimentArgs, schemes: &[TpccScheme]) -> Result<Ending, Failure> {
     let size = Size::of(args.scale);
     // The disk must have room for each database, for a copy of the database, and for the replicas.
     let most_bytes = 10 * u64::from(size.warehouses) * WAREHOUSE_BYTES;
@@ -162,7 +162,7 @@ pub fn run(args: &ExperimentArgs, schemes: &[Scheme]) -> Result<Ending, Failure>
     outcome(&ground, &size, schemes).finish("engines", &ground, args)
 }
 
-fn scheme(engine: Engine, schemes: &[Scheme]) -> Option<&Scheme> {
+fn scheme(engine: Engine, schemes: &[TpccScheme]) -> Option<&TpccScheme> {
     schemes.iter().find(|scheme| scheme.name == engine.scheme())
 }
 
@@ -173,7 +173,7 @@ fn sides(engine: Engine, durability: Durability) -> impl Iterator<Item = Side> {
 }
 
 /// All sides whose engines are built into this program, in the order of the rows in the table.
-fn all_sides(schemes: &[Scheme]) -> Vec<Side> {
+fn all_sides(schemes: &[TpccScheme]) -> Vec<Side> {
     let mut all = Vec::new();
     for durability in [Durability::Synced, Durability::Buffered] {
         for engine in Engine::IN_PROCESS {
@@ -191,7 +191,7 @@ fn cell_name(repeat: u64, side: Side) -> String {
 }
 
 /// Measures what is not measured yet. False after ^C.
-fn measure_all(ground: &mut Ground, size: &Size, schemes: &[Scheme]) -> Result<bool, Failure> {
+fn measure_all(ground: &mut Ground, size: &Size, schemes: &[TpccScheme]) -> Result<bool, Failure> {
     let all = all_sides(schemes);
     let is_left = |ground: &Ground, is_server: bool| {
         let of_kind = all.iter().filter(|side| Engine::IN_PROCESS.contains(&side.engine) != is_server);
@@ -222,7 +222,7 @@ fn target(engine: Engine, place: &Path, size: &Size, side: Option<Side>) -> Stri
     }
 }
 
-fn measure_in_process(ground: &mut Ground, size: &Size, schemes: &[Scheme]) -> Result<bool, Failure> {
+fn measure_in_process(ground: &mut Ground, size: &Size, schemes: &[TpccScheme]) -> Result<bool, Failure> {
     let mut there = Vec::new();
     for engine in Engine::IN_PROCESS {
         let Some(scheme) = scheme(engine, schemes) else { continue };
@@ -259,7 +259,7 @@ fn make_directory(place: &Path) -> Result<(), Failure> {
     std::fs::create_dir_all(place).map_err(|error| harness::directory::failure(&error, "make", place))
 }
 
-fn measure_server(ground: &mut Ground, size: &Size, scheme: &Scheme) -> Result<bool, Failure> {
+fn measure_server(ground: &mut Ground, size: &Size, scheme: &TpccScheme) -> Result<bool, Failure> {
     let broken = |error: &dyn std::fmt::Display| Failure::session("postgres", error.to_string());
     let settings = [("shared_buffers", size.shared_buffers), ("max_wal_size", "8GB"), ("max_connections", "100")];
     let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
@@ -296,7 +296,7 @@ fn measure_server(ground: &mut Ground, size: &Size, scheme: &Scheme) -> Result<b
 }
 
 fn measure(
-    scheme: &Scheme,
+    scheme: &TpccScheme,
     target: &str,
     (size, repeat, side): (&Size, u64, Side),
     stop: &Stop,
@@ -331,7 +331,7 @@ fn best(ground: &Ground, size: &Size, engine: Engine, durability: Durability) ->
     of_sides.reduce(f64::max)
 }
 
-fn outcome(ground: &Ground, size: &Size, schemes: &[Scheme]) -> Outcome {
+fn outcome(ground: &Ground, size: &Size, schemes: &[TpccScheme]) -> Outcome {
     let row = |side: Side| {
         let runs = runs(ground, size, side);
         let kind = |ran: &Ran, of: fn(&crate::measured::Kind) -> f64| {
@@ -387,7 +387,7 @@ fn outcome(ground: &Ground, size: &Size, schemes: &[Scheme]) -> Outcome {
     }
 }
 
-fn goals(ground: &Ground, size: &Size, schemes: &[Scheme]) -> Vec<Goal> {
+fn goals(ground: &Ground, size: &Size, schemes: &[TpccScheme]) -> Vec<Goal> {
     let one_thread = |durability| {
         let side = Side { engine: Engine::Larch, durability, threads: 1, together: 1 };
         middle(&runs(ground, size, side), |ran| ran.tpmc)

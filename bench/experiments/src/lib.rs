@@ -40,7 +40,7 @@ const NOTHING: &str = "nothing";
 /// `--check`, the goals were reached. The exit code is 1 if nothing was measured, rows were not what they should
 /// be, or a checked goal was missed. The exit code is 2 if the request makes no sense, 3 if the database failed or
 /// the result could not be written, and 130 after ^C.
-pub fn run(experiment: &Experiment, tpcc: &[tpcc::Scheme]) -> ExitCode {
+pub fn run(experiment: &Experiment, tpcc: &[tpcc::TpccScheme]) -> ExitCode {
     let done = match experiment {
         Experiment::Sharing(args) => sharing::run(args),
         Experiment::Batch(args) => batch::run(args),

@@ -18,7 +18,7 @@ use kit::median;
 use larch::options::{LevelOptions, PageIndexKind};
 use larch::rows::AtMost;
 use larch::{Database, Durability, Parts, Selection, TableOptions};
-use page::{Axis, Block, Chart, Line, Table, figure};
+use page::{Axis, Block, Chart, Curve, Table, figure};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::Duration;
@@ -432,7 +432,7 @@ fn outcome(ground: &Ground, size: &Size) -> Outcome {
     });
 
     let chart = |title: String, label: &str, delay, what: fn(&Measured) -> f64| {
-        let line = |side: Side| Line {
+        let line = |side: Side| Curve {
             name: side.name(),
             points: size.ranges.iter().filter_map(|&r| Some((r as f64, middle(delay, r, side, what)?))).collect(),
         };

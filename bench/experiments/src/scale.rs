@@ -19,7 +19,7 @@ use kit::goals::Bound;
 use kit::median;
 use larch::options::LevelOptions;
 use larch::{Database, Durability, TableOptions};
-use page::{Axis, Block, Chart, Line, Table, figure};
+use page::{Axis, Block, Chart, Curve, Table, figure};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use suite::stop::Stop;
@@ -385,11 +385,11 @@ fn outcome(ground: &Ground, size: &Size) -> Outcome {
                 let all = size.rows.iter().chain(&PREDICTED);
                 let predicted = |&rows: &u64| (rows as f64, size.sizes(rows, cache).plan().reads_a_get);
                 [
-                    Line {
+                    Curve {
                         name: format!("measured, {}", bytes_text(cache)),
                         points: size.rows.iter().filter_map(measured).collect(),
                     },
-                    Line { name: format!("predicted, {}", bytes_text(cache)), points: all.map(predicted).collect() },
+                    Curve { name: format!("predicted, {}", bytes_text(cache)), points: all.map(predicted).collect() },
                 ]
             })
             .collect(),

@@ -19,7 +19,7 @@ use kit::median;
 use larch::options::{FilterKind, Filters, LevelOptions, PageIndexKind};
 use larch::stats::{Histogram, Metric, Resolution};
 use larch::{Compression, Database, Durability, TableOptions};
-use page::{Axis, Block, Chart, Line, Table, figure};
+use page::{Axis, Block, Chart, Curve, Table, figure};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use suite::stop::Stop;
@@ -425,7 +425,7 @@ fn outcome(ground: &Ground, size: &Size) -> Outcome {
         rows,
     };
     let most = *size.files.last().expect("there are sizes");
-    let line = |(lying, side): (Lying, Side)| Line {
+    let line = |(lying, side): (Lying, Side)| Curve {
         name: format!("{}, files {}", side.name(), lying.name()),
         points: cases()
             .filter(|case| case.files == most && case.lying == lying)

@@ -12,7 +12,7 @@ use tpcc::rules::{Mode, Rules};
 use tpcc::summary::Summary;
 use tpcc::terminal::Terminals;
 use tpcc::transactions::now;
-use tpcc::{Database, Drawing, Form, Scheme, Setup};
+use tpcc::{Database, Drawing, Form, Setup, TpccScheme};
 
 /// What every database is drawn from.
 const SEED: u64 = 1;
@@ -75,12 +75,12 @@ impl Ran {
     }
 }
 
-fn open(scheme: &Scheme, target: &str, setup: &Setup) -> Result<Box<dyn Database>, Failure> {
+fn open(scheme: &TpccScheme, target: &str, setup: &Setup) -> Result<Box<dyn Database>, Failure> {
     (scheme.open)(&Target::parse(target)?, setup)
 }
 
 /// Makes a database that has `warehouses` warehouses. False after ^C.
-pub fn import(scheme: &Scheme, target: &str, warehouses: u32, stop: &Stop) -> Result<bool, Failure> {
+pub fn import(scheme: &TpccScheme, target: &str, warehouses: u32, stop: &Stop) -> Result<bool, Failure> {
     let database = open(scheme, target, &Setup { opening: Opening::OrCreate, connections: None })?;
     let form = Form { warehouses, seed: SEED, loaded: now() };
     database.create(&form)?;
@@ -100,7 +100,7 @@ pub fn import(scheme: &Scheme, target: &str, warehouses: u32, stop: &Stop) -> Re
 ///
 /// Returns an error if the database failed, no new order was measured, or the database is not consistent after the
 /// run.
-pub fn run(scheme: &Scheme, target: &str, asked: &Asked, stop: &Stop) -> Result<Ran, Failure> {
+pub fn run(scheme: &TpccScheme, target: &str, asked: &Asked, stop: &Stop) -> Result<Ran, Failure> {
     let database = open(scheme, target, &Setup { opening: Opening::Existing, connections: asked.connections })?;
     let none = || Failure::session(crate::WRONG, format!("{target} has no database of TPC-C"));
     let form = database.form()?.ok_or_else(none)?;

@@ -20,7 +20,7 @@ use serde::Serialize;
 
 /// A goal beside what was measured.
 #[derive(Serialize)]
-pub struct Line {
+pub struct MeasuredGoal {
     /// What is measured.
     pub metric: &'static str,
     /// What it should be.
@@ -34,7 +34,7 @@ pub struct Line {
     pub notes: Vec<String>,
 }
 
-impl Line {
+impl MeasuredGoal {
     fn new(metric: &'static str, goal: impl Into<String>, measured: impl Into<String>, is_reached: bool) -> Self {
         Self { metric, goal: goal.into(), measured: measured.into(), is_reached, notes: Vec::new() }
     }
@@ -50,7 +50,7 @@ fn serialize_verdict<S: serde::Serializer>(is_reached: &bool, to: S) -> std::res
 }
 
 /// Measures one subject.
-pub type Goal = fn(&Scratch, Size) -> Result<Vec<Line>>;
+pub type Goal = fn(&Scratch, Size) -> Result<Vec<MeasuredGoal>>;
 
 /// A goal that can be asked for by name.
 pub type Named = (&'static str, Goal);

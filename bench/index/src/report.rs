@@ -4,7 +4,7 @@
 use crate::Result;
 use crate::data::{DataSet, Shape};
 use crate::digits::count;
-use crate::goals::Line;
+use crate::goals::MeasuredGoal;
 use crate::instructions::Counter;
 use crate::operations::{Cost, NodeSearch, Part};
 use kit::goals::word;
@@ -18,7 +18,7 @@ pub struct Report {
     machine: String,
     parts: Vec<Parts>,
     nodes: Vec<NodeSearch>,
-    goals: Vec<Line>,
+    goals: Vec<MeasuredGoal>,
 }
 
 #[derive(Serialize)]
@@ -118,7 +118,7 @@ impl Report {
     }
 
     /// The lines of one subject.
-    pub fn print_goals(&mut self, lines: Vec<Line>) {
+    pub fn print_goals(&mut self, lines: Vec<MeasuredGoal>) {
         for line in lines {
             println!("{} | {} | {} | {}", line.metric, line.goal, line.measured, word(line.is_reached));
             for note in &line.notes {

@@ -2,7 +2,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "sessions add at the same time on threads of a real machine")]
 
-use crate::database::{Content, Database, Scheme, Setup};
+use crate::database::{Content, Database, KvScheme, Setup};
 use harness::partitions::{COUNTERS, counters_of};
 use harness::{
     Clock, Failure, Flights, Order, Outcome, PartitionRequest, PartitionRows, Request, Session, Strings, Target,
@@ -18,7 +18,7 @@ type Given = Vec<(i64, Vec<u8>)>;
 /// # Panics
 ///
 /// Panics if the database does not keep a promise.
-pub fn check(scheme: &Scheme, target: &str) {
+pub fn check(scheme: &KvScheme, target: &str) {
     let target = Target::parse(target).expect("a good target");
     for threads in [1, 2] {
         check_values(scheme, &target, threads);
@@ -30,7 +30,7 @@ fn setup(table: &str, content: Content, threads: usize) -> Setup {
     Setup { table: table.to_owned(), content, concurrency: 7, threads, connections: 3, ..Setup::default() }
 }
 
-fn open(scheme: &Scheme, target: &Target, setup: &Setup) -> Box<dyn Database> {
+fn open(scheme: &KvScheme, target: &Target, setup: &Setup) -> Box<dyn Database> {
     (scheme.open)(target, setup).unwrap_or_else(|why| panic!("it does not open: {why}"))
 }
 
@@ -44,7 +44,7 @@ fn value(pk: i64, ck: i64) -> Vec<u8> {
     (0..length).map(|at| (pk as u8) ^ (ck as u8).wrapping_add(at as u8)).collect()
 }
 
-fn check_values(scheme: &Scheme, target: &Target, threads: usize) {
+fn check_values(scheme: &KvScheme, target: &Target, threads: usize) {
     let setup = setup("kv_values", Content::Values, threads);
     let database = open(scheme, target, &setup);
     database.truncate().expect("it truncates");
@@ -176,7 +176,7 @@ fn check_many_under_way(session: &mut Flown<'_>) {
     }
 }
 
-fn check_counters(scheme: &Scheme, target: &Target, threads: usize) {
+fn check_counters(scheme: &KvScheme, target: &Target, threads: usize) {
     let setup = setup("kv_counters", Content::Counters, threads);
     let database = open(scheme, target, &setup);
     database.truncate().expect("it truncates");

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// A kind of database that can be opened.
 #[derive(Clone, Copy)]
-pub struct Scheme {
+pub struct KvScheme {
     /// The text before the colon of a target.
     pub name: &'static str,
     /// Whether the database runs in another process. If it does, the client's processor time does not include the

@@ -18,6 +18,6 @@ pub mod options;
 pub mod value;
 
 pub use client::{Findings, Work};
-pub use database::{Content, Database, Scheme, ServerOptions, Setup};
+pub use database::{Content, Database, KvScheme, ServerOptions, Setup};
 pub use options::{Distribution, Mode, Options, Restriction, Retries, Workload};
 pub use value::{Filler, RowSize};

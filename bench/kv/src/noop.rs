@@ -1,11 +1,11 @@
 //! A database that does nothing. This database shows what the client itself costs.
 
-use crate::database::{Database, Scheme, Setup};
+use crate::database::{Database, KvScheme, Setup};
 use harness::noop::Noop;
 use harness::{Failure, Target};
 
 /// The scheme `noop:`.
-pub const SCHEME: Scheme = Scheme { name: "noop", networked: false, unused: &[], open };
+pub const SCHEME: KvScheme = KvScheme { name: "noop", networked: false, unused: &[], open };
 
 fn open(target: &Target, setup: &Setup) -> Result<Box<dyn Database>, Failure> {
     target.options()?.finish()?;

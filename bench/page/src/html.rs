@@ -117,7 +117,7 @@ fn points(chart: &Chart) -> Table {
     places.dedup();
     let columns = std::iter::once(chart.x.label.clone()).chain(chart.lines.iter().map(|line| line.name.clone()));
     let row = |place: &f64| {
-        let of_line = |line: &super::Line| {
+        let of_line = |line: &super::Curve| {
             let found = line.points.binary_search_by(|(x, _)| x.total_cmp(place));
             found.map_or(String::new(), |at| figure(line.points[at].1))
         };

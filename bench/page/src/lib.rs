@@ -66,7 +66,7 @@ pub struct Chart {
     /// The axis from bottom to top.
     pub y: Axis,
     /// The lines.
-    pub lines: Vec<Line>,
+    pub lines: Vec<Curve>,
     /// Moments on the axis from left to right, each with a text that says what happened.
     pub marks: Vec<(f64, String)>,
 }
@@ -102,7 +102,7 @@ pub struct Axis {
 
 /// A line of a chart.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Line {
+pub struct Curve {
     /// Its name.
     pub name: String,
     /// Its points, from left to right.

@@ -9,8 +9,8 @@ fn page() -> Page {
         x: Axis::logarithmic("rows of a batch"),
         y: Axis::logarithmic("rows/s"),
         lines: vec![
-            Line { name: "larch".to_owned(), points: vec![(1.0, 200_000.0), (10.0, 900_000.0)] },
-            Line { name: "postgres".to_owned(), points: vec![(10.0, 100_000.0)] },
+            Curve { name: "larch".to_owned(), points: vec![(1.0, 200_000.0), (10.0, 900_000.0)] },
+            Curve { name: "postgres".to_owned(), points: vec![(10.0, 100_000.0)] },
         ],
         marks: Vec::new(),
     }));

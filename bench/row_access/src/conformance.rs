@@ -1,7 +1,7 @@
 //! Tests what every database promises. Each database calls this test.
 
 use crate::database::{
-    Access, Counted, Database, Inside, JOBS_TABLE, Opening, ReadWay, Scheme, Seen, Statement, TableForm,
+    Access, Counted, Database, Inside, JOBS_TABLE, Opening, ReadWay, RowAccessScheme, Seen, Statement, TableForm,
 };
 use crate::history::Job;
 use crate::parameters::{RunParameters, SetupParameters};
@@ -18,7 +18,7 @@ const ROWS: u64 = 500;
 /// # Panics
 ///
 /// Panics if the database does not keep a promise.
-pub fn check(scheme: &Scheme, target: &str) {
+pub fn check(scheme: &RowAccessScheme, target: &str) {
     let target = Target::parse(target).expect("a good target");
     let open = |opening| (scheme.open)(&target, opening).expect("it opens");
     let database = open(Opening::OrCreate);

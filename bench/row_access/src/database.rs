@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// A kind of database that can be opened.
 #[derive(Clone, Copy)]
-pub struct Scheme {
+pub struct RowAccessScheme {
     /// The text before the colon of a target.
     pub name: &'static str,
     /// Whether the rows of a batch can be ordered by an expression of SQL.

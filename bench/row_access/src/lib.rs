@@ -22,7 +22,7 @@ pub mod time;
 
 pub use batch::{Batch, Order, Row};
 pub use database::{
-    Access, Counted, Database, Inside, Loader, Opening, ReadWay, Scheme, Seen, SeenInside, Session, Statement,
+    Access, Counted, Database, Inside, Loader, Opening, ReadWay, RowAccessScheme, Seen, SeenInside, Session, Statement,
     TableForm,
 };
 pub use history::Job;

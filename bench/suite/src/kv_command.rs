@@ -14,7 +14,7 @@ use crate::{metrics, print, results, say};
 use harness::report::live::{self, Shown};
 use harness::report::{self, Pair, hdr_log};
 use harness::{Failure, Interval, Length, Measure, Measured, Opening, Pace, Plan, Share, Store, Target};
-use kv::{Content, Database, Mode, Options, RowSize, Scheme, ServerOptions, Setup, Work, Workload};
+use kv::{Content, Database, KvScheme, Mode, Options, RowSize, ServerOptions, Setup, Work, Workload};
 use std::cell::RefCell;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -26,13 +26,13 @@ fn usage(text: impl Into<String>) -> Failure {
 struct Asked<'s> {
     options: Options,
     target: Target,
-    scheme: &'s Scheme,
+    scheme: &'s KvScheme,
     /// Options that were given but have no effect.
     notes: Vec<String>,
 }
 
 impl<'s> Asked<'s> {
-    fn new(args: &KvArgs, schemes: &'s [Scheme]) -> Result<Self, Failure> {
+    fn new(args: &KvArgs, schemes: &'s [KvScheme]) -> Result<Self, Failure> {
         let options = args.options(now()).map_err(usage)?;
         let text = match (&args.target, &args.nodes) {
             (Some(target), _) => target.clone(),
@@ -59,7 +59,7 @@ fn now() -> i64 {
 }
 
 /// Does what `args` asks for.
-pub fn run(args: &KvArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
+pub fn run(args: &KvArgs, schemes: &[KvScheme]) -> Result<Ending, Failure> {
     let asked = Asked::new(args, schemes)?;
     let files = [("--out", &args.out), ("-hdr-latency-file", &args.hdr_latency_file)];
     for (name, path) in files.iter().filter_map(|(name, path)| Some((name, path.as_deref()?))) {
@@ -132,7 +132,7 @@ pub fn run(args: &KvArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
 }
 
 /// Opens the database and lets the clients of one process work.
-pub fn measured(args: &KvArgs, schemes: &[Scheme], process: Process<'_>) -> Result<Ran, Failure> {
+pub fn measured(args: &KvArgs, schemes: &[KvScheme], process: Process<'_>) -> Result<Ran, Failure> {
     measured_as(args, &Asked::new(args, schemes)?, process)
 }
 
@@ -173,7 +173,7 @@ fn setup(args: &KvArgs, options: &Options, share: Share) -> Setup {
 }
 
 /// Options that were given but have no effect.
-fn notes(args: &KvArgs, scheme: &Scheme) -> Vec<String> {
+fn notes(args: &KvArgs, scheme: &KvScheme) -> Vec<String> {
     let default = Setup::default();
     let given = [
         ("keyspace", args.keyspace.is_some()),
@@ -198,7 +198,7 @@ fn notes(args: &KvArgs, scheme: &Scheme) -> Vec<String> {
     notes
 }
 
-fn unused(scheme: &Scheme, name: &str) -> Option<&'static str> {
+fn unused(scheme: &KvScheme, name: &str) -> Option<&'static str> {
     scheme.unused.iter().find(|(unused, _)| *unused == name).map(|(_, why)| *why)
 }
 
@@ -296,7 +296,7 @@ const NOOP_OPERATIONS: u64 = 500_000;
 
 /// The processor time of an operation without a database. If the database runs in the client's process, this cost is
 /// needed to separate the client's cost from the database's cost.
-fn noop_nanos(scheme: &Scheme, options: &Options, setup: &Setup, measured: &Measured, stop: &Stop) -> Option<f64> {
+fn noop_nanos(scheme: &KvScheme, options: &Options, setup: &Setup, measured: &Measured, stop: &Stop) -> Option<f64> {
     if scheme.networked || measured.interrupted || measured.operations == 0 {
         return None;
     }

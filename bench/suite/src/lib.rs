@@ -43,11 +43,11 @@ pub struct Stores<'s> {
     /// The schemes of stores with keys and values.
     pub key_value: &'s [Scheme],
     /// The schemes of stores with row access.
-    pub row_access: &'s [row_access::Scheme],
+    pub row_access: &'s [row_access::RowAccessScheme],
     /// The schemes of stores with rows in partitions.
-    pub partitions: &'s [kv::Scheme],
+    pub partitions: &'s [kv::KvScheme],
     /// The schemes on which TPC-C runs.
-    pub tpcc: &'s [tpcc::Scheme],
+    pub tpcc: &'s [tpcc::TpccScheme],
     /// Compares the key-value driver with cassandra-stress; `None` if the binary has no Cassandra.
     pub kv_client_cost: Option<KvClientCost>,
 }

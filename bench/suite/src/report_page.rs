@@ -6,7 +6,7 @@ use crate::tpcc_runs::figures;
 use harness::report::million::money;
 use harness::report::{Environment, Report, Run};
 use harness::{Measure, Million, Times};
-use page::{Axis, Block, Chart, Line, Page, Table, figure};
+use page::{Axis, Block, Chart, Curve, Page, Table, figure};
 
 pub mod differences;
 #[cfg(test)]
@@ -152,7 +152,7 @@ fn distribution(shown: &[Shown<'_>]) -> Chart {
         // If a run has fewer than n requests, it has no point for n.
         let known = steps.take_while(|inverse| *inverse <= times.count() as f64);
         let points = known.map(|inverse| (inverse, (times.quantile(1.0 - 1.0 / inverse) as f64 / 1e3).max(1e-3)));
-        Line { name: one.name.clone(), points: points.collect() }
+        Curve { name: one.name.clone(), points: points.collect() }
     };
     Chart {
         title: "Time within which all but one of n requests were served".to_owned(),

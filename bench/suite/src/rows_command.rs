@@ -23,7 +23,9 @@ use harness::{Failure, Target};
 use row_access::batch::{Order, no_sql};
 use row_access::run::{Manner, Ran, Ranges};
 use row_access::setup::Ended;
-use row_access::{Access, Database, Opening, RunParameters, Scheme, SetupParameters, Statement, history, parameters};
+use row_access::{
+    Access, Database, Opening, RowAccessScheme, RunParameters, SetupParameters, Statement, history, parameters,
+};
 use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
@@ -33,7 +35,7 @@ use std::time::Duration;
 const LINE_EVERY: Duration = Duration::from_millis(500);
 
 /// Does what `command` asks for.
-pub fn run(command: &RowsCommand, schemes: &[Scheme]) -> Result<Ending, Failure> {
+pub fn run(command: &RowsCommand, schemes: &[RowAccessScheme]) -> Result<Ending, Failure> {
     match command {
         RowsCommand::Setup(args) => setup(args, schemes),
         RowsCommand::Run(args) => run_sessions(args, schemes),
@@ -43,13 +45,13 @@ pub fn run(command: &RowsCommand, schemes: &[Scheme]) -> Result<Ending, Failure>
 }
 
 /// Parses a target and finds its scheme.
-fn find<'s>(schemes: &'s [Scheme], text: &str) -> Result<(Target, &'s Scheme), Failure> {
+fn find<'s>(schemes: &'s [RowAccessScheme], text: &str) -> Result<(Target, &'s RowAccessScheme), Failure> {
     let target = Target::parse(text)?;
     let scheme = targets::find(schemes, |scheme| scheme.name, Task::Rows, &target)?;
     Ok((target, scheme))
 }
 
-fn open(schemes: &[Scheme], text: &str, opening: Opening) -> Result<Box<dyn Database>, Failure> {
+fn open(schemes: &[RowAccessScheme], text: &str, opening: Opening) -> Result<Box<dyn Database>, Failure> {
     let (target, scheme) = find(schemes, text)?;
     (scheme.open)(&target, opening)
 }
@@ -92,7 +94,7 @@ fn beside<I: Sync, T: Send>(items: &[I], each: impl Fn(usize, &I) -> T + Sync) -
     })
 }
 
-fn setup(args: &SetupArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
+fn setup(args: &SetupArgs, schemes: &[RowAccessScheme]) -> Result<Ending, Failure> {
     let mut parameters = SetupParameters::default();
     set_all(args.options(), &args.parameters, |name, text| parameters.set(name, text))?;
     let tables: Vec<SetupParameters> = numbers(parameters.tab_num, args.tables)?
@@ -116,7 +118,7 @@ fn setup(args: &SetupArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
     Ok(if ended.contains(&Ended::Stopped) { Ending::Interrupted } else { Ending::Good })
 }
 
-fn run_sessions(args: &RunArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
+fn run_sessions(args: &RunArgs, schemes: &[RowAccessScheme]) -> Result<Ending, Failure> {
     let sessions = sessions(args)?;
     if let Some(out) = &args.out {
         results::check_one("--out", out)?;
@@ -182,14 +184,14 @@ fn together(workers: &Workers, stop: &Stop) -> Result<(Report, Option<Failure>),
 }
 
 /// Runs the sessions of one process.
-pub fn measured(args: &RunArgs, schemes: &[Scheme], process: Process<'_>) -> Result<Report, Failure> {
+pub fn measured(args: &RunArgs, schemes: &[RowAccessScheme], process: Process<'_>) -> Result<Report, Failure> {
     measured_by(args, &sessions(args)?, schemes, process)
 }
 
 fn measured_by(
     args: &RunArgs,
     sessions: &[RunParameters],
-    schemes: &[Scheme],
+    schemes: &[RowAccessScheme],
     process: Process<'_>,
 ) -> Result<Report, Failure> {
     let own = process.share.stretch(sessions.len());
@@ -264,7 +266,7 @@ fn access_path(database: &dyn Database, parameters: &RunParameters, manner: &Man
     Ok(text)
 }
 
-fn print_history(args: &ResultsArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
+fn print_history(args: &ResultsArgs, schemes: &[RowAccessScheme]) -> Result<Ending, Failure> {
     let database = open(schemes, &args.at.target, Opening::ReadOnly)?;
     let jobs = database.jobs(args.limit)?;
     database.close()?;
@@ -272,7 +274,7 @@ fn print_history(args: &ResultsArgs, schemes: &[Scheme]) -> Result<Ending, Failu
     Ok(Ending::Good)
 }
 
-fn clean(args: &CleanArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
+fn clean(args: &CleanArgs, schemes: &[RowAccessScheme]) -> Result<Ending, Failure> {
     let mut parameters = SetupParameters::default();
     set_all([("tab_prefix", args.at.tab_prefix.as_deref())], &[], |name, text| parameters.set(name, text))?;
     let database = open(schemes, &args.at.target, Opening::Existing)?;

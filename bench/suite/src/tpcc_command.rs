@@ -27,14 +27,14 @@ use tpcc::live;
 use tpcc::rules::{Mode, Rules};
 use tpcc::terminal::Terminals;
 use tpcc::transactions::now;
-use tpcc::{Database, Drawing, Form, Scheme, Setup};
+use tpcc::{Database, Drawing, Form, Setup, TpccScheme};
 
 fn usage(text: impl Into<String>) -> Failure {
     Failure::session("target", text)
 }
 
 /// Does what `command` asks for.
-pub fn run(command: &TpccCommand, schemes: &[Scheme]) -> Result<Ending, Failure> {
+pub fn run(command: &TpccCommand, schemes: &[TpccScheme]) -> Result<Ending, Failure> {
     match command {
         TpccCommand::Init(args) => init(args, schemes),
         TpccCommand::Import(args) => import(args, schemes),
@@ -54,13 +54,13 @@ struct Open {
 }
 
 /// The target that was named, and its scheme.
-fn find<'s>(schemes: &'s [Scheme], args: &TpccTargetArgs) -> Result<(Target, &'s Scheme), Failure> {
+fn find<'s>(schemes: &'s [TpccScheme], args: &TpccTargetArgs) -> Result<(Target, &'s TpccScheme), Failure> {
     let target = Target::parse(&args.target)?;
     let scheme = targets::find(schemes, |scheme| scheme.name, Task::Tpcc, &target)?;
     Ok((target, scheme))
 }
 
-fn open(schemes: &[Scheme], args: &TpccTargetArgs, setup: &Setup) -> Result<Open, Failure> {
+fn open(schemes: &[TpccScheme], args: &TpccTargetArgs, setup: &Setup) -> Result<Open, Failure> {
     let (target, scheme) = find(schemes, args)?;
     let keeps_nothing = scheme.name == tpcc::noop::SCHEME.name;
     let place = if keeps_nothing { None } else { target.directory().ok().map(Path::to_owned) };
@@ -69,7 +69,7 @@ fn open(schemes: &[Scheme], args: &TpccTargetArgs, setup: &Setup) -> Result<Open
 
 /// Opens a simulation of a database. A simulation makes the same round trips to the server as the database, but
 /// the server returns constant rows.
-fn open_simulated(schemes: &[Scheme], args: &TpccTargetArgs, setup: &Setup) -> Result<Open, Failure> {
+fn open_simulated(schemes: &[TpccScheme], args: &TpccTargetArgs, setup: &Setup) -> Result<Open, Failure> {
     let (target, scheme) = find(schemes, args)?;
     let simulate = scheme.simulate.ok_or_else(|| {
         let with: Vec<&str> = schemes.iter().filter(|one| one.simulate.is_some()).map(|one| one.name).collect();
@@ -110,7 +110,7 @@ fn make(database: &dyn Database, args: &FormArgs) -> Result<Form, Failure> {
 /// The directory in which an embedded database would be created, if there is no database yet. A database that
 /// cannot be created is refused before it is opened. Therefore the refused command leaves no files in this
 /// directory.
-fn new_place(target: &Target, scheme: &Scheme) -> Option<PathBuf> {
+fn new_place(target: &Target, scheme: &TpccScheme) -> Option<PathBuf> {
     if scheme.name == tpcc::noop::SCHEME.name || target.place.starts_with("//") {
         return None;
     }
@@ -131,7 +131,7 @@ fn check_form(form: &Form, args: &FormArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-fn init(args: &InitArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
+fn init(args: &InitArgs, schemes: &[TpccScheme]) -> Result<Ending, Failure> {
     let (target, scheme) = find(schemes, &args.at)?;
     if new_place(&target, scheme).is_some() {
         new_form(&args.form)?;
@@ -152,7 +152,7 @@ fn threads(asked: Option<u32>) -> usize {
     asked.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), |threads| threads as usize)
 }
 
-fn import(args: &ImportArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
+fn import(args: &ImportArgs, schemes: &[TpccScheme]) -> Result<Ending, Failure> {
     let stop = Stop::catch()?;
     let (target, scheme) = find(schemes, &args.at)?;
     if let Some(place) = new_place(&target, scheme) {
@@ -253,14 +253,14 @@ fn beside_lines<T>(quiet: bool, work: impl FnOnce() -> T, line: impl Fn() -> Str
     })
 }
 
-fn clean(args: &TpccTargetArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
+fn clean(args: &TpccTargetArgs, schemes: &[TpccScheme]) -> Result<Ending, Failure> {
     let open = open(schemes, args, &setup(Opening::Existing))?;
     let cleaned = open.database.clean();
     closed(open, cleaned).map(|()| Ending::Good)
 }
 
 /// Refuses a check of a store that keeps no rows.
-fn check_kept(args: &TpccTargetArgs, schemes: &[Scheme]) -> Result<(), Failure> {
+fn check_kept(args: &TpccTargetArgs, schemes: &[TpccScheme]) -> Result<(), Failure> {
     let (target, scheme) = find(schemes, args)?;
     match scheme.name == tpcc::noop::SCHEME.name {
         true => Err(usage(format!("`{}` keeps no rows: there is nothing to check", target.shown()))),
@@ -268,7 +268,7 @@ fn check_kept(args: &TpccTargetArgs, schemes: &[Scheme]) -> Result<(), Failure> 
     }
 }
 
-fn check(args: &CheckArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
+fn check(args: &CheckArgs, schemes: &[TpccScheme]) -> Result<Ending, Failure> {
     check_kept(&args.at, schemes)?;
     let stop = Stop::catch()?;
     let open = open(schemes, &args.at, &setup(Opening::Existing))?;
@@ -313,7 +313,7 @@ fn not_made() -> Failure {
 /// many terminals.
 const SLACK: Duration = Duration::from_micros(800);
 
-fn run_terminals(args: &TpccRunArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
+fn run_terminals(args: &TpccRunArgs, schemes: &[TpccScheme]) -> Result<Ending, Failure> {
     if let Some(out) = &args.out {
         results::check_one("--out", out)?;
     }
@@ -366,7 +366,7 @@ fn run_terminals(args: &TpccRunArgs, schemes: &[Scheme]) -> Result<Ending, Failu
 }
 
 /// Opens the database and runs the terminals of one process.
-pub fn measured(args: &TpccRunArgs, schemes: &[Scheme], process: Process<'_>) -> Result<Ran, Failure> {
+pub fn measured(args: &TpccRunArgs, schemes: &[TpccScheme], process: Process<'_>) -> Result<Ran, Failure> {
     let connections = args.connections.map(|all| all.div_ceil(args.threads) as usize);
     let setup = Setup { opening: Opening::Existing, connections };
     let open = match args.simulate {

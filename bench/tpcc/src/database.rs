@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 
 /// A kind of database that can be opened.
 #[derive(Clone, Copy)]
-pub struct Scheme {
+pub struct TpccScheme {
     /// The text before the colon of a target.
     pub name: &'static str,
     /// Opens such a database.

@@ -138,7 +138,7 @@ impl Ticket {
             customer: stream.skewed(drawing.constants.customer, 1, CUSTOMERS),
             entered: now,
             count: stream.between(5, MOST_LINES),
-            lines: [Line::default(); MOST_LINES as usize],
+            lines: [InputLine::default(); MOST_LINES as usize],
         };
         let is_rolled_back = stream.one_in(100);
         let count = order.count as usize;
@@ -147,7 +147,7 @@ impl Ticket {
             let is_remote = drawing.warehouses > 1 && stream.one_in(100);
             let supplied_by =
                 if is_remote { other(stream, self.warehouse, drawing.warehouses) } else { self.warehouse };
-            *line = Line { item, supplied_by, quantity: stream.between(1, 10) };
+            *line = InputLine { item, supplied_by, quantity: stream.between(1, 10) };
         }
         if is_rolled_back {
             order.lines[count - 1].item = NO_ITEM;
@@ -207,13 +207,13 @@ pub struct NewOrder {
     pub customer: u32,
     pub entered: Micros,
     count: u32,
-    lines: [Line; MOST_LINES as usize],
+    lines: [InputLine; MOST_LINES as usize],
 }
 
 impl NewOrder {
     /// The lines of the order. An order has 5 to 15 lines.
     #[inline]
-    pub fn lines(&self) -> &[Line] {
+    pub fn lines(&self) -> &[InputLine] {
         &self.lines[..self.count as usize]
     }
 
@@ -230,7 +230,7 @@ impl NewOrder {
 
 /// A line of an order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Line {
+pub struct InputLine {
     pub item: u32,
     pub supplied_by: u32,
     pub quantity: u32,

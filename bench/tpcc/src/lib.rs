@@ -39,7 +39,7 @@ pub mod terminal;
 pub mod text;
 pub mod transactions;
 
-pub use database::{Database, Form, Loader, Part, Row, Scheme, Setup, View};
+pub use database::{Database, Form, Loader, Part, Row, Setup, TpccScheme, View};
 pub use input::{Drawing, Input, Ticket, Transaction};
 pub use population::Population;
 pub use schema::Table;

@@ -3,7 +3,7 @@
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark's threads are the machine's")]
 
-use crate::database::{Database, Form, Loader, Part, Row, Scheme, Setup, View};
+use crate::database::{Database, Form, Loader, Part, Row, Setup, TpccScheme, View};
 use crate::input::{Drawing, Input, Ticket};
 use crate::schema::Table;
 use crate::transactions::now;
@@ -15,7 +15,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// The scheme `noop:`. The input of each transaction is drawn, and then nothing is done with it.
-pub const SCHEME: Scheme = Scheme { name: "noop", open, simulate: None };
+pub const SCHEME: TpccScheme = TpccScheme { name: "noop", open, simulate: None };
 
 fn open(target: &Target, setup: &Setup) -> Result<Box<dyn Database>, Failure> {
     target.options()?.finish()?;

@@ -11,7 +11,7 @@ mod tests;
 use crate::settings::{Format, Output};
 use harness::Measured;
 use java::double;
-use lines::{Line, Value};
+use lines::{ResultLine, Value};
 use std::fmt::Write;
 
 pub use hdr::hdr_logs;
@@ -34,9 +34,9 @@ pub fn export(measured: &Measured, output: &Output) -> String {
     }
 }
 
-fn text(lines: &[Line]) -> String {
+fn text(lines: &[ResultLine]) -> String {
     let mut text = String::new();
-    for Line { metric, measurement, value } in lines {
+    for ResultLine { metric, measurement, value } in lines {
         let value = match value {
             Value::Whole(number) => number.to_string(),
             Value::Real(number) => double(*number),
@@ -47,8 +47,8 @@ fn text(lines: &[Line]) -> String {
 }
 
 /// Objects in the format of Jackson's pretty printer.
-fn json(lines: &[Line], between: &str) -> String {
-    let object = |Line { metric, measurement, value }: &Line| {
+fn json(lines: &[ResultLine], between: &str) -> String {
+    let object = |ResultLine { metric, measurement, value }: &ResultLine| {
         let value = match value {
             Value::Whole(number) => number.to_string(),
             // JSON has neither infinite numbers nor NaN, so such values are written as texts.

@@ -12,7 +12,7 @@ pub mod background;
 pub mod environment;
 pub mod files_only;
 pub mod fill;
-pub mod following;
+pub mod followed_writer;
 pub mod handle;
 pub mod install;
 pub mod log_tail;
@@ -37,7 +37,7 @@ use crate::levels::offers::exchange::Exchange;
 use crate::view::View;
 use background::{Background, BackgroundClose};
 use environment::Environment;
-use following::Following;
+use followed_writer::FollowedWriter;
 use os::sync::{Mutex, OnceLock};
 use os::{Clock, Lock};
 use registry::Registry;
@@ -65,7 +65,7 @@ pub struct Core {
     /// another process.
     pub background: Background,
     /// For a follower, what it knows about the writer that it follows.
-    pub following: OnceLock<Following>,
+    pub followed: OnceLock<FollowedWriter>,
     /// The lock is held while the database is open for writing. The lock is released after everything that uses the
     /// files is gone.
     #[expect(dead_code, reason = "it does its work by being dropped")]
@@ -126,7 +126,7 @@ impl Core {
             views: Views::new(view, visible, shows(&env.options)),
             env,
             background: Background::default(),
-            following: OnceLock::new(),
+            followed: OnceLock::new(),
             lock,
             temporary: OnceLock::new(),
             at_close: OnceLock::new(),

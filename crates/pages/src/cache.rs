@@ -15,12 +15,12 @@
 //!   64 threads make progress in a cache of three pages.
 //! * Contexts of zstd are not part of the budget; see [`Unpacker`]. There are as many contexts as threads that
 //!   unpack pages at the same time. Contexts that no thread uses take at most a sixteenth of the budget.
-//! * For each page that it evicts, an admission looks at no more than [`LOOK`] pages of each shard.
+//! * For each page that it evicts, an admission looks at no more than [`LOOK`] pages of each stripe.
 //!
 //! The [policy](crate::policy) decides which pages stay and which are evicted.
 //!
 //! Thread safe. A page that is in memory is found without a lock, by one atomic addition. The modules `table` and
-//! [`frame`](crate::frame) explain this. While the lock of a shard is held, no file is read, no memory of pages is
+//! [`frame`](crate::frame) explain this. While the lock of a stripe is held, no file is read, no memory of pages is
 //! freed, and no thread waits or is woken. Meanwhile only one other lock may be taken: the lock of the free
 //! frames.
 
@@ -30,7 +30,7 @@ pub(crate) mod flight;
 mod look;
 pub(crate) mod parked;
 pub(crate) mod reserve;
-pub(crate) mod shard;
+pub(crate) mod stripe;
 pub(crate) mod table;
 mod usage;
 
@@ -48,18 +48,18 @@ use os::memory::Arena;
 use os::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use os::sync::{Arc, Mutex};
 use parked::Parking;
-pub use shard::PageHeat;
-use shard::{KeptShare, Shard};
 use std::fmt;
 use std::ops::Deref;
+pub use stripe::PageHeat;
+use stripe::{KeptShare, Stripe};
 use table::FrameTable;
 pub use usage::{CacheUsage, FilesUsage, ResidentPage};
 
-/// The cache has about one shard for this many bytes of its budget. With fewer bytes, a shard would have too few
+/// The cache has about one stripe for this many bytes of its budget. With fewer bytes, a stripe would have too few
 /// pages to choose from.
-const SHARD_BYTES: u64 = 4 << 20;
+const STRIPE_BYTES: u64 = 4 << 20;
 
-const MAX_SHARDS: u64 = 16;
+const MAX_STRIPES: u64 = 16;
 
 /// The first table has about one chain for this many bytes of the budget.
 const CHAIN_BYTES: u64 = 16 << 10;
@@ -87,14 +87,14 @@ pub struct PageCache {
     frames: Arc<Frames>,
     memory: Arc<Arena>,
     unpacker: Unpacker,
-    /// The number of shards is a power of two, which is chosen when the cache is made.
-    shards: Box<[Mutex<Shard>]>,
+    /// The number of stripes is a power of two, which is chosen when the cache is made.
+    stripes: Box<[Mutex<Stripe>]>,
     kept: Arc<KeptShare>,
     /// The most bytes of kept pages that a caller has set; `u64::MAX` for a quarter of the budget.
     kept_limit: AtomicU64,
-    /// The shard at which the next eviction starts. It changes with each eviction, so that all shards give up
+    /// The stripe at which the next eviction starts. It changes with each eviction, so that all stripes give up
     /// about the same number of bytes.
-    next_shard: AtomicUsize,
+    next_stripe: AtomicUsize,
     budget: Arc<Budget>,
     parking: Parking,
     validate: Validate,
@@ -113,7 +113,7 @@ impl PageCache {
     /// A cache of `budget_bytes` that has at most `open_files` files open at a time (at most one if `open_files` is
     /// 0). `validate` is called once for each page that is read, and never again while the page is in memory.
     pub fn new(budget_bytes: u64, open_files: usize, validate: Validate) -> Arc<Self> {
-        let shards = (budget_bytes / SHARD_BYTES).clamp(1, MAX_SHARDS).next_power_of_two();
+        let stripes = (budget_bytes / STRIPE_BYTES).clamp(1, MAX_STRIPES).next_power_of_two();
         let kept = Arc::<KeptShare>::default();
         kept.set_most(budget_bytes / 4);
         Arc::new(Self {
@@ -121,10 +121,10 @@ impl PageCache {
             frames: Frames::new(),
             memory: Arena::new(budget_bytes),
             unpacker: Unpacker::new(budget_bytes / UNPACKER_SHARE),
-            shards: (0..shards).map(|_| Mutex::new(Shard::new(Arc::clone(&kept)))).collect(),
+            stripes: (0..stripes).map(|_| Mutex::new(Stripe::new(Arc::clone(&kept)))).collect(),
             kept,
             kept_limit: AtomicU64::new(u64::MAX),
-            next_shard: AtomicUsize::new(0),
+            next_stripe: AtomicUsize::new(0),
             budget: Arc::new(Budget::new(budget_bytes)),
             parking: Parking::default(),
             validate,
@@ -164,7 +164,7 @@ impl PageCache {
             u64::MAX => budget_bytes / 4,
             limit => limit.min(budget_bytes / 2),
         });
-        self.shards.iter().for_each(|shard| shard.lock().keep_within_share());
+        self.stripes.iter().for_each(|stripe| stripe.lock().keep_within_share());
     }
 
     /// How many bytes of the cache the pages of kept files may take now.
@@ -180,7 +180,7 @@ impl PageCache {
     /// Keeps a page as a page of a kept file, if the share of such pages has room. Nothing happens if the cache does
     /// not have the page.
     pub fn keep(&self, page: &PageRef) {
-        self.with_resident(page, |shard, frame| shard.keep(frame, page));
+        self.with_resident(page, |stripe, frame| stripe.keep(frame, page));
     }
 
     /// How many bytes the cache may use.
@@ -257,7 +257,7 @@ impl PageCache {
     /// been used.
     pub fn heat_of(&self, page: &PageRef) -> PageHeat {
         let mut heat = PageHeat::default();
-        self.with_resident(page, |shard, frame| heat = shard.heat(frame));
+        self.with_resident(page, |stripe, frame| heat = stripe.heat(frame));
         heat
     }
 
@@ -265,17 +265,17 @@ impl PageCache {
     /// that is known to be wanted, although nobody has used it here yet. Nothing happens if the cache does not keep
     /// the page.
     pub fn prove(&self, page: &PageRef, chances: u8) {
-        self.with_resident(page, |shard, frame| shard.prove(frame, chances));
+        self.with_resident(page, |stripe, frame| stripe.prove(frame, chances));
     }
 
-    /// Calls `act` with the shard and the frame of a page that the cache has.
-    fn with_resident(&self, page: &PageRef, act: impl FnOnce(&mut Shard, &Frame)) {
+    /// Calls `act` with the stripe and the frame of a page that the cache has.
+    fn with_resident(&self, page: &PageRef, act: impl FnOnce(&mut Stripe, &Frame)) {
         let Some(frame) = self.frames.get(page.number()).filter(|frame| frame.is_of(page)) else { return };
         // The page is pinned, so the frame keeps its name.
         let key = frame.key();
-        let mut shard = self.shard(key).lock();
+        let mut stripe = self.stripe(key).lock();
         if self.table.frame(&self.frames, key).is_some_and(|kept| kept.is_of(page)) {
-            act(&mut shard, frame);
+            act(&mut stripe, frame);
         }
     }
 
@@ -317,9 +317,9 @@ impl PageCache {
         &self.parking
     }
 
-    fn shard(&self, key: PageKey) -> &Mutex<Shard> {
-        // The hash chooses the shard in the same way as it chooses the table's chain.
-        &self.shards[key.hash() as usize & (self.shards.len() - 1)]
+    fn stripe(&self, key: PageKey) -> &Mutex<Stripe> {
+        // The hash chooses the stripe in the same way as it chooses the table's chain.
+        &self.stripes[key.hash() as usize & (self.stripes.len() - 1)]
     }
 
     /// The page, if it is in memory. If `warm` is set, this counts as a use of the page. The search takes no lock.
@@ -365,7 +365,7 @@ impl PageCache {
     /// Switches to a larger table when the cache has more than twice as many pages as the table has chains.
     fn grow(&self, pages: u64) {
         if self.table.is_small_for(pages / 2) {
-            let locks: Vec<_> = self.shards.iter().map(|shard| shard.lock()).collect();
+            let locks: Vec<_> = self.stripes.iter().map(|stripe| stripe.lock()).collect();
             self.table.grow(&self.frames, pages);
             drop(locks);
         }
@@ -373,15 +373,15 @@ impl PageCache {
 
     /// From now on, pages of the given file stay no longer than pages of other files.
     pub(crate) fn keep_no_more(&self, slot: u32) {
-        for (i, shard) in self.shards.iter().enumerate() {
-            let mut shard = shard.lock();
-            for number in self.table.numbers(&self.frames, i, self.shards.len()) {
+        for (i, stripe) in self.stripes.iter().enumerate() {
+            let mut stripe = stripe.lock();
+            for number in self.table.numbers(&self.frames, i, self.stripes.len()) {
                 let frame = self.frames.get(number).expect("the table knows frames of the cache");
                 if frame.key().slot == slot {
-                    shard.keep_no_more(frame);
+                    stripe.keep_no_more(frame);
                 }
             }
-            drop(shard);
+            drop(stripe);
         }
     }
 
@@ -392,23 +392,23 @@ impl PageCache {
     }
 
     fn forget_all(&self, goes: impl Fn(PageKey) -> bool) {
-        for (i, shard) in self.shards.iter().enumerate() {
+        for (i, stripe) in self.stripes.iter().enumerate() {
             let mut forgotten = Vec::new();
-            let mut shard = shard.lock();
-            let numbers = self.table.numbers(&self.frames, i, self.shards.len());
+            let mut stripe = stripe.lock();
+            let numbers = self.table.numbers(&self.frames, i, self.stripes.len());
             let goes = |number: &u32| self.frames.get(*number).is_some_and(|frame| goes(frame.key()));
             let numbers: Vec<u32> = numbers.filter(goes).collect();
             for number in numbers {
-                shard.forget(&self.table, &self.frames, number, &mut forgotten);
+                stripe.forget(&self.table, &self.frames, number, &mut forgotten);
             }
-            drop(shard);
+            drop(stripe);
         }
     }
 
     /// How many sessions wait for the given page, if it is in flight.
     #[cfg(test)]
     pub(crate) fn waiting_for(&self, key: PageKey) -> usize {
-        self.shard(key).lock().flight(key).map_or(0, |flight| flight.waiting())
+        self.stripe(key).lock().flight(key).map_or(0, |flight| flight.waiting())
     }
 }
 
@@ -467,7 +467,7 @@ impl fmt::Debug for PageCache {
         f.debug_struct("PageCache")
             .field("budget_bytes", &self.budget.limit())
             .field("used_bytes", &self.budget.used())
-            .field("shards", &self.shards.len())
+            .field("stripes", &self.stripes.len())
             .finish_non_exhaustive()
     }
 }

@@ -75,12 +75,12 @@ unsafe impl Sync for PageRef {}
 pub(crate) struct Frame {
     word: AtomicU32,
     /// The number of the next frame in the table's chain; 0 for none. It is written under the lock of the chain's
-    /// shard.
+    /// stripe.
     next: AtomicU32,
     /// The name of the page: slot and unit. A reader reads the name before it knows whether this is the page that
     /// it looks for.
     slot: AtomicU32,
-    /// The page's place in the policy. It is read and written under the lock of the shard.
+    /// The page's place in the policy. It is read and written under the lock of the stripe.
     place: AtomicU32,
     unit: AtomicU64,
     /// The number of this frame. It is 0 for a frame outside every cache.
@@ -205,17 +205,17 @@ impl Frame {
         self.next.load(Ordering::Acquire)
     }
 
-    /// Sets the number of the next frame in the chain. The caller holds the lock of the chain's shard.
+    /// Sets the number of the next frame in the chain. The caller holds the lock of the chain's stripe.
     pub fn set_next(&self, number: u32) {
         self.next.store(number, Ordering::Release);
     }
 
-    /// The place of the page in the policy. The caller holds the lock of the shard.
+    /// The place of the page in the policy. The caller holds the lock of the stripe.
     pub fn place(&self) -> u32 {
         self.place.load(Ordering::Relaxed)
     }
 
-    /// Sets the place of the page in the policy. The caller holds the lock of the shard.
+    /// Sets the place of the page in the policy. The caller holds the lock of the stripe.
     pub fn set_place(&self, place: u32) {
         self.place.store(place, Ordering::Relaxed);
     }
@@ -226,7 +226,7 @@ impl Frame {
         self.unit.load(Ordering::Relaxed) == key.unit && self.slot.load(Ordering::Relaxed) == key.slot
     }
 
-    /// The name of a page that the cache has. The caller holds the lock of the shard.
+    /// The name of a page that the cache has. The caller holds the lock of the stripe.
     pub fn key(&self) -> PageKey {
         PageKey { slot: self.slot.load(Ordering::Relaxed), unit: self.unit.load(Ordering::Relaxed) }
     }
@@ -240,7 +240,7 @@ impl Frame {
         (word & (LIVE | CACHED) == LIVE | CACHED && word & PINS < MAX_PINS && self.is_named(key)).then_some(page)
     }
 
-    /// A reference to a page that the cache has. The caller holds the lock of the shard.
+    /// A reference to a page that the cache has. The caller holds the lock of the stripe.
     pub fn pin(&self) -> PageRef {
         let word = self.word.fetch_add(1, Ordering::Acquire);
         debug_assert!(word & (LIVE | CACHED) == LIVE | CACHED, "what is in the table is the cache's");
@@ -280,7 +280,7 @@ impl Frame {
     }
 
     /// Takes the page out if nothing refers to it. The caller drops what is returned. The caller holds the lock of
-    /// the shard.
+    /// the stripe.
     pub fn evict(&self) -> Option<Evicted> {
         self.word.compare_exchange(LIVE | CACHED, 0, Ordering::AcqRel, Ordering::Relaxed).ok()?;
         // SAFETY: the word of the live frame was set to 0 here.
@@ -288,7 +288,7 @@ impl Frame {
     }
 
     /// Makes the cache give the page up. The page leaves now or, if other references exist, with the last of them.
-    /// The caller holds the lock of the shard.
+    /// The caller holds the lock of the stripe.
     pub fn forget(&self) -> Option<Evicted> {
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
@@ -317,7 +317,7 @@ impl Frame {
 
 /// What was in a frame that is being emptied. Once this value is dropped, another page may get the frame. So the
 /// value must not be dropped before the frame has left its chain: the next page may belong to a chain of another
-/// shard, which is under another lock.
+/// stripe, which is under another lock.
 pub(crate) struct Evicted {
     page: Rest,
     number: u32,
@@ -515,7 +515,7 @@ impl PageRef {
         self.frame().number
     }
 
-    /// Gives the page to the cache: from now on the page is in the table. The caller holds the lock of the shard.
+    /// Gives the page to the cache: from now on the page is in the table. The caller holds the lock of the stripe.
     pub(crate) fn give_to_cache(&self) {
         self.frame().word.fetch_or(CACHED, Ordering::Release);
     }

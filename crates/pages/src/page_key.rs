@@ -47,7 +47,7 @@ impl Hasher for KeyHasher {
 
     #[inline]
     fn write_u64(&mut self, hash: u64) {
-        // In a table for one shard, the lowest bits are the same in all keys.
+        // In a table for one stripe, the lowest bits are the same in all keys.
         self.0 = hash.rotate_right(16);
     }
 

@@ -34,9 +34,9 @@ pub use format::validate;
 pub use key_range::{KeyRange, next_string, successor};
 pub use precharge::AtMost;
 pub use read::{
-    Branch, CoverAround, EraseCursor, FilterUse, GroupCursor, GroupParts, Groups, KnownGap, LoadedValue, PartCursor,
-    RangeErase, Reached, Readahead, Row, RowPlace, RunEnd, Seek, SoughtKey, Sst, SstCursor, StoredValue, Streak,
-    StreakRow, StreakStart, Subtree, TreeCursor, Ways,
+    CoverAround, EraseCursor, FilterUse, GroupCursor, GroupParts, Groups, KeyedSubtree, KnownGap, LoadedValue,
+    PartCursor, RangeErase, Reached, Readahead, Row, RowPlace, RunEnd, Seek, SoughtKey, Sst, SstCursor, StoredValue,
+    Streak, StreakRow, StreakStart, Subtree, TreeCursor, Ways,
 };
 pub use row::{MAX_KEY_BYTES, RowKind, Version};
 pub use slice::{RowRanges, Slice};

@@ -4,13 +4,13 @@
 //! it needs. If it ends with a fault, pages are missing from memory: the caller fetches them and makes the same
 //! call again.
 
-mod branch;
 mod cursor;
 mod descent;
 mod erases;
 mod filter;
 mod filter_use;
 mod gap;
+mod keyed_subtree;
 mod parts;
 mod range_erase;
 mod readahead;
@@ -25,13 +25,13 @@ mod values;
 mod ways;
 mod whole;
 
-pub use branch::Branch;
 pub use cursor::SstCursor;
 pub(crate) use descent::Descent;
 pub use descent::Subtree;
 pub use erases::{CoverAround, EraseCursor};
 pub use filter_use::FilterUse;
 pub use gap::KnownGap;
+pub use keyed_subtree::KeyedSubtree;
 pub use parts::{GroupCursor, Groups};
 pub use range_erase::RangeErase;
 pub(crate) use range_erase::decode_range_erase;

@@ -13,7 +13,7 @@ use crate::outcome::{Goal, Outcome};
 use harness::directory::bytes_text;
 use kit::goals::Bound;
 use kit::median::extremes;
-use page::{Axis, Block, Chart, Line, Table, figure};
+use page::{Axis, Block, Chart, Curve, Table, figure};
 
 /// What was measured.
 struct Seen<'a> {
@@ -142,7 +142,7 @@ fn scale(seen: &Seen<'_>) -> Table {
 }
 
 fn chart(seen: &Seen<'_>, title: &str, unit: &str, depth: usize, what: fn(&Cell) -> f64) -> Chart {
-    let line = |arm: Arm| Line {
+    let line = |arm: Arm| Curve {
         name: arm.name().to_owned(),
         points: CACHES
             .iter()

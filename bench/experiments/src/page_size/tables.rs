@@ -7,7 +7,7 @@ use crate::measured::{Cell, FIELD_BYTES, FIELDS, Kind, PAIRED, kib, middle, rati
 use crate::outcome::{Goal, Outcome};
 use harness::directory::bytes_text;
 use kit::goals::Bound;
-use page::{Axis, Block, Chart, Line, Table, figure};
+use page::{Axis, Block, Chart, Curve, Table, figure};
 
 /// What was measured.
 struct Seen<'a> {
@@ -190,8 +190,8 @@ fn chart(seen: &Seen<'_>) -> Chart {
         let points = |of: &dyn Fn(u64) -> Vec<Cell>| {
             PAGES.iter().filter_map(|page| Some((in_kib(*page), middle(&of(*page), Cell::per_second)?))).collect()
         };
-        lines.push(Line { name: format!("Larch, {threads}"), points: points(&|page| cold(seen, page, threads)) });
-        lines.push(Line {
+        lines.push(Curve { name: format!("Larch, {threads}"), points: points(&|page| cold(seen, page, threads)) });
+        lines.push(Curve {
             name: format!("the disk alone, {threads}"),
             points: points(&|page| seen.disk(page, threads)),
         });

@@ -9,7 +9,7 @@ use harness::report::text::{bytes, grouped, rate};
 use kit::goals::Bound;
 use kit::median;
 use kit::median::extremes;
-use page::{Axis, Block, Chart, Line, Table, figure};
+use page::{Axis, Block, Chart, Curve, Table, figure};
 
 /// The published gain: how many times as many rows per second readers get with sharing. Our gain must be at least as
 /// large.
@@ -119,7 +119,7 @@ fn row(name: &str, [before, after]: [String; 2]) -> Vec<String> {
 }
 
 fn chart(data: &Data, last: &[Side; 2]) -> Chart {
-    let line = |side: &Side| Line {
+    let line = |side: &Side| Curve {
         name: if side.run.name.contains(Sharing::Private.title()) { "before" } else { "after" }.to_owned(),
         points: side
             .run

@@ -2,7 +2,7 @@
 //! runs in both directions, and without admission to the cache. Readahead and cache are the same as for a range of
 //! a table with a cache of 1 GiB.
 
-use super::Line;
+use super::MeasuredGoal;
 use crate::digits::count;
 use crate::file::{Lone, load_nodes, point_session};
 use crate::rows::{sequential_key, stamp, stamp_of, value};
@@ -23,7 +23,7 @@ const ROW_BYTES: u64 = 24 + 150;
 const MOST_ROUNDS: u64 = 35;
 
 /// Each way to scan has its own cursor and its own cache.
-pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
+pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<MeasuredGoal>> {
     let data_bytes: u64 = if size.quick { 256 << 20 } else { 2 << 30 };
     let rows = data_bytes / ROW_BYTES;
     eprintln!("  building a file of {} rows", count(rows));
@@ -64,7 +64,7 @@ pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
         let reads =
             format!("{index_reads} reads of {index_pages} index pages, {data_reads} of {} data pages", tree.data_pages);
         lines.push(
-            Line::new(
+            MeasuredGoal::new(
                 metric,
                 format!("<= {MOST_ROUNDS} rounds of waiting{way}"),
                 format!("{rounds} rounds"),
@@ -77,7 +77,7 @@ pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
                 tree.totals.bytes as f64 / 1e6 / seconds
             )),
         );
-        lines.push(Line::new(
+        lines.push(MeasuredGoal::new(
             metric,
             format!("each index page and each data page read once{way}"),
             reads,

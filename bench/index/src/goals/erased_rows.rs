@@ -1,6 +1,6 @@
 //! Measures a seek to the first of 100,000 neighbouring rows that were erased one by one.
 
-use super::Line;
+use super::MeasuredGoal;
 use crate::rows::{sequential_key, stamp, stamp_of, value};
 use crate::{Result, Size};
 use kit::Scratch;
@@ -15,7 +15,7 @@ const SEEKS: usize = 101;
 
 /// The goal is about the median time of seeks after a compaction. The median time before the compaction is shown for
 /// comparison.
-pub fn measure(scratch: &Scratch, _: Size) -> Result<Vec<Line>> {
+pub fn measure(scratch: &Scratch, _: Size) -> Result<Vec<MeasuredGoal>> {
     let database = Database::builder(scratch.join("database")).durability(Durability::Buffered).open()?;
     let table = database.table("t")?;
     let mut import = table.import()?;
@@ -33,7 +33,7 @@ pub fn measure(scratch: &Scratch, _: Size) -> Result<Vec<Line>> {
     let first = seeks(&table, 1)?;
     let micros = seeks(&table, SEEKS)?;
     let metric = "seek across 100,000 erased rows";
-    let line = Line::new(metric, "<= 100 us after compaction has had its turn", format!("{micros:.1} us"), micros <= 100.0)
+    let line = MeasuredGoal::new(metric, "<= 100 us after compaction has had its turn", format!("{micros:.1} us"), micros <= 100.0)
         .note(format!(
             "median of {SEEKS} seeks to the first row after, through a range of the table; the first one after the compaction \
              {first:.0} us; before it, erased rows in memory {in_memory:.0} us, in a file {flushed:.0} us"

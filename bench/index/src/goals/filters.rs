@@ -1,7 +1,7 @@
 //! Measures how many pages a get reads in a table of several levels, with and without filters. The cache is smaller
 //! than the data.
 
-use super::Line;
+use super::MeasuredGoal;
 use crate::digits::count;
 use crate::rows::{random, sequential_key, value};
 use crate::{Result, Size};
@@ -75,7 +75,7 @@ fn reads(database: &Database, table: &Table, seed: u64, gets: u64, rows: u64, is
 }
 
 /// Two databases with the same rows in the same places, opened read-only.
-pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
+pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<MeasuredGoal>> {
     let (rows, gets) = (size.of(1_000_000), if size.quick { QUICK_GETS } else { GETS });
     let directories: [PathBuf; 2] = [scratch.join("with"), scratch.join("without")];
     for (directory, filters) in directories.iter().zip([Filters::default(), Filters::all(FilterKind::None)]) {
@@ -119,7 +119,7 @@ pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
     let (cold, warm, resident) = absent[0];
     let a_key = |pages: u64| pages as f64 / gets as f64;
     let mut lines = vec![
-        Line::new(
+        MeasuredGoal::new(
             "page reads of an absent key, filters resident",
             format!("<= {MOST_ABSENT}"),
             format!("{:.5}", a_key(warm.0)),
@@ -151,7 +151,7 @@ pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
         }
         let [with, without] = present[..] else { return Err("two databases were read".into()) };
         lines.push(
-            Line::new(
+            MeasuredGoal::new(
                 "page reads of a present key",
                 "with filters <= without",
                 format!("{:.3} with, {:.3} without", a_key(with.0), a_key(without.0)),

@@ -1,6 +1,6 @@
 //! The size of the index, as a part of the size of the data.
 
-use super::Line;
+use super::MeasuredGoal;
 use crate::file::Lone;
 use crate::rows::{KEY_KINDS, Key, value};
 use crate::{Result, Size};
@@ -9,7 +9,7 @@ use sst::BuildOptions;
 
 /// Keys have 24 bytes, values have 150 bytes, pages have 16 KiB, and nothing is compressed. Several kinds of keys
 /// are measured, and the result is the worst of them.
-pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
+pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<MeasuredGoal>> {
     let rows = size.of(2_000_000);
     let mut worst: f64 = 0.0;
     let mut notes = Vec::new();
@@ -36,7 +36,8 @@ pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
         ));
     }
     let measured = format!("{:.3} %", worst * 100.0);
-    let mut line = Line::new("index bytes / data bytes", "<= 0.15 %, totals included", measured, worst <= 0.0015);
+    let mut line =
+        MeasuredGoal::new("index bytes / data bytes", "<= 0.15 %, totals included", measured, worst <= 0.0015);
     line.notes = notes;
     Ok(vec![line])
 }

@@ -5,7 +5,7 @@
 //! of its 256 data pages. So both trees touch the same number of data pages. The additional level has 32 nodes.
 //! Together, these nodes have 160 KB, so they fit into L2 but not into L1.
 
-use super::Line;
+use super::MeasuredGoal;
 use crate::digits::count;
 use crate::file::{Lone, point_session};
 use crate::measure::in_turns;
@@ -23,7 +23,7 @@ const FAN_OUT: u64 = 256;
 const LEAVES: u64 = 32;
 
 /// A result is the difference between two medians of the same turns.
-pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
+pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<MeasuredGoal>> {
     let options = BuildOptions { max_page_rows: 1, max_node_children: FAN_OUT as usize, ..BuildOptions::default() };
     // A page holds one row, so each row has its own place in the index.
     let build = |name: &str, rows: u64| -> Result<Lone> {
@@ -84,7 +84,7 @@ pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
     let bare = in_turns(size.effort(), &inputs, &mut [&mut bare])?[0];
 
     let nanos = through_cache[1].nanos - through_cache[0].nanos;
-    let line = Line::new("one more index level, its node in L2", "<= 60 ns", format!("{nanos:.0} ns"), nanos <= 60.0)
+    let line = MeasuredGoal::new("one more index level, its node in L2", "<= 60 ns", format!("{nanos:.0} ns"), nanos <= 60.0)
         .note(format!(
             "Sst::get through a session over the cache: {:.0} ns in 1 level (+- {:.0} %), {:.0} ns in 2 (+- {:.0} %)",
             through_cache[0].nanos,

@@ -3,7 +3,7 @@
 //! The engine makes the 16,000 files on a simulated disk. The manifest and the log are copied to the real disk. The
 //! SSTs are empty files there, so a read of an SST fails.
 
-use super::Line;
+use super::MeasuredGoal;
 use crate::rows::{sequential_key, value};
 use crate::{Result, Size};
 use kit::Scratch;
@@ -52,7 +52,7 @@ fn hollow(scratch: &Scratch, name: &str, files: u64) -> Result<PathBuf> {
 }
 
 /// How long opening takes.
-pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
+pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<MeasuredGoal>> {
     let directory = hollow(scratch, "many", FILES)?;
     let manifest_bytes = manifest_bytes(&directory)?;
     let mut times = Vec::new();
@@ -70,7 +70,7 @@ pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
     let metric = "opening a database, 16,000 files in the manifest";
     let note =
         format!("opened for writing on the real disk: a manifest of {manifest_bytes} bytes is read and written anew");
-    Ok(vec![Line::new(metric, "<= 1 s", format!("{time:.3} s"), time <= 1.0).note(note)])
+    Ok(vec![MeasuredGoal::new(metric, "<= 1 s", format!("{time:.3} s"), time <= 1.0).note(note)])
 }
 
 fn manifest_bytes(directory: &Path) -> Result<u64> {
@@ -79,7 +79,7 @@ fn manifest_bytes(directory: &Path) -> Result<u64> {
 }
 
 /// The heap memory that an open database keeps for each file while no page of the file is in memory.
-pub fn resident_memory(scratch: &Scratch, _: Size) -> Result<Vec<Line>> {
+pub fn resident_memory(scratch: &Scratch, _: Size) -> Result<Vec<MeasuredGoal>> {
     let live = |files: u64| -> Result<i64> {
         let directory = hollow(scratch, &format!("files-{files}"), files)?;
         let before = Thread::so_far().live_bytes();
@@ -104,7 +104,7 @@ pub fn resident_memory(scratch: &Scratch, _: Size) -> Result<Vec<Line>> {
     if bytes_per_file <= 0.0 {
         return Err("no memory was counted".into());
     }
-    let line = Line::new("memory that cannot be evicted", "<= 4 MB/TB", format!("{mb:.2} MB/TB"), mb <= 4.0)
+    let line = MeasuredGoal::new("memory that cannot be evicted", "<= 4 MB/TB", format!("{mb:.2} MB/TB"), mb <= 4.0)
         .note(format!(
             "{bytes_per_file:.0} bytes of heap a file (keys of 24 bytes at both ends), files of {} MiB as the deepest level has \
              them by default",

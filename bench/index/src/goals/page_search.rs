@@ -1,7 +1,7 @@
 //! Measures searches in our pages of 16 KiB. For comparison, pages of 4 KiB with slots are searched with memcmp, and
 //! the two kinds of searches take turns. Both kinds of pages have the same rows.
 
-use super::Line;
+use super::MeasuredGoal;
 use crate::digits::count;
 use crate::measure::{Timed, in_turns};
 use crate::peer::{SlotPage, SlotPageBuilder};
@@ -150,7 +150,7 @@ impl Pages {
 }
 
 /// The result is the worst ratio of the two search times, over all shapes of keys and all places.
-pub fn measure(_: &Scratch, size: Size) -> Result<Vec<Line>> {
+pub fn measure(_: &Scratch, size: Size) -> Result<Vec<MeasuredGoal>> {
     let mut worst: f64 = 0.0;
     let mut notes = Vec::new();
     for shape in SHAPES {
@@ -179,7 +179,8 @@ pub fn measure(_: &Scratch, size: Size) -> Result<Vec<Line>> {
         }
     }
     let metric = "searching a 16K page";
-    let mut line = Line::new(metric, "<= 0.6x of the 4K slot page", format!("{worst:.2}x at worst"), worst <= 0.6);
+    let mut line =
+        MeasuredGoal::new(metric, "<= 0.6x of the 4K slot page", format!("{worst:.2}x at worst"), worst <= 0.6);
     line.notes = notes;
     Ok(vec![line])
 }

@@ -2,7 +2,7 @@
 //! rows. A table that has range erases is also read. The time of a range without erased rows is compared with the
 //! same range of a table without range erases.
 
-use super::Line;
+use super::MeasuredGoal;
 use crate::digits::count;
 use crate::rows::{sequential_key, value};
 use crate::{Result, Size};
@@ -18,7 +18,7 @@ const ROUNDS: usize = 7;
 /// Rows of a short range.
 const SHORT: u64 = 100;
 
-pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
+pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<MeasuredGoal>> {
     let mut lines = vec![compaction(scratch, size)?];
     lines.extend(ranges(scratch, size)?);
     Ok(lines)
@@ -75,7 +75,7 @@ fn scattered(count: u64) -> Vec<u64> {
     (0..count).map(|i| i * 7919 % count).collect()
 }
 
-fn compaction(scratch: &Scratch, size: Size) -> Result<Line> {
+fn compaction(scratch: &Scratch, size: Size) -> Result<MeasuredGoal> {
     let erases = size.of(200_000);
     let mut ratios = Vec::new();
     let mut millis = [Vec::new(), Vec::new()];
@@ -114,10 +114,11 @@ fn compaction(scratch: &Scratch, size: Size) -> Result<Line> {
         median(&rows),
         median(&erased)
     );
-    Ok(Line::new("compaction of range erases", goal, format!("{worst:.2}"), worst <= MOST_COMPACTION).note(note))
+    Ok(MeasuredGoal::new("compaction of range erases", goal, format!("{worst:.2}"), worst <= MOST_COMPACTION)
+        .note(note))
 }
 
-fn ranges(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
+fn ranges(scratch: &Scratch, size: Size) -> Result<Vec<MeasuredGoal>> {
     let rows = size.of(400_000);
     // The numbers before and after the half that is read.
     let elsewhere: Vec<u64> =
@@ -170,7 +171,7 @@ fn ranges(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
         );
         let nanos: Vec<f64> = longs[0].iter().map(|micros| micros * 1e3 / (rows / 2) as f64).collect();
         let goal = format!("<= {MOST_RANGE} of the time without any");
-        let line = Line::new(metric, goal, format!("{worst:.2}"), worst <= MOST_RANGE).note(note).note(among);
+        let line = MeasuredGoal::new(metric, goal, format!("{worst:.2}"), worst <= MOST_RANGE).note(note).note(among);
         lines.push(line.note(format!("without any a row of the long range takes {:.0} ns", median(&nanos))));
         for ((database, table), name) in tables.into_iter().zip(names) {
             drop(table);

@@ -1,7 +1,7 @@
 //! The cost of removing most of a table, and of cloning a table. Neither operation writes rows: afterwards, tables
 //! see parts of files.
 
-use super::Line;
+use super::MeasuredGoal;
 use crate::digits::count;
 use crate::rows::{sequential_key, value};
 use crate::{Result, Size};
@@ -48,7 +48,7 @@ fn millis(start: Instant) -> f64 {
 /// Imports a table, clones it, and removes nine tenths of the rows of both tables. First the rows of the clone are
 /// removed, while the clone has no older reader. Then the rows of the table itself are removed, while a snapshot is
 /// open.
-pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
+pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<MeasuredGoal>> {
     let rows = size.of(10_000_000);
     let (first, end) = (rows / 20, rows / 20 + rows / 10 * 9);
     let directory = scratch.join("database");
@@ -71,16 +71,18 @@ pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
         return Err("the clone has not the rows of its table".into());
     }
     let metric = if size.quick { "clone of a table of 0.1 GB" } else { "clone of a table of 1 GB" };
-    lines.push(Line::new(metric, format!("< {MOST_MILLIS} ms"), format!("{cloned:.1} ms"), cloned < MOST_MILLIS).note(
-        format!(
-            "{} rows, {} bytes in {} files; a synced edit of the manifest",
-            count(rows),
-            count(imported.bytes),
-            imported.files
+    lines.push(
+        MeasuredGoal::new(metric, format!("< {MOST_MILLIS} ms"), format!("{cloned:.1} ms"), cloned < MOST_MILLIS).note(
+            format!(
+                "{} rows, {} bytes in {} files; a synced edit of the manifest",
+                count(rows),
+                count(imported.bytes),
+                imported.files
+            ),
         ),
-    ));
+    );
     let copied = written(&after) - written(&before);
-    lines.push(Line::new(
+    lines.push(MeasuredGoal::new(
         metric,
         "no file copied",
         format!("{copied} bytes written, {} files before, {} after", before.files, after.files),
@@ -113,7 +115,7 @@ pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
     let metric = if size.quick { "remove_range of 90 % of 1 M rows" } else { "remove_range of 90 % of 10 M rows" };
     let all = seen + cut;
     lines.push(
-        Line::new(
+        MeasuredGoal::new(
             metric,
             format!("< {MOST_MILLIS} ms, commit, flush and slices"),
             format!("{all:.1} ms"),
@@ -136,7 +138,7 @@ pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
     }
     let sees = clone.stats()?;
     lines.push(
-        Line::new(
+        MeasuredGoal::new(
             metric,
             "no data page written",
             format!("{merged} bytes by compactions, {flush_bytes} by the flush of the erase"),
@@ -178,7 +180,7 @@ pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
     let least = full / 100 * 99;
     let most = full / 100 * 12;
     lines.push(
-        Line::new(
+        MeasuredGoal::new(
             metric,
             "space returned by the next compaction once no snapshot sees it, not before",
             format!(

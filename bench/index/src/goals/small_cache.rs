@@ -1,7 +1,7 @@
 //! Measures random gets with a cache of half a percent of the data, by the B-tree and by the flat list. One file
 //! has both.
 
-use super::Line;
+use super::MeasuredGoal;
 use crate::digits::count;
 use crate::file::{Lone, point_session};
 use crate::rows::{random, sequential_key, stamp, stamp_of, value};
@@ -21,7 +21,7 @@ struct CachedFile {
 }
 
 /// The goal is about the bytes that a get reads. The time of a get is shown beside them.
-pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
+pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<MeasuredGoal>> {
     let rows = size.of(3_000_000);
     let options = BuildOptions { index: PageIndexKind::Both, ..BuildOptions::default() };
     let lone =
@@ -67,21 +67,25 @@ pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
     }
     let ratio = flat_bytes / btree_bytes;
     let flat = tree.flat.map_or(0, |root| root.index_bytes);
-    let line =
-        Line::new("cache = 0.5 % of data", ">= 2x over flat", format!("{ratio:.2}x fewer bytes read"), ratio >= 2.0)
-            .note(format!(
-                "{} bytes read a get by the B-tree, {} by the flat list; {:.0} us against {:.0} us, {:.2}x",
-                count(btree_bytes as u64),
-                count(flat_bytes as u64),
-                micros[0],
-                micros[1],
-                micros[1] / micros[0]
-            ))
-            .note(format!(
-                "{} of data, a cache of {}, a flat list of {}, which is one page",
-                count(tree.totals.bytes),
-                count(cache_bytes),
-                count(flat)
-            ));
+    let line = MeasuredGoal::new(
+        "cache = 0.5 % of data",
+        ">= 2x over flat",
+        format!("{ratio:.2}x fewer bytes read"),
+        ratio >= 2.0,
+    )
+    .note(format!(
+        "{} bytes read a get by the B-tree, {} by the flat list; {:.0} us against {:.0} us, {:.2}x",
+        count(btree_bytes as u64),
+        count(flat_bytes as u64),
+        micros[0],
+        micros[1],
+        micros[1] / micros[0]
+    ))
+    .note(format!(
+        "{} of data, a cache of {}, a flat list of {}, which is one page",
+        count(tree.totals.bytes),
+        count(cache_bytes),
+        count(flat)
+    ));
     Ok(vec![line])
 }

@@ -1,8 +1,8 @@
 use super::*;
-use crate::{Axis, Line};
+use crate::{Axis, Curve};
 
-fn line(name: &str, points: Vec<(f64, f64)>) -> Line {
-    Line { name: name.to_owned(), points }
+fn line(name: &str, points: Vec<(f64, f64)>) -> Curve {
+    Curve { name: name.to_owned(), points }
 }
 
 #[test]

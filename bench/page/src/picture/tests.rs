@@ -1,8 +1,8 @@
 use super::*;
-use crate::{Axis, Block, Chart, Line, Page};
+use crate::{Axis, Block, Chart, Curve, Page};
 
 fn page() -> String {
-    let line = |name: &str, by: f64| Line {
+    let line = |name: &str, by: f64| Curve {
         name: name.to_owned(),
         points: (1..5).map(|at| (f64::from(at), f64::from(at) * by)).collect(),
     };

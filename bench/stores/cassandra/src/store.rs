@@ -6,7 +6,7 @@ use crate::flights;
 use crate::server::Server;
 use crate::statements::Statements;
 use harness::{Clock, Counter, Failure, Opening, Session, Setting, Store, StoreUse, Target};
-use kv::{Database, Scheme, Setup};
+use kv::{Database, KvScheme, Setup};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ pub const SCHEME: harness::Scheme = harness::Scheme {
 };
 
 /// The scheme of the targets `cassandra://…`, `cassandra:start` and `cassandra:DIR`.
-pub const PARTITIONS: Scheme = Scheme {
+pub const PARTITIONS: KvScheme = KvScheme {
     name: "cassandra",
     networked: true,
     unused: &[("bypass-cache", "Cassandra knows no `BYPASS CACHE`")],

@@ -12,7 +12,7 @@
 use super::flights::{Task, of_futures};
 use super::{TableForm, broken, open_in};
 use ::kv::database::not_written;
-use ::kv::{Content, Scheme, Setup};
+use ::kv::{Content, KvScheme, Setup};
 use harness::partitions::{COUNTERS, counters_of, counters_value};
 use harness::request::{no_partitions, no_transactions};
 use harness::{
@@ -28,7 +28,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 mod tests;
 
 /// `larch:DIR`.
-pub const SCHEME: Scheme = Scheme {
+pub const SCHEME: KvScheme = KvScheme {
     name: "larch",
     networked: false,
     unused: &[

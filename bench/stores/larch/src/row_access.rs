@@ -11,7 +11,9 @@
 use super::{TableForm as LarchForm, broken, open_in};
 use ::row_access::batch::{self, Batch, Order};
 use ::row_access::database::{JOBS_TABLE, index_of};
-use ::row_access::{Access, Counted, Job, Loader, Opening, ReadWay, Scheme, Seen, Session, Statement, TableForm};
+use ::row_access::{
+    Access, Counted, Job, Loader, Opening, ReadWay, RowAccessScheme, Seen, Session, Statement, TableForm,
+};
 use harness::directory::bytes_text;
 use harness::{Failure, Setting, Target};
 use larch::index::{IndexOptions, RangeBy};
@@ -27,7 +29,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 mod tests;
 
 /// `larch:DIR`.
-pub const SCHEME: Scheme = Scheme { name: "larch", orders_by_sql: false, open };
+pub const SCHEME: RowAccessScheme = RowAccessScheme { name: "larch", orders_by_sql: false, open };
 
 /// What the keys of the index are made of.
 const INDEX: &str = "value.tuple(i64, i64, bytes)[0]";

@@ -12,7 +12,7 @@ use super::{TableForm, broken, counters_of, open_in};
 use ::tpcc::about;
 use ::tpcc::database::{no_index, not_made};
 use ::tpcc::encoding::{self, CUSTOMERS_BY_NAME, ORDERS_BY_CUSTOMER};
-use ::tpcc::{Form, Loader, Part, Scheme, Setup, Table, View};
+use ::tpcc::{Form, Loader, Part, Setup, Table, TpccScheme, View};
 use harness::directory::bytes_text;
 use harness::{Clock, Counter, Failure, Opening, Session, Setting, Store, StoreUse, Target};
 use larch::index::IndexOptions;
@@ -22,7 +22,7 @@ use rows::Extractor;
 use std::sync::{Mutex, PoisonError};
 
 /// `larch:DIR`.
-pub const SCHEME: Scheme = Scheme { name: "larch", open, simulate: None };
+pub const SCHEME: TpccScheme = TpccScheme { name: "larch", open, simulate: None };
 
 /// Transactions that a thread has under way by default.
 const DEPTH: usize = 128;

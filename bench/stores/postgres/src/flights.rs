@@ -63,7 +63,7 @@ pub struct Session<'s, S = Statements> {
     pipeline: usize,
     /// Whether reads share a Sync.
     groups: bool,
-    lines: Vec<Line>,
+    lines: Vec<Outstanding>,
     slots: Vec<Slot>,
     /// Lines with nothing under way.
     idle: Vec<usize>,
@@ -80,7 +80,7 @@ pub struct Session<'s, S = Statements> {
 }
 
 /// What is under way on a connection.
-struct Line {
+struct Outstanding {
     /// What the server will answer, in the order of the answers.
     steps: VecDeque<Step>,
     under_way: usize,
@@ -148,7 +148,7 @@ impl<'s, S: Requests> Session<'s, S> {
     ) -> Result<Self, Failure> {
         assert!(!connections.is_empty() && pipeline > 0, "a session can have one request under way at least");
         let slots = (0..connections.len() * pipeline).map(|_| Slot::new()).collect();
-        let lines: Vec<Line> = connections.iter().map(|_| Line::new()).collect();
+        let lines: Vec<Outstanding> = connections.iter().map(|_| Outstanding::new()).collect();
         Ok(Self {
             statements,
             clock,
@@ -315,7 +315,7 @@ impl<S: Requests> Flights for Session<'_, S> {
     }
 }
 
-impl Line {
+impl Outstanding {
     fn new() -> Self {
         Self {
             steps: VecDeque::new(),

@@ -15,7 +15,7 @@ use crate::statements::quoted;
 use crate::store::{counts, first_process, setting, used};
 use crate::wire::Statement;
 use ::kv::database::not_written;
-use ::kv::{Content, Database, Scheme, Setup};
+use ::kv::{Content, Database, KvScheme, Setup};
 use harness::{
     Clock, Counter, Failure, Opening, Order, PartitionRequest, PartitionRows, Request, Session, Setting, Store,
     StoreUse, Target,
@@ -26,7 +26,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 mod tests;
 
 /// `postgres://…`.
-pub const SCHEME: Scheme = Scheme {
+pub const SCHEME: KvScheme = KvScheme {
     name: "postgres",
     networked: true,
     unused: &[

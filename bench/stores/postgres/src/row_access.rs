@@ -8,7 +8,7 @@ use crate::store::{first_process, used};
 use ::row_access::database::JOBS_TABLE;
 use ::row_access::time::Timestamp;
 use ::row_access::{
-    Access, Batch, Counted, Database, Inside, Job, Loader, Opening, Order, Scheme, Seen, SeenInside, Session,
+    Access, Batch, Counted, Database, Inside, Job, Loader, Opening, Order, RowAccessScheme, Seen, SeenInside, Session,
     Statement, TableForm,
 };
 use harness::{Failure, Setting, StoreUse, Target};
@@ -18,7 +18,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 mod tests;
 
 /// `postgres://…`.
-pub const SCHEME: Scheme = Scheme { name: "postgres", orders_by_sql: true, open };
+pub const SCHEME: RowAccessScheme = RowAccessScheme { name: "postgres", orders_by_sql: true, open };
 
 struct Postgres {
     address: Address,

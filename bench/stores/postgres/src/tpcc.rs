@@ -23,7 +23,7 @@ use crate::connection::Connection;
 use crate::error::{Error, SqlState};
 use crate::store::{counts, first_process, server_settings, setting, used};
 use ::tpcc::database::{no_index, not_made};
-use ::tpcc::{Form, Loader, Part, Scheme, Setup, Table, View};
+use ::tpcc::{Form, Loader, Part, Setup, Table, TpccScheme, View};
 use dialect::Dialect;
 use harness::{Clock, Counter, Failure, Session, Setting, Store, StoreUse, Target};
 use options::{Load, Options};
@@ -31,21 +31,21 @@ use statements::Statements;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// `postgres://…`.
-pub const POSTGRES: Scheme = Scheme {
+pub const POSTGRES: TpccScheme = TpccScheme {
     name: "postgres",
     open: |target, setup| open(&dialect::POSTGRES, target, setup),
     simulate: Some(|target, setup| simulate(&dialect::POSTGRES, target, setup)),
 };
 
 /// `cockroach://…`.
-pub const COCKROACH: Scheme = Scheme {
+pub const COCKROACH: TpccScheme = TpccScheme {
     name: "cockroach",
     open: |target, setup| open(&dialect::COCKROACH, target, setup),
     simulate: Some(|target, setup| simulate(&dialect::COCKROACH, target, setup)),
 };
 
 /// `yugabyte://…`.
-pub const YUGABYTE: Scheme = Scheme {
+pub const YUGABYTE: TpccScheme = TpccScheme {
     name: "yugabyte",
     open: |target, setup| open(&dialect::YUGABYTE, target, setup),
     simulate: Some(|target, setup| simulate(&dialect::YUGABYTE, target, setup)),

@@ -6,7 +6,7 @@ use ::row_access::batch::push_filler;
 use ::row_access::database::JOBS_TABLE;
 use ::row_access::time::Timestamp;
 use ::row_access::{
-    Access, Batch, Counted, Database, Job, Loader, Opening, Order, Scheme, Seen, Session, Statement, TableForm,
+    Access, Batch, Counted, Database, Job, Loader, Opening, Order, RowAccessScheme, Seen, Session, Statement, TableForm,
 };
 use harness::directory::bytes_text;
 use harness::{Failure, Setting, Target};
@@ -18,7 +18,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 mod tests;
 
 /// `sqlite:FILE`.
-pub const SCHEME: Scheme = Scheme { name: "sqlite", orders_by_sql: false, open };
+pub const SCHEME: RowAccessScheme = RowAccessScheme { name: "sqlite", orders_by_sql: false, open };
 
 /// How many statements a connection keeps prepared.
 const PREPARED: usize = 16;

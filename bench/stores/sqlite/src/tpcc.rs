@@ -11,7 +11,7 @@ mod view;
 
 use super::{Choices, broken, empty_log};
 use ::tpcc::database::{no_index, not_made};
-use ::tpcc::{Form, Loader, Part, Scheme, Setup, Table, View};
+use ::tpcc::{Form, Loader, Part, TpccScheme, Setup, Table, View};
 use harness::directory::bytes_text;
 use harness::{Clock, Counter, Failure, Opening, Session, Setting, Store, StoreUse, Target};
 use rusqlite::{Connection, OptionalExtension as _};
@@ -19,7 +19,7 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// `sqlite:FILE`.
-pub const SCHEME: Scheme = Scheme { name: "sqlite", open, simulate: None };
+pub const SCHEME: TpccScheme = TpccScheme { name: "sqlite", open, simulate: None };
 
 /// The indexes. Each entry has the name of the index, and its table with the columns.
 const INDEXES: [(&str, &str); 2] = [

@@ -4,11 +4,11 @@ use super::unused;
 use crate::args::kv::{KvArgs, RetryHandler};
 use harness::{Measure, Measured, Times};
 use kv::options::go_time;
-use kv::{Mode, Options, Restriction, Scheme, Setup, Workload};
+use kv::{KvScheme, Mode, Options, Restriction, Setup, Workload};
 use std::time::Duration;
 
 /// The names and values of the options, in the order in which they are printed.
-pub fn configuration(args: &KvArgs, options: &Options, setup: &Setup, scheme: &Scheme) -> Vec<(String, String)> {
+pub fn configuration(args: &KvArgs, options: &Options, setup: &Setup, scheme: &KvScheme) -> Vec<(String, String)> {
     let limit = |limit: u64| if limit == 0 { "unlimited".to_owned() } else { limit.to_string() };
     let server = |name: &str, value: String| match unused(scheme, name) {
         Some(why) => format!("{value} (no effect: {why})"),

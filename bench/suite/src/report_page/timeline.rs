@@ -4,7 +4,7 @@
 use super::{Shown, table};
 use harness::report::Run;
 use harness::{Interval, Measure, Times};
-use page::{Axis, Block, Chart, Lane, Line, Table, Timeline, figure};
+use page::{Axis, Block, Chart, Curve, Lane, Table, Timeline, figure};
 use row_access::time::Timestamp;
 use std::collections::BTreeMap;
 
@@ -151,7 +151,7 @@ fn shades(shown: &[Shown<'_>]) -> Vec<(f64, f64, String)> {
 /// The charts whose time begins with the window. Only the first chart has lanes.
 pub fn charts(shown: &[Shown<'_>]) -> Vec<Block> {
     let mut blocks = Vec::new();
-    let mut add = |title: String, unit: &str, is_logarithmic: bool, lines: Vec<Line>, lanes: Vec<Lane>| {
+    let mut add = |title: String, unit: &str, is_logarithmic: bool, lines: Vec<Curve>, lanes: Vec<Lane>| {
         if lines.iter().all(|line| line.points.is_empty()) {
             return;
         }
@@ -159,14 +159,14 @@ pub fn charts(shown: &[Shown<'_>]) -> Vec<Block> {
         let chart = Chart { title, x: Axis::linear("seconds of the window"), y, lines, marks: Vec::new() };
         blocks.push(Block::Timeline(Timeline { chart, lanes, shades: shades(shown) }));
     };
-    let each = |of: &dyn Fn(&Run) -> Vec<(f64, f64)>| -> Vec<Line> {
-        shown.iter().map(|one| Line { name: one.name.clone(), points: of(one.run) }).collect()
+    let each = |of: &dyn Fn(&Run) -> Vec<(f64, f64)>| -> Vec<Curve> {
+        shown.iter().map(|one| Curve { name: one.name.clone(), points: of(one.run) }).collect()
     };
     add("Operations a second".to_owned(), "operations/s", false, each(&|run| rates(run)), lanes_of(shown));
     match shown {
         [one] => {
             let quantiles = [("50 %", 0.5), ("95 %", 0.95), ("99 %", 0.99), ("99.9 %", 0.999), ("all", 1.0)];
-            let line = |(name, quantile): (&str, f64)| Line {
+            let line = |(name, quantile): (&str, f64)| Curve {
                 name: name.to_owned(),
                 points: over_time(one.run, |interval| within(interval.kinds.iter(), quantile)),
             };
@@ -178,11 +178,11 @@ pub fn charts(shown: &[Shown<'_>]) -> Vec<Block> {
                 lanes_of(shown),
             );
             let kinds = one.run.measured.kinds.iter().enumerate().filter(|(_, kind)| !kind.times().is_empty());
-            let of_kind = |(number, kind): (usize, &Measure)| Line {
+            let of_kind = |(number, kind): (usize, &Measure)| Curve {
                 name: kind.name.clone(),
                 points: over_time(one.run, |interval| within(interval.kinds.get(number).into_iter(), 0.99)),
             };
-            let kinds: Vec<Line> = kinds.map(of_kind).collect();
+            let kinds: Vec<Curve> = kinds.map(of_kind).collect();
             if kinds.len() > 1 {
                 add("99 % of the requests of each kind within".to_owned(), "us", true, kinds, Vec::new());
             }
@@ -203,7 +203,7 @@ pub fn charts(shown: &[Shown<'_>]) -> Vec<Block> {
         ("Writes waited for background work", "ms/s, of all clients", &|run| a_second(run, WAITED, 1e-3)),
     ];
     for (title, unit, of) in counted {
-        let lines: Vec<Line> = each(of).into_iter().filter(|line| line.points.iter().any(|(_, y)| *y > 0.0)).collect();
+        let lines: Vec<Curve> = each(of).into_iter().filter(|line| line.points.iter().any(|(_, y)| *y > 0.0)).collect();
         add(title.to_owned(), unit, false, lines, Vec::new());
     }
     blocks
@@ -235,15 +235,15 @@ pub fn by_the_clock(shown: &[Shown<'_>]) -> Option<Block> {
     let place = |run: &Run| (run.measured.began_unix_millis - first) as f64 / 1e3;
     let moved = |one: &Shown<'_>| {
         let begin = place(one.run);
-        Line {
+        Curve {
             name: one.name.clone(),
             points: rates(one.run).into_iter().map(|(at, rate)| (begin + at, rate)).collect(),
         }
     };
-    let mut lines: Vec<Line> = shown.iter().map(moved).collect();
+    let mut lines: Vec<Curve> = shown.iter().map(moved).collect();
     let together = together(shown, &place);
     if !together.is_empty() {
-        lines.push(Line { name: "together".to_owned(), points: together });
+        lines.push(Curve { name: "together".to_owned(), points: together });
     }
     let marks = shown.iter().map(|one| (place(one.run), one.name.clone())).collect();
     let mut all: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();

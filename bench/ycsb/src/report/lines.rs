@@ -9,7 +9,7 @@ pub const ORDER: [&str; 6] = ["READ", "READ-MODIFY-WRITE", "UPDATE", "INSERT", "
 
 /// One line.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Line {
+pub struct ResultLine {
     pub metric: String,
     pub measurement: String,
     pub value: Value,
@@ -84,7 +84,7 @@ pub fn metrics<'m>(measured: &'m Measured, output: &Output) -> Vec<Metric<'m>> {
 }
 
 /// All lines of `measured`.
-pub fn of(measured: &Measured, output: &Output) -> Vec<Line> {
+pub fn of(measured: &Measured, output: &Output) -> Vec<ResultLine> {
     let mut lines = Lines { output, lines: Vec::new() };
     lines.whole("OVERALL", "RunTime(ms)", measured.nanos / 1_000_000);
     lines.real("OVERALL", "Throughput(ops/sec)", measured.per_second());
@@ -97,12 +97,12 @@ const BATCHED: &str = "BATCHED_OK";
 
 struct Lines<'o> {
     output: &'o Output,
-    lines: Vec<Line>,
+    lines: Vec<ResultLine>,
 }
 
 impl Lines<'_> {
     fn push(&mut self, metric: &str, measurement: impl Into<String>, value: Value) {
-        self.lines.push(Line { metric: metric.to_owned(), measurement: measurement.into(), value });
+        self.lines.push(ResultLine { metric: metric.to_owned(), measurement: measurement.into(), value });
     }
 
     fn whole(&mut self, metric: &str, measurement: impl Into<String>, value: u64) {

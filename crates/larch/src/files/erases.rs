@@ -103,7 +103,7 @@ impl<'s> EraseMerge<'s> {
         }
         versions.sort_unstable_by(|a, b| b.cmp(a));
         versions.dedup();
-        let versions = keep::newest_of_each_stripe(self.boundaries, &versions);
+        let versions = keep::newest_of_each_interval(self.boundaries, &versions);
         self.memory.set(self.open.iter().map(OpenErases::memory_bytes).sum());
         Ok(Some(RangeErase { keys: KeyRange { start, end }, versions }))
     }

@@ -2,27 +2,27 @@
 //! All functions are pure.
 //!
 //! Readers read at the *boundaries*, which are the pinned versions and the newest version. The versions between two
-//! neighbouring boundaries form a stripe. If a key has several versions in a stripe, readers can see only the newest
-//! of these versions.
+//! neighbouring boundaries form an interval. If a key has several versions in an interval, readers can see only the
+//! newest of these versions.
 
 use sst::Version;
 
-/// The number of the stripe of `version`, which is the number of boundaries less than `version`. Versions newer than
-/// all boundaries belong to the last stripe.
-fn stripe(boundaries: &[Version], version: Version) -> usize {
+/// The number of the interval of `version`, which is the number of boundaries less than `version`. Versions newer than
+/// all boundaries belong to the last interval.
+fn interval(boundaries: &[Version], version: Version) -> usize {
     boundaries.partition_point(|&boundary| boundary < version)
 }
 
 /// Whether all boundaries are at or after `version`, so that no reader sees anything older than `version`.
-pub fn is_in_oldest_stripe(boundaries: &[Version], version: Version) -> bool {
-    stripe(boundaries, version) == 0
+pub fn is_in_oldest_interval(boundaries: &[Version], version: Version) -> bool {
+    interval(boundaries, version) == 0
 }
 
-/// The newest version of each stripe. `versions` must be sorted from newest to oldest, and so is the result.
-pub fn newest_of_each_stripe(boundaries: &[Version], versions: &[Version]) -> Vec<Version> {
+/// The newest version of each interval. `versions` must be sorted from newest to oldest, and so is the result.
+pub fn newest_of_each_interval(boundaries: &[Version], versions: &[Version]) -> Vec<Version> {
     let mut kept: Vec<Version> = Vec::new();
     for &version in versions {
-        if kept.last().is_none_or(|&last| stripe(boundaries, last) != stripe(boundaries, version)) {
+        if kept.last().is_none_or(|&last| interval(boundaries, last) != interval(boundaries, version)) {
             kept.push(version);
         }
     }
@@ -32,21 +32,21 @@ pub fn newest_of_each_stripe(boundaries: &[Version], versions: &[Version]) -> Ve
 /// Decides which versions of a key are kept. The caller asks about each version of the key, from newest to oldest.
 #[derive(Debug, Default)]
 pub struct KeyFilter {
-    /// The stripe of the version that was asked about last.
+    /// The interval of the version that was asked about last.
     last: Option<usize>,
 }
 
 impl KeyFilter {
     /// Whether some reader can see `version` of the key. `covers` are the versions of the range erases that cover
-    /// the key, from newest to oldest. Of the versions in one stripe, `covers` has at least the newest.
+    /// the key, from newest to oldest. Of the versions in one interval, `covers` has at least the newest.
     pub fn keep(&mut self, boundaries: &[Version], version: Version, covers: &[Version]) -> bool {
-        let stripe_here = stripe(boundaries, version);
-        if self.last.replace(stripe_here) == Some(stripe_here) {
+        let interval_here = interval(boundaries, version);
+        if self.last.replace(interval_here) == Some(interval_here) {
             return false;
         }
         // Of all covers that are newer than the version, the oldest was the first that hid the version.
         let hidden_by = covers.iter().rev().find(|&&cover| cover > version);
-        hidden_by.is_none_or(|&cover| stripe(boundaries, cover) != stripe_here)
+        hidden_by.is_none_or(|&cover| interval(boundaries, cover) != interval_here)
     }
 }
 
@@ -62,11 +62,11 @@ mod tests {
     }
 
     #[test]
-    fn only_the_newest_version_of_a_stripe_survives() {
+    fn only_the_newest_version_of_an_interval_survives() {
         assert_eq!(kept(&[9], &[9, 7, 3], &[]), [9]);
         assert_eq!(kept(&[5, 9], &[9, 7, 5, 3], &[]), [9, 5]);
         assert_eq!(kept(&[4, 9], &[9, 7, 5, 3], &[]), [9, 3]);
-        assert_eq!(kept(&[5], &[9, 7, 5, 3], &[]), [9, 5], "versions that nobody sees yet form a stripe too");
+        assert_eq!(kept(&[5], &[9, 7, 5, 3], &[]), [9, 5], "versions that nobody sees yet form an interval too");
     }
 
     #[test]

@@ -118,7 +118,7 @@ pub fn merge_files(
     // dropped.
     let rewrite = plan.rewrite;
     let kept_version = |version: Version| {
-        let is_dropped = plan.bottom && keep::is_in_oldest_stripe(boundaries, version);
+        let is_dropped = plan.bottom && keep::is_in_oldest_interval(boundaries, version);
         (!is_dropped && Rewrite::takes(rewrite, version)).then(|| Rewrite::version(rewrite, version))
     };
     let mut merge = VersionMerge::new(plan.sources, plan.kept, table.since, readahead);

@@ -44,11 +44,11 @@ struct LookJob {
 impl Job for LookJob {
     fn poll(&self) -> Polled {
         let Some(core) = self.core.upgrade() else { return Polled::Idle };
-        let Some(following) = core.following.get().filter(|_| !core.background.is_closing()) else {
+        let Some(followed) = core.followed.get().filter(|_| !core.background.is_closing()) else {
             return Polled::Idle;
         };
         let troubles = &core.background.troubles;
-        let pause = match core.look_at_writer(following) {
+        let pause = match core.look_at_writer(followed) {
             Err(error) => note_failure(&core, &error),
             Ok(seen) => {
                 // An earlier failure is forgotten after a successful look. But if files wait to be shown, it is
@@ -60,7 +60,7 @@ impl Job for LookJob {
                 }
                 match core.env.machine.disk.keeps_removed() {
                     Some(_) => STORE_PAUSE,
-                    None => self.next_pause(following.with_log, seen.has_more),
+                    None => self.next_pause(followed.with_log, seen.has_more),
                 }
             }
         };
@@ -89,10 +89,10 @@ struct ShowJob(Weak<Core>);
 impl Job for ShowJob {
     fn poll(&self) -> Polled {
         let Some(core) = self.0.upgrade() else { return Polled::Idle };
-        let Some(following) = core.following.get().filter(|_| !core.background.is_closing()) else {
+        let Some(followed) = core.followed.get().filter(|_| !core.background.is_closing()) else {
             return Polled::Idle;
         };
-        match core.show_next_files(following) {
+        match core.show_next_files(followed) {
             Ok(()) => {
                 core.background.troubles.follow_succeeded();
                 // There may be commits that could not be shown before these files.

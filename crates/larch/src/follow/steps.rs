@@ -17,7 +17,7 @@ use crate::base::event::Event;
 use crate::base::options::Follow;
 use crate::base::record::LogError;
 use crate::core::Core;
-use crate::core::following::{Following, ShownFiles, State};
+use crate::core::followed_writer::{FollowedWriter, ShownFiles, State};
 use crate::core::log_tail::{Linked, LogTail, is_gone};
 use crate::core::views::Filled;
 use crate::core::writer::log_path;
@@ -63,8 +63,8 @@ impl Core {
     /// Fails if the logs cannot be read.
     pub fn begin_to_follow(&self, follow: Follow, lease: Option<Lease>, manifest: ManifestTail) -> Result<()> {
         let with_log = follow == Follow::Commits;
-        let following = Following::new(lease, with_log, manifest, self.views.newest().files.clone());
-        self.following.set(following).expect("a database begins to follow once");
+        let followed = FollowedWriter::new(lease, with_log, manifest, self.views.newest().files.clone());
+        self.followed.set(followed).expect("a database begins to follow once");
         self.catch_up().map(drop)
     }
 
@@ -76,12 +76,12 @@ impl Core {
     /// Fails if the manifest or a log cannot be read. Reads then go on seeing what was shown before.
     pub fn catch_up(&self) -> Result<Version> {
         self.env.check_origin()?;
-        if let Some(following) = self.following.get() {
+        if let Some(followed) = self.followed.get() {
             for _ in 0..LOOKS {
-                if !self.look(following, Find::Listed)?.has_files {
+                if !self.look(followed, Find::Listed)?.has_files {
                     break;
                 }
-                self.show_next_files(following)?;
+                self.show_next_files(followed)?;
             }
         }
         Ok(self.views.now().1)
@@ -93,29 +93,29 @@ impl Core {
     /// # Errors
     ///
     /// Fails if the manifest or a log cannot be read. The next look then opens the manifest and the logs again.
-    pub fn look_at_writer(&self, following: &Following) -> Result<Seen> {
-        self.look(following, Find::Told)
+    pub fn look_at_writer(&self, followed: &FollowedWriter) -> Result<Seen> {
+        self.look(followed, Find::Told)
     }
 
-    fn look(&self, following: &Following, find: Find) -> Result<Seen> {
-        let mut state = following.state.lock();
+    fn look(&self, followed: &FollowedWriter, find: Find) -> Result<Seen> {
+        let mut state = followed.state.lock();
         let before = self.views.now().1;
-        let mut outcome = self.look_in(following, &mut state, find);
+        let mut outcome = self.look_in(followed, &mut state, find);
         if outcome.is_err() && !state.is_broken {
             // The look may have failed because the writer shortened or removed a file meanwhile. Such a file is
             // not damaged. So everything is opened again, but only once.
             state.is_broken = true;
-            outcome = self.look_in(following, &mut state, find);
+            outcome = self.look_in(followed, &mut state, find);
         }
         state.is_broken |= outcome.is_err();
         outcome?;
         // If the lease cannot be written, the writer keeps more files than necessary. The next look tries to write
         // the lease again.
-        following.renew_lease(&mut state).ok();
+        followed.renew_lease(&mut state).ok();
         Ok(Seen { has_more: self.views.now().1 > before, has_files: state.next.is_some() })
     }
 
-    fn look_in(&self, following: &Following, state: &mut State, find: Find) -> Result<()> {
+    fn look_in(&self, followed: &FollowedWriter, state: &mut State, find: Find) -> Result<()> {
         if state.is_broken {
             let opener = self.env.opener.knowing(state.manifest.files().files_by_number());
             state.manifest = ManifestTail::open(&self.env.machine, &self.env.directory, &opener)?;
@@ -123,11 +123,11 @@ impl Core {
             state.prepare_next();
             state.is_broken = false;
         }
-        if !following.with_log && !self.writers_tell() {
+        if !followed.with_log && !self.writers_tell() {
             // In a store, the disk sees newer files only after a listing, so the logs are listed here.
             log_numbers(&self.env.machine, &self.env.directory)?;
         }
-        if following.with_log && (state.log.is_none() || self.look_at_logs(state, find)? == Linked::Gap) {
+        if followed.with_log && (state.log.is_none() || self.look_at_logs(state, find)? == Linked::Gap) {
             self.open_logs(state)?;
         }
         if state.manifest.look_again(&self.env.machine, &self.env.directory, &self.env.opener)? {
@@ -150,7 +150,7 @@ impl Core {
     /// file. If a follower could not make a lease, it does not ask, because nobody would remove this file. Such a
     /// follower lists the logs in the directory of the database at each look.
     fn is_told(&self) -> bool {
-        self.writers_tell() && self.following.get().is_some_and(Following::has_lease)
+        self.writers_tell() && self.followed.get().is_some_and(FollowedWriter::has_lease)
     }
 
     /// Looks for new logs, and for new commits in the logs.
@@ -227,11 +227,11 @@ impl Core {
     /// # Errors
     ///
     /// Fails if a log cannot be read.
-    pub fn show_next_files(&self, following: &Following) -> Result<()> {
-        let turn = following.switching.lock();
+    pub fn show_next_files(&self, followed: &FollowedWriter) -> Result<()> {
+        let turn = followed.switching.lock();
         let begin = self.env.machine.clock.now();
         let (shown, next) = {
-            let state = following.state.lock();
+            let state = followed.state.lock();
             let Some(next) = state.next.clone() else { return Ok(()) };
             (state.shown.files.clone(), next)
         };
@@ -241,13 +241,13 @@ impl Core {
             false => Vec::new(),
         };
         drop(shown);
-        let mut state = following.state.lock();
+        let mut state = followed.state.lock();
         let is_newer = state.shown.position < next.position;
         if is_newer {
-            let outcome = self.show_if_linked(following, &mut state, &next);
+            let outcome = self.show_if_linked(followed, &mut state, &next);
             state.is_broken |= outcome.is_err();
             outcome?;
-            following.renew_lease(&mut state).ok();
+            followed.renew_lease(&mut state).ok();
         } else {
             // Readers already see this file set or a newer one.
             state.next.take_if(|waiting| waiting.position <= next.position);
@@ -262,8 +262,8 @@ impl Core {
         Ok(())
     }
 
-    fn show_if_linked(&self, following: &Following, state: &mut State, next: &ShownFiles) -> Result<()> {
-        if following.with_log && state.log.is_none() {
+    fn show_if_linked(&self, followed: &FollowedWriter, state: &mut State, next: &ShownFiles) -> Result<()> {
+        if followed.with_log && state.log.is_none() {
             return self.open_logs(state);
         }
         match self.look_at_logs(state, Find::Listed)? {

@@ -16,7 +16,7 @@ use os::sync::{Arc, Mutex, Weak};
 use os::{Buffer, File, Job, Polled};
 use pages::page::{Unpacker, decode_page};
 use pages::{Address, Admit, PageKind, PageSource, Reason, Session, retry};
-use sst::{Branch, TreeKind};
+use sst::{KeyedSubtree, TreeKind};
 use std::time::Duration;
 
 /// The job ends a piece of its work when it has read this many bytes in this piece.
@@ -57,7 +57,7 @@ impl std::fmt::Debug for Walk {
 
 /// A page to be read.
 enum UnreadPage {
-    Branch(TreeKind, Branch),
+    Subtree(TreeKind, KeyedSubtree),
     /// A chunk of a value outside data pages.
     Value(Address),
 }
@@ -164,7 +164,7 @@ fn next_file(core: &Core, last: Option<u64>) -> Option<(String, Arc<DbFile>)> {
 
 fn begin(table: String, file: Arc<DbFile>) -> Walk {
     let trees: Vec<TreeKind> = file.sst.meta.trees().map(|(kind, _)| kind).collect();
-    let tops = trees.into_iter().filter_map(|kind| Some(UnreadPage::Branch(kind, file.sst.top(kind)?)));
+    let tops = trees.into_iter().filter_map(|kind| Some(UnreadPage::Subtree(kind, file.sst.top(kind)?)));
     let unread = tops.collect();
     let raw = file.sst.file.around_cache();
     Walk { table, file, raw, unread }
@@ -175,7 +175,7 @@ impl Walk {
     /// disk.
     fn step(&mut self, core: &Core, page: UnreadPage) -> u64 {
         let (at, kind) = match &page {
-            UnreadPage::Branch(_, branch) => (branch.subtree.address, branch.kind),
+            UnreadPage::Subtree(_, keyed) => (keyed.subtree.address, keyed.kind),
             UnreadPage::Value(at) => (*at, PageKind::Value),
         };
         if let Err(error) = self.compare(core.env.cache.unpacker(), &at, kind).and_then(|()| self.go_below(core, page))
@@ -212,19 +212,19 @@ impl Walk {
     /// Adds the pages below a node to the list. If the page has rows, adds the values outside pages to which the
     /// rows refer.
     fn go_below(&mut self, core: &Core, page: UnreadPage) -> pages::Result<()> {
-        let UnreadPage::Branch(tree, branch) = page else { return Ok(()) };
+        let UnreadPage::Subtree(tree, keyed) = page else { return Ok(()) };
         // The lowest pages of filters and range erases refer to no other pages.
-        if branch.subtree.level == 0 && matches!(tree, TreeKind::Filter | TreeKind::RangeErases) {
+        if keyed.subtree.level == 0 && matches!(tree, TreeKind::Filter | TreeKind::RangeErases) {
             return Ok(());
         }
         let sst = &self.file.sst;
         let session = Session::new(&core.env.cache, Reason::Check, Admit::Pass);
-        let page = retry(&session, || session.page(sst.file.at(&branch.subtree.address, branch.kind)))?;
-        if branch.subtree.level == 0 {
+        let page = retry(&session, || session.page(sst.file.at(&keyed.subtree.address, keyed.kind)))?;
+        if keyed.subtree.level == 0 {
             self.unread.extend(sst.values_outside(tree, &page).into_iter().map(UnreadPage::Value));
         } else {
-            let below = sst.branches(tree, &branch, &page)?;
-            self.unread.extend(below.into_iter().rev().map(|branch| UnreadPage::Branch(tree, branch)));
+            let below = sst.subtrees_below(tree, &keyed, &page)?;
+            self.unread.extend(below.into_iter().rev().map(|keyed| UnreadPage::Subtree(tree, keyed)));
         }
         Ok(())
     }

@@ -72,9 +72,9 @@ impl Core {
     /// more. Returns false if the error has another cause.
     fn renew_after(&self, error: &Error, whose: Whose) -> Result<bool> {
         let Some(missing) = error.missing_file().filter(|_| self.env.options.read_only) else { return Ok(false) };
-        if let Some(following) = self.following.get() {
+        if let Some(followed) = self.followed.get() {
             // The reader's lease is gone, or the writer's release does not know leases.
-            following.state.lock().is_broken = true;
+            followed.state.lock().is_broken = true;
             self.catch_up()?;
             return Ok(!self.views.newest().files.has_file_at(missing));
         }

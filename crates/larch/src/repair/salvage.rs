@@ -5,7 +5,7 @@ use super::report::Loss;
 use crate::manifest::DbFile;
 use os::sync::Arc;
 use pages::{Admit, PageCache, PageSource, Reason, Session, retry};
-use sst::{Branch, Groups, RangeErase, Row, RowKind, Sst, SstCursor, TreeKind, Version};
+use sst::{Groups, KeyedSubtree, RangeErase, Row, RowKind, Sst, SstCursor, TreeKind, Version};
 use std::ops::Range;
 
 /// The newest version of a row in one file, or in the logs.
@@ -24,7 +24,7 @@ pub struct Salvage {
     /// The number of parts that a row has.
     groups: usize,
     /// The subtrees that were not read yet. The last subtree of the list comes next.
-    branches: Vec<Branch>,
+    subtrees: Vec<KeyedSubtree>,
     /// Ranges of rows in the data page that is being read; only rows in these ranges are read. The last range of
     /// the list comes next.
     ranges: Vec<Range<u64>>,
@@ -41,9 +41,9 @@ pub struct Salvage {
 impl Salvage {
     pub fn new(file: Arc<DbFile>, cache: Arc<PageCache>, groups: usize) -> Self {
         let sst = file.sst.clone();
-        let branches = sst.top(TreeKind::Main).into_iter().collect();
+        let subtrees = sst.top(TreeKind::Main).into_iter().collect();
         let (ranges, lost) = (Vec::new(), Vec::new());
-        Self { file, sst, cache, groups, branches, ranges, cursor: None, done_rows: 0, is_second_index: false, lost }
+        Self { file, sst, cache, groups, subtrees, ranges, cursor: None, done_rows: 0, is_second_index: false, lost }
     }
 
     /// Makes a new session. Each read gets its own, because a session in which a read has failed cannot be used
@@ -110,43 +110,43 @@ impl Salvage {
                 self.cursor = Some(SstCursor::within(self.sst.clone(), rows));
                 continue;
             }
-            let branch = self.branches.pop()?;
-            if branch.subtree.rows().end > self.done_rows {
-                self.descend(branch);
+            let keyed = self.subtrees.pop()?;
+            if keyed.subtree.rows().end > self.done_rows {
+                self.descend(keyed);
             }
         }
     }
 
-    /// Goes to the children of `branch`. If `branch` is a data page, goes to its rows.
-    fn descend(&mut self, branch: Branch) {
+    /// Goes to the children of `keyed`. If `keyed` is a data page, goes to its rows.
+    fn descend(&mut self, keyed: KeyedSubtree) {
         let session = self.session();
-        let page = retry(&session, || session.page(self.sst.file.at(&branch.subtree.address, branch.kind)));
-        let below = page.and_then(|page| self.sst.branches(TreeKind::Main, &branch, &page));
+        let page = retry(&session, || session.page(self.sst.file.at(&keyed.subtree.address, keyed.kind)));
+        let below = page.and_then(|page| self.sst.subtrees_below(TreeKind::Main, &keyed, &page));
         match below {
-            Ok(below) if branch.subtree.level > 0 => self.branches.extend(below.into_iter().rev()),
+            Ok(below) if keyed.subtree.level > 0 => self.subtrees.extend(below.into_iter().rev()),
             Ok(_) => {
-                let start = branch.subtree.rows().start.max(self.done_rows);
+                let start = keyed.subtree.rows().start.max(self.done_rows);
                 let seen = self.sst.rows();
-                let cut = |rows: Range<u64>| rows.start.max(start)..rows.end.min(branch.subtree.rows().end);
+                let cut = |rows: Range<u64>| rows.start.max(start)..rows.end.min(keyed.subtree.rows().end);
                 self.ranges.extend(seen.iter().map(cut).filter(|rows| rows.start < rows.end));
                 self.ranges.reverse();
-                self.done_rows = branch.subtree.rows().end;
+                self.done_rows = keyed.subtree.rows().end;
             }
             Err(error) => {
-                let tree = self.sst.meta.main.expect("the branch is of it");
+                let tree = self.sst.meta.main.expect("the keyed is of it");
                 let has_both = tree.btree.is_some() && tree.flat.is_some();
-                if branch.subtree.level > 0 && has_both && !self.is_second_index {
+                if keyed.subtree.level > 0 && has_both && !self.is_second_index {
                     self.is_second_index = true;
                     let prefer_flat = !self.sst.prefer_flat;
                     let slice = self.sst.slice.as_deref().cloned();
                     let other = Sst { prefer_flat, ..self.sst.sliced(slice) };
                     self.sst = Arc::new(other);
-                    self.branches = self.sst.top(TreeKind::Main).into_iter().collect();
+                    self.subtrees = self.sst.top(TreeKind::Main).into_iter().collect();
                     return;
                 }
-                let rows = branch.subtree.rows().end - branch.subtree.rows().start.max(self.done_rows);
-                self.done_rows = branch.subtree.rows().end;
-                self.lose((branch.keys.start, branch.keys.end), rows, &error);
+                let rows = keyed.subtree.rows().end - keyed.subtree.rows().start.max(self.done_rows);
+                self.done_rows = keyed.subtree.rows().end;
+                self.lose((keyed.keys.start, keyed.keys.end), rows, &error);
             }
         }
     }

@@ -30,7 +30,7 @@ use crate::core::Core;
 use crate::manifest::{DbFile, Level};
 use os::sync::Arc;
 use pages::{Address, Loaded, PageKind, PageSource, Reason};
-use sst::{Branch, KeyRange, TreeKind, next_string};
+use sst::{KeyRange, KeyedSubtree, TreeKind, next_string};
 use std::ops::Range;
 
 /// The trees whose pages have keys of rows. The main tree comes first, because it says which keys the rows of a
@@ -82,21 +82,21 @@ struct RowKeys(Vec<(Range<u64>, KeyRange)>);
 impl RowKeys {
     /// The keys of the rows in a page of `tree`, if these keys are known. If the page is a data page of the main
     /// tree, its rows and keys are added to this list.
-    fn keys_of(&mut self, file: &DbFile, tree: TreeKind, branch: &Branch) -> Option<KeyRange> {
+    fn keys_of(&mut self, file: &DbFile, tree: TreeKind, keyed: &KeyedSubtree) -> Option<KeyRange> {
         match tree {
             TreeKind::Main => {
                 let meta = &file.sst.meta;
-                if branch.subtree.level == 0 && (!meta.groups.is_empty() || meta.history.get().is_some()) {
-                    let rows = branch.subtree.rows();
+                if keyed.subtree.level == 0 && (!meta.groups.is_empty() || meta.history.get().is_some()) {
+                    let rows = keyed.subtree.rows();
                     // Pages mostly come in the order of their rows, so this mostly inserts at the end.
                     let at = self.0.partition_point(|(page, _)| page.start < rows.start);
-                    self.0.insert(at, (rows, branch.keys.clone()));
+                    self.0.insert(at, (rows, keyed.keys.clone()));
                 }
-                Some(branch.keys.clone())
+                Some(keyed.keys.clone())
             }
-            TreeKind::Group(_) => self.of(&branch.subtree.rows()),
-            TreeKind::History => self.of(&main_rows(&branch.keys)),
-            _ => Some(branch.keys.clone()),
+            TreeKind::Group(_) => self.of(&keyed.subtree.rows()),
+            TreeKind::History => self.of(&main_rows(&keyed.keys)),
+            _ => Some(keyed.keys.clone()),
         }
     }
 
@@ -178,18 +178,18 @@ impl InputHeat {
         data: &mut Vec<Hot>,
     ) {
         let is_by_rows = matches!(tree, TreeKind::Group(_) | TreeKind::History);
-        let mut left: Vec<Branch> = top_of(file, tree).into_iter().collect();
-        while let Some(branch) = left.pop() {
-            let Some(keys) = row_keys.keys_of(file, tree, &branch) else { continue };
-            let Some(page) = loaded.peek(file.sst.file.at(&branch.subtree.address, branch.kind)) else { continue };
+        let mut left: Vec<KeyedSubtree> = top_of(file, tree).into_iter().collect();
+        while let Some(keyed) = left.pop() {
+            let Some(keys) = row_keys.keys_of(file, tree, &keyed) else { continue };
+            let Some(page) = loaded.peek(file.sst.file.at(&keyed.subtree.address, keyed.kind)) else { continue };
             // If this page is damaged, its next reader reports that.
-            let Ok(below) = file.sst.branches(tree, &branch, &page) else { continue };
+            let Ok(below) = file.sst.subtrees_below(tree, &keyed, &page) else { continue };
             left.extend(below.into_iter().rev());
             let heat = core.env.cache.heat_of(&page);
             // If a page has inherited its heat and was not used since, `chances` is `None` or 0.
             let is_unused = heat.uses == 0 && heat.chances.unwrap_or(0) == 0;
             let degrees = heat.degrees();
-            let level = branch.subtree.level;
+            let level = keyed.subtree.level;
             let is_data = level == 0 && (is_by_rows || tree == TreeKind::Main);
             *match (is_data, is_unused) {
                 (false, _) => &mut self.index_bytes,
@@ -312,7 +312,7 @@ impl InputHeat {
         let way = |file: &DbFile, tree| {
             file.sst
                 .top(tree)
-                .map_or(0, |top: Branch| 2 * u64::from(top.subtree.level) * top.subtree.address.memory_bytes())
+                .map_or(0, |top: KeyedSubtree| 2 * u64::from(top.subtree.level) * top.subtree.address.memory_bytes())
         };
         let trees = |file: &DbFile| KEYED.into_iter().chain([TreeKind::History]).chain(file.sst.meta.group_trees());
         let ways = files.iter().map(|file| trees(file).map(|tree| way(file, tree)).sum::<u64>());
@@ -335,13 +335,13 @@ fn main_rows(keys: &KeyRange) -> Range<u64> {
 
 /// The top page of a tree, with the keys that the tree may have: the keys within the bounds of its file, or all
 /// keys if the tree is a history.
-fn top_of(file: &DbFile, tree: TreeKind) -> Option<Branch> {
+fn top_of(file: &DbFile, tree: TreeKind) -> Option<KeyedSubtree> {
     if tree == TreeKind::History {
         return file.sst.top(tree);
     }
     let bounds = file.sst.bounds();
     let end = bounds.high.as_ref().map(|high| next_string(high));
-    Some(Branch { keys: KeyRange { start: bounds.low.clone(), end }, ..file.sst.top(tree)? })
+    Some(KeyedSubtree { keys: KeyRange { start: bounds.low.clone(), end }, ..file.sst.top(tree)? })
 }
 
 /// Loads those nodes of one tree in all files that have inherited heat. It loads one level after the other, and
@@ -357,7 +357,7 @@ fn load_nodes(
     let mut data = Vec::new();
     // The top pages belong to different files and do not follow each other, so the heat of each top page is
     // computed separately.
-    let mut level: Vec<(usize, Branch, f32)> = Vec::new();
+    let mut level: Vec<(usize, KeyedSubtree, f32)> = Vec::new();
     for (file, of) in files.iter().enumerate() {
         if let Some(top) = top_of(of, tree)
             && let Some(keys) = row_keys[file].keys_of(of, tree, &top)
@@ -373,32 +373,32 @@ fn load_nodes(
         level.sort_by(|(.., a), (.., b)| b.total_cmp(a));
         let mut left_bytes = loader.most_bytes.saturating_sub(loader.bytes);
         let mut nodes = Vec::new();
-        for (file, branch, heat) in std::mem::take(&mut level) {
-            if branch.subtree.level == 0 {
-                data.push(InheritedPage { heat, file, at: branch.subtree.address, kind: branch.kind });
-            } else if u64::from(branch.subtree.address.bytes) <= left_bytes {
-                left_bytes -= u64::from(branch.subtree.address.bytes);
-                nodes.push((file, branch));
+        for (file, keyed, heat) in std::mem::take(&mut level) {
+            if keyed.subtree.level == 0 {
+                data.push(InheritedPage { heat, file, at: keyed.subtree.address, kind: keyed.kind });
+            } else if u64::from(keyed.subtree.address.bytes) <= left_bytes {
+                left_bytes -= u64::from(keyed.subtree.address.bytes);
+                nodes.push((file, keyed));
             }
         }
-        nodes.sort_by_key(|(file, branch)| (*file, branch.subtree.address));
-        let page = |(file, branch): &(usize, Branch)| InheritedPage {
+        nodes.sort_by_key(|(file, keyed)| (*file, keyed.subtree.address));
+        let page = |(file, keyed): &(usize, KeyedSubtree)| InheritedPage {
             heat: 0.0,
             file: *file,
-            at: branch.subtree.address,
-            kind: branch.kind,
+            at: keyed.subtree.address,
+            kind: keyed.kind,
         };
         let loaded_count = load(loader, files, nodes.iter().map(page).collect());
-        for (file, branch) in nodes.into_iter().take(loaded_count) {
-            let Ok(below) = loader.below(&files[file].sst, tree, &branch) else { continue };
-            let with_keys = |branch: Branch| Some((row_keys[file].keys_of(&files[file], tree, &branch)?, branch));
+        for (file, keyed) in nodes.into_iter().take(loaded_count) {
+            let Ok(below) = loader.below(&files[file].sst, tree, &keyed) else { continue };
+            let with_keys = |keyed: KeyedSubtree| Some((row_keys[file].keys_of(&files[file], tree, &keyed)?, keyed));
             let (keys, below): (Vec<_>, Vec<_>) = below.into_iter().filter_map(with_keys).unzip();
-            let heats = heat.of(branch.subtree.level - 1, &keys);
-            for (branch, heat) in below.into_iter().zip(heats).filter(|(_, heat)| *heat > 0.0) {
-                if branch.subtree.level == 0 {
-                    data.push(InheritedPage { heat, file, at: branch.subtree.address, kind: branch.kind });
+            let heats = heat.of(keyed.subtree.level - 1, &keys);
+            for (keyed, heat) in below.into_iter().zip(heats).filter(|(_, heat)| *heat > 0.0) {
+                if keyed.subtree.level == 0 {
+                    data.push(InheritedPage { heat, file, at: keyed.subtree.address, kind: keyed.kind });
                 } else {
-                    level.push((file, branch, heat));
+                    level.push((file, keyed, heat));
                 }
             }
         }

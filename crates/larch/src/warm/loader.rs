@@ -12,7 +12,7 @@ use crate::view::ahead;
 use os::sync::Arc;
 use pages::{Address, Admit, Loaded, PageKind, PageRef, PageSource, PagedFile, Reason, Session};
 use pages::{retry, together};
-use sst::{Branch, KeyRange, Sst, TreeKind};
+use sst::{KeyRange, KeyedSubtree, Sst, TreeKind};
 use std::ops::Range;
 
 /// The pages that are read together are called a piece. They are pinned until all of them have arrived, and have
@@ -27,10 +27,10 @@ enum WantedPages<'k> {
 }
 
 impl WantedPages<'_> {
-    fn has(&self, branch: &Branch) -> bool {
+    fn has(&self, keyed: &KeyedSubtree) -> bool {
         match self {
-            Self::Keys(keys) => keys.overlaps(&branch.keys),
-            Self::Rows(rows) => branch.subtree.rows().start < rows.end && rows.start < branch.subtree.rows().end,
+            Self::Keys(keys) => keys.overlaps(&keyed.keys),
+            Self::Rows(rows) => keyed.subtree.rows().start < rows.end && rows.start < keyed.subtree.rows().end,
         }
     }
 }
@@ -138,15 +138,15 @@ impl<'p> PageLoader<'p> {
         let (mut first, mut last) = (top.clone(), top);
         while first.subtree.level > 0 {
             let below = self.below(sst, TreeKind::Main, &first)?;
-            match below.into_iter().find(|branch| keys.overlaps(&branch.keys)) {
-                Some(branch) => first = branch,
+            match below.into_iter().find(|keyed| keys.overlaps(&keyed.keys)) {
+                Some(keyed) => first = keyed,
                 None => return Ok(0..0),
             }
         }
         while last.subtree.level > 0 {
             let below = self.below(sst, TreeKind::Main, &last)?;
-            match below.into_iter().rfind(|branch| keys.overlaps(&branch.keys)) {
-                Some(branch) => last = branch,
+            match below.into_iter().rfind(|keyed| keys.overlaps(&keyed.keys)) {
+                Some(keyed) => last = keyed,
                 None => return Ok(0..0),
             }
         }
@@ -163,30 +163,30 @@ impl<'p> PageLoader<'p> {
         self.under(sst, tree, &top, wanted, part)
     }
 
-    /// Loads the pages under `branch`. Each node is loaded before the pages below it.
+    /// Loads the pages under `keyed`. Each node is loaded before the pages below it.
     fn under(
         &mut self,
         sst: &Sst,
         tree: TreeKind,
-        branch: &Branch,
+        keyed: &KeyedSubtree,
         wanted: &WantedPages<'_>,
         part: TreePart,
     ) -> Result<bool> {
-        let no_nodes_below = branch.subtree.level < 2;
-        if branch.subtree.level == 0 || no_nodes_below && part == TreePart::Nodes {
+        let no_nodes_below = keyed.subtree.level < 2;
+        if keyed.subtree.level == 0 || no_nodes_below && part == TreePart::Nodes {
             return Ok(true);
         }
-        let mut below = self.below(sst, tree, branch)?;
-        below.retain(|branch| wanted.has(branch));
+        let mut below = self.below(sst, tree, keyed)?;
+        below.retain(|keyed| wanted.has(keyed));
         if no_nodes_below || part == TreePart::Nodes {
             let pages: Vec<(Address, PageKind)> =
-                below.iter().map(|branch| (branch.subtree.address, branch.kind)).collect();
+                below.iter().map(|keyed| (keyed.subtree.address, keyed.kind)).collect();
             if !self.load(&sst.file, pages)? {
                 return Ok(false);
             }
         }
-        for branch in &below {
-            if !self.under(sst, tree, branch, wanted, part)? {
+        for keyed in &below {
+            if !self.under(sst, tree, keyed, wanted, part)? {
                 return Ok(false);
             }
         }
@@ -199,13 +199,13 @@ impl<'p> PageLoader<'p> {
     /// # Errors
     ///
     /// The node cannot be read.
-    pub fn below(&self, sst: &Sst, tree: TreeKind, branch: &Branch) -> Result<Vec<Branch>> {
-        let at = sst.file.at(&branch.subtree.address, branch.kind);
+    pub fn below(&self, sst: &Sst, tree: TreeKind, keyed: &KeyedSubtree) -> Result<Vec<KeyedSubtree>> {
+        let at = sst.file.at(&keyed.subtree.address, keyed.kind);
         let page = match self.loaded.peek(at) {
             Some(page) => page,
             None => retry(&self.session, || self.session.page(at))?,
         };
-        Ok(sst.branches(tree, branch, &page)?)
+        Ok(sst.subtrees_below(tree, keyed, &page)?)
     }
 
     /// Loads pages of `file` in the given order. Pages that are too large for the cache are skipped. Returns false

@@ -243,7 +243,7 @@ fn write_table(
     let joined_erases = joined_erases(memtables);
     let mut erases = joined_erases.range_erases().map(|mut erase| {
         erase.versions.retain(|&version| version <= up_to);
-        let versions = keep::newest_of_each_stripe(boundaries, &erase.versions);
+        let versions = keep::newest_of_each_interval(boundaries, &erase.versions);
         RangeErase { keys: erase.keys.to_vecs(), versions }
     });
     let mut outputs = Outputs::new(core, table, u64::MAX, false).of_run(is_run).to(target);

@@ -2,7 +2,7 @@
 //! know how pages are read, or what it costs to keep them.
 
 use super::flight::{Demand, Flight, Landing};
-use super::shard::Shard;
+use super::stripe::Stripe;
 use super::{FileState, PageCache};
 use crate::budget::{Charge, Turn};
 use crate::page_key::PageKey;
@@ -16,11 +16,11 @@ impl PageCache {
     pub(crate) fn look(&self, key: PageKey, admit: bool) -> PageLookup {
         match self.find(key, admit) {
             Some(page) => PageLookup::Resident(page),
-            None => self.look_in(&self.shard(key).lock(), key, admit).unwrap_or(PageLookup::Missing),
+            None => self.look_in(&self.stripe(key).lock(), key, admit).unwrap_or(PageLookup::Missing),
         }
     }
 
-    fn look_in(&self, shard: &Shard, key: PageKey, admit: bool) -> Option<PageLookup> {
+    fn look_in(&self, stripe: &Stripe, key: PageKey, admit: bool) -> Option<PageLookup> {
         if let Some(frame) = self.table.frame(&self.frames, key) {
             let page = frame.pin();
             if admit {
@@ -28,7 +28,7 @@ impl PageCache {
             }
             return Some(PageLookup::Resident(page));
         }
-        let flight = shard.flight(key)?;
+        let flight = stripe.flight(key)?;
         if admit {
             flight.ask_to_admit();
         }
@@ -38,13 +38,13 @@ impl PageCache {
     /// Marks a missing page as being read by the caller. `ticket` is the name of the read. The caller has reserved
     /// the memory for the page.
     pub(crate) fn claim(self: &Arc<Self>, key: PageKey, ticket: u64, admit: bool, demand: Demand) -> PageLookup {
-        let mut shard = self.shard(key).lock();
-        if let Some(known) = self.look_in(&shard, key, admit) {
+        let mut stripe = self.stripe(key).lock();
+        if let Some(known) = self.look_in(&stripe, key, admit) {
             return known;
         }
         let flight = Arc::new(Flight::new(ticket, admit, demand));
-        shard.take_off(key, Arc::clone(&flight));
-        drop(shard);
+        stripe.take_off(key, Arc::clone(&flight));
+        drop(stripe);
         PageLookup::Claimed(Claim { cache: Arc::clone(self), key, flight: Some(flight), finders: Finders::Everyone })
     }
 
@@ -125,7 +125,7 @@ pub(crate) struct Claim {
 
 /// Which steps find a page that is being read.
 enum Finders {
-    /// Every session finds the page in the shard, and the cache may keep the page.
+    /// Every session finds the page in the stripe, and the cache may keep the page.
     Everyone,
     /// Only the step that reads the page finds it. If the page exceeds the budget, the turn is kept here.
     OneStep { _turn: Option<Arc<Turn>> },
@@ -157,19 +157,19 @@ impl Claim {
         let Some(flight) = self.flight.take() else { return };
         if matches!(self.finders, Finders::Everyone) {
             let cache = &self.cache;
-            let mut shard = cache.shard(self.key).lock();
-            shard.end_flight(self.key);
+            let mut stripe = cache.stripe(self.key).lock();
+            stripe.end_flight(self.key);
             let mut is_admitted = false;
             if let (Landing::Arrived(page), Some(file)) = (&landing, file)
-                // A file is marked as dead before its pages are forgotten. They are forgotten shard by shard, under
-                // the lock of each shard. So no page of the file comes in later.
+                // A file is marked as dead before its pages are forgotten. They are forgotten stripe by stripe, under
+                // the lock of each stripe. So no page of the file comes in later.
                 && flight.is_to_be_admitted()
                 && !file.is_dead()
             {
-                shard.admit(&cache.table, &cache.frames, self.key, page, flight.is_needed(), file.is_kept());
+                stripe.admit(&cache.table, &cache.frames, self.key, page, flight.is_needed(), file.is_kept());
                 is_admitted = true;
             }
-            drop(shard);
+            drop(stripe);
             if is_admitted {
                 cache.grow(cache.budget.frames());
             }

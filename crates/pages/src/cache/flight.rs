@@ -40,7 +40,7 @@ pub(crate) enum Demand {
 pub(crate) struct Flight {
     /// The name of the read, by which the read can be made more urgent.
     ticket: u64,
-    /// A session that wants the cache to admit the page sets this mark under the lock of the page's shard.
+    /// A session that wants the cache to admit the page sets this mark under the lock of the page's stripe.
     admit: AtomicBool,
     /// A [`Demand`].
     demand: AtomicU8,
@@ -65,12 +65,12 @@ impl Flight {
         self.ticket
     }
 
-    /// Asks the cache to admit the page. The caller holds the shard's lock.
+    /// Asks the cache to admit the page. The caller holds the stripe's lock.
     pub fn ask_to_admit(&self) {
         self.admit.store(true, Ordering::Relaxed);
     }
 
-    /// Whether a session asked the cache to admit the page. The caller holds the shard's lock.
+    /// Whether a session asked the cache to admit the page. The caller holds the stripe's lock.
     pub fn is_to_be_admitted(&self) -> bool {
         self.admit.load(Ordering::Relaxed)
     }

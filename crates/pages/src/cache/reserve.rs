@@ -113,22 +113,22 @@ impl PageCache {
     }
 
     /// Evicts unpinned pages that together take `bytes`, if it finds that many bytes of such pages. For each page
-    /// that it evicts, the call looks at no more than `look` places of each shard. All shards give up about the
-    /// same number of bytes, because all pages of one shard may be pages that many reads need. Returns how many
+    /// that it evicts, the call looks at no more than `look` places of each stripe. All stripes give up about the
+    /// same number of bytes, because all pages of one stripe may be pages that many reads need. Returns how many
     /// bytes the evicted pages took.
     fn evict(&self, bytes: u64, look: usize) -> u64 {
         let (mut freed, mut evicted) = (0, Vec::new());
-        let share = bytes.div_ceil(self.shards.len() as u64);
+        let share = bytes.div_ceil(self.stripes.len() as u64);
         loop {
             let before = freed;
-            for _ in 0..self.shards.len() {
+            for _ in 0..self.stripes.len() {
                 if freed >= bytes {
                     return freed;
                 }
-                let next = self.next_shard.fetch_add(1, Ordering::Relaxed);
-                let shard = &self.shards[next & (self.shards.len() - 1)];
+                let next = self.next_stripe.fetch_add(1, Ordering::Relaxed);
+                let stripe = &self.stripes[next & (self.stripes.len() - 1)];
                 let wanted = share.min(bytes - freed);
-                freed += shard.lock().evict(&self.table, &self.frames, wanted, look, &mut evicted);
+                freed += stripe.lock().evict(&self.table, &self.frames, wanted, look, &mut evicted);
             }
             if freed == before {
                 return freed;

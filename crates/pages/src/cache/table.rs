@@ -1,7 +1,7 @@
 //! Frames by the names of their pages: a hash table whose chains run through the frames. This module does not know
 //! what is in the frames.
 //!
-//! * A chain belongs to the same shard as its pages, and is changed only while the lock of that shard is held.
+//! * A chain belongs to the same stripe as its pages, and is changed only while the lock of that stripe is held.
 //! * While a search without a lock looks at a frame, the frame may leave its chain. In this case the search may
 //!   miss a page that is in the table. So a page counts as missing only after a search under the lock. A search
 //!   never finds a wrong page, because it compares the name of a frame after it has pinned the frame.
@@ -15,7 +15,7 @@ use crate::page_key::PageKey;
 use os::sync::OnceLock;
 use os::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-/// The number of chains of the smallest table. Each shard has at least one chain.
+/// The number of chains of the smallest table. Each stripe has at least one chain.
 const MIN_CHAINS: usize = 64;
 
 /// The most tables that may follow each other. More tables are never needed, because the cache runs out of numbers
@@ -81,7 +81,7 @@ impl FrameTable {
         None
     }
 
-    /// The frame of the page with the given name. The caller holds the lock of the page's shard.
+    /// The frame of the page with the given name. The caller holds the lock of the page's stripe.
     pub fn frame<'f>(&self, frames: &'f Frames, key: PageKey) -> Option<&'f Frame> {
         let mut number = self.chain(key).load(Ordering::Relaxed);
         while let Some(frame) = frames.get(number) {
@@ -93,14 +93,14 @@ impl FrameTable {
         None
     }
 
-    /// Adds a frame whose page the cache is about to have. The caller holds the lock of the page's shard.
+    /// Adds a frame whose page the cache is about to have. The caller holds the lock of the page's stripe.
     pub fn insert(&self, frame: &Frame, number: u32) {
         let chain = self.chain(frame.key());
         frame.set_next(chain.load(Ordering::Relaxed));
         chain.store(number, Ordering::Release);
     }
 
-    /// Removes a frame that is in the table. The caller holds the lock of the page's shard.
+    /// Removes a frame that is in the table. The caller holds the lock of the page's stripe.
     pub fn remove(&self, frames: &Frames, key: PageKey, number: u32) {
         let chain = self.chain(key);
         let frame = |number| frames.get(number).expect("a chain leads to its frames");
@@ -125,7 +125,7 @@ impl FrameTable {
         Self::wanted(frames) > self.current.load(Ordering::Relaxed)
     }
 
-    /// Switches to a table for `frames` frames. The caller holds the locks of all shards.
+    /// Switches to a table for `frames` frames. The caller holds the locks of all stripes.
     pub fn grow(&self, all: &Frames, frames: u64) {
         let (from, to) = (self.current.load(Ordering::Relaxed), Self::wanted(frames));
         if to <= from {
@@ -142,9 +142,9 @@ impl FrameTable {
         self.current.store(to, Ordering::Release);
     }
 
-    /// The numbers of the frames in shard `shard`, out of `shards` shards. The caller holds the shard's lock.
-    pub fn numbers<'t>(&'t self, frames: &'t Frames, shard: usize, shards: usize) -> impl Iterator<Item = u32> + 't {
-        let chains = self.chains().iter().skip(shard).step_by(shards);
+    /// The numbers of the frames in stripe `stripe`, out of `stripes` stripes. The caller holds the stripe's lock.
+    pub fn numbers<'t>(&'t self, frames: &'t Frames, stripe: usize, stripes: usize) -> impl Iterator<Item = u32> + 't {
+        let chains = self.chains().iter().skip(stripe).step_by(stripes);
         chains.flat_map(|chain| {
             let first = Some(chain.load(Ordering::Relaxed)).filter(|&number| number > 0);
             std::iter::successors(first, |&number| {

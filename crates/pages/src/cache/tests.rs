@@ -210,10 +210,10 @@ fn a_cache_that_goes_takes_its_pages_with_it_but_for_those_that_are_held() {
 }
 
 #[test]
-fn shards_share_a_budget() {
+fn stripes_share_a_budget() {
     let numbered = Numbered::blocks(3000);
     let cache = PageCache::new(8 << 20, 8, accept);
-    assert_eq!(cache.shards.len(), 2);
+    assert_eq!(cache.stripes.len(), 2);
     let file = numbered.register(&cache);
     let session = session(&cache);
     for number in 0..3000 {
@@ -228,7 +228,7 @@ fn shards_share_a_budget() {
 }
 
 #[test]
-fn room_for_many_pages_comes_from_all_shards() {
+fn room_for_many_pages_comes_from_all_stripes() {
     let numbered = Numbered::blocks(3000);
     let cache = PageCache::new(8 << 20, 8, accept);
     let file = numbered.register(&cache);
@@ -237,7 +237,7 @@ fn room_for_many_pages_comes_from_all_shards() {
     let room = cache.try_reserve(4 << 20).expect("nothing is pinned");
     let mut usage = [0; 2];
     cache.for_each_page(|key, page| usage[key.hash() as usize & 1] += page.cost_bytes());
-    assert!(usage.iter().all(|bytes| (1 << 20..3 << 20).contains(bytes)), "no shard is emptied: {usage:?}");
+    assert!(usage.iter().all(|bytes| (1 << 20..3 << 20).contains(bytes)), "no stripe is emptied: {usage:?}");
     drop(room);
 }
 
@@ -288,7 +288,7 @@ fn pages_in_memory_are_counted_by_file_and_kind() {
     let kinds: Vec<PageKind> = PageKind::ALL.into_iter().cycle().take(60).collect();
     let numbered = Numbered::of_kinds(&kinds);
     let cache = PageCache::new(8 << 20, 8, accept);
-    assert_eq!(cache.shards.len(), 2);
+    assert_eq!(cache.stripes.len(), 2);
     let files = [numbered.register(&cache), numbered.register(&cache), numbered.register(&cache)];
     let session = session(&cache);
     (0..35).for_each(|number| read(&session, &numbered, &files[0], number));

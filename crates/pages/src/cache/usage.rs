@@ -2,7 +2,7 @@
 //! how pages come and go.
 
 use super::PageCache;
-use super::shard::PageHeat;
+use super::stripe::PageHeat;
 use crate::page_key::PageKey;
 use crate::{Address, PageKind, PageRef};
 
@@ -169,25 +169,25 @@ impl PageCache {
     /// Calls a function for every page as [`Self::for_each_page`] does, and also tells it how much the page has
     /// been used.
     fn for_each_resident(&self, mut tell: impl FnMut(PageKey, PageRef, PageHeat)) {
-        for (i, shard) in self.shards.iter().enumerate() {
-            let shard = shard.lock();
-            for number in self.table.numbers(&self.frames, i, self.shards.len()) {
+        for (i, stripe) in self.stripes.iter().enumerate() {
+            let stripe = stripe.lock();
+            for number in self.table.numbers(&self.frames, i, self.stripes.len()) {
                 let frame = self.frames.get(number).expect("the table knows frames of the cache");
-                tell(frame.key(), frame.pin(), shard.heat(frame));
+                tell(frame.key(), frame.pin(), stripe.heat(frame));
             }
-            drop(shard);
+            drop(stripe);
         }
     }
 
-    /// Calls `tell` for every page, with a reference to it. Each shard is locked while its pages are visited.
+    /// Calls `tell` for every page, with a reference to it. Each stripe is locked while its pages are visited.
     pub(super) fn for_each_page(&self, mut tell: impl FnMut(PageKey, PageRef)) {
-        for (i, shard) in self.shards.iter().enumerate() {
-            let shard = shard.lock();
-            for number in self.table.numbers(&self.frames, i, self.shards.len()) {
+        for (i, stripe) in self.stripes.iter().enumerate() {
+            let stripe = stripe.lock();
+            for number in self.table.numbers(&self.frames, i, self.stripes.len()) {
                 let frame = self.frames.get(number).expect("the table knows frames of the cache");
                 tell(frame.key(), frame.pin());
             }
-            drop(shard);
+            drop(stripe);
         }
     }
 }

@@ -37,7 +37,7 @@ impl PageCache {
     /// pages of dead files.
     ///
     /// This call is for statistics and not for hot paths: its cost grows with the number of pages in the whole
-    /// cache, not only of these files. Each shard is locked while its pages are looked at.
+    /// cache, not only of these files. Each stripe is locked while its pages are looked at.
     pub fn usage_of<'f>(&self, files: impl IntoIterator<Item = &'f Arc<PagedFile>>) -> FilesUsage {
         let at_home = |file: &&Arc<PagedFile>| {
             debug_assert!(file.is_at_home(self), "{file:?} is registered with another cache");
@@ -48,7 +48,7 @@ impl PageCache {
     /// At most `most` pages of `files` that are in the cache now, in no order. The call first takes the pages that
     /// [serve many](crate::PageKind::serves_many), then the pages that were used most.
     ///
-    /// This call is for background work and not for hot paths: each shard is locked twice while its pages are
+    /// This call is for background work and not for hot paths: each stripe is locked twice while its pages are
     /// looked at.
     pub fn resident_of<'f>(
         &self,

@@ -27,7 +27,7 @@ pub struct Transactions<'s> {
     clock: Clock,
     sockets: Sockets,
     /// The state of each connection.
-    lines: Vec<Line>,
+    lines: Vec<ActiveTransaction>,
     /// Connections with nothing under way.
     idle: Vec<usize>,
     /// Connections whose transactions are started but not sent yet.
@@ -39,7 +39,7 @@ pub struct Transactions<'s> {
 
 /// A transaction under way.
 #[derive(Default)]
-struct Line {
+struct ActiveTransaction {
     slot: u32,
     sent: u64,
     work: Work,
@@ -65,7 +65,7 @@ impl<'s> Transactions<'s> {
             drawing: Drawing::of(form),
             clock,
             sockets: Sockets::new(connections)?,
-            lines: (0..count).map(|_| Line::default()).collect(),
+            lines: (0..count).map(|_| ActiveTransaction::default()).collect(),
             idle: (0..count).rev().collect(),
             unsent: Vec::with_capacity(count),
             reply: Reply::new(),
@@ -152,7 +152,7 @@ impl<'s> Transactions<'s> {
     }
 }
 
-impl Line {
+impl ActiveTransaction {
     /// Handles the end of a round trip. Returns the result if the transaction has ended. Otherwise returns `None`,
     /// and the messages of the next round trip are in the connection's outbox.
     fn after_round(

@@ -8,7 +8,7 @@ use super::statements::{ITEM_IS_MISSING, Kind, Statements};
 use crate::error::SqlState;
 use crate::wire::{Malformed, SYNC, Values};
 use ::tpcc::Text;
-use ::tpcc::input::{self, Input, Line, NO_ITEM, Who};
+use ::tpcc::input::{self, Input, InputLine, NO_ITEM, Who};
 use ::tpcc::schema::{Cents, DISTRICTS, MOST_LINES};
 use ::tpcc::screen::Screen;
 use ::tpcc::transactions::{NO_SUCH_ITEM, total, wrong};
@@ -265,7 +265,7 @@ impl State {
             let mut columns = [[0_i32; LINES]; 3];
             let mut put = 0;
             for at in self.sorted[..count].iter().map(|at| usize::from(*at)).filter(|at| self.turns[*at] == turn) {
-                let Line { supplied_by, item, quantity } = lines[at];
+                let InputLine { supplied_by, item, quantity } = lines[at];
                 for (column, value) in columns.iter_mut().zip([supplied_by, item, quantity]) {
                     column[put] = value.cast_signed();
                 }
@@ -289,7 +289,9 @@ impl State {
         binding.integer(input.customer.cast_signed());
         binding.number(input.entered - MICROS_2000);
         binding.integer(input.is_all_local().into());
-        for value in [|line: &Line| line.supplied_by, |line: &Line| line.item, |line: &Line| line.quantity] {
+        for value in
+            [|line: &InputLine| line.supplied_by, |line: &InputLine| line.item, |line: &InputLine| line.quantity]
+        {
             let mut column = [0; LINES];
             for (to, line) in column.iter_mut().zip(lines) {
                 *to = value(line).cast_signed();
@@ -504,7 +506,7 @@ impl State {
 }
 
 /// The stock of a line.
-fn place(line: &Line) -> (u32, u32) {
+fn place(line: &InputLine) -> (u32, u32) {
     (line.supplied_by, line.item)
 }
 

@@ -81,7 +81,7 @@ fn whatever_is_looked_at_and_shown_first_a_follower_shows_a_prefix() {
     for seed in 0..300 {
         println!("seed {seed}");
         let Begun { mut random, writer, follower, mut rows, .. } = Begun::of(seed);
-        let following = follower.core().following.get().expect("it follows");
+        let followed = follower.core().followed.get().expect("it follows");
         let mut history = BTreeMap::from([(writer.version(), rows.clone())]);
         for _ in 0..200 {
             match random.random_range(0..10) {
@@ -89,8 +89,8 @@ fn whatever_is_looked_at_and_shown_first_a_follower_shows_a_prefix() {
                     write(&writer, &mut random, &mut rows);
                     history.insert(writer.version(), rows.clone());
                 }
-                6 | 7 => _ = follower.core().look_at_writer(following).expect("the disk works"),
-                8 => follower.core().show_next_files(following).expect("the disk works"),
+                6 | 7 => _ = follower.core().look_at_writer(followed).expect("the disk works"),
+                8 => follower.core().show_next_files(followed).expect("the disk works"),
                 _ => {}
             }
             let (version, rows) = seen(&follower);
@@ -106,7 +106,7 @@ fn whatever_errors_pass_a_follower_shows_a_prefix_and_never_an_older_one() {
     for seed in 0..300 {
         println!("seed {seed}");
         let Begun { mut random, disk, writer, follower, mut rows } = Begun::of(seed);
-        let following = follower.core().following.get().expect("it follows");
+        let followed = follower.core().followed.get().expect("it follows");
         let mut history = BTreeMap::from([(writer.version(), rows.clone())]);
         let mut newest = Version(0);
         for _ in 0..200 {
@@ -130,9 +130,9 @@ fn whatever_errors_pass_a_follower_shows_a_prefix_and_never_an_older_one() {
                 choice => {
                     disk.fail_looks(random.random_range(2..20), ErrorKind::PermissionDenied);
                     match choice {
-                        6..9 => _ = follower.core().look_at_writer(following).ok(),
+                        6..9 => _ = follower.core().look_at_writer(followed).ok(),
                         9 => _ = follower.catch_up().ok(),
-                        _ => _ = follower.core().show_next_files(following).ok(),
+                        _ => _ = follower.core().show_next_files(followed).ok(),
                     }
                     disk.clear_faults();
                 }
@@ -176,10 +176,10 @@ fn a_look_that_fails_and_finds_nothing_new_leaves_nothing_to_show() {
         writer.table("t").and_then(|table| table.insert("key", "value")).expect("the disk works");
         writer.flush().expect("the disk works");
         let follower = builder(&machine).follow(what).open().expect("the disk works");
-        let following = follower.core().following.get().expect("it follows");
-        following.state.lock().is_broken = true;
+        let followed = follower.core().followed.get().expect("it follows");
+        followed.state.lock().is_broken = true;
         follower.catch_up().expect("the disk works");
-        let looked = follower.core().look_at_writer(following).expect("the disk works");
+        let looked = follower.core().look_at_writer(followed).expect("the disk works");
         assert!(!looked.has_files, "the jobs would call each other for ever");
     }
 }
@@ -203,8 +203,8 @@ fn a_follower_that_may_write_nothing_reads_files_and_logs() {
             let table = follower.table("t").expect("it is there");
             assert!(table.contains_key("in a file").expect("it is read"), "{kind}");
             assert_eq!(table.contains_key("in a log").expect("it is read"), what == Follow::Commits, "{kind}");
-            let following = follower.core().following.get().expect("it follows");
-            follower.core().look_at_writer(following).expect("it only reads");
+            let followed = follower.core().followed.get().expect("it follows");
+            follower.core().look_at_writer(followed).expect("it only reads");
             assert!(!disk.exists("db/followers".as_ref()).expect("it can be looked for"), "{kind}");
         }
     }

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 
 /// The state of one follower.
 #[derive(Debug)]
-pub struct Following {
+pub struct FollowedWriter {
     /// The lease, which tells the writer to keep all files that the follower shows. `None` if leases are not used,
     /// or if this process could not make one.
     lease: Option<Lease>,
@@ -50,7 +50,7 @@ pub struct ShownFiles {
     pub files: Arc<FileSet>,
 }
 
-impl Following {
+impl FollowedWriter {
     /// Begins to follow. `files` is the file set that `manifest` describes now, and readers see it first.
     pub fn new(lease: Option<Lease>, with_log: bool, manifest: ManifestTail, files: Arc<FileSet>) -> Self {
         let shown = ShownFiles { position: manifest.position(), files };

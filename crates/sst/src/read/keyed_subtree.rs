@@ -12,7 +12,7 @@ use pages::{Address, Error, PageKind, PageRef};
 
 /// A subtree with the keys under it.
 #[derive(Clone, Debug)]
-pub struct Branch {
+pub struct KeyedSubtree {
     /// What its parent says about it.
     pub subtree: Subtree,
     /// The kind of the page at its top.
@@ -24,26 +24,31 @@ pub struct Branch {
 
 impl Sst {
     /// The page at the top of a tree; `None` if the file has no such tree.
-    pub fn top(&self, tree: TreeKind) -> Option<Branch> {
+    pub fn top(&self, tree: TreeKind) -> Option<KeyedSubtree> {
         let descent = self.descent(tree)?;
         let subtree = descent.whole();
-        Some(Branch { subtree, kind: descent.kind_at(subtree.level), keys: KeyRange::ALL })
+        Some(KeyedSubtree { subtree, kind: descent.kind_at(subtree.level), keys: KeyRange::ALL })
     }
 
-    /// The branches directly below `branch`, which is a branch of the tree `tree`. `page` is the page at the top
-    /// of `branch`. A data page has none.
+    /// The subtrees directly below `keyed`, which is a keyed of the tree `tree`. `page` is the page at the top
+    /// of `keyed`. A data page has none.
     ///
     /// # Errors
     ///
     /// [`Error::Corrupt`] if the page is not a node of this tree.
-    pub fn branches(&self, tree: TreeKind, branch: &Branch, page: &PageRef) -> Result<Vec<Branch>, Error> {
+    pub fn subtrees_below(
+        &self,
+        tree: TreeKind,
+        keyed: &KeyedSubtree,
+        page: &PageRef,
+    ) -> Result<Vec<KeyedSubtree>, Error> {
         let Some(descent) = self.descent(tree) else { return Ok(Vec::new()) };
-        let Some(level) = branch.subtree.level.checked_sub(1) else { return Ok(Vec::new()) };
-        let node = descent.node(page, &branch.subtree.address)?;
-        let child = |i: usize| Branch {
-            subtree: branch.subtree.child(&node, i),
+        let Some(level) = keyed.subtree.level.checked_sub(1) else { return Ok(Vec::new()) };
+        let node = descent.node(page, &keyed.subtree.address)?;
+        let child = |i: usize| KeyedSubtree {
+            subtree: keyed.subtree.child(&node, i),
             kind: descent.kind_at(level),
-            keys: node.keys_under(i, &branch.keys),
+            keys: node.keys_under(i, &keyed.keys),
         };
         Ok((0..node.children()).map(child).collect())
     }

@@ -1,9 +1,9 @@
 //! One part of the cache: which of its pages are being read, and what the policy knows of its pages in memory. A
-//! shard does not know the budget, or how pages are read.
+//! stripe does not know the budget, or how pages are read.
 //!
-//! Pages in memory are found in the table of the whole cache. The chains of that table are divided among the shards.
+//! Pages in memory are found in the table of the whole cache. The chains of that table are divided among the stripes.
 //!
-//! Not thread safe: the cache has a lock around each shard.
+//! Not thread safe: the cache has a lock around each stripe.
 
 use super::flight::Flight;
 use super::table::FrameTable;
@@ -32,13 +32,13 @@ impl PageHeat {
 }
 
 /// One part of the cache.
-pub(crate) struct Shard {
+pub(crate) struct Stripe {
     flights: HashMap<PageKey, Arc<Flight>, KeyHash>,
     policy: Policy<u32>,
     kept: Arc<KeptShare>,
 }
 
-/// How many bytes of the cache kept pages may take, and how many bytes they take now. All shards share one count.
+/// How many bytes of the cache kept pages may take, and how many bytes they take now. All stripes share one count.
 #[derive(Default)]
 pub(crate) struct KeptShare {
     most_bytes: AtomicU64,
@@ -71,8 +71,8 @@ impl KeptShare {
     }
 }
 
-impl Shard {
-    /// An empty shard.
+impl Stripe {
+    /// An empty stripe.
     pub fn new(kept: Arc<KeptShare>) -> Self {
         Self { flights: HashMap::default(), policy: Policy::new(Tuning::DEFAULT), kept }
     }
@@ -141,7 +141,7 @@ impl Shard {
         self.counting_kept(|policy| policy.keep_no_more(PolicyPlace(frame.place())));
     }
 
-    /// While the share is exceeded, stops keeping pages of this shard.
+    /// While the share is exceeded, stops keeping pages of this stripe.
     pub fn keep_within_share(&mut self) {
         while self.kept.bytes() > self.kept.most_bytes() {
             if self.keep_less(Class::Data).or_else(|| self.keep_less(Class::Index)).is_none() {
@@ -174,7 +174,7 @@ impl Shard {
         self.policy.prove(PolicyPlace(frame.place()), chances);
     }
 
-    /// Takes out unpinned pages that together take at least `bytes`, if the shard has that many bytes of unpinned
+    /// Takes out unpinned pages that together take at least `bytes`, if the stripe has that many bytes of unpinned
     /// pages. For each page that it takes out, it looks at no more than `look` pages. The pages go to `out`, so
     /// that their memory is freed after the lock is released. Returns how many bytes these pages took.
     pub fn evict(
@@ -221,7 +221,7 @@ impl Shard {
     }
 }
 
-/// A shard without flights keeps memory for this many flights.
+/// A stripe without flights keeps memory for this many flights.
 const MAX_IDLE_FLIGHTS: usize = 64;
 
 /// What a page is worth.
