@@ -31,6 +31,18 @@ pub enum Error {
         /// What was wrong.
         why: String,
     },
+    /// The file is whole, but this build of the program cannot read one of its pages.
+    #[error(
+        "{} has pages compressed by {feature}, and this program was built without feature {feature} of larch-db; \
+         build it with that feature",
+        file.display()
+    )]
+    MissingFeature {
+        /// Which file.
+        file: PathBuf,
+        /// The cargo feature, which has the name of the codec.
+        feature: &'static str,
+    },
     /// The file is whole, but only a newer release can read it.
     #[error("{} was made by a newer Larch: {what}; open it with that release or a later one", file.display())]
     Newer {

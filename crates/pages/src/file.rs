@@ -16,7 +16,7 @@ mod in_cache;
 
 use crate::cache::FileState;
 use crate::open_files::{FileHandle, OpenFiles};
-use crate::page::verify_address;
+use crate::page::{Undecoded, verify_address};
 use crate::{Address, Error, PageCache, PageKind, Result};
 use os::io::CallerReads;
 use os::store::StoreObject;
@@ -147,6 +147,14 @@ impl PagedFile {
     /// An error about the bytes of a page of this file.
     pub fn corrupt(&self, kind: PageKind, offset: u64, why: impl Into<String>) -> Error {
         Error::Corrupt { file: self.path.clone(), page: kind.name(), offset, why: why.into() }
+    }
+
+    /// An error about a page of this file that could not be decoded.
+    pub fn undecoded(&self, kind: PageKind, offset: u64, why: Undecoded) -> Error {
+        match why {
+            Undecoded::Damaged(why) => self.corrupt(kind, offset, why),
+            Undecoded::MissingFeature(feature) => Error::MissingFeature { file: self.path.clone(), feature },
+        }
     }
 
     /// Whether the file is registered with `cache`.

@@ -23,7 +23,7 @@ pub use compression::Compression;
 use crc_fast::{CrcAlgorithm, Digest};
 use os::{BLOCK_BYTES, Buffer};
 pub use packer::Packer;
-pub use unpacker::Unpacker;
+pub use unpacker::{Undecoded, Unpacker};
 
 /// Length of the header of every page.
 pub const HEADER_BYTES: usize = 16;
@@ -323,7 +323,8 @@ pub fn checksum(file_id: u64, offset: u64, stored: &[u8]) -> u32 {
 ///
 /// # Errors
 ///
-/// What is wrong with the page, in words: its checksum or its header is wrong, or the page cannot be unpacked.
+/// [`Undecoded::Damaged`] if the checksum or the header is wrong, or if the payload does not unpack.
+/// [`Undecoded::MissingFeature`] if this build lacks the codec of the page.
 pub fn decode_page(
     stored: &[u8],
     kind: PageKind,
@@ -331,7 +332,7 @@ pub fn decode_page(
     file_id: u64,
     unpacker: &Unpacker,
     memory: impl FnOnce(usize) -> Buffer,
-) -> Result<(Buffer, PageHeader), String> {
+) -> Result<(Buffer, PageHeader), Undecoded> {
     let header = verify(stored, kind, at, file_id)?;
     let mut buffer = memory(header.memory_bytes as usize);
     let stored = &stored[..header.stored_bytes as usize];
@@ -347,15 +348,14 @@ pub fn decode_page(
 fn unpack(
     stored: &[u8],
     buffer: &mut [u8],
-    payload_of: impl FnOnce(&[u8], &mut [u8]) -> Result<usize, String>,
-) -> Result<(), String> {
+    payload_of: impl FnOnce(&[u8], &mut [u8]) -> Result<usize, Undecoded>,
+) -> Result<(), Undecoded> {
     let (head, payload) = buffer.split_at_mut(HEADER_BYTES);
     let (stored_head, packed) = stored.split_at(HEADER_BYTES);
     head.copy_from_slice(stored_head);
-    match payload_of(packed, payload) {
-        Ok(unpacked) if unpacked == payload.len() => Ok(()),
-        Ok(unpacked) => Err(format!("unpacks to {unpacked} bytes instead of {}", payload.len())),
-        Err(why) => Err(format!("does not unpack: {why}")),
+    match payload_of(packed, payload)? {
+        unpacked if unpacked == payload.len() => Ok(()),
+        unpacked => Err(Undecoded::Damaged(format!("unpacks to {unpacked} bytes instead of {}", payload.len()))),
     }
 }
 
@@ -372,7 +372,7 @@ pub fn adopt_page(
     file_id: u64,
     unpacker: &Unpacker,
     memory: impl FnOnce(usize) -> Buffer,
-) -> Result<(Buffer, PageHeader), String> {
+) -> Result<(Buffer, PageHeader), Undecoded> {
     let bytes = (at.bytes as usize).min(stored.len());
     let header = verify(&stored[..bytes], kind, at, file_id)?;
     match header.codec {

@@ -42,7 +42,7 @@ impl Resident {
             (self.validate)(kind, &buffer)?;
             Ok(PageRef::detached(buffer, &header, address))
         });
-        decoded.map_err(|why| at.corrupt(why))
+        decoded.map_err(|why| file.undecoded(kind, address.offset, why))
     }
 }
 

@@ -198,7 +198,7 @@ impl Walk {
             let stored = blocks[..read].get(from..from + at.bytes as usize);
             let stored = stored.ok_or_else(|| sst.file.corrupt(kind, at.offset, "the file ends within the page"))?;
             let decoded = decode_page(stored, kind, at, sst.meta.file_id, unpacker, Buffer::zeroed);
-            decoded.map(|_| ()).map_err(|why| sst.file.corrupt(kind, at.offset, why))
+            decoded.map(|_| ()).map_err(|why| sst.file.undecoded(kind, at.offset, why))
         };
         let read = self.raw.read_at(&mut blocks, start);
         match verify(&blocks, read) {

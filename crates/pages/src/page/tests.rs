@@ -95,7 +95,7 @@ fn a_page_that_zstd_makes_too_dense_is_stored_by_lz4() {
         assert!(bytes as u64 <= u64::from(at.bytes) * MOST_UNPACKED, "{bytes} bytes in {}", at.bytes);
         let unpacker = Unpacker::default();
         let (decoded, header) = decode_page(&page, PageKind::Value, &at, FILE_ID, &unpacker, Buffer::zeroed)
-            .unwrap_or_else(|why| panic!("{bytes} bytes: {why}"));
+            .unwrap_or_else(|why| panic!("{bytes} bytes: {why:?}"));
         assert_eq!(header.codec, if bytes <= 8000 { Codec::Zstd } else { Codec::Lz4 }, "{bytes} bytes");
         assert!(decoded.len() == bytes && decoded[HEADER_BYTES..].iter().all(|byte| *byte == 7));
     }
@@ -111,15 +111,24 @@ fn a_page_that_unpacks_to_another_length_than_it_says_is_refused_in_words() {
         decode_page(&page, PageKind::Data, &at, FILE_ID, &Unpacker::default(), Buffer::zeroed).err()
     };
     assert_eq!(refused(5016), None);
-    assert_eq!(refused(5015).as_deref(), Some("does not unpack: destination buffer is too small"));
-    assert_eq!(refused(5017).as_deref(), Some("unpacks to 5000 bytes instead of 5001"));
+    let damaged = |why: &str| Some(Undecoded::Damaged(why.to_owned()));
+    assert_eq!(refused(5015), damaged("does not unpack: destination buffer is too small"));
+    assert_eq!(refused(5017), damaged("unpacks to 5000 bytes instead of 5001"));
     let most = MAX_PAGE_BYTES as u32;
-    assert!(refused(most).is_some_and(|why| why.starts_with("compressed page of 8388608 bytes")));
+    let refused = refused(most);
+    let why = "compressed page of 8388608 bytes";
+    assert!(matches!(&refused, Some(Undecoded::Damaged(words)) if words.starts_with(why)), "{refused:?}");
 }
 
 #[cfg(not(feature = "zstd"))]
 #[test]
 fn a_page_of_a_codec_that_the_build_lacks_is_refused_by_the_feature_and_none_is_written() {
+    use crate::numbered::accept;
+    use crate::{Admit, Error, PageCache, PageSource, Reason, Resident, Session, retry};
+    use os::sim::SimDisk;
+    use os::{Access, Disk};
+    use std::path::Path;
+
     for (codec, compression, feature) in
         [(Codec::Lz4, Compression::Lz4, "lz4"), (Codec::Zstd, Compression::ZSTD, "zstd")]
     {
@@ -140,10 +149,20 @@ fn a_page_of_a_codec_that_the_build_lacks_is_refused_by_the_feature_and_none_is_
         page[..HEADER_BYTES].copy_from_slice(&header.encode());
         let at = seal_page(&mut page, Packing::Tight, FILE_ID, 64);
         let refused = decode_page(&page, PageKind::Data, &at, FILE_ID, &Unpacker::default(), Buffer::zeroed);
-        let expected = format!(
-            "does not unpack: this program was built without feature {feature} of larch-db; build it with that feature"
-        );
-        assert_eq!(refused.err(), Some(expected));
+        assert_eq!(refused.err(), Some(Undecoded::MissingFeature(feature)));
+        let disk = SimDisk::new(0);
+        let file = disk.open(Path::new("packed"), Access::Create).expect("the disk is empty");
+        file.append(&[0; 64]).and_then(|_| file.append(&page)).expect("the disk has room");
+        let cache = PageCache::new(1 << 20, 8, accept);
+        let file = cache.register("packed", FILE_ID, disk);
+        let session = Session::new(&cache, Reason::Point, Admit::Keep);
+        let by_cache = retry(&session, || session.page(file.at(&at, PageKind::Data))).map(drop);
+        let resident = Resident::new(accept);
+        let alone = retry(&session, || resident.page(file.at(&at, PageKind::Data))).map(drop);
+        for outcome in [by_cache, alone] {
+            let is_named = matches!(&outcome, Err(Error::MissingFeature { feature: named, .. }) if *named == feature);
+            assert!(is_named, "{outcome:?}");
+        }
     }
 }
 

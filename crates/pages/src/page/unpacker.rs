@@ -6,7 +6,7 @@
 //! later pages: always one, and more of them up to a limit. The unpacker frees them when it is dropped. The output
 //! goes only into memory of the caller. LZ4 has no context.
 //!
-//! A build without the cargo feature of a codec cannot unpack its pages. The error names the feature.
+//! A build without the cargo feature of a codec cannot unpack its pages. The result names the feature.
 //!
 //! Thread safe. The lock is held only while a context is taken off the list or put on it.
 
@@ -22,6 +22,21 @@ type Context = DCtx<'static>;
 /// A build without zstd has no context.
 #[cfg(not(feature = "zstd"))]
 type Context = std::convert::Infallible;
+
+/// The reason why stored bytes give no page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Undecoded {
+    /// The bytes are not what was written. The text says what is wrong.
+    Damaged(String),
+    /// The bytes are what was written, but this build has no codec for them. The cargo feature has the codec's name.
+    MissingFeature(&'static str),
+}
+
+impl From<String> for Undecoded {
+    fn from(why: String) -> Self {
+        Self::Damaged(why)
+    }
+}
 
 /// Unpacks pages, on any number of threads.
 #[derive(Default)]
@@ -61,35 +76,35 @@ impl Unpacker {
     ///
     /// # Errors
     ///
-    /// A text that says what is wrong: the bytes are no LZ4 block, or the block unpacks to more bytes than
-    /// expected, or this build has no LZ4.
+    /// [`Undecoded::Damaged`] if the bytes are no LZ4 block, or if the block unpacks to more bytes than expected.
+    /// [`Undecoded::MissingFeature`] if this build has no LZ4.
     #[cfg(feature = "lz4")]
-    pub(super) fn lz4(packed: &[u8], payload: &mut [u8]) -> Result<usize, String> {
-        lz4_flex::block::decompress_into(packed, payload).map_err(|error| error.to_string())
+    pub(super) fn lz4(packed: &[u8], payload: &mut [u8]) -> Result<usize, Undecoded> {
+        lz4_flex::block::decompress_into(packed, payload).map_err(does_not_unpack)
     }
 
     #[cfg(not(feature = "lz4"))]
-    pub(super) fn lz4(_: &[u8], _: &mut [u8]) -> Result<usize, String> {
-        Err(built_without("lz4"))
+    pub(super) fn lz4(_: &[u8], _: &mut [u8]) -> Result<usize, Undecoded> {
+        Err(Undecoded::MissingFeature("lz4"))
     }
 
     /// Does the same as [`Unpacker::lz4`], but for a zstd frame.
     ///
     /// # Errors
     ///
-    /// A text that says what is wrong: the bytes are no zstd frame, or the frame unpacks to more bytes than
-    /// expected, or this build has no zstd.
+    /// [`Undecoded::Damaged`] if the bytes are no zstd frame, or if the frame unpacks to more bytes than expected.
+    /// [`Undecoded::MissingFeature`] if this build has no zstd.
     #[cfg(feature = "zstd")]
-    pub(super) fn zstd(&self, packed: &[u8], payload: &mut [u8]) -> Result<usize, String> {
+    pub(super) fn zstd(&self, packed: &[u8], payload: &mut [u8]) -> Result<usize, Undecoded> {
         let mut context = self.take();
         let unpacked = context.decompress(payload, packed);
         self.give_back(context);
-        unpacked.map_err(|code| zstd_safe::get_error_name(code).to_lowercase())
+        unpacked.map_err(|code| does_not_unpack(zstd_safe::get_error_name(code).to_lowercase()))
     }
 
     #[cfg(not(feature = "zstd"))]
-    pub(super) fn zstd(&self, _: &[u8], _: &mut [u8]) -> Result<usize, String> {
-        Err(built_without("zstd"))
+    pub(super) fn zstd(&self, _: &[u8], _: &mut [u8]) -> Result<usize, Undecoded> {
+        Err(Undecoded::MissingFeature("zstd"))
     }
 
     #[cfg(feature = "zstd")]
@@ -127,10 +142,9 @@ fn size(context: &Context) -> u64 {
     match *context {}
 }
 
-/// Why a page does not unpack in a build without the codec.
-#[cfg(not(feature = "zstd"))]
-fn built_without(feature: &str) -> String {
-    format!("this program was built without feature {feature} of larch-db; build it with that feature")
+#[cfg(any(feature = "lz4", feature = "zstd"))]
+fn does_not_unpack(why: impl fmt::Display) -> Undecoded {
+    Undecoded::Damaged(format!("does not unpack: {why}"))
 }
 
 impl fmt::Debug for Unpacker {

@@ -414,7 +414,7 @@ impl PageReading {
                 0 => adopt_page(read, *kind, at, file.id(), unpacker, memory),
                 _ => decode_page(&read[start..][..at.bytes as usize], *kind, at, file.id(), unpacker, memory),
             }
-            .map_err(|why| file.corrupt(*kind, at.offset, why))
+            .map_err(|why| file.undecoded(*kind, at.offset, why))
         })
     }
 
