@@ -461,16 +461,16 @@ pub enum Command {
     ///
     /// No row is copied. Rows that are only in memory are written to a file first.
     RenameTable(RenameTable),
-    /// Answer questions in SQL, by a query engine that another build of this command has
+    /// Answer questions in SQL, with a query engine that only another build of this command has
     ///
     /// The statements can use all tables of the database. If a table does not declare its columns, `CREATE EXTERNAL
     /// TABLE` declares them, see docs/guide/sql.md. The database is opened as with --read-only, unless --follow is
     /// given. All statements see the same rows.
     #[command(after_help = SQL_EXAMPLES)]
     Sql(Sql),
-    /// Cut queries into tasks for executors, which `larch sql --scheduler` asks, see docs/guide/sql.md
+    /// Cut the queries of `larch sql --scheduler` into tasks for executors, see docs/guide/sql.md
     SqlScheduler(SqlScheduler),
-    /// Do tasks of queries: open the databases that they name, and read the ranges of keys that they have
+    /// Run tasks of queries: open the databases that they name, and read their ranges of keys
     ///
     /// When the executor ends, it prints what it has read.
     SqlExecutor(SqlExecutor),
@@ -535,14 +535,14 @@ pub enum Command {
     /// files are recognized by their contents.
     #[command(after_help = REPAIR_EXAMPLES)]
     Repair(Repair),
-    /// Make a copy of a database that shares files with it, as it is now; also beside a process that writes
+    /// Make a copy of a database as it is now, which shares files with it; another process may write meanwhile
     ///
     /// The copy is a database of its own. It has every commit that existed when the command began. If the file
     /// system can give a file a second name, the copy's files are second names of the files in DIR. Otherwise they
     /// are copies.
     #[command(after_help = CHECKPOINT_EXAMPLES)]
     Checkpoint(Checkpoint),
-    /// Add a backup of a database to a directory of backups; also beside a process that writes
+    /// Add a backup of a database to a directory of backups; another process may write meanwhile
     ///
     /// It copies only files that no earlier backup has copied. Each backup has a number and can be restored by
     /// itself.
@@ -554,7 +554,7 @@ pub enum Command {
     Restore(Restore),
     /// Read every byte of all backups in a directory, and say what is missing or damaged
     VerifyBackup(InspectBackups),
-    /// Make a second database of one in a store, which shares its files; also beside a process that writes
+    /// Branch a database in a store: make a second one that shares its files; another process may write meanwhile
     ///
     /// The branch has every commit that was durable in the store when the command began. From then on, both
     /// databases can be written to. Only the manifest and the logs are copied. A branch that no process writes to
@@ -584,7 +584,7 @@ pub enum Command {
     Dump(Dump),
     /// Make a database of a million rows, read it back and say what that took
     Demo(Demo),
-    /// Predict what a table of a size takes, and what a get of it costs
+    /// Predict how much room a table of a given size takes, and what a get from it costs
     ///
     /// Nothing is created or read. The command computes its results without a table. `larch bench experiment
     /// scale` compares these results with real tables. The prediction assumes that the table was compacted or
@@ -643,8 +643,8 @@ pub struct CreateIndex {
     pub table: String,
     /// Name of the index
     pub name: String,
-    /// What its keys are made of, in the language of docs/format/extractor.md; for tables of JSON lines and raw tables,
-    /// or from the bytes of keys
+    /// What its keys are made of, in the language of docs/format/extractor.md; in tables of CSV and TSV, only of
+    /// the rows' keys
     #[arg(required_unless_present = "columns", conflicts_with = "columns")]
     pub declaration: Option<String>,
     /// Columns that make up its keys, by name or number from 1, wherever they lie in the rows; in JSON lines, members
@@ -873,13 +873,13 @@ pub struct Import {
 
 #[derive(Debug, Args)]
 pub struct BuildFiles {
-    /// Files to read, or - for the standard input; of rows with the same key the last one stays
+    /// Files to read, or - for the standard input; if rows have the same key, the last one stays
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
     /// Directory for the files, which does not exist yet or is empty
     #[arg(long, value_name = "DIR", value_parser = local)]
     pub out: PathBuf,
-    /// Build for this table: with rows as it has them, and stored as it is
+    /// Build for this table: with rows of its kind, stored as it stores them
     #[arg(long, num_args = 2, value_names = ["DB", "TABLE"])]
     pub like: Vec<String>,
     #[command(flatten)]
@@ -901,7 +901,7 @@ pub struct Ingest {
     /// Directories of built files; if several have a key, the last of them counts
     #[arg(required = true, value_name = "BUILT", value_parser = local)]
     pub from: Vec<PathBuf>,
-    /// Read every byte of the files and check it before
+    /// Read every byte of the files and check it first
     #[arg(long)]
     pub verify: bool,
     /// Remove the directories once the table has the files
@@ -961,7 +961,7 @@ pub struct TableArgs {
     /// upper files and for the deepest
     #[arg(long, value_name = "BITS[,BITS]", value_parser = filters)]
     pub filters: Option<Filters>,
-    /// Put this many first bytes of keys in filters too, so that a range of keys that begin with the same bytes opens
+    /// Also put the first N bytes of keys in filters, so that a scan of keys that begin with the same N bytes opens
     /// no file without such keys; 0 for none
     #[arg(long, value_name = "N")]
     pub filter_prefix: Option<u16>,
@@ -1320,7 +1320,7 @@ pub struct Plan {
     /// Bytes of a key [default: 16B]
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     pub key_bytes: Option<u64>,
-    /// First bytes of a key that tell it from the one before [default: as of keys that are spread evenly, such as
+    /// First bytes of a key that tell it from the key before it [default: those of evenly spread keys, such as
     /// hashes]
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     pub separator_bytes: Option<u64>,

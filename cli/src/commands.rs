@@ -1,4 +1,4 @@
-//! Contains one file for each command, which says what the command does.
+//! The commands: one file for each, or for a few that belong together.
 
 pub mod alter;
 pub mod backup;

@@ -10,12 +10,12 @@ use larch::{Database, Follow, Index, Selection, Table, TableOptions};
 use os::Machine;
 use std::path::Path;
 
-/// A directory that ext4 makes at the top of a file system.
+/// The directory that ext4 creates at the root of a file system.
 const OF_FILE_SYSTEM: &str = "lost+found";
 
-/// Opens an existing database to read it. It is opened as a follower. A follower shows every commit of the process
-/// that writes to the database, and takes no lock. Because the follower takes no lock, another command can write
-/// to the database at the same time. With `--read-only`, the database shows only what is in files.
+/// Opens an existing database for reading, as a follower: it shows every commit of the process that writes to the
+/// database, and it takes no lock, so another command can write at the same time. With `--read-only`, the database
+/// shows only what is in files.
 pub fn open(dir: &Path, common: &Common) -> Result<Database> {
     let builder = common.builder(dir)?.create(false);
     let builder = if common.read_only { builder.read_only(true) } else { builder.follow(Follow::Commits) };
@@ -33,7 +33,7 @@ pub fn open_to_write(dir: &Path, common: &Common) -> Result<Database> {
     Ok(common.builder(dir)?.create(false).open()?)
 }
 
-/// Opens a database to change it. If there is no database in the directory, a database is made.
+/// Opens a database to change it, and creates one if the directory has none.
 pub fn open_or_create(dir: &Path, common: &Common) -> Result<Database> {
     match open_to_write(dir, common) {
         Err(Failure::Engine(larch::Error::NotADatabase(_))) => make(dir, common),
@@ -49,11 +49,11 @@ pub fn make(dir: &Path, common: &Common) -> Result<Database> {
     Ok(common.builder(dir)?.create(true).open()?)
 }
 
-/// Refuses to make a database among other files. Later, such other files might be taken for files of the database,
-/// or be removed together with the database.
+/// Refuses to make a database among other files, which might later be taken for files of the database or be removed
+/// together with it.
 fn refuse_other_files(dir: &Path) -> Result<()> {
-    // If the directory cannot be listed, it usually does not exist. If there is another reason, the error is
-    // reported when the database is made.
+    // A directory that cannot be listed usually does not exist. Any other cause is reported when the database is
+    // made.
     let Ok(entries) = Machine::real().disk.list(dir) else { return Ok(()) };
     let is_other = |name: &str| !larch::check::is_file_of_database(name) && name != OF_FILE_SYSTEM;
     match entries.iter().find(|entry| is_other(&entry.name)) {
@@ -121,13 +121,13 @@ pub fn layout(table: &Table, types: &KeyTypes) -> Result<Layout> {
     }
 }
 
-/// The declaration of key types that a raw table has, or `None` if it has none. The declaration is stored as the
-/// table's metadata, see `docs/format/tuple.md`.
+/// The key types that a raw table declares, or `None`. They are stored as the table's metadata, see
+/// `docs/format/tuple.md`.
 pub fn declared_key_types(table: &Table) -> Option<Declaration> {
     Declaration::from_bytes(&table.options().metadata).ok()
 }
 
-/// Does the same as [`layout`], for commands that make rows from text.
+/// Like [`layout`], for commands that make rows from text.
 pub fn layout_to_write(table: &Table, types: &KeyTypes) -> Result<Layout> {
     let layout = layout(table, types)?;
     let groups = table.options().groups;
@@ -142,7 +142,7 @@ pub fn layout_to_write(table: &Table, types: &KeyTypes) -> Result<Layout> {
     Ok(layout)
 }
 
-/// The parts of a row that contain the groups with the names `asked`. If no name is given, it is all parts.
+/// The parts of a row that hold the groups named in `asked`, or all parts if `asked` is empty.
 pub fn parts(table: &Table, asked: &[String]) -> Result<Vec<usize>> {
     let groups = table.options().groups;
     if groups.is_empty() && asked.is_empty() {
@@ -151,7 +151,7 @@ pub fn parts(table: &Table, asked: &[String]) -> Result<Vec<usize>> {
     groups::choose(&groups, asked).map_err(Failure::Usage)
 }
 
-/// The table restricted to the parts `parts` of its rows, or `None` if rows are not split and therefore read whole.
+/// Selects the parts `parts` of each row, or returns `None` if rows are not split and are read whole.
 pub fn selection(table: &Table, parts: &[usize]) -> Result<Option<Selection>> {
     let groups = table.options().groups;
     if groups.is_empty() {
@@ -160,7 +160,7 @@ pub fn selection(table: &Table, parts: &[usize]) -> Result<Option<Selection>> {
     Ok(Some(table.select(parts.iter().map(|part| &groups[*part]))?))
 }
 
-/// The table restricted to the keys of its rows.
+/// Selects no part, so that reads return only keys.
 pub fn keys(table: &Table) -> Result<Selection> {
     Ok(table.select([""; 0])?)
 }
@@ -176,7 +176,7 @@ pub fn rows(table: &Table, schema: Option<&Schema>) -> String {
     rows_of(&table.options(), schema)
 }
 
-/// Does the same as [`rows`], for a table with the options `options`.
+/// Like [`rows`], for a table with the options `options`.
 pub fn rows_of(options: &TableOptions, schema: Option<&Schema>) -> String {
     let groups = match &options.groups[..] {
         [] => String::new(),

@@ -6,7 +6,7 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// Result of a command.
+/// The result of a command.
 pub type Result<T, E = Failure> = std::result::Result<T, E>;
 
 /// Why a command did not do what was asked for.
@@ -24,7 +24,7 @@ pub enum Failure {
     Input(String),
     /// The engine failed. Exit code 3.
     Engine(larch::Error),
-    /// The engine failed to take rows. Exit code 3.
+    /// The engine failed to write a row. Exit code 3.
     Write {
         /// The place of the row that was being written, as `file:line` or as a table's name.
         at: String,
@@ -33,8 +33,8 @@ pub enum Failure {
         /// The end of the message. It says what happens to the rows that came before this row.
         kept: &'static str,
     },
-    /// The output cannot be written. The exit code is 3. If the program that reads the output has ended because it
-    /// has read enough, the exit code is 0.
+    /// The output cannot be written. Exit code 3, or 0 if the output is a pipe whose reader has read enough and
+    /// ended.
     Output(io::Error),
 }
 
@@ -83,7 +83,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Whether the engine refuses something that the command line asked for.
+/// Whether the engine refused an argument, so that the exit code is that of wrong usage.
 fn is_of_arguments(error: &larch::Error) -> bool {
     use larch::Error::{
         BadIndexName, BadOptions, BadTableName, CopyTarget, HasIndexes, IndexExists, KeyTooLong, NotBackups,
@@ -109,7 +109,7 @@ fn is_of_arguments(error: &larch::Error) -> bool {
     )
 }
 
-/// An error of the engine, with advice that names options of the command line.
+/// The text of an engine error, with advice in terms of the command line.
 fn told(error: &larch::Error) -> String {
     match error {
         larch::Error::NotADatabase(dir) => {

@@ -15,8 +15,8 @@ pub fn text(index: &Index) -> String {
     }
 }
 
-/// The bytes with which certain keys of an index begin, from a text such as `("Bonn", 7)`. The text contains
-/// either all fields of these keys, or only the first fields.
+/// Parses a text such as `("Bonn", 7)`, which has the first fields of an index key or all of them, to the bytes
+/// with which all such keys begin.
 pub fn bound(index: &Index, text: &OsStr) -> Result<Vec<u8>> {
     let declaration = match Extractor::from_bytes(index.declaration()) {
         Ok(extractor) => extractor.declaration(),

@@ -8,9 +8,9 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::rc::Rc;
 
-/// Says what remains of an import after its input could not be read.
+/// The end of a message when the input of an import cannot be read.
 pub const NOTHING_KEPT: &str = "nothing was imported";
-/// Says what remains of built files after their input could not be read.
+/// The end of a message when the input of built files cannot be read.
 pub const NOTHING_BUILT: &str = "nothing was built";
 /// The name of standard input in messages.
 const STDIN: &str = "standard input";

@@ -1,7 +1,7 @@
-//! Handles ^C during long work. The first ^C ends the work in good order, and the second one ends the process at
-//! once. In both cases nothing is lost. If the first ^C has ended the work, there are no half-written files that
-//! the next open would have to remove. Some work cannot end by itself, such as an import whose input does not
-//! come. After some seconds, the whole process is ended in this case.
+//! Handles ^C during long work. The first ^C stops the work cleanly, and the second one ends the process at once.
+//! Nothing is lost either way, and after a clean stop no half-written files are left for the next open to remove.
+//! Work that waits for something outside, such as an import whose input does not come, cannot stop by itself: then
+//! the process ends [`PATIENCE`] after the first ^C.
 
 #![allow(clippy::disallowed_methods, reason = "ends the process by a thread of its own, never simulated")]
 
@@ -14,8 +14,8 @@ use std::time::Duration;
 /// The exit code of a process that ^C ended.
 pub const EXIT_CODE: u8 = 130;
 
-/// Work checks at every page or at every row whether ^C was pressed. If it has not ended after this time, it is
-/// waiting for something outside of the process.
+/// How long work may take to stop. It checks for ^C at every page or row, so if it has not stopped by then, it is
+/// waiting for something outside the process.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Whether the user wants long work to end. All clones share this state.
@@ -23,8 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// From this call on, catches ^C and a request of the system to end the process. It is called once in a
-    /// process.
+    /// Catches ^C and termination signals from now on. Call it once per process.
     pub fn caught() -> Self {
         let interrupt = Self::default();
         let Self(asked) = interrupt.clone();
@@ -47,8 +46,8 @@ impl Interrupt {
         if self.0.load(Ordering::Acquire) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    /// If ^C was pressed, returns the error with which the engine ends its own work. The command's own work can
-    /// end in the same way.
+    /// Returns [`larch::Error::Cancelled`] if ^C was pressed, so that a command's own loops stop like work of the
+    /// engine.
     pub fn check(&self, work: &'static str) -> larch::Result<()> {
         if self.goes_on().is_break() { Err(larch::Error::Cancelled(work)) } else { Ok(()) }
     }

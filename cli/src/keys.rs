@@ -1,8 +1,7 @@
-//! Encodes key columns as bytes that have the order of the columns, and decodes them. This module knows nothing of
-//! rows, files or tables.
+//! Encodes key columns as bytes that sort like the columns, and decodes them. This module knows nothing of rows,
+//! files or tables.
 //!
-//! The encoding is the one of `docs/format/tuple.md`. There is one difference: a text in the last column has no end
-//! marker.
+//! The encoding is that of `docs/format/tuple.md`, except that a text in the last column has no end marker.
 //!
 //! ```text
 //! text, last column    the bytes as they are
@@ -107,7 +106,7 @@ pub fn decode<'k>(kind: Kind, key: &'k [u8], last: bool, text: &mut Vec<u8>) -> 
     Some(from.rest())
 }
 
-/// A column of a key that may be cut anywhere.
+/// What [`decode_cut`] found in a key that may be cut anywhere.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Cut<'k> {
     /// The column is complete. The bytes after it are kept.
@@ -116,9 +115,9 @@ pub enum Cut<'k> {
     Open,
 }
 
-/// Does the same as [`decode`], but `key` may be cut anywhere. The appended text stands for the first place in key
-/// order that is not before `key`. If a number is cut, the text is the least number whose bytes begin with the
-/// bytes that are left. If a text is cut, the bytes of the text that are left are appended.
+/// Like [`decode`], but `key` may be cut anywhere. The appended text stands for the first place in key order that
+/// is not before `key`: a cut number becomes the least number whose bytes begin with the remaining bytes, and a cut
+/// text keeps its remaining bytes.
 pub fn decode_cut<'k>(kind: Kind, key: &'k [u8], last: bool, text: &mut Vec<u8>) -> Option<Cut<'k>> {
     let start = text.len();
     if kind.is_numeric() {
@@ -148,20 +147,20 @@ pub fn decode_cut<'k>(kind: Kind, key: &'k [u8], last: bool, text: &mut Vec<u8>)
         return Some(if last { Cut::Open } else { Cut::Whole(rest) });
     }
     text.truncate(start);
-    // A zero byte at the end is the first half of an escaped zero byte, or of the end marker. Every longer text
-    // has an escaped zero byte or the end marker at this place. Therefore the zero byte can be left out.
+    // A zero byte at the end is the first half of an escaped zero byte or of the end marker. In every key from here
+    // on, one of these stands at this place, so the zero byte can be left out.
     let key = key.strip_suffix(&[0]).unwrap_or(key);
     let rest = decode(kind, &[key, &[0, 0]].concat(), last, text).map(<[u8]>::is_empty)?;
     rest.then_some(Cut::Open)
 }
 
-/// The bytes of a tuple, from a text such as `(17, "Bonn")`. Messages call the tuple `what`.
+/// Parses a tuple such as `(17, "Bonn")` to its bytes. Messages call the tuple `what`.
 pub fn tuple(fields: &Declaration, what: &str, text: &[u8]) -> Result<Vec<u8>, String> {
     read_tuple(fields, what, text, Declaration::parse_key)
 }
 
-/// The bytes with which certain tuples begin, from the values of their first fields. The text may also stand for
-/// any bytes, in the form in which [`Declaration::show`] prints them.
+/// Parses the first fields of a tuple, or all of them, to the bytes with which all such tuples begin. The text may
+/// also be any bytes in the form in which [`Declaration::show`] prints them.
 pub fn tuple_front(fields: &Declaration, what: &str, text: &[u8]) -> Result<Vec<u8>, String> {
     read_tuple(fields, what, text, Declaration::parse_front)
 }

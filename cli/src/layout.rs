@@ -1,5 +1,4 @@
-//! The layout of a row in a table: its columns as key bytes and value bytes. This module reads no files and prints
-//! nothing.
+//! How the columns of a row are stored as key bytes and value bytes. This module reads no files and prints nothing.
 //!
 //! ```text
 //! key     the key columns, see keys; of a table without a schema that declares the types of its keys, a tuple
@@ -19,10 +18,10 @@
 //! ```
 //!
 //! Columns of CSV are stored with escapes (see [`crate::escape`]), and columns of TSV are stored unchanged. Keys
-//! and values of raw rows are stored unchanged, and lines of text contain them with escapes. Some rows have no
-//! column besides those of the key, and others have a single empty column. Their values and parts must differ.
-//! Therefore a value is empty if the row has no other columns. If the row has other columns, a value that would be
-//! empty or begin with a zero byte gets one more zero byte in front.
+//! and values of raw rows are stored unchanged, and lines of text contain them with escapes. A row with no column
+//! beside its key must differ from a row with a single empty column. So the value of the former is empty; and in
+//! any other row, a value that would be empty or begin with a zero byte gets one more zero byte in front. The same
+//! holds for parts.
 //!
 //! If a row has a certain column, it also has all columns before it. Therefore the row ends where its parts end,
 //! and the number of columns need not be stored.
@@ -42,13 +41,13 @@ pub mod indexed;
 #[cfg(test)]
 mod tests;
 
-/// This text is printed in front of bytes that are not a key of the table, where the key of a row should be
-/// printed. No escaped key and no number begins with it, so the result cannot be mistaken for another key.
+/// Printed in place of a key, in front of bytes that are not a key of the table. No escaped key and no number
+/// begins with it, so the result cannot be mistaken for another key.
 const NO_KEY: &[u8] = b"\\?";
-/// The name of a tuple in messages.
+/// What messages call a tuple that is a key.
 const KEY: &str = "key of the table";
 
-/// The bytes of a row, in buffers that are used again.
+/// The bytes of a row, in buffers that are reused for the next row.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Row {
     /// The key, in the form in which the engine orders it.
@@ -105,7 +104,7 @@ pub struct Layout {
     key_end: usize,
     /// For each member of a JSON object that the key or a group names, the number of its part.
     members: BTreeMap<String, usize>,
-    /// The part that contains all columns and members that no group names, if there may be such columns.
+    /// The part for columns and members that no group names, or `None` if a row may have no such columns.
     rest: Option<usize>,
 }
 
@@ -176,18 +175,17 @@ impl Layout {
         self.schema.as_ref().map_or(1, |schema| schema.groups.len().max(1))
     }
 
-    /// Whether rows are split.
+    /// Whether values are split into groups.
     pub fn has_groups(&self) -> bool {
         self.schema.as_ref().is_some_and(|schema| !schema.groups.is_empty())
     }
 
-    /// The place in the key of the column at place `at`, which is counted from 0.
+    /// The place in the key of column `at`, if it is part of the key. Columns and places are counted from 0.
     pub fn in_key(&self, at: usize) -> Option<usize> {
         self.columns.get(at)?.in_key
     }
 
-    /// The number of the part that contains the text of the column at place `at`, or would contain it. Places are
-    /// counted from 0.
+    /// The part that holds the text of column `at` (counted from 0), or would hold it if the row had that column.
     pub fn part_of(&self, at: usize) -> Option<usize> {
         self.columns.get(at).map_or(self.rest, |column| column.part)
     }
@@ -208,12 +206,12 @@ impl Layout {
         if self.marks() { unmark(part) } else { Some(part) }
     }
 
-    /// Whether a part can be without columns, and is marked accordingly.
+    /// Whether a part may have no columns, so that parts are marked (see `mark`).
     pub fn marks(&self) -> bool {
         self.has_groups() || self.schema.as_ref().is_some_and(|schema| !schema.keeps_whole_rows())
     }
 
-    /// The columns of the key. There are none if rows are raw.
+    /// The columns of the key; empty if rows are raw.
     pub fn key_columns(&self) -> &[KeyColumn] {
         self.schema.as_ref().map_or(&[], |schema| &schema.key)
     }
@@ -277,7 +275,7 @@ impl Layout {
         Ok(())
     }
 
-    /// Does the same as [`Layout::encode`], for fields that may contain any bytes.
+    /// Like [`Layout::encode`], for fields that may contain any bytes: refuses what a row of TSV cannot hold.
     pub fn encode_fields(&self, record: &Vec<Vec<u8>>, row: &mut Row) -> Result<(), String> {
         if !self.escapes() && record.iter().flatten().any(|byte| matches!(byte, b'\n' | b'\t')) {
             return Err("a row of a TSV table cannot hold a line end, nor a column a tab; take them out".to_string());
@@ -384,9 +382,9 @@ impl Layout {
         Ok(key)
     }
 
-    /// Returns the first place in key order at which there can be a key whose text begins with `text`. `text` has
-    /// the form of a key, but its last columns may be missing, and its last text may be cut anywhere. A tab after
-    /// a column says that the column is complete.
+    /// Returns the bound that `text` stands for. `text` has the form of a key, but its last columns may be missing,
+    /// and if the last column that it has is a text, it may be cut anywhere. A tab after a column says that the
+    /// column is complete.
     pub fn bound_from_text(&self, text: &[u8]) -> Result<Vec<u8>, String> {
         if let Some(fields) = &self.tuple {
             return keys::tuple_front(fields, KEY, text);
@@ -413,9 +411,9 @@ impl Layout {
         Ok(bound)
     }
 
-    /// The inverse of [`Layout::bound_from_text`]: returns a text that stands for the first place in key order
-    /// that is not before `bound`. `bound` may be a string between two keys. If no key of the table can begin with
-    /// these bytes, they are returned unchanged.
+    /// The inverse of [`Layout::bound_from_text`]: returns a text for the first place in key order that is not
+    /// before `bound`, which may lie between two keys. Bytes with which no key of the table can begin are returned
+    /// unchanged.
     pub fn text_of_bound(&self, bound: &[u8]) -> Vec<u8> {
         if let Some(fields) = &self.tuple {
             return fields.show(bound).into_bytes();
@@ -597,14 +595,14 @@ fn unescaped(text: &[u8]) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// Changes the value of a row that has other columns, so that it differs from the value of a row that has none.
+/// Marks a value or part that has columns, so that it differs from one without columns, which is empty.
 fn mark(value: &mut Vec<u8>) {
     if value.first().is_none_or(|byte| *byte == 0) {
         value.insert(0, 0);
     }
 }
 
-/// The other columns in a marked value, with tabs between them; `None` if the row has no other columns.
+/// The columns in a marked value or part, with tabs between them; `None` if it has none.
 fn unmark(value: &[u8]) -> Option<&[u8]> {
     match value.first() {
         None => None,

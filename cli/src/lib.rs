@@ -1,13 +1,13 @@
 //! The `larch` command: parses its arguments, runs the command that they name, and returns an exit code.
 //!
-//! `args` defines what can be asked for, and the modules in `commands` do it. `input`, `rows` and `layout` turn
+//! `args` defines the command line, and the modules in `commands` carry it out. `input`, `rows` and `layout` turn
 //! the text of rows into the bytes that a table stores, and `layout` and `output` turn these bytes into text.
 //! `schema` defines what the rows of a table consist of, and `keys` defines how they are ordered.
 //!
-//! ^C ends the following commands in good order (`interrupt`): `import`, `build-files`, `ingest`, `compact`,
-//! `check`, `index`, and all commands that make or read copies. It also ends `follow`. After a ^C, `bench` still
-//! prints what it has measured. In all other commands, ^C ends the process at once. Even then, the engine
-//! guarantees that nothing is lost, and that no import is half done.
+//! ^C stops long work cleanly (`interrupt`) in `import`, `build-files`, `ingest`, `compact`, `index create`, `index
+//! check`, `check`, `repair`, `follow`, `compaction-worker` and the commands that make, read or restore copies.
+//! After ^C, `bench` still prints what it has measured. Every other command dies at once. Even then the engine
+//! loses nothing, and no import is half done.
 //!
 //! This is a library, so that another binary can offer the same command with more: more stores to measure, a query
 //! engine, or databases in other places.
@@ -47,16 +47,16 @@ use args::{Command, IndexCommand, Measured};
 pub use args::{QueryFormat, command};
 pub use places::{MachineOf, Stored};
 
-/// The stores that can be built without another engine.
+/// The stores whose build needs no other engine.
 pub const SCHEMES: [Scheme; 3] = [store_larch::SCHEME, store_postgres::SCHEME, harness::noop::SCHEME];
 
-/// The databases with row access that can be built without another engine.
+/// The databases with row access whose build needs no other engine.
 pub const ROW_ACCESS: [row_access::RowAccessScheme; 2] = [store_larch::ROW_ACCESS, store_postgres::ROW_ACCESS];
 
-/// The databases of rows in partitions that can be built without another engine.
+/// The databases of rows in partitions whose build needs no other engine.
 pub const PARTITIONS: [kv::KvScheme; 3] = [store_larch::PARTITIONS, store_postgres::PARTITIONS, kv::noop::SCHEME];
 
-/// The databases for TPC-C that can be built without another engine.
+/// The databases for TPC-C whose build needs no other engine.
 pub const TPCC: [tpcc::TpccScheme; 5] = [
     store_larch::TPCC,
     store_postgres::TPCC,
@@ -65,20 +65,20 @@ pub const TPCC: [tpcc::TpccScheme; 5] = [
     tpcc::noop::SCHEME,
 ];
 
-/// All these stores. With these stores, `larch bench kv-client-cost` compares no clients, because no server is
-/// started for this.
+/// All stores above. `larch bench kv-client-cost` has nothing to compare here, because it needs a build with
+/// Cassandra.
 pub const STORES: Stores<'static> =
     Stores { key_value: &SCHEMES, row_access: &ROW_ACCESS, partitions: &PARTITIONS, tpcc: &TPCC, kv_client_cost: None };
 
-/// What a binary has in addition to the default binary.
+/// What a binary adds to the default one.
 #[derive(Clone, Copy, Default)]
 pub struct Additions {
     /// The function behind `larch sql`: a query engine.
     pub query: Option<RunQuery>,
     /// The function behind `larch sql-scheduler` and `larch sql-executor`: a query engine in several processes.
     pub sql_processes: Option<SqlProcesses>,
-    /// Returns the machine for a place that is not a directory of this machine. The database or the backups that
-    /// are named by this place are on the disk of the returned machine.
+    /// Resolves a place that is not a directory of this machine, such as a URL, to the machine whose disk holds the
+    /// database or the backups.
     pub machine_of: Option<MachineOf>,
     /// The functions behind `larch branch`, `larch branches` and `larch drop-database`.
     pub branching: Option<Branching>,
@@ -89,7 +89,7 @@ pub fn main(stores: Stores<'_>) -> ExitCode {
     main_with(stores, Additions::default())
 }
 
-/// Does the same as [`main`], in a binary with `additions`.
+/// Like [`main`], for a binary with `additions`.
 pub fn main_with(stores: Stores<'_>, additions: Additions) -> ExitCode {
     os::process::report_files_too_large();
     let Additions { query, sql_processes, machine_of, branching } = additions;

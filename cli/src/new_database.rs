@@ -1,5 +1,5 @@
-//! Removes what a failed command has made: directories, a database, a table. Everything that the command made is
-//! removed, so that a refused command leaves everything as it was. This module does not know what the commands do.
+//! Removes what a failed command has made (directories, a database, a table), so that everything is as it was
+//! before. This module does not know what the commands do.
 
 use crate::args::Common;
 use crate::database;
@@ -17,8 +17,8 @@ const LOCK: &str = "LOCK";
 /// The file that names the newest manifest. Every open for writing makes a new manifest.
 const CURRENT: &str = "CURRENT";
 
-/// Runs `work` on a database and then closes the database. If there is no database in the directory, a database is
-/// made first. If `work` fails and a new database has no table after this, the database is removed.
+/// Runs `work` on a database and closes it. If the directory has no database, one is made first, and it is removed
+/// again if `work` fails and leaves it without tables.
 pub fn with_database<T>(dir: &Path, common: &Common, work: impl FnOnce(&Database) -> Result<T>) -> Result<T> {
     let (database, new) = match database::open_to_write(dir, common) {
         Err(Failure::Engine(larch::Error::NotADatabase(_))) => {
@@ -46,8 +46,8 @@ pub fn with_database<T>(dir: &Path, common: &Common, work: impl FnOnce(&Database
     done
 }
 
-/// Makes a new table and runs `fill` on it. If `fill` fails and a table of this name existed before, the old table
-/// is made again, without rows.
+/// Makes a new table, in place of any table of this name, and runs `fill` on it. If that fails, the new table is
+/// removed, and the old one, if any, is made again without rows.
 pub fn with_table<T>(
     database: &Database,
     name: &str,
@@ -60,8 +60,7 @@ pub fn with_table<T>(
     }
     let done = database.table_with(name, options).map_err(Into::into).and_then(|table| fill(&table));
     if done.is_err() {
-        // Only the error of `fill` is reported. An error of removing the table is not. If the table stays, it has
-        // no rows.
+        // Only the error of `fill` is reported. If the table cannot be removed, it stays, without rows.
         database.drop_table(name).ok();
         before.and_then(|before| database.table_with(name, before).ok());
     }
@@ -97,15 +96,15 @@ impl NewDirectory {
         Some(Self { disk, directory, names, missing })
     }
 
-    /// The content of the file that names the manifest. The content changes when another process opens the database
-    /// for writing.
+    /// The content of the file that names the manifest. It changes when another process opens the database for
+    /// writing.
     fn current(&self) -> Option<Vec<u8>> {
         self.disk.read_all(&self.directory.join(CURRENT)).ok()
     }
 
     /// Removes everything that did not exist before. If another process has the database open, or has opened it
-    /// since `current` was read, nothing is removed. What cannot be removed stays, because the error of the work
-    /// itself is to be reported.
+    /// since `current` was read, nothing is removed. Errors are ignored, because the caller reports the error of
+    /// the work itself.
     fn clear(self, current: Option<Vec<u8>>) {
         let lock_file = self.directory.join(LOCK);
         let Ok(lock) = self.disk.lock(&lock_file) else { return };

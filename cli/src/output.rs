@@ -12,8 +12,8 @@ use std::io::{self, Write as _};
 #[cfg(test)]
 mod tests;
 
-/// The size of the pieces in which text is written to the system. A piece is large enough to need few calls, and
-/// small enough to stay in the processor's cache.
+/// Text is written to standard output in pieces of this size: large enough for few system calls, small enough to
+/// stay in the processor's cache.
 const PIECE_BYTES: usize = 64 << 10;
 
 /// Standard output, locked for one writer.
@@ -71,7 +71,7 @@ impl Output {
     }
 }
 
-/// Other crates write to an [`io::Write`], and this makes it possible for them to write to the output.
+/// For other crates, which write to an [`io::Write`].
 impl io::Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.buffer.extend_from_slice(bytes);
@@ -89,11 +89,10 @@ impl io::Write for Output {
     }
 }
 
-/// Prints rows of one table as lines of text. A row is given by its key and by those of its parts that were read.
+/// Prints rows of one table as lines of text. A row comes as its key and the parts that were read.
 pub struct Printer<'l> {
     layout: &'l Layout,
-    /// For each part of a row: at which place this part is among the parts that were read, or `None` if it was not
-    /// read.
+    /// For each part of a row, its place among the parts that were read, or `None` if it was not read.
     read: Vec<Option<usize>>,
     /// The text `"name":` for each named column.
     names: Vec<Vec<u8>>,
@@ -270,14 +269,14 @@ impl<'l> Printer<'l> {
 
 /// A column of a row.
 enum Field<'r> {
-    /// A column at this place in the key. Its text was not read.
+    /// The column at this place in the key; no part that was read has its text.
     Key(usize),
     /// The text of the column as it is stored, with escapes if the table stores fields with escapes.
     Kept(&'r [u8]),
 }
 
-/// Calls `show` for each column of a CSV or TSV row, with the number of the column, counted from 0, and its text.
-/// These are the columns of the key and the columns in the parts that were read.
+/// Calls `show` for each column of a CSV or TSV row that is in the key or in a part that was read, with its number
+/// (counted from 0) and its text.
 fn each_column<P: AsRef<[u8]>>(
     layout: &Layout,
     read: &[Option<usize>],
@@ -301,7 +300,7 @@ fn each_column<P: AsRef<[u8]>>(
     }
 }
 
-/// Takes the first column off.
+/// Removes the first column and returns it.
 fn first_column<'r>(columns: &mut Option<&'r [u8]>) -> Option<&'r [u8]> {
     let all = (*columns)?;
     let tab = all.iter().position(|byte| *byte == b'\t');

@@ -1,5 +1,5 @@
-//! Finds databases and backups that are not in directories of this machine. This module itself knows no such place.
-//! Another binary sets the function that returns the machine for the place in an argument.
+//! Finds databases and backups that are not in directories of this machine. This module itself knows no such place:
+//! a binary that knows some, such as URLs of stores, registers a function that resolves them.
 
 use crate::failure::{Failure, Result};
 use larch::machine::Machine;
@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 pub enum Stored {
     /// A database.
     Database,
-    /// Backups. What a backup command reads and writes is entirely in the store.
+    /// Backups. A backup command reads and writes the store alone, without directories of this machine beside it.
     Backups,
 }
 
@@ -27,12 +27,12 @@ pub fn set(machine_of: MachineOf) {
     assert!(MACHINE_OF.set(machine_of).is_ok(), "a process runs one command");
 }
 
-/// The failure of a binary without stores if an argument is a URL.
+/// The failure for a URL in a binary that knows no stores.
 pub fn no_stores() -> Failure {
     Failure::Usage("this binary knows no stores: build the one of crates/remote, see docs/guide/store.md".to_owned())
 }
 
-/// The machine for what is stored at a place, or `None` for this machine.
+/// The machine whose disk holds what is stored at a place, or `None` for this machine.
 pub fn machine(place: &Path, what: Stored) -> Result<Option<Machine>> {
     let Some(machine_of) = MACHINE_OF.get() else {
         return if is_url(place) { Err(no_stores()) } else { Ok(None) };

@@ -11,8 +11,8 @@ use std::time::Duration;
 /// Work that ends within this time shows no bar.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// The progress of one piece of work. The progress is shown only if stderr is a terminal. It is removed from the
-/// terminal when this value is dropped.
+/// The progress bar of one piece of work. It appears only if stderr is a terminal, and it is removed when this
+/// value is dropped.
 pub struct Progress {
     bar: ProgressBar,
     clock: Arc<dyn Clock>,
@@ -54,8 +54,7 @@ impl Progress {
         }
     }
 
-    /// Says how much of the work is done and how much there is in all. Some work finds out only on the way how
-    /// much there is to do.
+    /// Says how much of the work is done and how much it is in all, for work that finds out its size on the way.
     pub fn set_of(&mut self, done: u64, total: u64) {
         if self.bar.length() != Some(total) {
             self.bar.set_length(total);
@@ -63,8 +62,7 @@ impl Progress {
         self.set(done);
     }
 
-    /// The callback for long work. The callback shows the progress, and ends the work if `interrupt` says that ^C
-    /// was pressed.
+    /// Returns the callback for long work of the engine: it shows the progress, and stops the work after ^C.
     pub fn until(&mut self, interrupt: &Interrupt) -> impl FnMut(larch::Progress) -> ControlFlow<()> {
         |at| {
             if at.total > 0 {

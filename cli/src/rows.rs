@@ -90,8 +90,8 @@ enum Reader {
 }
 
 impl Rows {
-    /// Starts reading. If `header`, the first row is a header. `kept` is the end of an error message. This end
-    /// says what happens to the rows before a failure.
+    /// Starts reading. If `header`, the first row is a header. `kept` is the end of an error message, which says
+    /// what happens to the rows before a failure.
     pub fn new(input: Input, format: Format, header: bool, kept: &'static str) -> Result<Self> {
         let name = input.name;
         let reader = match format {

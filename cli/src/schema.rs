@@ -17,8 +17,8 @@ use groups::{Group, GroupSpec};
 const PLAIN: u32 = 1;
 /// The version of a schema with groups. It is the newest version that this program understands.
 const GROUPED: u32 = 2;
-/// If there is no header, columns are named by their numbers, and this is the greatest number that is allowed. No
-/// row has so many columns. But the program can keep something in memory for each number up to this one.
+/// The greatest column number in a table without a header, whose columns are named by their numbers. No row has
+/// that many columns, but this program allocates memory for every number up to the greatest one named.
 const MAX_COLUMN: usize = 1_000_000;
 
 /// The format of the text from which rows are made.
@@ -115,8 +115,7 @@ impl std::str::FromStr for KeySpec {
 /// What the rows of a table are made of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schema {
-    /// The version of this description. The field also shows that the description is not the metadata of another
-    /// program.
+    /// The version of this description. The name of the field also tells it from the metadata of another program.
     #[serde(rename = "larch_rows")]
     version: u32,
     /// The format of the text from which rows are made.
@@ -314,8 +313,8 @@ pub fn place(format: Format, columns: &[String], what: &str, name: &str) -> Resu
     }
 }
 
-/// The number of a column, counted from 1. A name in the header takes precedence over a number. Therefore a header
-/// whose names are years works as well.
+/// The number of a column, counted from 1. A name in the header takes precedence over a number, so a header may
+/// have years as names.
 fn column_number(columns: &[String], what: &str, name: &str) -> Result<usize, String> {
     let mut named = columns.iter().enumerate().filter(|(_, column)| *column == name);
     match (named.next(), named.next()) {

@@ -12,7 +12,7 @@ pub fn parse(text: &str) -> Result<u64, String> {
     harness::target::parse_bytes(text)
 }
 
-/// Does the same as [`parse`], for settings that the engine stores in 32 bits.
+/// Like [`parse`], for settings that the engine stores in 32 bits.
 pub fn parse_u32(text: &str) -> Result<u32, String> {
     u32::try_from(parse(text)?).map_err(|_| "a page is smaller than 4GiB".to_string())
 }

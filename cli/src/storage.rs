@@ -1,11 +1,11 @@
-//! How a table is stored in files, in words and in a form that is printed as JSON.
+//! Prints how a table is stored in files, in words or as JSON.
 
 use crate::size;
 use larch::TableOptions;
 use serde::Serialize;
 use std::fmt;
 
-/// Those of the [`TableOptions`] that can still be altered when the table exists.
+/// The [`TableOptions`] that can be altered after the table was made.
 #[derive(Serialize)]
 pub struct Storage {
     page_bytes: u32,

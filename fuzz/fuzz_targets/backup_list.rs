@@ -1,6 +1,6 @@
-//! If bytes decode to the list of a backup, the names in the list stay within the backup's directory. If the list is
-//! written and read again, the result is the same list. The target first gives the bytes the right checksum, so that
-//! the fuzzer reaches the code behind the checksum.
+//! A list of a backup that decodes names only files in the backup's directory, and it stays the same when it is
+//! written and read again. Half of the inputs get the right checksum, so that the fuzzer reaches the code behind
+//! it.
 #![no_main]
 
 use larch::fuzz::BackupList;

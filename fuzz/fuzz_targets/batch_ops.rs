@@ -1,5 +1,4 @@
-//! If bytes decode to operations, writing these operations gives the same bytes. The operations of a batch can be
-//! resolved, and this keeps their meaning.
+//! Operations that decode keep their meaning when they are written again, and when their batch is resolved.
 #![no_main]
 
 use larch::fuzz::{BatchOps, Op};

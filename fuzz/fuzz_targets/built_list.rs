@@ -1,6 +1,5 @@
-//! If bytes decode to a list of built files, writing and reading this list gives the same list, and its sums do not
-//! overflow. The target first gives the bytes the right checksum, so that the fuzzer reaches the code behind the
-//! checksum.
+//! A list of built files that decodes stays the same when it is written and read again, and its sums do not
+//! overflow. Half of the inputs get the right checksum, so that the fuzzer reaches the code behind it.
 #![no_main]
 
 use larch::fuzz::BuiltList;

@@ -1,4 +1,5 @@
-//! If a page of rows, or of parts of rows, is accepted by the check, every row of it can be read and searched for.
+//! Every row can be read from a page of rows, or of parts of rows, that `validate` accepts, and a search finds rows
+//! by key.
 #![no_main]
 
 use larch_fuzz::Input;

@@ -1,5 +1,5 @@
-//! If a text is an extractor, writing and reading it gives the same extractor. The keys that the extractor makes of
-//! any row are keys of its declaration.
+//! An extractor that parses stays the same when it is written and read again, and the keys that it makes of any row
+//! decode by its declaration.
 #![no_main]
 
 use larch_fuzz::Input;

@@ -1,5 +1,5 @@
-//! If a filter is accepted by the check, it can be asked about any hash. A filter that this target builds itself
-//! denies no key that was added to it.
+//! A filter that `validate` accepts can be asked about any hash, and a filter that was built denies no key that was
+//! added to it.
 #![no_main]
 
 use larch_fuzz::Input;

@@ -1,5 +1,5 @@
-//! Does a short series of operations on a database on a simulated machine. A model has one sorted map for each
-//! version, and the database is compared with it.
+//! Runs a short series of operations on a database on a simulated machine, and compares the database with a model,
+//! which keeps the rows of every version in sorted maps.
 #![no_main]
 
 use larch::options::{FilterKind, Filters, LevelOptions, PageIndexKind};

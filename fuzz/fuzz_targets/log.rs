@@ -1,4 +1,4 @@
-//! Takes any bytes as a log. Reading these bytes gives a prefix of what was written, or an error that stays.
+//! Reads any bytes as a log. This gives a prefix of what was written, or an error that stays.
 #![no_main]
 
 use larch::fuzz::{

@@ -1,5 +1,4 @@
-//! Takes any bytes as a manifest. Reading these bytes gives an error, or a file set that can be written and read
-//! again.
+//! Reads any bytes as a manifest. This gives an error, or a file set that can be written and read again.
 #![no_main]
 
 use larch::fuzz::{

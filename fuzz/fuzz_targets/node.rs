@@ -1,4 +1,4 @@
-//! If a node is accepted by the check, all its children and separators can be read and searched.
+//! In a node that `validate` accepts, all children and separators can be read and found.
 #![no_main]
 
 use larch_fuzz::Input;

@@ -1,6 +1,6 @@
-//! If bytes decode to a sheet of a journal, the sheet is applied or refused. If the sheet is applied, it makes a
-//! table. Writing and reading this table gives the same table. The target first gives the bytes the right checksum,
-//! so that the fuzzer reaches the code behind the checksum.
+//! A sheet of a journal that decodes is applied or refused. The table that it makes when it is applied stays the
+//! same when it is written and read again. Half of the inputs get the right checksum, so that the fuzzer reaches
+//! the code behind it.
 #![no_main]
 
 use larch_fuzz::Input;

@@ -1,4 +1,4 @@
-//! Takes bytes as a footer or a meta. If the bytes decode, encoding the result gives the same bytes again.
+//! A footer or a meta that decodes stays the same when it is encoded and decoded again.
 #![no_main]
 
 use larch_fuzz::Input;
@@ -134,7 +134,7 @@ fn tree(input: &mut Input<'_>, rows: u64) -> Tree {
     tree_of(input, rows, data_pages)
 }
 
-/// The same as [`tree`], with `data_pages` pages.
+/// Like [`tree`], with `data_pages` pages.
 fn tree_of(input: &mut Input<'_>, rows: u64, data_pages: u64) -> Tree {
     let totals = Totals { rows, bytes: input.number(), group_bytes: input.number(), erased: input.number() };
     let height = if data_pages == 1 { 0 } else { input.byte().max(1) };

@@ -1,5 +1,5 @@
-//! Any bytes have a text, and reading this text gives the same bytes. If the bytes can be read as a key, writing the
-//! key gives the same bytes.
+//! Any bytes can be shown as a text that parses to the same bytes. Bytes that decode as a key encode to the same
+//! bytes.
 #![no_main]
 
 use larch_fuzz::Input;

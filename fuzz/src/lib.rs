@@ -1,5 +1,5 @@
-//! Code that all targets share. The crate takes values from the fuzzer's bytes, and changes other bytes as the
-//! fuzzer's bytes say. This crate knows no format.
+//! Code that all targets share: it takes values from the fuzzer's bytes, and changes other bytes as these say. It
+//! knows no format.
 
 /// The fuzzer's bytes. Values are taken from the front. When the bytes run out, every value is 0, so a short input
 /// gives a simple test.

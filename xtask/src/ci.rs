@@ -78,9 +78,8 @@ const STEPS: [Step; 18] = [
     Step { name: "versions", variable: None, arguments: "x semver" },
 ];
 
-/// The fuzz targets are a separate workspace. They are checked as the fuzzer would build them, but without two
-/// things. One is the flags that need a nightly compiler. The other is libFuzzer, a default feature that needs a
-/// C++ compiler.
+/// The fuzz targets are a separate workspace. They are checked as the fuzzer would build them, but without the
+/// flags that need a nightly compiler, and without libFuzzer, a default feature that needs a C++ compiler.
 const FUZZ: [Step; 2] = [
     Step { name: "format of fuzz targets", variable: None, arguments: "fmt --check --manifest-path fuzz/Cargo.toml" },
     Step {

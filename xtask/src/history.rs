@@ -12,7 +12,7 @@ mod tests;
 ///
 /// # Errors
 ///
-/// The file cannot be read.
+/// Fails if the file cannot be read.
 pub fn changes(root: &Path) -> Result<String, String> {
     fs::read_to_string(root.join("CHANGELOG.md")).map_err(|error| format!("cannot read CHANGELOG.md: {error}"))
 }
@@ -55,7 +55,7 @@ pub fn has_commit(root: &Path, commit: &str) -> bool {
 ///
 /// # Errors
 ///
-/// Git fails, or `work` does.
+/// Fails if git or `work` fails.
 pub fn in_tree_of<T>(
     root: &Path,
     tree: &Path,
@@ -82,8 +82,8 @@ pub fn in_tree_of<T>(
 ///
 /// # Errors
 ///
-/// Fails if the command cannot be started, or if it ends with an error. The error then has what the command wrote
-/// to standard error.
+/// Fails if the command cannot be started, or if it ends with an error. The error then contains what the command
+/// wrote to standard error.
 pub fn output(command: &mut Command) -> Result<String, String> {
     let output = command.output().map_err(|error| format!("cannot start {command:?}: {error}"))?;
     if output.status.success() {

@@ -29,7 +29,7 @@ pub fn runs(root: &Path, arguments: &[&str]) -> bool {
     runs_with(root, &[], arguments)
 }
 
-/// The same as [`runs`], with environment variables.
+/// Like [`runs`], with environment variables.
 pub fn runs_with(root: &Path, variables: &[(&str, &str)], arguments: &[&str]) -> bool {
     let mut command = nightly(&["cargo"]);
     match command.args(arguments).envs(variables.iter().copied()).current_dir(root).status() {

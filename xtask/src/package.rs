@@ -1,10 +1,10 @@
 //! `cargo x package`: packs the libraries as they are published, and checks that each of them builds from its
 //! package.
 //!
-//! `cargo package` can build the packages itself. But suppose that a package needs another of our packages. Cargo
-//! treats the needed package as one of the registry, whose content never changes. So after a change of the
-//! sources, a second run would build the old sources of the needed package. Therefore this command unpacks the
-//! packages and checks them in a separate workspace.
+//! `cargo package` could build the packages itself. But when one of them needs another, cargo takes the latter for
+//! a package of the registry, whose content never changes. So a second run, after a change of the sources, would
+//! still build the old sources of the latter. Therefore this command unpacks the packages and checks them in a
+//! separate workspace.
 
 use crate::history::output;
 use std::fs;

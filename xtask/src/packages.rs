@@ -29,7 +29,7 @@ pub fn bring(name: &str, program: &str, is_here: impl Fn() -> bool) -> Result<()
     Err(format!("apt-get did not install it. {hint}"))
 }
 
-/// Whether a folder in `PATH` has the program `name`.
+/// Whether a folder in `PATH` has the program.
 pub fn is_in_path(program: &str) -> bool {
     env::split_paths(&env::var_os("PATH").unwrap_or_default()).any(|folder| folder.join(program).is_file())
 }

@@ -86,8 +86,8 @@ pub fn run(root: &Path) -> ExitCode {
     }
 }
 
-/// Prints figures about the rooms of all crates. If `places` names a crate, prints which file of this crate
-/// imports what from where.
+/// Prints figures about the rooms and floors of all crates. If `places` names crates, prints instead which file of
+/// these crates imports what from where.
 pub fn house(root: &Path, places: &[&str]) -> ExitCode {
     match Tree::read(root).map_err(|error| error.to_string()).and_then(|tree| house::shown(&tree, places)) {
         Ok(text) => {

@@ -1,6 +1,6 @@
-//! Installs the cargo subcommands that the checks need, each at a fixed version. The subcommands are installed in
-//! `target/tools` and not in the user's cargo home. So two trees with different versions do not replace each other's
-//! subcommands. This module also runs cargo itself, for separate workspaces. This module does not know what the tools
+//! Installs the cargo subcommands that the checks need, each at a fixed version. They are installed in
+//! `target/tools` and not in the user's cargo home, so two trees with different versions do not replace each
+//! other's tools. This module also runs cargo itself, for separate workspaces. It does not know what the tools
 //! check.
 
 use std::ffi::OsString;

@@ -1,5 +1,5 @@
-//! The command `larch bench cache-trace` replays traces of our own workloads. The command counts how many pages
-//! each policy of the page cache reads. It measures no time.
+//! `larch bench cache-trace`: replays traces of YCSB workloads with several eviction policies, and counts how many
+//! pages each one reads. It measures no time.
 //!
 //! ```text
 //!   YCSB ──> Larch on a disk in memory ──pages::Trace──> Recorded ──replay──> Policies ──> Report
@@ -7,9 +7,8 @@
 //!                                                          └──┘ --save, --trace
 //! ```
 //!
-//! The database lies on a simulated machine. So the command leaves no files behind and makes the same trace each
-//! time. In a trace, pages have the same identity as in the cache: when a compaction writes rows again, these rows
-//! lie on new pages.
+//! The database is on a simulated machine, so the command leaves no files behind and records the same trace each
+//! time. Pages are identified as in the cache: when a compaction rewrites rows, they are on new pages.
 
 pub mod options;
 pub mod policies;
@@ -28,22 +27,22 @@ use report::{Column, Report};
 use std::io::Write as _;
 use std::process::ExitCode;
 
-/// The cache sizes to try. Each size is a share of the data, in hundredths of a percent.
+/// The default cache sizes, in hundredths of a percent of the data.
 const SHARES: [u64; 4] = [50, 100, 500, 2000];
 
 /// Why the command ended early.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Failed {
-    /// The options have no sensible meaning.
+    /// The options make no sense, or the file to replay cannot be read.
     Usage(String),
     /// A trace is empty.
     Empty(String),
-    /// The engine failed, or a file could not be read or written.
+    /// The engine failed, or a file could not be written.
     Broken(String),
 }
 
-/// Does what `options` say. The exit code is 0 if all traces were replayed, 1 if a trace is empty, 2 if the options
-/// have no sensible meaning, and 3 if something failed.
+/// Runs the command. The exit code is 0 if all traces were replayed, 1 if a trace is empty, 2 if the options make
+/// no sense, and 3 if something failed.
 pub fn run(options: &CacheTrace) -> ExitCode {
     match report(options) {
         Ok(text) => match std::io::stdout().write_all(text.as_bytes()) {
@@ -93,7 +92,7 @@ fn columns(options: &CacheTrace, recorded: &Recorded) -> Vec<Column> {
     sizes.into_iter().map(|budget| Column { budget, tallies: tallies(budget) }).collect()
 }
 
-/// Prints a line to stderr. If that fails, the work goes on.
+/// Prints a line to stderr and ignores errors.
 fn say(line: &str) {
     writeln!(std::io::stderr(), "{line}").unwrap_or_default();
 }

@@ -40,7 +40,7 @@ impl CacheTrace {
         self.records.unwrap_or(500_000)
     }
 
-    /// Refuses options that the parser accepts, but that have no sensible meaning.
+    /// Refuses options that the parser accepts but that make no sense.
     pub fn check(&self) -> Result<(), Failed> {
         let sizes = self.cache_sizes.as_deref().unwrap_or_default();
         if let Some(size) = sizes.iter().find(|size| **size < 64 << 10) {

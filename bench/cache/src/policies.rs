@@ -1,6 +1,5 @@
-//! The policies that are compared, each in its simplest form. Pages of a trace have numbers. A policy keeps its
-//! knowledge about pages in tables that have an entry for each page of the trace. A real cache could not afford
-//! this.
+//! The policies that are compared, each in its simplest form. The pages of a trace are numbered, and a policy keeps
+//! its state in arrays with an entry for every page of the trace, which a real cache could not afford.
 
 mod clock;
 mod larch;
@@ -21,7 +20,7 @@ pub enum Kind {
     Larch(Tuning),
     /// LRU: least recently used.
     Lru,
-    /// CLOCK with a heat for each page. Index pages are hotter than data pages. The cache had this policy earlier.
+    /// CLOCK with a heat for each page, index pages hotter than data pages: an earlier policy of the cache.
     Clock,
     /// S3-FIFO.
     S3Fifo,
@@ -48,7 +47,7 @@ impl Kind {
         }
     }
 
-    /// Makes the policy, for the pages of a trace. It may hold `budget` bytes.
+    /// Creates the policy for the pages of a trace, with a cache of `budget` bytes.
     pub fn policy(self, recorded: &Recorded, budget: u64) -> Box<dyn Policy + '_> {
         let pages = &recorded.pages[..];
         match self {

@@ -1,4 +1,4 @@
-//! Decides which pages stay in memory. This module does not know what is done with the pages.
+//! The interface of an eviction policy.
 
 /// Decides which pages stay in memory.
 pub trait Policy {
@@ -8,19 +8,19 @@ pub trait Policy {
     /// Notes that a page in memory is needed.
     fn hit(&mut self, page: u32);
 
-    /// Notes that a page was missing and was read. The page is needed now, or was read ahead.
+    /// Notes that a page was missing and was read. If not `is_needed`, it was read ahead.
     fn admit(&mut self, page: u32, is_needed: bool);
 
-    /// Notes that a page no longer exists and does not come back. It may be in memory or not.
+    /// Notes that a page, in memory or not, no longer exists and will not come back.
     fn remove(&mut self, page: u32);
 
     /// The bytes of the pages in memory.
     fn bytes(&self) -> u64;
 
-    /// How many pages were looked at for eviction, and how many pages were evicted.
+    /// The number of pages looked at for eviction, and of pages evicted.
     fn looks(&self) -> (u64, u64);
 
-    /// Whether the policy wants pages to be read before they are needed.
+    /// Whether pages are read ahead under this policy.
     fn reads_ahead(&self) -> bool {
         true
     }

@@ -1,9 +1,8 @@
-//! Records traces of YCSB on Larch. Each trace has its own table on a simulated machine. The table is loaded in key
-//! order, and only one client runs.
+//! Records traces of YCSB on Larch, each with its own table on a simulated machine, loaded in key order, and a
+//! single client.
 //!
-//! While a trace is recorded, the cache holds a twentieth of the data. With such a cache, scans read ahead, and the
-//! steps of an operation are run again after page faults, as in real use. A replay with another cache size treats
-//! recorded hits and misses in the same way: as pages that were needed.
+//! The cache holds a twentieth of the data meanwhile, so that scans read ahead and steps are run again after page
+//! faults, as in real use. A replay treats recorded hits and misses alike, as pages that were needed.
 
 use crate::recorded::Trace;
 use crate::{CacheTrace, Failed};
@@ -16,13 +15,11 @@ use ycsb::{Load, Run, RunClient, Settings};
 struct Course {
     name: &'static str,
     workload: &'static str,
-    /// The distribution of the keys. If this text is empty, the keys have the distribution that belongs to the
-    /// workload.
+    /// The distribution of the keys, or empty for the workload's own.
     distribution: &'static str,
-    /// An endless full scan runs beside the operations. This is the number of rows that it reads after each
-    /// operation.
+    /// Rows that an endless full scan reads after each operation.
     scanned_rows: u64,
-    /// How many operations are recorded, as a percentage of the usual number.
+    /// The number of operations, as a percentage of the usual one.
     percent: u64,
 }
 
@@ -43,14 +40,13 @@ const COURSES: [Course; 9] = [
     Course { scanned_rows: 300, percent: 50, ..course("C beside a fast scan", "c") },
 ];
 
-/// The size of a data page in bytes. The default size of a page is four times as large as this size. With smaller
-/// pages, the same data has a larger index.
+/// The size of a data page: a quarter of the default, which makes the index of the same data larger.
 const PAGE_BYTES: u32 = 4 << 10;
 
-/// The greatest number of pages that an operation accesses.
+/// The most page accesses of an operation, for the size of the trace buffer.
 const MOST_ACCESSES_EACH: u64 = 1000;
 
-/// Records every workload. If something takes long, calls `say` with a message.
+/// Records all traces. `say` gets progress messages.
 pub fn all(options: &CacheTrace, say: &mut dyn FnMut(&str)) -> Result<Vec<Trace>, Failed> {
     COURSES.iter().map(|course| record(course, options.records(), say)).collect()
 }
@@ -60,8 +56,7 @@ fn record(course: &Course, records: u64, say: &mut dyn FnMut(&str)) -> Result<Tr
     say(&format!("{}: {operations} operations on {records} records", course.name));
     let settings = settings(course, records, operations)?;
     let (db, table) = load(&settings)?;
-    // A tenth of all file bytes belongs to filters and indexes. Operations read the pages of filters and indexes
-    // through the same cache.
+    // A tenth of the file bytes are filters and indexes, which are read through the same cache.
     db.cache().set_budget_bytes((db.metrics().file_bytes / 20).max(256 << 10));
     let mut client = Run::new(&settings, 1).client(0, 1);
     let mut session = store_larch::session(&table, settings.records.fields as usize);
@@ -90,10 +85,10 @@ fn settings(course: &Course, records: u64, operations: u64) -> Result<Settings, 
         .map_err(|error| Failed::Broken(error.to_string()))
 }
 
-/// A new database in memory. Its files hold all records.
+/// Creates a database in memory and imports all records into its files.
 fn load(settings: &Settings) -> Result<(Database, Table), Failed> {
     let (machine, _) = Machine::simulated(1);
-    // The write buffer is small, so that workloads that write cause flushes and compactions.
+    // A small write buffer, so that workloads that write cause flushes and compactions.
     let db = Database::builder("cache-trace")
         .machine(machine)
         .durability(Durability::Buffered)
@@ -113,7 +108,7 @@ fn load(settings: &Settings) -> Result<(Database, Table), Failed> {
     Ok((db, table))
 }
 
-/// Makes one operation with all its requests.
+/// Runs one operation with all its requests.
 fn operate(client: &mut RunClient, session: &mut dyn Blocking, reply: &mut Reply) -> Result<(), Failed> {
     client.begin();
     let (mut note, mut retries) = (|_, _, _| {}, 0);
@@ -132,7 +127,7 @@ fn operate(client: &mut RunClient, session: &mut dyn Blocking, reply: &mut Reply
     }
 }
 
-/// Reads the whole table, again and again.
+/// Scans the whole table in a loop.
 struct FullScan<'t> {
     table: &'t Table,
     range: Option<larch::Range>,

@@ -1,5 +1,4 @@
-//! A trace in the form in which it is replayed. Each page has a number. Tables hold what is known about each page
-//! before the replay begins.
+//! A trace in the form that is replayed: pages are numbered, and their properties are in an array.
 
 use crate::Failed;
 use pages::policy::Class;
@@ -12,7 +11,7 @@ use std::collections::HashMap;
 pub struct Trace {
     /// The workload.
     pub name: String,
-    /// How many operations the workload did during the trace.
+    /// Operations of the workload during the trace.
     pub operations: u64,
     /// The accesses.
     pub accesses: Vec<TracedAccess>,
@@ -23,36 +22,36 @@ pub struct Trace {
 pub struct Recorded {
     /// The workload.
     pub name: String,
-    /// How many operations the workload did during the trace.
+    /// Operations of the workload during the trace.
     pub operations: u64,
-    /// Its pages, by number.
+    /// The pages, by number.
     pub pages: Vec<Page>,
     /// What happened to the pages.
     pub events: Vec<Event>,
-    /// The greatest total size in bytes that the living pages had at any time. A page lives from its first access
-    /// until its file is dead. The first number is for index pages, and the second number is for data pages.
+    /// The bytes of index and data pages that were alive when their sum was at its peak. A page lives from its
+    /// first access until its file is dead.
     pub live_bytes: [u64; 2],
 }
 
 /// A page of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// The key by which the page is remembered.
+    /// A hash that identifies the page, for policies that remember evicted pages.
     pub key: u64,
-    /// The class of the page: index page or data page.
+    /// Index page or data page.
     pub class: Class,
-    /// The memory that the page takes, in bytes.
+    /// Bytes of memory that it takes.
     pub bytes: u32,
 }
 
-/// Something happened to a page.
+/// An event of the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     /// The number of the page.
     pub page: u32,
     /// What happened to it.
     pub what: What,
-    /// Whether the access belongs to a read of one key.
+    /// Whether the access was for a read of one key.
     pub is_point: bool,
 }
 
@@ -63,12 +62,12 @@ pub enum What {
     Needed,
     /// The page is read ahead if it is missing.
     Ahead,
-    /// The file of the page is dead.
+    /// The page's file is dead.
     Dead,
 }
 
 impl Recorded {
-    /// Numbers the pages of `trace` in the order of their first occurrence.
+    /// Numbers the pages of `trace` in the order of their first access.
     pub fn new(trace: &Trace) -> Result<Self, Failed> {
         let is_empty = trace.accesses.iter().all(|access| access.how == How::Dead);
         if is_empty || trace.operations == 0 {
@@ -110,13 +109,13 @@ impl Recorded {
         Ok(Self { name: trace.name.clone(), operations: trace.operations, pages, events, live_bytes })
     }
 
-    /// The greatest total size in bytes that the living pages had at any time.
+    /// The peak of the bytes of all living pages.
     pub fn data_bytes(&self) -> u64 {
         self.live_bytes.iter().sum()
     }
 }
 
-/// The position of a class in an array that has one figure for each class.
+/// The index of a class in arrays like `[index pages, data pages]`.
 pub fn index(class: Class) -> usize {
     match class {
         Class::Index => 0,

@@ -1,8 +1,7 @@
-//! Replays one trace with one policy, and counts hits and reads.
+//! Replays a trace with a policy, and counts hits and reads.
 //!
-//! The first use of a page that was read ahead is not counted as a hit, because without readahead it would be a
-//! miss. So hits count only pages that the policy has kept. These hits can be compared with the hits of the policy
-//! that knows the future, because that policy reads nothing ahead.
+//! The first use of a page that was read ahead does not count as a hit, because without readahead it would be a
+//! miss. So hits count only pages that the policy kept, and can be compared with OPT's, which reads nothing ahead.
 
 use crate::policies::Kind;
 use crate::recorded::{Recorded, What, index};
@@ -11,19 +10,19 @@ use pages::policy::Class;
 /// The results of a policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// The number of needed pages: first of index pages, then of data pages.
+    /// Pages needed: index pages, data pages.
     pub needed: [u64; 2],
-    /// How many of the needed pages had stayed in memory.
+    /// How many of them had stayed in memory.
     pub hits: [u64; 2],
-    /// The number of data pages that reads of one key needed, and how many of these pages had stayed in memory.
+    /// Data pages needed by reads of one key, and how many of them had stayed in memory.
     pub points: [u64; 2],
-    /// The number of pages that were read, because a client needed them or because they were read ahead.
+    /// Pages read, on demand or ahead: index pages, data pages.
     pub reads: [u64; 2],
-    /// The bytes of the pages that were read.
+    /// Bytes of these reads.
     pub read_bytes: u64,
-    /// The number of pages that were looked at for eviction.
+    /// Pages looked at for eviction.
     pub looks: u64,
-    /// The number of evicted pages.
+    /// Pages evicted.
     pub evicted: u64,
 }
 
@@ -43,12 +42,12 @@ impl Tally {
         percent(self.points[1], self.points[0])
     }
 
-    /// The number of pages that were read.
+    /// Pages read, of both classes.
     pub fn all_reads(&self) -> u64 {
         self.reads.iter().sum()
     }
 
-    /// The average number of pages that were looked at to evict one page.
+    /// Pages looked at per eviction.
     pub fn looks_each(&self) -> f64 {
         self.looks as f64 / self.evicted.max(1) as f64
     }
@@ -58,11 +57,11 @@ fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 { 100.0 } else { part as f64 * 100.0 / whole as f64 }
 }
 
-/// Replays the trace with a cache of `budget` bytes. The cache is empty at first.
+/// Replays the trace with an initially empty cache of `budget` bytes.
 ///
 /// # Panics
 ///
-/// Panics if the policy holds more bytes than its budget, because that would be an unfair advantage.
+/// Panics if the policy exceeds its budget, which would be an unfair advantage.
 pub fn replay(recorded: &Recorded, kind: Kind, budget: u64) -> Tally {
     let mut policy = kind.policy(recorded, budget);
     let mut tally = Tally::default();

@@ -30,7 +30,7 @@ impl Report {
         self.traces.push(object(recorded, columns));
     }
 
-    /// The table for people.
+    /// The report as a table.
     pub fn table(self) -> String {
         self.table
             + "Of the pages needed, those that had stayed in the cache, in percent: all, index pages, data\n\
@@ -38,7 +38,7 @@ impl Report {
                Reads: pages read for an operation. Looks: pages looked at for one that goes, in the largest cache.\n"
     }
 
-    /// The JSON for programs.
+    /// The report as JSON.
     pub fn json(self) -> String {
         let text = serde_json::to_string_pretty(&json!({ "traces": self.traces }));
         text.expect("names and numbers can be written") + "\n"

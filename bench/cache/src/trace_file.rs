@@ -1,4 +1,4 @@
-//! Traces in a file.
+//! Reads and writes files of traces.
 //!
 //! ```text
 //! magic "LARCHTR1"
@@ -19,13 +19,13 @@ use std::path::Path;
 
 const MAGIC: &[u8; 8] = b"LARCHTR1";
 
-/// Writes traces to the file `path`. An existing file is replaced.
+/// Writes traces to `path`, replacing an existing file.
 pub fn save(path: &Path, traces: &[Trace]) -> Result<(), Failed> {
     let error = |error| Failed::Broken(format!("cannot write {}: {error}", path.display()));
     fs::write(path, encode(traces)).map_err(error)
 }
 
-/// Reads traces, and checks all of them.
+/// Reads and checks traces.
 pub fn load(path: &Path) -> Result<Vec<Trace>, Failed> {
     let bytes = fs::read(path).map_err(|error| Failed::Usage(format!("cannot read {}: {error}", path.display())))?;
     let traces = decode(&bytes)

@@ -1,24 +1,23 @@
-//! Estimates how exact the mean of a series is. Each value of the series may depend on the values before it. For
-//! example, what a run does in a second may depend on the second before.
+//! Estimates the uncertainty of the mean of a series whose values are correlated, as the seconds of a run are.
 //!
-//! The method is called batch means. The means of batches of neighbouring values depend less on each other than the
-//! values do. So the variance of the mean is estimated from batches of 1, 2, 4, … values, until too few batches
-//! would be left. If the batches depend on each other, longer batches give a greater estimate (Flyvbjerg and
-//! Petersen, 1989). So the largest estimate is taken. A run of a minute is too short for long batches. So each
-//! estimate is corrected. For this correction, each batch is assumed to keep a part of the batch before it (AR(1)).
+//! The method is batch means: means of batches of neighbouring values are less correlated than the values
+//! themselves. The variance of the mean is estimated from batches of 1, 2, 4, … values, until too few batches would
+//! be left. Correlated batches give too low an estimate, so the largest one is taken (Flyvbjerg and Petersen,
+//! 1989). A run of a minute is too short for long batches. Therefore each estimate is also corrected for
+//! correlation between its batches, assuming AR(1).
 
 #[cfg(test)]
 mod tests;
 
-/// The least number of batches for an estimate. With fewer batches, an estimate is so rough that it does more harm
-/// than the bias of shorter batches.
+/// The least number of batches. With fewer, the noise of an estimate does more harm than the bias of shorter
+/// batches.
 const LEAST_BATCHES: usize = 8;
 
-/// The greatest correlation of neighbouring batches with which an estimate is corrected. If a few batches show a
-/// greater correlation, their estimate is too rough.
+/// A cap on the correlation that an estimate is corrected for. A greater correlation among a few batches is too
+/// uncertain to use.
 const MOST_KEPT: f64 = 0.8;
 
-/// How far the mean of a series may be from the true mean: the mean of an endless series of this kind.
+/// How far the mean of a series may be from the true mean, that of an endless series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Uncertainty {
     /// Variance of the mean.
@@ -27,13 +26,12 @@ pub struct Uncertainty {
     pub degrees: f64,
 }
 
-/// The uncertainty of the mean of `series`. `None` for fewer than two values, because one value does not show any
-/// uncertainty.
+/// The uncertainty of the mean of `series`; `None` for fewer than two values.
 pub fn uncertainty(series: &[f64]) -> Option<Uncertainty> {
     let mut best = of_batches(series)?;
     let mut batches = series.to_vec();
     while batches.len() / 2 >= LEAST_BATCHES {
-        // If the number of values is odd, the last value is in no batch.
+        // An odd last value is dropped.
         batches = batches.chunks_exact(2).map(|pair| f64::midpoint(pair[0], pair[1])).collect();
         if let Some(longer) = of_batches(&batches).filter(|longer| longer.variance > best.variance) {
             best = longer;
@@ -42,9 +40,7 @@ pub fn uncertainty(series: &[f64]) -> Option<Uncertainty> {
     Some(best)
 }
 
-/// The uncertainty of a ratio of two sums. `above` has the summands of the first sum, and `below` has the summands
-/// of the sum by which the first sum is divided. Both lists have one summand for each piece of a run. The variance
-/// in the result is the variance of this ratio.
+/// The uncertainty of the ratio sum(`above`) / sum(`below`), where both have a summand for each piece of a run.
 pub fn uncertainty_of_ratio(above: &[f64], below: &[f64]) -> Option<Uncertainty> {
     assert_eq!(above.len(), below.len(), "both are sums over the same pieces");
     let sum: f64 = below.iter().sum();
@@ -63,8 +59,7 @@ fn of_batches(batches: &[f64]) -> Option<Uncertainty> {
     Some(Uncertainty { variance: variance(batches) / batches.len() as f64 * (1.0 + kept) / (1.0 - kept), degrees })
 }
 
-/// How much of the difference between a batch and the mean the next batch keeps. This is the correlation of
-/// neighbouring batches. A correlation that is below 0 by chance is taken as 0.
+/// The correlation of neighbouring batches, clamped to 0 if it is negative by chance, and to [`MOST_KEPT`].
 fn kept(batches: &[f64]) -> f64 {
     let center = mean(batches);
     let products: f64 = batches.windows(2).map(|pair| (pair[0] - center) * (pair[1] - center)).sum();
@@ -72,7 +67,7 @@ fn kept(batches: &[f64]) -> f64 {
     if squares > 0.0 { (products / squares).clamp(0.0, MOST_KEPT) } else { 0.0 }
 }
 
-/// The estimated variance of the population from which `values` are a sample; 0 for a single value.
+/// The sample variance of `values`; 0 for a single value.
 pub fn variance(values: &[f64]) -> f64 {
     let mean = mean(values);
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();

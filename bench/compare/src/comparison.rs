@@ -1,10 +1,10 @@
-//! Compares two sets of results. For each run name and each kind of request, the comparison shows the figures of
-//! both sides, how far they differ, and whether the difference is significant.
+//! Compares two sets of results: for each run name and kind of request, the figures of both sides, how far they
+//! differ, and whether the difference is significant.
 //!
-//! **What decides.** Suppose each figure alone seems to differ by chance in 1 % of the comparisons. If many figures
-//! are compared, at least one of them seems to differ in far more than 1 % of the comparisons. So only some figures
-//! decide: the throughput of each run, and the p99 of each kind of request. Holm's correction is applied to all
-//! these deciding figures together. The other figures are shown with their intervals, but decide nothing.
+//! **What decides.** If every figure seems to differ by chance in 1 % of the comparisons, then at least one of many
+//! figures does so in far more than 1 %. So only some figures decide: the throughput of each run, and the p99 of
+//! each kind of request with enough requests. Holm's correction is applied to all of them together. The other
+//! figures are shown with their intervals but decide nothing.
 
 use crate::batch_means::{mean, variance};
 use crate::configuration::{self, Difference};
@@ -20,19 +20,18 @@ pub mod tests;
 /// How to compare.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Options {
-    /// The share of comparisons of equal runs that may still find a difference.
+    /// The significance level: the share of comparisons of equal runs that may still find a difference.
     pub level: f64,
-    /// The least difference, as a part of the figure, that is called a worsening or an improvement. A smaller
-    /// difference is neither, however certain it is.
+    /// The least difference, as a fraction of the figure, that counts as a worsening or an improvement. A smaller
+    /// one is neither, however certain it is.
     pub at_least: f64,
-    /// The standard deviation between runs that is assumed if each side has one run. It is a part of the figure.
+    /// The standard deviation between runs, as a fraction of the figure, that is assumed if each side has one run.
     pub spread: f64,
     /// The same as `spread`, for percentiles above the median.
     pub tail_spread: f64,
-    /// The greatest worsening that may stay hidden if no difference was found for a figure. If a greater worsening
-    /// may hide behind the variation between runs, the verdict is that the comparison cannot tell. For a time, the
-    /// worsening is the part by which the time is longer. For a rate, the worsening is the part by which the same
-    /// work takes longer.
+    /// The greatest worsening that "no difference" may hide. If the variation between runs could hide more, the
+    /// verdict is [`Verdict::CannotTell`]. A worsening is the fraction by which a time is longer or, for a rate, by
+    /// which the same work takes longer.
     pub tell: f64,
 }
 
@@ -54,7 +53,8 @@ pub enum Verdict {
     Small,
     /// No difference is shown.
     None,
-    /// No difference is shown. The runs vary so much that even a difference that matters would not be shown.
+    /// No difference is shown, but the runs vary so much that they could hide a worsening of more than
+    /// [`Options::tell`].
     CannotTell,
     /// The runs do not show how certain a difference is.
     Unknown,
@@ -67,27 +67,23 @@ pub struct Row {
     pub kind: String,
     /// The name of the figure.
     pub name: String,
-    /// The unit in which it is counted.
+    /// Its unit.
     pub unit: &'static str,
     /// The mean of the base.
     pub base: f64,
     /// The mean of the new runs.
     pub new: f64,
-    /// The standard deviation between the runs of the base, as a part of the mean. It exists if the base has several
-    /// runs.
+    /// The standard deviation between the runs of the base, as a fraction of the mean; `None` for a single run.
     pub base_spread: Option<f64>,
     /// The same for the new runs.
     pub new_spread: Option<f64>,
     /// The new figure divided by the base, minus 1, if both are above 0.
     pub difference: Option<f64>,
-    /// The interval that contains the true difference with a certainty of 1 - level. This certainty holds for one
-    /// row alone, and not for all rows together.
+    /// The confidence interval of the difference at 1 - level, for this row alone.
     pub interval: Option<(f64, f64)>,
-    /// By how much the new side may be worse at most: the worse end of the interval, as the part by which times are
-    /// longer.
+    /// The worse end of the interval, as the fraction by which times are longer.
     pub may_be_worse_by: Option<f64>,
-    /// If the sides do not differ: the probability of a difference at least as large as this one. It holds for one
-    /// row alone.
+    /// The p-value of this row alone: the probability of at least this difference if the sides do not differ.
     pub p: Option<f64>,
     /// `p` after Holm's correction, for a row that decides.
     pub adjusted_p: Option<f64>,
@@ -132,7 +128,7 @@ impl Comparison {
         rows.filter(move |(_, row)| row.decides && row.verdict == verdict)
     }
 
-    /// Differences that forbid the comparison, because the two sides did different work.
+    /// Differences that forbid the comparison.
     pub fn forbidden(&self) -> impl Iterator<Item = &Difference> {
         self.differences.iter().filter(|difference| difference.forbids.is_some())
     }
@@ -140,12 +136,12 @@ impl Comparison {
 
 type Side<'r> = Vec<(&'r Environment, &'r Run)>;
 
-/// Compares the results `base` with the results `new`. With each result comes the name of its file.
+/// Compares the results `base` with the results `new`. Results come with the names of their files.
 ///
 /// # Errors
 ///
-/// The error is a sentence. It names a run that cannot be compared, or says that the sides have no run in common, or
-/// that nothing shows how certain a difference is.
+/// Fails if a run failed, was interrupted or measured nothing, if the sides have no run in common, or if nothing
+/// shows how certain a difference is. The error is a sentence.
 pub fn compare(base: &[(String, Report)], new: &[(String, Report)], options: Options) -> Result<Comparison, String> {
     for (file, run) in base.iter().chain(new).flat_map(|(file, report)| report.runs.iter().map(move |run| (file, run)))
     {
@@ -184,7 +180,7 @@ pub fn compare(base: &[(String, Report)], new: &[(String, Report)], options: Opt
     Ok(comparison)
 }
 
-/// Returns an error if a run has not measured what it should have measured.
+/// Fails if a run failed, was interrupted or measured nothing.
 fn check(file: &str, run: &Run) -> Result<(), String> {
     let why = match &run.error {
         Some(error) => format!("failed: {error}"),
@@ -260,7 +256,7 @@ fn notes_of(name: &str, base: &Side<'_>, new: &Side<'_>, options: Options) -> Ve
     notes
 }
 
-/// A part as people read it.
+/// A fraction as a percentage: 0.015 → `1.5 %`.
 pub fn percent(part: f64) -> String {
     let text = format!("{:.2}", part * 100.0);
     let text = text.trim_end_matches('0').trim_end_matches('.');
@@ -282,7 +278,7 @@ fn rows(name: &str, base: &Side<'_>, new: &Side<'_>, options: Options) -> RunRow
     RunRows { name: name.to_owned(), base_runs: base.len(), new_runs: new.len(), seconds, rows }
 }
 
-/// The row of a metric. `None` if a run does not have the figure.
+/// The row of a metric; `None` if some run lacks the figure.
 fn row(metric: Metric, kind: Option<&str>, base: &Side<'_>, new: &Side<'_>, options: Options) -> Option<Row> {
     let figures = |side: &Side<'_>| side.iter().map(|(_, run)| metric.of(run, kind)).collect::<Option<Vec<Figure>>>();
     let (of_base, of_new) = (figures(base)?, figures(new)?);
@@ -321,7 +317,7 @@ fn row(metric: Metric, kind: Option<&str>, base: &Side<'_>, new: &Side<'_>, opti
     })
 }
 
-/// The mean of the figures: the geometric mean if all figures are above 0, else the arithmetic mean.
+/// The geometric mean of the figures if all are above 0, else the arithmetic mean.
 fn middle(figures: &[Figure]) -> f64 {
     let values: Vec<f64> = figures.iter().map(|figure| figure.value).collect();
     match values.iter().all(|value| *value > 0.0) {
@@ -346,7 +342,7 @@ fn verdict(rises: bool, ratio: f64, p: Option<f64>, options: Options) -> Verdict
     }
 }
 
-/// Corrects the p-values of the rows that decide. The correction depends on the number of these rows.
+/// Applies Holm's correction to the deciding rows, and settles their verdicts.
 fn decide(runs: &mut [RunRows], options: Options) {
     let mut deciding: Vec<&mut Row> = runs.iter_mut().flat_map(|run| &mut run.rows).filter(|row| row.decides).collect();
     let p: Vec<f64> = deciding.iter().filter_map(|row| row.p).collect();

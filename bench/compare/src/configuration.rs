@@ -1,5 +1,4 @@
-//! Lists everything in which runs differ, except for their measurements: program, machine, target, settings,
-//! workload, plan.
+//! Lists how runs differ in everything but their measurements: program, machine, target, settings, workload, plan.
 
 use harness::report::{Environment, Run};
 use serde::Serialize;
@@ -11,31 +10,30 @@ mod tests;
 /// One property that is not the same in all runs of a name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// The name of the run; empty if the difference is in all runs.
+    /// The name of the runs; empty if runs of all names have this difference.
     pub run: String,
-    /// The name of the property that differs. Examples are `commit`, `setting cache` and `plan clients`.
+    /// The property: `commit`, `setting cache`, `plan clients`.
     pub what: String,
-    /// Its values in the runs of the base. Each value occurs once.
+    /// Its distinct values in the runs of the base.
     pub base: Vec<String>,
     /// Its values in the new runs.
     pub new: Vec<String>,
-    /// If the difference forbids the comparison: the reason why the runs do not compare two builds or two settings.
+    /// Why the difference forbids the comparison, if it does.
     pub forbids: Option<&'static str>,
 }
 
-/// The sort of a property, which decides where the property may differ.
+/// Where a property may differ.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sort {
-    /// The property may differ between the sides, because comparisons are made to show the effect of such
-    /// properties.
+    /// Between the sides: showing its effect is what comparisons are for.
     Compared,
-    /// It must be the same in all runs.
+    /// Nowhere: it must be the same in all runs.
     Ground,
-    /// It may differ from run to run.
+    /// From run to run.
     Free,
 }
 
-/// What differs between runs of one name.
+/// The differences between runs of one name.
 pub fn differences(name: &str, base: &[(&Environment, &Run)], new: &[(&Environment, &Run)]) -> Vec<Difference> {
     let things = |side: &[(&Environment, &Run)]| side.iter().map(|(place, run)| things(place, run)).collect::<Vec<_>>();
     let (base, new) = (things(base), things(new));
@@ -75,7 +73,7 @@ pub fn differences(name: &str, base: &[(&Environment, &Run)], new: &[(&Environme
     names.iter().filter_map(difference).collect()
 }
 
-/// If all runs have the same difference, merges these differences into one.
+/// Merges a difference that the runs of all names share into one.
 pub fn merged(of_runs: Vec<Vec<Difference>>) -> Vec<Difference> {
     let count = of_runs.len();
     let mut all: Vec<Difference> = Vec::new();
@@ -100,7 +98,7 @@ fn things(place: &Environment, run: &Run) -> Vec<Thing> {
         (Sort::Compared, "commit".to_owned(), place.commit.clone().unwrap_or_else(|| "unknown".to_owned())),
         (Sort::Compared, "build".to_owned(), build.to_owned()),
     ];
-    // The momentary state of a machine is not a property of the machine.
+    // Momentary state, such as the load, is no property of the machine.
     for (name, value) in members(&place.machine) {
         let sort = match name.as_str() {
             "kernel" | "disk_bytes" => Sort::Compared,
@@ -130,7 +128,7 @@ fn members(of: &impl Serialize) -> impl Iterator<Item = (String, Value)> {
     members.into_iter()
 }
 
-/// A value as text. The memory of a machine is rounded, because it differs by some pages after each start.
+/// A value as text. Sizes are rounded: a machine's memory differs by some pages after each boot.
 fn shown(name: &str, value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -142,8 +140,7 @@ fn shown(name: &str, value: &Value) -> String {
     }
 }
 
-/// A target without its directory. If two sides are measured in turns, the runs of each side are in a directory of
-/// their own.
+/// A target without its directory, because sides that are measured in turns have a directory each.
 fn without_place(target: &str) -> String {
     let (place, options) = target.split_once('?').map_or((target, ""), |(place, options)| (place, options));
     let scheme = place.split_once(':').map_or(place, |(scheme, _)| scheme);

@@ -1,11 +1,10 @@
-//! Corrects many comparisons so that the probability of an error in any of them is at most the level (Holm, 1979).
+//! Holm's correction for multiple comparisons (1979): bounds the probability of any false difference by the level.
 
 #[cfg(test)]
 mod tests;
 
-/// Raises each p-value in `p` so that it can be compared with the level. Suppose the two sides do not differ at all.
-/// Then the probability that any of the raised p-values is below the level is at most the level. This guarantee
-/// holds even if the comparisons depend on each other.
+/// Raises each p-value so that it can be compared with the level directly. If nothing differs, the probability that
+/// any raised value is below the level is at most the level, even if the comparisons depend on each other.
 pub fn adjusted(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|a, b| p[*a].total_cmp(&p[*b]));

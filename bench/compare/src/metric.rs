@@ -1,5 +1,4 @@
-//! The figures of a run that are compared. Each figure comes with its uncertainty, which is estimated from the
-//! intervals of the run.
+//! The figures of a run that are compared, each with its uncertainty, estimated from the run's intervals.
 
 use crate::batch_means::{Uncertainty, uncertainty_of_ratio};
 use crate::welch::Figure;
@@ -16,7 +15,7 @@ pub enum Metric {
     Throughput,
     /// Mean time of a request.
     Mean,
-    /// The time within which a share of the requests was served. The share is in thousandths.
+    /// A quantile of the request times, in thousandths: 990 is the p99.
     Quantile(u32),
     /// Processor time of the process per operation.
     Processor,
@@ -38,8 +37,7 @@ pub const OF_KIND: [Metric; 6] = [
     Metric::Quantile(999),
 ];
 
-/// The least number of requests of a kind with which the p99 of this kind decides. With this number, ten requests
-/// are slower than the p99.
+/// The p99 of a kind decides if each run has at least this many requests of the kind, so that ten are slower.
 pub const LEAST_REQUESTS: u64 = 1_000;
 
 impl Metric {
@@ -55,7 +53,7 @@ impl Metric {
         }
     }
 
-    /// The unit of the metric. Processor time and counters are given per operation.
+    /// The unit of the metric. Processor time and counters are per operation.
     pub fn unit(self) -> &'static str {
         match self {
             Self::Throughput => "1/s",
@@ -69,7 +67,7 @@ impl Metric {
         self == Self::Throughput
     }
 
-    /// Whether the figure depends on few requests. Such a figure varies more between runs.
+    /// Whether the figure depends on few requests, and so varies more between runs.
     pub fn is_tail(self) -> bool {
         matches!(self, Self::Quantile(thousandths) if thousandths > 500)
     }
@@ -92,8 +90,8 @@ impl Metric {
                 value: measured.per_second(),
                 within: pieces.of(|it| it.operations as f64, length, measured.per_second() / 1e9),
             }),
-            // The intervals record only the processor time of the client threads. The processor time of the other
-            // threads is assumed to vary as much.
+            // Intervals record only the client threads' processor time. Assume that the other threads' varies as
+            // much.
             Self::Processor => Some(Figure {
                 value: each(measured.cost.process_nanos()) / 1e3,
                 within: pieces.of(
@@ -147,10 +145,8 @@ fn slower(times: &Times, nanos: u64) -> u64 {
     times.iter().filter(|(least, ..)| *least > nanos).map(|(_, _, count)| count).sum()
 }
 
-/// The uncertainty of a quantile. `above` is the uncertainty of the share of requests that take longer than the
-/// quantile. The uncertainty of this share of requests is converted into an uncertainty of the time. For the
-/// conversion, the share is made smaller and greater by one standard error. The two quantiles at these shares show
-/// how far the time may be off.
+/// Converts `above`, the uncertainty of the share of requests slower than a quantile, into the uncertainty of the
+/// quantile's time: half the distance between the quantiles one standard error below and above `share`.
 fn of_quantile(times: &Times, share: f64, above: Uncertainty) -> Uncertainty {
     let error = above.variance.sqrt();
     let log = |share: f64| (times.quantile(share).max(1) as f64).ln();
@@ -162,7 +158,7 @@ fn length(interval: &Interval) -> f64 {
     (interval.to_nanos - interval.from_nanos) as f64
 }
 
-/// The intervals of a window, except an interval that the end of the window cuts short.
+/// The intervals of a window, without one that the end of the window cut to less than half.
 struct Pieces<'r>(Vec<&'r Interval>);
 
 impl<'r> Pieces<'r> {
@@ -171,8 +167,7 @@ impl<'r> Pieces<'r> {
         Self(run.measured.window().filter(|interval| length(interval) >= whole).collect())
     }
 
-    /// Each piece of a run adds to two sums. Returns the uncertainty of the ratio of these sums, as a part of
-    /// `figure`.
+    /// The uncertainty of the ratio of two sums over the pieces, relative to `figure`.
     fn of(
         &self,
         above: impl Fn(&Interval) -> f64,

@@ -1,4 +1,4 @@
-//! A comparison as a page. The page shows what the text shows, and also the runs of both sides over time.
+//! A comparison as an HTML page: what the text shows, and the runs of both sides over time.
 
 use crate::batch_means::mean;
 use crate::comparison::{Comparison, Row};
@@ -62,8 +62,7 @@ pub fn page(comparison: &Comparison, base: &[(String, Report)], new: &[(String, 
 /// A figure of an interval, if the interval has it.
 type Figure<'f> = &'f dyn Fn(&Interval) -> Option<f64>;
 
-/// A chart of the rows that decide. For each row, a line goes from one end of the row's interval to the other end,
-/// and the difference is marked in between.
+/// A chart of the deciding rows, each a line from one end of its interval to the other with the difference marked.
 fn intervals(comparison: &Comparison) -> Chart {
     let rows = comparison.runs.iter().flat_map(|run| run.rows.iter().map(|row| (run.name.as_str(), row)));
     let rows = rows.filter(|(_, row)| row.decides);
@@ -100,8 +99,7 @@ fn lines(side: &str, runs: &[&Run], of: Figure<'_>) -> Vec<Curve> {
     runs.iter().enumerate().map(line).collect()
 }
 
-/// A line with a point for each interval that all runs have. The point is the mean of the runs' figures in this
-/// interval.
+/// The mean of the runs' figures in each interval that all runs have.
 fn mean_line(side: &str, runs: &[&Run], of: Figure<'_>) -> Curve {
     let windows: Vec<Vec<&Interval>> = runs.iter().map(|run| run.measured.window().collect()).collect();
     let shortest = windows.iter().map(Vec::len).min().unwrap_or(0);

@@ -1,5 +1,4 @@
-//! A comparison as text for people. The text shows first how the runs differ, then the figures, then the
-//! conclusion.
+//! A comparison as text: how the runs differ, then the figures, then the conclusion.
 
 use crate::comparison::{Comparison, Row, RunRows, Verdict, percent};
 use page::figure;
@@ -40,7 +39,7 @@ pub fn differences(comparison: &Comparison) -> Vec<String> {
     comparison.differences.iter().map(line).collect()
 }
 
-/// The runs of one name.
+/// The title of the runs of one name.
 pub fn title(run: &RunRows) -> String {
     let runs = |count: usize| if count == 1 { "1 run".to_owned() } else { format!("{count} runs") };
     format!(
@@ -52,7 +51,7 @@ pub fn title(run: &RunRows) -> String {
     )
 }
 
-/// The method by which the figures are compared.
+/// The sentence on how figures are compared.
 pub fn method(comparison: &Comparison) -> String {
     let deciding = comparison.runs.iter().flat_map(|run| &run.rows).filter(|row| row.decides).count();
     format!(
@@ -94,7 +93,7 @@ pub fn conclusion(comparison: &Comparison) -> String {
     }
 }
 
-/// The names of the columns of a row.
+/// The column heads.
 pub fn columns(level: f64) -> [String; 8] {
     let interval = format!("{} interval", percent(1.0 - level));
     ["", "base", "new", "difference", &interval, "p", "runs differ by", ""].map(str::to_owned)

@@ -1,15 +1,13 @@
 //! Decides whether two sets of runs differ in one figure, and by how much.
 //!
-//! The logarithms of figures are compared, because the difference of two logarithms shows the ratio of the figures.
-//! Two runs of one build differ more from each other than two seconds of one run. In each run, memory lies in other
-//! places, files grow in another order, and the machine has other neighbours on its host. So a run counts as one
-//! value. Welch's test compares the means of the two sides. The test uses the variance between the runs of each
-//! side. If each side has only a few runs, this variance can be too low by chance. So the test uses at least the
-//! variance that the values for each second of the runs would give.
+//! Logarithms of figures are compared, since a difference of logarithms is a ratio of figures. Two runs of one
+//! build differ more than two seconds of one run: memory is laid out differently, files grow in another order, and
+//! the machine has other neighbours on its host. So a run counts as one value, and Welch's test compares the means
+//! of the sides by the variance between their runs. With few runs this variance can be too low by chance, so it is
+//! taken to be at least the variance within the runs.
 //!
-//! A side with a single run does not show how much its runs would differ. So the variance between runs is taken from
-//! the other side. If the other side also has only a single run, the caller's assumed variance is added to the
-//! variance within the runs.
+//! A side with a single run shows no variance between runs, so it is taken from the other side. If neither side has
+//! a second run, an assumed variance is added to the variance within the runs.
 
 use crate::batch_means::{Uncertainty, mean, variance};
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -17,8 +15,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 #[cfg(test)]
 pub mod tests;
 
-/// No measurement has as many degrees of freedom as this constant. With this number, the t distribution is
-/// practically the normal one.
+/// Stands for unlimited degrees of freedom, with which the t distribution is practically normal.
 const MOST_DEGREES: f64 = 1e6;
 
 /// One figure of one run.
@@ -26,8 +23,7 @@ const MOST_DEGREES: f64 = 1e6;
 pub struct Figure {
     /// The figure; above 0.
     pub value: f64,
-    /// The variance of the figure, divided by the square of the figure. The variance is estimated from the run's
-    /// intervals, if this is possible.
+    /// The relative variance of the figure, estimated from the run's intervals if possible.
     pub within: Option<Uncertainty>,
 }
 
@@ -36,9 +32,9 @@ pub struct Figure {
 pub struct Difference {
     /// The new mean divided by the mean of the base, minus 1.
     pub ratio: f64,
-    /// The interval of the difference at the wanted level; `None` if nothing shows how certain the difference is.
+    /// The interval of the difference; `None` if nothing shows how certain the difference is.
     pub interval: Option<(f64, f64)>,
-    /// The probability that a difference is at least as large as this one although the means are equal.
+    /// The probability of at least this difference if the means are equal.
     pub p: Option<f64>,
 }
 
@@ -64,16 +60,15 @@ impl Side {
         Self { runs: values.len() as f64, mean: mean(&values), between, within }
     }
 
-    /// The variance of the mean, estimated from the runs of this side.
+    /// The variance of the mean, from the runs of this side.
     fn of_runs(&self) -> Option<Uncertainty> {
         let within = self.within.map_or(0.0, |within| within.variance);
         self.between.map(|between| Uncertainty { variance: between.max(within) / self.runs, degrees: self.runs - 1.0 })
     }
 }
 
-/// Compares two sides. `level` is the share of comparisons that may find a difference where none exists. `spread`
-/// is the standard deviation between runs, as a part of the figure. This deviation is assumed if neither side has a
-/// second run.
+/// Compares two sides. `level` is the significance level of the interval. `spread` is the relative standard
+/// deviation between runs that is assumed if neither side has a second run.
 pub fn difference(base: &[Figure], new: &[Figure], level: f64, spread: f64) -> Difference {
     let (base, new) = (Side::new(base), Side::new(new));
     let log = new.mean - base.mean;
@@ -105,14 +100,14 @@ fn uncertainty(base: &Side, new: &Side, spread: f64) -> Option<Uncertainty> {
     }
 }
 
-/// The variance of the difference, if one side has a single run. The variance between runs is taken from the other
-/// side. This variance is taken to be at least the variance within the single run.
+/// The variance of the difference if one side has a single run: its variance is taken from the other side's runs,
+/// or from within the run if that is greater.
 fn one_run(of_several: Uncertainty, runs: f64, within: Option<Uncertainty>) -> Uncertainty {
     let one = (of_several.variance * runs).max(within.map_or(0.0, |within| within.variance));
     Uncertainty { variance: of_several.variance + one, degrees: of_several.degrees }
 }
 
-/// Adds the variances of independent estimates. The degrees of freedom follow Welch and Satterthwaite.
+/// Adds independent variances. Degrees of freedom by Welch and Satterthwaite.
 fn sum(parts: &[Uncertainty]) -> Uncertainty {
     let variance: f64 = parts.iter().map(|part| part.variance).sum();
     let squares: f64 = parts.iter().map(|part| part.variance.powi(2) / part.degrees).sum();

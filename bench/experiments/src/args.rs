@@ -19,7 +19,7 @@ Exit codes: 0 all was measured, and with --check the goals were reached; 1 nothi
 or with --check a goal was missed; 2 wrong arguments; 3 the database failed, or the result could not be written; 130 interrupted by ^C:
 what was measured until then is kept, and the same command goes on.";
 
-/// What can be tried.
+/// The experiments.
 #[derive(Debug, Subcommand)]
 pub enum Experiment {
     /// 100 readers, first each with index pages of its own, then with shared ones; pages of rows are not kept
@@ -58,7 +58,7 @@ pub enum Experiment {
     Scale(ExperimentArgs),
 }
 
-/// Options of every experiment that has cells.
+/// Options of every experiment.
 #[derive(Clone, Debug, Args)]
 pub struct ExperimentArgs {
     /// How large it is
@@ -131,7 +131,7 @@ impl Scale {
     }
 }
 
-/// Options for gets by one of the indexes. The instructions of these gets are counted.
+/// Options of the hidden command whose instructions the experiment `index` counts.
 #[derive(Clone, Debug, Args)]
 pub struct Gets {
     /// The database.

@@ -1,9 +1,9 @@
-//! Measures how many rows per second one session of row access reads with each batch size, on Larch and on
-//! PostgreSQL.
+//! `larch bench experiment batch`: rows per second of one row-access session against the size of a batch, on Larch
+//! and on PostgreSQL.
 //!
-//! ybio's page has a chart like this that was measured on YugabyteDB: one session reads ranges of 1 to 1 M rows from
-//! a table of 1 M rows. The larger a range is, the fewer calls pass between the query layer and the store, and the
-//! more rows arrive per second.
+//! ybio's page has such a chart of YugabyteDB: one session reads ranges of 1 to 1 M rows from a table of 1 M rows.
+//! The larger the range, the fewer calls pass between the query layer and the store, and the more rows arrive per
+//! second.
 
 #![allow(clippy::disallowed_methods, reason = "databases of real files, never simulated")]
 
@@ -29,14 +29,14 @@ mod cold;
 #[cfg(test)]
 mod tests;
 
-/// A way to access rows.
+/// A side of the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Side {
-    /// Larch by its index.
+    /// Larch, through its index.
     Larch,
-    /// Larch by known ids, without the index. Reads through the index of Larch cannot be faster than these look-ups.
+    /// Larch, by known ids without the index: an upper bound for reads through the index.
     LookUps,
-    /// PostgreSQL, in the server, as ybio does.
+    /// PostgreSQL, by a procedure in the server, as ybio does.
     Procedure,
     /// PostgreSQL, by our client.
     Statements,
@@ -78,7 +78,7 @@ impl Size {
 
 const TABLE: &str = "bench0001";
 
-/// What a side reached.
+/// The rate of a side.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Rate {
     rows_per_second: f64,
@@ -86,7 +86,7 @@ struct Rate {
     million: Million,
 }
 
-/// Makes the experiment.
+/// Runs the experiment.
 pub fn run(args: &ExperimentArgs) -> Result<Ending, Failure> {
     let size = Size::of(args.scale);
     let cold = cold::Size::of(args.scale);
@@ -101,7 +101,7 @@ fn cell_name(repeat: u64, batch: u64, side: Side) -> String {
     format!("{repeat}, batches of {batch}, {}", side.name())
 }
 
-/// Measures what is not measured yet. False after ^C.
+/// Measures the missing cells. Returns false after ^C.
 fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
     let all = || (0..size.repeats).flat_map(|repeat| size.batches.iter().map(move |batch| (repeat, *batch)));
     let is_left = |ground: &Ground| {
@@ -123,8 +123,7 @@ fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
     let Some(postgres) = loaded(&store_postgres::ROW_ACCESS, &server.url("postgres"), &setup, &ground.stop)? else {
         return Ok(false);
     };
-    // Before the first measurement of each database, all rows are read once. So the first measurement finds the same
-    // pages in memory as the later ones.
+    // Read all rows once, so that the first measurement finds the same pages in memory as later ones.
     for database in [&larch, &postgres] {
         let warming = Side::Larch;
         measure(&**database, warming, &parameters(size, size.rows, Duration::ZERO), 0, &ground.stop)?;
@@ -153,7 +152,7 @@ fn larch_target(place: &Path) -> String {
     format!("larch:{}?cache=1GiB", place.display())
 }
 
-/// A database with its rows. `None` after ^C.
+/// Opens a database and loads its rows. `None` after ^C.
 fn loaded(
     scheme: &RowAccessScheme,
     target: &str,
@@ -170,7 +169,7 @@ fn parameters(size: &Size, batch_size: u64, run_duration: Duration) -> RunParame
     RunParameters { tab_rows: size.rows, batch_size, run_duration, ..RunParameters::default() }
 }
 
-/// One session.
+/// Measures one session on one side.
 fn measure(
     database: &dyn Database,
     side: Side,
@@ -207,7 +206,7 @@ fn measure(
     Ok(Rate { rows_per_second: accessed.rows_per_second(), million })
 }
 
-/// Every range has all of its rows.
+/// Fails unless every range had all of its rows.
 fn whole(rows: u64, asked: u64) -> Result<(), Failure> {
     if rows == asked {
         return Ok(());
@@ -215,22 +214,20 @@ fn whole(rows: u64, asked: u64) -> Result<(), Failure> {
     Err(Failure::session(crate::WRONG, format!("{rows} rows were found where there are {asked}")))
 }
 
-/// The rates of a side for a size of batches, one for each repeat.
+/// The rates of a side at one batch size, one for each repeat.
 fn rates(ground: &Ground, size: &Size, batch: u64, side: Side) -> Vec<f64> {
     let cells = (0..size.repeats).filter_map(|repeat| ground.known::<Rate>(&cell_name(repeat, batch, side)));
     cells.map(|rate| rate.rows_per_second).collect()
 }
 
-/// The goals against the side that runs as a procedure inside PostgreSQL. For each batch size, Larch must read at
-/// least this many times as many rows per second as the procedure.
+/// Goals against the PostgreSQL procedure: (batch size, least ratio of Larch's rate to the procedure's).
 const AGAINST_PROCEDURE: [(u64, f64); 4] = [(1, 10.0), (10, 5.0), (1000, 3.0), (10_000, 2.0)];
-/// A batch size and a part. The goal: from this batch size on, Larch must reach this part of the rate of look-ups by
-/// known ids.
+/// The goal against look-ups by known ids: from this batch size on, Larch must reach this share of their rate.
 const AGAINST_LOOK_UPS: (u64, f64) = (1000, 0.8);
 
 fn outcome(ground: &Ground, size: &Size, cold: &cold::Size) -> Outcome {
     let of = |batch, side| rates(ground, size, batch, side);
-    // A ratio is computed for each repeat, because other load on the machine affects both sides of the same repeat.
+    // Ratios are taken within a repeat, where other load on the machine affects both sides.
     let ratio = |batch, other| {
         let ratios: Vec<f64> =
             of(batch, Side::Larch).iter().zip(of(batch, other)).map(|(ours, other)| ours / other).collect();
@@ -316,7 +313,7 @@ const ABOUT: [&str; 5] = [
      the other.",
 ];
 
-/// The results on ybio's page in which 5 % and 10 % of the rows were updated.
+/// The results on ybio's page: rows of a batch, rows per second, share of rows updated.
 const PUBLISHED: [[&str; 3]; 9] = [
     ["1", "563", "10 %"],
     ["10", "4,962", "10 %"],

@@ -1,6 +1,6 @@
-//! Measures what the client of TPC-C costs in memory and processor time. Each warehouse has ten terminals, which
-//! wait as the specification demands. The store does nothing. Each run is a process of its own, so its memory is
-//! the memory of the client alone.
+//! `larch bench experiment client`: memory and processor time of the TPC-C client, with ten terminals a warehouse
+//! that wait as the specification demands, on a no-op store. Each run is its own process, whose memory is that of
+//! the client alone.
 
 #![allow(clippy::disallowed_methods, reason = "starts this program on the real machine")]
 
@@ -50,17 +50,16 @@ impl Size {
 struct Ran {
     tpmc: f64,
     efficiency: f64,
-    /// Most memory of the process.
+    /// Peak memory of the process.
     peak_bytes: u64,
-    /// Processor seconds a second.
+    /// Processor seconds per second.
     cores: f64,
-    /// How late the transactions were sent, in milliseconds. 99 % of the transactions were no later than this. The
-    /// next field says the same for 99.9 %.
+    /// The 99th and 99.9th percentile of how late transactions were sent, in milliseconds.
     late_99: f64,
     late_999: f64,
 }
 
-/// Makes the experiment.
+/// Runs the experiment.
 pub fn run(args: &ExperimentArgs) -> Result<Ending, Failure> {
     let size = Size::of(args.scale);
     let mut ground = Ground::open("client", args, 1 << 20)?;
@@ -72,7 +71,7 @@ pub fn run(args: &ExperimentArgs) -> Result<Ending, Failure> {
             measure(*warehouses, &size, &scratch)
         });
         match ran {
-            // The run was interrupted by the same ^C.
+            // The run got the same ^C.
             _ if ground.stop.is_pressed() => return Ok(Ending::Interrupted),
             ran => ran?,
         };
@@ -121,8 +120,8 @@ fn measure(warehouses: u32, size: &Size, scratch: &Scratch) -> Result<Ran, Failu
     })
 }
 
-/// The clients in the published document: for each client, a description, its MB of memory per warehouse, and its
-/// warehouses per core. The document does not say how many cores the first client has.
+/// The clients in the published document: description, MB of memory per warehouse, warehouses per core if it is
+/// given.
 const PUBLISHED: [(&str, f64, Option<f64>); 2] =
     [("BenchBase, a thread for each terminal", 40.0, None), ("the document's own, virtual threads", 6.0, Some(1000.0))];
 

@@ -1,9 +1,8 @@
-//! Measures many databases in one process under one cache: their memory, their threads, the time to open them, and
-//! gets from all of them.
+//! `larch bench experiment databases`: many databases in one process under one cache. Measures their memory,
+//! threads, time to open, and gets.
 //!
-//! YDB keeps a part of a table in each of many tablets, and tablets with cold data take memory for their indexes on
-//! every node. In Larch, a database takes only the memory of its open handle, and all databases share one cache for
-//! their pages.
+//! YDB splits a table into many tablets, and even those with cold data take memory for their indexes on every node.
+//! In Larch, a database takes only the memory of its open handle, and all databases share one page cache.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "memory and threads of a real process")]
 
@@ -48,31 +47,30 @@ const CACHE_BYTES: u64 = 64 << 20;
 /// Threads of the pool that all databases share.
 const THREADS: usize = 2;
 
-/// What a number of databases took.
+/// The measurements of a number of databases.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Measured {
-    /// To open all of them.
+    /// Time to open all of them.
     open_micros: f64,
-    /// How much the memory of this process grew when the databases were opened and one row of each database was
-    /// read.
+    /// Growth of the process's memory after opening all databases and reading a row of each.
     memory_bytes: i64,
-    /// More threads.
+    /// Growth of the number of threads.
     threads: i64,
-    /// Random gets of all of them.
+    /// Random gets over all databases.
     gets: u64,
     get_nanos: f64,
     page_reads: u64,
-    /// What their pages took in the end.
+    /// Bytes of the cache in use at the end.
     cache_bytes: u64,
     /// What a million gets cost.
     million: Million,
 }
 
-/// Makes the experiment.
+/// Runs the experiment.
 pub fn run(args: &ExperimentArgs) -> Result<Ending, Failure> {
     let size = Size::of(args.scale);
     let most = size.databases.iter().max().expect("there are sizes");
-    // A database without rows takes some hundred kilobytes for its log.
+    // An empty database takes some hundred kilobytes for its log.
     let mut ground = Ground::open("databases", args, most * (size.rows * 200 + (1 << 20)))?;
     if !measure_all(&mut ground, &size)? {
         return Ok(Ending::Interrupted);
@@ -113,7 +111,7 @@ fn value(database: u64, number: u64) -> [u8; VALUE_BYTES] {
     value
 }
 
-/// Makes the databases. Each database is closed as soon as its rows are written. False after ^C.
+/// Creates the databases, closing each one once its rows are written. Returns false after ^C.
 fn load(place: &Path, databases: u64, size: &Size, stop: &Stop) -> Result<bool, Failure> {
     std::fs::create_dir_all(place).map_err(|error| Failure::session("io", format!("{}: {error}", place.display())))?;
     let pool = ThreadPool::new(THREADS);
@@ -174,7 +172,7 @@ fn measure(place: &Path, databases: u64, size: &Size, stop: &Stop) -> Result<Mea
     }
     let million = meter.million(gets, StoreUse::InProcess, None);
     let get_nanos = clock.nanos() as f64 / f64::from(gets as u32).max(1.0);
-    // The metrics of the cache that all databases share.
+    // The cache is shared, so any database reports it.
     let metrics = opened[0].metrics();
     let (page_reads, cache_bytes) = (metrics.page_reads, metrics.cache.used_bytes);
     drop(tables);
@@ -191,7 +189,7 @@ fn measure(place: &Path, databases: u64, size: &Size, stop: &Stop) -> Result<Mea
     })
 }
 
-/// What this process has.
+/// Memory and threads of this process.
 struct Process {
     resident_bytes: i64,
     threads: i64,

@@ -1,5 +1,5 @@
-//! Reads random blocks of one file without an engine. These reads are compared with a store's reads on the same
-//! disk. The bytes that are read are not checked.
+//! Random block reads of one file without an engine, as a baseline for a store on the same disk. The data is not
+//! checked.
 
 use crate::ground::Ground;
 use crate::made::Made;
@@ -9,14 +9,14 @@ use std::path::Path;
 use suite::stop::Stop;
 use ycsb::{Run, Settings};
 
-/// Makes a file of `rows` kilobytes, so it has as many bytes as `rows` rows of a kilobyte. `None` after ^C.
+/// Creates a file of `rows` kilobyte rows. `None` after ^C.
 pub fn make(ground: &Ground, rows: u64) -> Result<Option<Made>, Failure> {
     Made::open(ground, "disk", |place| {
         fill(&suite::DISK, &format!("disk:{}", place.display()), &settings(rows), rows, &ground.stop)
     })
 }
 
-/// Reads blocks of `page` bytes from that file, with `threads` reads under way.
+/// Reads blocks of `page` bytes from that file, with `threads` reads in flight.
 pub fn read(
     place: &Path,
     rows: u64,

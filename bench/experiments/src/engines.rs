@@ -1,9 +1,8 @@
-//! Runs TPC-C on one engine after another. Engines that run inside the process are measured with synced and with
-//! buffered commits, each with several numbers of threads. PostgreSQL runs alone, and again with commits that wait
-//! for two replicas. Terminals never wait, and all rows fit into memory.
+//! `larch bench experiment engines`: TPC-C on several engines. Embedded engines run with synced and with buffered
+//! commits and several numbers of threads each. PostgreSQL runs alone, and again with commits that wait for two
+//! replicas. Terminals never wait, and all rows fit in memory.
 //!
-//! The binary decides which engines are measured: the default build has Larch and PostgreSQL, and `--with
-//! rocksdb,sqlite` adds RocksDB and SQLite.
+//! The default build has Larch and PostgreSQL; `--with rocksdb,sqlite` adds RocksDB and SQLite.
 
 use crate::args::{ExperimentArgs, Scale};
 use crate::ground::Ground;
@@ -42,14 +41,13 @@ enum Durability {
     Buffered,
 }
 
-/// An engine as it is run.
+/// An engine and how it is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Side {
     engine: Engine,
     durability: Durability,
     threads: usize,
-    /// What an engine does together. For a server, this is the number of connections of all threads together. For
-    /// SQLite, it is the number of transactions that share a commit.
+    /// For a server: the connections of all threads together. For SQLite: the transactions that share a commit.
     together: usize,
 }
 
@@ -74,7 +72,7 @@ impl Engine {
         }
     }
 
-    /// The ways to run the engine. Each way has a number of client threads and a value for `Side::together`.
+    /// The ways to run the engine, as (`Side::threads`, `Side::together`).
     fn ways(self, durability: Durability) -> &'static [(usize, usize)] {
         match (self, durability) {
             (Self::Larch, _) => &[(1, 1), (2, 1)],
@@ -150,10 +148,10 @@ impl Size {
     }
 }
 
-/// Runs the experiment on the engines of `schemes` that keep rows.
+/// Runs the experiment on the engines that `schemes` has.
 pub fn run(args: &ExperimentArgs, schemes: &[TpccScheme]) -> Result<Ending, Failure> {
     let size = Size::of(args.scale);
-    // The disk must have room for each database, for a copy of the database, and for the replicas.
+    // Room for each database, a copy of it, and the replicas.
     let most_bytes = 10 * u64::from(size.warehouses) * WAREHOUSE_BYTES;
     let mut ground = Ground::open("engines", args, most_bytes)?;
     if !measure_all(&mut ground, &size, schemes)? {
@@ -166,13 +164,13 @@ fn scheme(engine: Engine, schemes: &[TpccScheme]) -> Option<&TpccScheme> {
     schemes.iter().find(|scheme| scheme.name == engine.scheme())
 }
 
-/// The sides on which this engine runs with this durability.
+/// The sides of an engine at one durability.
 fn sides(engine: Engine, durability: Durability) -> impl Iterator<Item = Side> {
     let ways = engine.ways(durability).iter();
     ways.map(move |&(threads, together)| Side { engine, durability, threads, together })
 }
 
-/// All sides whose engines are built into this program, in the order of the rows in the table.
+/// The sides of all engines in this binary, in the order of the table's rows.
 fn all_sides(schemes: &[TpccScheme]) -> Vec<Side> {
     let mut all = Vec::new();
     for durability in [Durability::Synced, Durability::Buffered] {
@@ -190,7 +188,7 @@ fn cell_name(repeat: u64, side: Side) -> String {
     format!("{repeat}, {}", side.name())
 }
 
-/// Measures what is not measured yet. False after ^C.
+/// Measures the missing cells. Returns false after ^C.
 fn measure_all(ground: &mut Ground, size: &Size, schemes: &[TpccScheme]) -> Result<bool, Failure> {
     let all = all_sides(schemes);
     let is_left = |ground: &Ground, is_server: bool| {
@@ -206,7 +204,7 @@ fn measure_all(ground: &mut Ground, size: &Size, schemes: &[TpccScheme]) -> Resu
     }
 }
 
-/// The target of an engine in the process.
+/// The target of an embedded engine.
 fn target(engine: Engine, place: &Path, size: &Size, side: Option<Side>) -> String {
     let durability = match side {
         Some(Side { durability: Durability::Synced, .. }) => "synced",
@@ -236,7 +234,7 @@ fn measure_in_process(ground: &mut Ground, size: &Size, schemes: &[TpccScheme]) 
         let Some(made) = made else { return Ok(false) };
         there.push((scheme, made));
     }
-    // Engines take turns, so that other load on the machine affects all engines.
+    // Engines take turns, so that other load on the machine affects them all.
     for repeat in 0..size.repeats {
         for side in all_sides(schemes) {
             let Some((scheme, made)) = there.iter().find(|(scheme, _)| scheme.name == side.engine.scheme()) else {
@@ -311,7 +309,7 @@ fn measure(
     Ok(ran)
 }
 
-/// The time within which 99 % of the new orders were done, in milliseconds.
+/// The 99th percentile of new orders, in milliseconds.
 fn late(ran: &Ran) -> f64 {
     ran.percentile_99() / 1e3
 }
@@ -325,7 +323,7 @@ fn middle(runs: &[Ran], what: impl Fn(&Ran) -> f64) -> Option<f64> {
     (!figures.is_empty()).then(|| median(&figures))
 }
 
-/// The best result of an engine with this durability: the best of all ways to run the engine.
+/// The best tpmC of an engine at this durability, over all ways to run it.
 fn best(ground: &Ground, size: &Size, engine: Engine, durability: Durability) -> Option<f64> {
     let of_sides = sides(engine, durability).filter_map(|side| middle(&runs(ground, size, side), |ran| ran.tpmc));
     of_sides.reduce(f64::max)

@@ -1,5 +1,5 @@
-//! The ground of an experiment: its directory, and the cells that it has measured. A cell is written as soon as it
-//! is measured, so an interrupted experiment continues where it stopped.
+//! The state of an experiment: its directory, and the cells (single measurements) that it has so far. A cell is
+//! written to disk as soon as it is measured, so an interrupted experiment resumes where it stopped.
 //!
 //! ```text
 //! DIR/cells.jsonl   a line that says which experiment it is, then a line for each cell
@@ -30,9 +30,9 @@ use suite::stop::Stop;
 #[cfg(test)]
 mod tests;
 
-/// Where an experiment stands.
+/// The state of an experiment.
 pub struct Ground {
-    /// How large it is.
+    /// The size of the experiment.
     pub scale: Scale,
     /// ^C.
     pub stop: Stop,
@@ -57,17 +57,18 @@ struct Cell {
 }
 
 impl Ground {
-    /// Opens the ground of experiment `name`. The databases of the experiment take at most `most_bytes` bytes.
+    /// Opens the directory of experiment `name`, whose databases take at most `most_bytes`, and reads the cells
+    /// that are there.
     ///
     /// # Errors
     ///
-    /// Returns an error if the directory cannot be made, if the file of cells cannot be read or written, or if the
-    /// disk has too little room.
+    /// Fails if the directory cannot be created, if the file of cells cannot be read or written, or if the disk has
+    /// too little room.
     pub fn open(name: &str, args: &ExperimentArgs, most_bytes: u64) -> Result<Self, Failure> {
         Self::with_stop(name, args, most_bytes, Stop::catch()?)
     }
 
-    /// Like [`Ground::open`], for a caller that already catches ^C.
+    /// [`Ground::open`] for a caller that catches ^C itself.
     ///
     /// # Errors
     ///
@@ -86,7 +87,7 @@ impl Ground {
         };
         let cells = known(&text, &head);
         let advice = "name a directory with more by --out, or a smaller --scale";
-        // The files that an interrupted experiment has already written need no more room.
+        // Files left by an interrupted experiment take no new room.
         let needed_bytes = most_bytes.saturating_sub(suite::bytes_under(&directory));
         check_room(&directory, needed_bytes, advice).map_err(refused)?;
         let cannot_write = |error: std::io::Error| refused(format!("cannot write {}: {error}", path.display()));
@@ -97,7 +98,7 @@ impl Ground {
         if is_new {
             writeln!(file, "{}", json(&head)).map_err(cannot_write)?;
         } else if !text.ends_with('\n') {
-            // The last line may have been cut short. Then the next cell must begin on a new line.
+            // The last line was cut short: begin the next cell on a new line.
             writeln!(file).map_err(cannot_write)?;
         }
         let cells = cells.unwrap_or_default();
@@ -108,30 +109,29 @@ impl Ground {
         Ok(Self { scale: args.scale, stop, directory, cells, file })
     }
 
-    /// The directory of results.
+    /// The directory of the results.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// A path for a database. The directory above it exists.
+    /// A path for the database `name`, in a directory that exists.
     ///
     /// # Errors
     ///
-    /// The directory cannot be made.
+    /// Fails if the directory cannot be created.
     pub fn data(&self, name: &str) -> Result<PathBuf, Failure> {
         let data = self.directory.join("data");
         fs::create_dir_all(&data).map_err(|error| refused(format!("cannot make {}: {error}", data.display())))?;
         Ok(data.join(name))
     }
 
-    /// Returns the path of a database that `build` makes, and what `build` returns for that database. A database
-    /// that an interrupted run finished is not made again. A database that an interrupted run left unfinished is
-    /// removed. `None` if ^C was pressed.
+    /// Returns the path of the database that `build` creates, and what `build` returned. A database that an earlier
+    /// run completed is used again; an unfinished one is removed. `None` if ^C was pressed.
     ///
     /// # Errors
     ///
-    /// Returns the errors of `build`. Also returns an error if a directory cannot be made or removed, or if the
-    /// result of `build` cannot be written.
+    /// Returns the errors of `build`, and fails if a directory cannot be created or removed, or the result cannot
+    /// be written.
     pub fn built<T: Serialize + DeserializeOwned>(
         &mut self,
         name: &str,
@@ -154,12 +154,11 @@ impl Ground {
         Ok(Some((place, built)))
     }
 
-    /// Returns the cell `name` if it was measured before. Otherwise, `measure` measures it now. Returns `None` if
-    /// ^C was pressed before the cell was measured.
+    /// Returns the cell `name`, measuring it now if it is missing. `None` if ^C was pressed before it was measured.
     ///
     /// # Errors
     ///
-    /// Returns the errors of `measure`. Also returns an error if the cell cannot be written.
+    /// Returns the errors of `measure`, and fails if the cell cannot be written.
     pub fn cell<T: Serialize + DeserializeOwned>(
         &mut self,
         name: &str,
@@ -173,7 +172,7 @@ impl Ground {
             return Ok(None);
         }
         let measured = measure(&self.stop)?;
-        // A measurement that ^C cut short is not kept.
+        // Drop a measurement that ^C cut short.
         if self.stop.is_pressed() {
             return Ok(None);
         }
@@ -181,7 +180,7 @@ impl Ground {
         Ok(Some(measured))
     }
 
-    /// Writes a cell.
+    /// Writes a cell to disk.
     fn keep<T: Serialize>(&mut self, name: &str, measured: &T) -> Result<(), Failure> {
         let value = serde_json::to_value(measured).expect("names are texts");
         let line = json(&Cell { cell: name.to_owned(), measured: value.clone() });
@@ -191,7 +190,7 @@ impl Ground {
         Ok(())
     }
 
-    /// The measured value of cell `name`; `None` if it was not measured.
+    /// The value of cell `name`, if it was measured.
     pub fn known<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
         serde_json::from_value(self.cells.get(name)?.clone()).ok()
     }
@@ -201,13 +200,12 @@ impl Ground {
         self.cells.contains_key(name)
     }
 
-    /// All measured values, by the names of their cells.
+    /// All cells by name.
     pub fn cells(&self) -> &BTreeMap<String, Value> {
         &self.cells
     }
 
-    /// For each cell that measures operations: the cell's name, and its field `million`, which says what a million
-    /// operations cost.
+    /// The cells that have a cost of a million operations (field `million`), with that cost.
     pub fn costs(&self) -> Vec<(String, Million)> {
         let cost = |cell: &Value| serde_json::from_value::<Million>(cell.get("million")?.clone()).ok();
         self.cells.iter().filter_map(|(name, cell)| Some((name.clone(), cost(cell)?))).collect()
@@ -217,7 +215,7 @@ impl Ground {
     ///
     /// # Errors
     ///
-    /// They cannot be removed.
+    /// Fails if they cannot be removed.
     pub fn remove_data(&self) -> Result<(), Failure> {
         remove(&self.directory.join("data"))
     }
@@ -232,8 +230,7 @@ fn remove(directory: &Path) -> Result<(), Failure> {
     }
 }
 
-/// The cells of a file, or `None` if the file belongs to another experiment than `head`. Lines may have been cut
-/// short.
+/// Parses a file of cells, skipping lines that were cut short. `None` if its head is not `head`.
 fn known(text: &str, head: &Head) -> Option<BTreeMap<String, Value>> {
     let mut lines = text.lines();
     let first: Head = serde_json::from_str(lines.next()?).ok()?;

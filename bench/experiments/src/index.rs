@@ -1,11 +1,10 @@
-//! YDB has a document that compares two indexes of a file: a flat list, and a tree (the B-tree). The experiment
-//! measures three variants. Two variants write both indexes: one variant reads the flat lists, and the other variant
-//! reads the tree. The third variant writes only the tree. The sizes of the caches are multiples of the size of the
-//! flat lists.
+//! `larch bench experiment index`: repeats a comparison by YDB's authors of two indexes of a file, a flat list and
+//! a B-tree. There are three arms: both indexes are written and the flat lists are read; both are written and the
+//! tree is read; only the tree is written.
 //!
-//! The authors of the document ran TPC-C and YCSB with caches of 54, 18 and 2 GB. A flat list is read as a whole, so
-//! the decisive question is whether all flat lists fit into the cache. So the cache sizes here are multiples or
-//! fractions of the bytes of all lists.
+//! YDB's authors ran TPC-C and YCSB with caches of 54, 18 and 2 GB. A flat list is read as a whole, so what decides
+//! is whether all of them fit in the cache. Therefore the cache sizes here are multiples and fractions of the bytes
+//! of all flat lists.
 
 mod data;
 mod instructions;
@@ -35,26 +34,26 @@ use ycsb::{Run, Settings};
 /// The table of YCSB.
 const TABLE: &str = "usertable";
 
-/// Bytes that the keys of a group share.
+/// Bytes that all keys of a group share.
 const FILLER_BYTES: usize = 176;
 
-/// How many requests are under way at once. Reads are measured once with each of these numbers.
+/// The numbers of requests in flight with which reads are measured.
 const DEPTHS: [usize; 2] = [1, 32];
 
-/// The order of the document.
+/// In the order of the document.
 const WORKLOADS: [&str; 6] = ["a", "b", "c", "f", "d", "e"];
 
-/// The sizes of the caches, as fractions of the size of the flat lists: a multiplier and a divisor.
+/// The cache sizes as fractions (numerator, denominator) of the size of the flat lists.
 const CACHES: [(u64, u64); 5] = [(4, 1), (1, 1), (1, 2), (1, 4), (1, 16)];
 
-/// What is written, and what is read.
+/// An arm: which indexes are written, and which one is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Arm {
     /// Both indexes are written, and the flat lists are read.
     Flat,
     /// Both indexes are written, and the tree is read.
     Tree,
-    /// Only the tree is there.
+    /// Only the tree is written.
     TreeAlone,
 }
 
@@ -98,7 +97,7 @@ impl Written {
         }
     }
 
-    /// The indexes as an option of the store.
+    /// The value of the store's option `index`.
     fn option(self) -> &'static str {
         match self {
             Self::Both => "both",
@@ -109,15 +108,15 @@ impl Written {
 
 /// How much is measured.
 struct Size {
-    /// Rows of the table. With these numbers of rows, the last file is nearly as large as the other files.
+    /// Rows of the table, chosen so that the last file is nearly as large as the others.
     rows: u64,
-    /// The number of rows in a group. The keys of a group have the same filler.
+    /// Rows of a group, whose keys share a filler.
     group_rows: u64,
     page_bytes: u64,
     node_bytes: u64,
-    /// Bytes of the pages of a file.
+    /// Bytes of a file's pages.
     file_bytes: u64,
-    /// The number of rows that are loaded one by one in a timed load.
+    /// Rows of the timed load, which inserts them one by one.
     load_rows: u64,
     repeats: u64,
     /// The longest scan of workload E.
@@ -125,12 +124,12 @@ struct Size {
     /// Repeats of the six workloads.
     mixed_repeats: u64,
     until: Until,
-    /// The number of gets whose instructions are counted; 0 if none are counted.
+    /// Gets whose instructions are counted; 0 for none.
     counted_gets: u64,
     /// Warehouses of TPC-C.
     warehouses: u32,
     terminals: AskedTerminals,
-    /// Whether the goals apply. The goals apply if files and lists have the sizes that the goals name.
+    /// Whether files and lists have the sizes that the goals are for.
     has_goals: bool,
 }
 
@@ -215,11 +214,11 @@ impl Size {
         Widening::new(self.groups())
     }
 
-    /// The most bytes that the databases take while they are made.
+    /// The most disk space that the databases take.
     fn most_bytes(&self, only: Option<IndexPart>) -> u64 {
-        // If all keys of a page share bytes, the page stores these bytes only once.
+        // A page stores bytes that all its keys share only once.
         let rows = (2 * self.rows + 4 * self.load_rows) * 1130 + (64 << 20);
-        // A run writes to a copy. Until the copy is compacted, the copy shares its files with the original database.
+        // A run writes to a copy, which shares files with the original until it is compacted.
         let tpcc = 3 * u64::from(self.warehouses) * WAREHOUSE_BYTES;
         match only {
             None => rows + tpcc,
@@ -228,16 +227,16 @@ impl Size {
         }
     }
 
-    /// A store on `place`.
+    /// The target of a store in `place`.
     fn target(&self, place: &Path, written: Written, more: &str) -> String {
-        // A file of the uppermost level is a fourth as large as a file of the deepest level.
+        // A file of the uppermost level has a fourth of the size of one of the deepest level.
         let (page, node, file) = (self.page_bytes, self.node_bytes, self.file_bytes / 4);
         let index = written.option();
         format!("larch:{}?page={page}&node={node}&file={file}&index={index}&{more}", place.display())
     }
 }
 
-/// Makes the experiment.
+/// Runs the experiment.
 pub fn run(args: &IndexArgs) -> Result<Ending, Failure> {
     let (size, only) = (Size::of(args.common.scale), args.only);
     let mut ground = Ground::open("index", &args.common, size.most_bytes(only))?;
@@ -247,7 +246,7 @@ pub fn run(args: &IndexArgs) -> Result<Ending, Failure> {
     tables::outcome(&ground, &size, only).finish("index", &ground, &args.common)
 }
 
-/// Measures what is not measured yet. False after ^C.
+/// Measures the missing cells. Returns false after ^C.
 fn measure_all(ground: &mut Ground, size: &Size, only: Option<IndexPart>) -> Result<bool, Failure> {
     let is_measured = match only {
         None => measure_rows(ground, size)? && tpcc::measure_all(ground, size)?,
@@ -293,8 +292,7 @@ fn names(size: &Size) -> Vec<String> {
     names
 }
 
-/// Measures the cells of the experiment with one table. It leaves out the cells that were measured before. Returns
-/// false if the user has pressed ^C.
+/// Measures the missing cells of the part with one table. Returns false after ^C.
 fn measure_rows(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
     if !data::loads(ground, size)? {
         return Ok(false);
@@ -360,12 +358,12 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// Runs on the database itself.
+    /// A read-only run on the database itself.
     fn reads(&self, size: &Size, made: &Made, repeat: u64, stop: &Stop) -> Result<Cell, Failure> {
         self.run(size, made.place(), "read_only=1", repeat, stop)
     }
 
-    /// On a copy.
+    /// A run that writes, on a copy.
     fn writes(&self, size: &Size, made: &Made, repeat: u64, stop: &Stop) -> Result<Cell, Failure> {
         let copy = made.copy()?;
         self.run(size, copy.place(), "read_only=0", repeat, stop)
@@ -373,8 +371,7 @@ impl Asked<'_> {
 
     fn run(&self, size: &Size, place: &Path, more: &str, repeat: u64, stop: &Stop) -> Result<Cell, Failure> {
         let reads = if self.arm.is_flat() { "flat" } else { "btree" };
-        // With depth 1, each request waits for its answer. With a greater depth, many requests are under way on one
-        // thread.
+        // At depth 1, calls block. At a greater depth, one thread has that many requests in flight.
         let flights = if self.depth == 1 { 0 } else { self.depth };
         let more = format!("cache={}&read_index={reads}&flights={flights}&{more}", self.cache_bytes);
         let store = open(&size.target(place, self.arm.written(), &more), self.settings, Opening::Existing)?;
@@ -398,7 +395,7 @@ impl Asked<'_> {
     }
 }
 
-/// Opens a store for the rows that `settings` describe.
+/// Opens a store for the rows of `settings`.
 fn open(target: &str, settings: &Settings, opening: Opening) -> Result<Box<dyn Store>, Failure> {
     (store_larch::SCHEME.open)(&Target::parse(target)?, &settings.table(), opening)
 }

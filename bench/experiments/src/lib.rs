@@ -1,10 +1,10 @@
-//! Experiments that others published about their engines, repeated on Larch: `larch bench experiment …`. The
-//! experiments here use the same parts of `suite` as the commands of `suite` itself.
+//! `larch bench experiment …`: experiments that others published about their engines, repeated on Larch with the
+//! parts of `suite`.
 //!
-//! An experiment measures cells (`ground`). A *cell* is one measurement: one side at one size in one repeat. It is
-//! kept as soon as it is measured. An *arm* is one of the sides that an experiment compares. From the cells the
-//! experiment makes tables, charts and goals (`outcome`). `plan` only calculates. The experiment `scale` compares
-//! the results of `plan` with measurements, and `larch plan` prints these results.
+//! An experiment measures cells (`ground`). A *cell* is one measurement, of one side at one size in one repeat, and
+//! is written to disk at once. An *arm* is one of the sides that an experiment compares. From its cells, an
+//! experiment makes tables, charts and goals (`outcome`). `plan` predicts figures by arithmetic alone: `larch plan`
+//! prints the predictions, and the experiment `scale` compares them with measurements.
 
 mod args;
 mod batch;
@@ -31,15 +31,15 @@ use std::process::ExitCode;
 
 pub use args::Experiment;
 
-/// The kind of a failure in which rows differ from what was written.
+/// The failure kind for rows that differ from what was written.
 const WRONG: &str = "wrong";
-/// The kind of a failure in which nothing was measured.
+/// The failure kind for runs that measured nothing.
 const NOTHING: &str = "nothing";
 
-/// Does what the command line says; TPC-C runs on `tpcc`. The exit code is 0 if everything was measured and, with
-/// `--check`, the goals were reached. The exit code is 1 if nothing was measured, rows were not what they should
-/// be, or a checked goal was missed. The exit code is 2 if the request makes no sense, 3 if the database failed or
-/// the result could not be written, and 130 after ^C.
+/// Runs an experiment; TPC-C runs on the engines in `tpcc`. The exit code is 0 if everything was measured and, with
+/// `--check`, the goals were reached; 1 if nothing was measured, rows were not as written, or a checked goal was
+/// missed; 2 if the arguments make no sense; 3 if the database failed or the result could not be written; 130 after
+/// ^C.
 pub fn run(experiment: &Experiment, tpcc: &[tpcc::TpccScheme]) -> ExitCode {
     let done = match experiment {
         Experiment::Sharing(args) => sharing::run(args),

@@ -1,7 +1,6 @@
-//! A database that cells read. The database is made only once, and cells that write get copies of the database.
-//! Files with rows never change, so a copy has only links to these files. The small files are really copied. So a
-//! copy takes no time and no room, and every cell begins with the same files. This module does not know what the
-//! database holds.
+//! A database that is created once and read by many cells. Cells that write get a copy, so every cell starts from
+//! the same files. SSTs never change, so a copy hard-links them and copies only the small files, which takes almost
+//! no time or space.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "databases of real files, never simulated")]
 
@@ -15,20 +14,19 @@ use std::path::{Path, PathBuf};
 #[cfg(test)]
 mod tests;
 
-/// A database that is closed and complete.
+/// A complete, closed database.
 #[derive(Debug)]
 pub struct Made {
     place: PathBuf,
 }
 
 impl Made {
-    /// Opens the database `name`. If the database does not exist or was not finished, `make` makes it. `make`
-    /// returns whether the database is complete. If ^C kept `make` from completing the database, the result is
-    /// `None`.
+    /// Returns the database `name`. If it does not exist or was not finished, `make` creates it and returns whether
+    /// it is complete. `None` if ^C kept `make` from completing it.
     ///
     /// # Errors
     ///
-    /// Returns the errors of `make`. Also returns an error if a file cannot be written.
+    /// Returns the errors of `make`, and fails if a file cannot be written or removed.
     pub fn open(
         ground: &Ground,
         name: &str,
@@ -46,7 +44,7 @@ impl Made {
         Ok(Some(Self { place }))
     }
 
-    /// Its directory.
+    /// The directory.
     pub fn place(&self) -> &Path {
         &self.place
     }
@@ -55,7 +53,7 @@ impl Made {
     ///
     /// # Errors
     ///
-    /// Returns an error if a file cannot be linked or copied.
+    /// Fails if a file cannot be linked or copied.
     pub fn copy(&self) -> Result<Copy, Failure> {
         let mut name = self.place.file_name().expect("it has a name").to_owned();
         name.push(".copy");
@@ -65,11 +63,11 @@ impl Made {
         Ok(Copy { place })
     }
 
-    /// The lengths of the database's files with rows, in bytes.
+    /// The lengths of the database's SSTs, in bytes.
     ///
     /// # Errors
     ///
-    /// Returns an error if the directory cannot be read.
+    /// Fails if the directory cannot be read.
     pub fn file_bytes(&self) -> Result<Vec<u64>, Failure> {
         let cannot = |error: std::io::Error| failure(&error, "read", &self.place);
         let mut lengths = Vec::new();
@@ -83,14 +81,14 @@ impl Made {
     }
 }
 
-/// A copy of a database. It is removed when it is dropped.
+/// A copy of a database, which is removed on drop.
 #[derive(Debug)]
 pub struct Copy {
     place: PathBuf,
 }
 
 impl Copy {
-    /// Its directory.
+    /// The directory.
     pub fn place(&self) -> &Path {
         &self.place
     }
@@ -98,13 +96,12 @@ impl Copy {
 
 impl Drop for Copy {
     fn drop(&mut self) {
-        // If files cannot be removed now, they are removed before the next copy is made, or at the end together with
-        // all databases.
+        // Whatever stays is removed before the next copy, or with all databases at the end.
         fs::remove_dir_all(&self.place).unwrap_or_default();
     }
 }
 
-/// Whether a file of a database holds rows, and so never changes.
+/// Whether a file is an SST, which never changes.
 fn has_rows(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "sst")
 }
@@ -126,11 +123,11 @@ fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Removes a directory that may be there.
+/// Removes a directory, if it exists.
 ///
 /// # Errors
 ///
-/// Returns an error if the system refuses to remove the directory.
+/// Fails if the directory cannot be removed.
 pub fn remove(place: &Path) -> Result<(), Failure> {
     match fs::remove_dir_all(place) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(failure(&error, "remove", place)),

@@ -1,5 +1,5 @@
-//! One run of a YCSB workload on a store. A cell keeps the times of each kind of request, the numbers of pages, and
-//! the numbers of bytes. This module does not know why a workload is run.
+//! Runs a YCSB workload on a store, and keeps the times of each kind of request and the counts of pages and bytes
+//! as a cell.
 
 use crate::system::disk_bytes;
 use harness::{
@@ -13,14 +13,13 @@ use std::time::Duration;
 use suite::stop::Stop;
 use ycsb::{Load, Properties, Settings};
 
-/// The number of fields of a row, and the bytes of each field: the defaults of YCSB.
+/// Fields of a row. This and the next are YCSB's defaults.
 pub const FIELDS: u64 = 10;
 /// Bytes of a field.
 pub const FIELD_BYTES: u64 = 100;
 
-/// Makes the settings of the official workload `name` on `records` records. The values of these records can be
-/// checked. Keys are written with 20 digits, so that keys sort in the order of their hashes. `more` names the
-/// properties that differ from the official properties.
+/// The settings of YCSB's workload `name` on `records` records, with values that can be checked and keys of 20
+/// digits, so that they sort in the order of their hashes. `more` overrides properties.
 pub fn settings(name: &str, records: u64, more: &[(&str, &str)]) -> Settings {
     let mut properties: Properties = ycsb::built_in(name).expect("it is one of the six");
     for (name, value) in [
@@ -40,15 +39,15 @@ pub fn settings(name: &str, records: u64, more: &[(&str, &str)]) -> Settings {
 /// How long a workload runs: for a time or a number of operations, whichever ends first.
 #[derive(Clone, Copy, Debug)]
 pub struct Until {
-    /// Before anything counts.
+    /// The warm-up.
     pub warmup: Duration,
-    /// At most.
+    /// Upper limit.
     pub time: Duration,
-    /// At most.
+    /// Upper limit.
     pub operations: u64,
 }
 
-/// A run.
+/// The measurements of one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
     pub operations: u64,
@@ -56,30 +55,29 @@ pub struct Cell {
     /// What ended it: `time` or `operations`.
     pub ended_by: String,
     pub kinds: Vec<Kind>,
-    /// The number of pages, of all kinds, that the store read from files.
+    /// Pages of all kinds that the store read from files.
     pub page_reads: u64,
     /// Index nodes and flat lists among them.
     pub index_page_reads: u64,
     /// Bytes of these pages.
     pub read_bytes: u64,
-    /// How many bytes of log, flushes and compactions belong to the requests of the window. The bytes are counted
-    /// from the start of the run until the store came to rest after the run. The requests of the window get a share
-    /// of this sum, because they are only a part of all requests.
+    /// Bytes of log, flushes and compactions that are due to the window: the bytes from the start of the run until
+    /// the store has settled after it, times the window's share of the bytes that requests wrote.
     pub written_bytes: u64,
-    /// The bytes that the system read from disks, divided by the bytes that the store counted. Both numbers include
-    /// the warm-up.
+    /// The bytes read from disk as the system counts them, divided by the store's own count. Both include the
+    /// warm-up.
     pub disk_share: Option<f64>,
     /// Bytes of rows that requests returned.
     pub returned_bytes: u64,
     /// Bytes of rows and fields that requests wrote.
     pub given_bytes: u64,
-    /// Index pages in the cache in the end.
+    /// Bytes of index pages in the cache at the end.
     pub cached_index_bytes: u64,
-    /// All memory of the database at the end, as the database reports it.
+    /// Memory of the database at the end, as it reports it.
     pub memory_bytes: u64,
     /// Processor time of the process.
     pub cpu_nanos: u64,
-    /// How long the store still worked in the background after the run.
+    /// Time of background work after the run.
     pub settle_nanos: u64,
     /// What a million operations cost.
     pub million: Million,
@@ -110,25 +108,25 @@ impl Cell {
         Some(self.kind(name)?.count as f64 * 1e9 / self.nanos.max(1) as f64)
     }
 
-    /// `count` of an operation.
+    /// `count` per operation.
     pub fn each(&self, count: u64) -> f64 {
         count as f64 / self.operations.max(1) as f64
     }
 
-    /// The bytes that the store read and wrote, divided by the bytes that requests asked for.
+    /// Bytes that the store read and wrote, divided by the bytes that requests returned and wrote.
     pub fn amplification(&self) -> f64 {
         let asked = self.returned_bytes + self.given_bytes;
         (self.read_bytes + self.written_bytes) as f64 / asked.max(1) as f64
     }
 
-    /// The 99th percentile of the times of the kind that has the most requests.
+    /// The 99th percentile of the kind with the most requests.
     pub fn percentile_99(&self) -> f64 {
         self.kinds.iter().max_by_key(|kind| kind.count).map_or(0.0, |kind| kind.percentile_99)
     }
 }
 
-/// What `run` measures in its time. If the machine is busy with other work, `run` may not finish a single operation
-/// in its time. In this case, `run` gets ten times the time, and after that a hundred times the time.
+/// Calls `run` with a factor for its time: 1, and then 10 and 100 if it measured nothing, which happens on a busy
+/// machine.
 pub fn in_longer_times(
     stop: &Stop,
     mut run: impl FnMut(u32) -> Result<Measured, RunError>,
@@ -144,12 +142,13 @@ pub fn in_longer_times(
     ended
 }
 
-/// Runs `workload` on `store`. A row that was not found, or that is not what was written, is a failure. If no
-/// operation was finished in the time, the workload is run again for a longer time.
+/// Runs `workload` on `store`. A row that is missing or not as written is a failure. If no operation finishes in
+/// the time, the workload runs again for longer.
 ///
 /// # Errors
 ///
-/// Returns an error if the store failed or rows are not what they should be. After ^C the result is worthless.
+/// Fails if the store failed, if rows are not as written, or if nothing was measured. After ^C, the result is an
+/// empty cell.
 pub fn run<W: Workload>(
     store: &dyn Store,
     workload: &W,
@@ -225,11 +224,11 @@ pub fn run<W: Workload>(
     })
 }
 
-/// Writes the `rows` rows of `settings` in the order of their keys. False after ^C.
+/// Bulk-loads the `rows` rows of `settings` in key order. Returns false after ^C.
 ///
 /// # Errors
 ///
-/// Returns an error if the store failed or does not have all these rows.
+/// Fails if the store failed or did not take all rows.
 pub fn fill(scheme: &Scheme, target: &str, settings: &Settings, rows: u64, stop: &Stop) -> Result<bool, Failure> {
     let store = (scheme.open)(&Target::parse(target)?, &settings.table(), Opening::OrCreate)?;
     let load = Load::new(settings, 1);
@@ -244,7 +243,7 @@ pub fn fill(scheme: &Scheme, target: &str, settings: &Settings, rows: u64, stop:
     }
 }
 
-/// Rows that end early after ^C.
+/// Ends the rows after ^C.
 struct UntilStopped<'r, R> {
     inner: &'r mut R,
     stop: &'r Stop,
@@ -256,7 +255,7 @@ impl<R: Rows> Rows for UntilStopped<'_, R> {
     }
 }
 
-/// The kinds of requests that were made, each with its times.
+/// The kinds of requests in the run.
 pub fn kinds(measured: &Measured) -> Vec<Kind> {
     let there = measured.kinds.iter().filter(|kind| kind.oks + kind.batched > 0 && kind.name != "VERIFY");
     let micros = |nanos: u64| nanos as f64 / 1e3;
@@ -290,12 +289,12 @@ pub fn middle<T>(cells: &[T], what: impl Fn(&T) -> f64) -> Option<f64> {
     (!figures.is_empty()).then(|| median(&figures))
 }
 
-/// A table that shows ratios made by [`ratio`] has this sentence in its caption.
+/// For the captions of tables with ratios by [`ratio`].
 pub const PAIRED: &str =
     "a ratio is the median of paired ratios, one of each repeat, and not the ratio of the medians beside it";
 
-/// The ratio of `what` between two sides: the median of the ratios of all repeats. A ratio is computed for each
-/// repeat, because other load on the machine affects both sides of the same repeat.
+/// The ratio of `what` between two sides: the median over the ratios of the single repeats, in which other load on
+/// the machine affects both sides.
 pub fn ratio(ours: &[Cell], other: &[Cell], what: impl Fn(&Cell) -> f64) -> Option<f64> {
     let pairs = ours.iter().zip(other);
     let ratios: Vec<f64> = pairs.map(|(ours, other)| what(ours) / what(other).max(f64::MIN_POSITIVE)).collect();

@@ -1,4 +1,4 @@
-//! The outcome of an experiment: tables, charts and goals, as text, as JSON and as a page.
+//! The outcome of an experiment: tables, charts and goals, as text, JSON and an HTML page.
 
 use crate::args::ExperimentArgs;
 use crate::ground::Ground;
@@ -14,22 +14,22 @@ use suite::{report_page, results};
 /// How an experiment ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// All was measured.
+    /// Everything was measured.
     Good,
-    /// All was measured, but a goal that is checked was not reached.
+    /// Everything was measured, but with `--check` a goal was missed.
     Short,
-    /// ^C.
+    /// Stopped by ^C.
     Interrupted,
 }
 
-/// What a figure should be, and what it is.
+/// A goal for a figure, and its result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Goal {
-    /// What the outcome is about.
+    /// The figure.
     pub what: String,
-    /// What it is to be.
+    /// What it should be.
     pub bound: Bound,
-    /// What it is; `None`: it was not measured.
+    /// What it is, if it was measured.
     pub measured: Option<f64>,
 }
 
@@ -39,20 +39,20 @@ impl Goal {
     }
 }
 
-/// What an experiment came to.
+/// The outcome of an experiment.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// Its title.
     pub title: String,
-    /// Paragraphs that say what the experiment repeats, and how.
+    /// Paragraphs on what the experiment repeats, and how.
     pub about: Vec<String>,
     /// Tables and charts.
     pub blocks: Vec<Block>,
-    /// What it is to reach.
+    /// The goals.
     pub goals: Vec<Goal>,
 }
 
-/// The result in a file.
+/// The content of `result.json`.
 #[derive(Serialize)]
 struct ResultFile<'o> {
     format: &'static str,
@@ -73,12 +73,12 @@ struct GoalResult<'o> {
 }
 
 impl Outcome {
-    /// Prints the outcome, writes `result.json` and `index.html` into the directory of the experiment, and removes
-    /// its databases.
+    /// Prints the outcome, writes `result.json` and `index.html` to the experiment's directory, and removes its
+    /// databases.
     ///
     /// # Errors
     ///
-    /// Returns an error if a file cannot be written.
+    /// Fails if a file cannot be written, or the databases cannot be removed.
     pub fn finish(&self, name: &str, ground: &Ground, args: &ExperimentArgs) -> Result<Ending, Failure> {
         let environment = Environment::gather(results::VERSION, ground.directory());
         let short = self.goals.iter().filter(|goal| !goal.is_reached()).count();
@@ -165,14 +165,14 @@ impl Outcome {
     }
 }
 
-/// The table of the conditions: sizes, cache, durability and everything else that decides the figures.
+/// The table of the conditions: sizes, cache, durability and whatever else affects the figures.
 pub fn facts(facts: &[(&str, String)]) -> Block {
     let rows = facts.iter().map(|(name, value)| vec![(*name).to_owned(), value.clone()]).collect();
     let columns = ["", "here"].map(str::to_owned).to_vec();
     Block::Table(Table { caption: "What was measured".to_owned(), columns, rows })
 }
 
-/// A table as text: the first column is aligned to the left, the other columns to the right.
+/// A table as text, the first column aligned left and the others right.
 fn aligned(table: &Table) -> String {
     let width = |column: usize| {
         let cells = table.rows.iter().map(|row| row[column].chars().count());

@@ -1,6 +1,6 @@
-//! Measures the page sizes that a proposal for OrientDB compares, 4 to 64 KiB. Beside each page size, the disk alone
-//! is measured. The workloads are a load, one with half updates, one with few updates, and one with reads alone.
-//! Reads are measured both cold and cached. The sizes of index nodes and of files are varied separately.
+//! `larch bench experiment page-size`: the page sizes that a proposal for OrientDB compares, 4 to 64 KiB, each
+//! beside the disk alone. The workloads are a load, 50 % updates, 5 % updates, and reads only, all but the load
+//! both cold and cached. The sizes of index nodes and of files are varied separately.
 
 mod data;
 mod tables;
@@ -23,10 +23,10 @@ use ycsb::{Run, Settings};
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// Bytes of a key of YCSB with 20 digits.
+/// Bytes of a YCSB key with 20 digits.
 const KEY_BYTES: u64 = 24;
 
-/// How the files of a database are made.
+/// The sizes of a database's pages, nodes and files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Form {
     page: u64,
@@ -35,7 +35,7 @@ struct Form {
     file: u64,
 }
 
-/// The usual sizes of a page, a node and a file. In every other form, one of these sizes differs.
+/// The usual form, from which every other form differs in one size.
 const USUAL: Form = Form { page: 16 * KIB, node: 16 * KIB, file: 64 * MIB };
 
 const PAGES: [u64; 5] = [4 * KIB, 8 * KIB, 16 * KIB, 32 * KIB, 64 * KIB];
@@ -55,7 +55,7 @@ impl Form {
         Self { file, ..USUAL }
     }
 
-    /// All of them, each once.
+    /// All forms.
     fn all() -> Vec<Self> {
         let pages = PAGES.map(Self::of_page).into_iter();
         let nodes = NODES.map(Self::of_node).into_iter().filter(|form| *form != USUAL);
@@ -68,13 +68,13 @@ impl Form {
         format!("page {page}, node {node}, file {file}")
     }
 
-    /// A name for a directory.
+    /// The name as a directory name.
     fn place(self) -> String {
         self.name().replace([' ', ','], "")
     }
 }
 
-/// What is done.
+/// A workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Work {
     Half,
@@ -93,7 +93,7 @@ impl Work {
         }
     }
 
-    /// The name of the workload of YCSB that has this share of reads and updates.
+    /// YCSB's workload with this share of updates.
     fn workload(self) -> &'static str {
         match self {
             Self::Half => "a",
@@ -110,7 +110,7 @@ impl Work {
 /// How much of the rows is in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Memory {
-    /// A twentieth: the index and few rows.
+    /// A twentieth: the index and a few rows.
     Cold,
     /// All.
     Cached,
@@ -127,8 +127,7 @@ impl Memory {
     }
 }
 
-/// The number of threads in all works. Each thread waits for its answers. Reads alone are also measured with one
-/// thread.
+/// Threads of every workload, each of which waits for its answers. Cold reads are also measured with one thread.
 const THREADS: usize = 32;
 const DEPTHS: [usize; 2] = [1, THREADS];
 
@@ -162,26 +161,26 @@ impl Size {
 
     fn cache_bytes(&self, memory: Memory) -> u64 {
         match memory {
-            // The pages that 32 threads read at once must also fit into memory.
+            // The pages that 32 threads read at once have to fit, too.
             Memory::Cold => (self.row_bytes() / 20).max((4 * MIB).min(self.row_bytes() / 16)),
             Memory::Cached => 2 * self.row_bytes() + 64 * MIB,
         }
     }
 
-    /// Buffers are so small that even a run of a few seconds writes several files.
+    /// Small enough for a run of a few seconds to write several files.
     fn write_buffer_bytes(&self) -> u64 {
         (self.row_bytes() / 16).clamp(MIB, 64 * MIB)
     }
 
-    /// The most bytes that the databases take while another database is loaded.
+    /// The most disk space that the databases take, with those of the timed loads.
     fn most_bytes(&self) -> u64 {
         let row_bytes = 11 * (KEY_BYTES + FIELDS * FIELD_BYTES) / 10;
         (Form::all().len() as u64 + 1) * self.rows * row_bytes + 6 * self.load_rows * row_bytes + 64 * MIB
     }
 
-    /// A store on `place`.
+    /// The target of a store in `place`.
     fn target(&self, place: &Path, form: Form, memory: Memory, more: &str) -> String {
-        // A file of the uppermost level is a fourth as large as a file of the deepest level.
+        // A file of the uppermost level has a fourth of the size of one of the deepest level.
         let (Form { page, node, .. }, file) = (form, form.file / 4);
         let (cache, buffer) = (self.cache_bytes(memory), self.write_buffer_bytes());
         let place = place.display();
@@ -189,7 +188,7 @@ impl Size {
     }
 }
 
-/// Makes the experiment.
+/// Runs the experiment.
 pub fn run(args: &ExperimentArgs) -> Result<Ending, Failure> {
     let size = Size::of(args.scale);
     let mut ground = Ground::open("page-size", args, size.most_bytes())?;
@@ -199,7 +198,7 @@ pub fn run(args: &ExperimentArgs) -> Result<Ending, Failure> {
     tables::outcome(&ground, &size).finish("page-size", &ground, args)
 }
 
-/// What is measured once in each repeat.
+/// One measurement of each repeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Subject {
     Larch {
@@ -208,7 +207,7 @@ enum Subject {
         memory: Memory,
         threads: usize,
     },
-    /// Reads of this size.
+    /// Reads of this size, without an engine.
     Disk {
         page: u64,
         threads: usize,
@@ -216,8 +215,7 @@ enum Subject {
 }
 
 impl Subject {
-    /// Everything that is measured. Sides that are compared with each other are measured directly one after the
-    /// other.
+    /// All measurements. Those that are compared with each other follow one another.
     fn all() -> Vec<Self> {
         let mut all = Vec::new();
         for threads in DEPTHS {
@@ -255,7 +253,7 @@ impl Subject {
     }
 }
 
-/// Measures what is not measured yet. False after ^C.
+/// Measures the missing cells. Returns false after ^C.
 fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
     if !data::loads(ground, size)? {
         return Ok(false);
@@ -294,8 +292,7 @@ fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// Makes one run. A run that writes works on a copy of the database, and every other run works on the database
-/// itself.
+/// Makes one run, on a copy of the database if it writes and on the database itself otherwise.
 fn larch(
     size: &Size,
     form: Form,

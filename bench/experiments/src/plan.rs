@@ -1,12 +1,11 @@
-//! Calculates what a table takes and what a get from it costs. The calculation uses only the table's sizes. It
-//! predicts the number of files, their height, the bytes of index and filters, the reads per get, and the memory.
-//! The calculation is arithmetic about the layout in `docs/format/sst.md`. This module reads nothing and knows no
-//! database, so it also works for tables that no machine here holds. `larch plan` prints the result, and the
-//! experiment `scale` compares the result with real tables.
+//! Predicts from a table's sizes what it takes and what a get costs: number and height of files, bytes of index and
+//! filters, reads per get, and memory. It is pure arithmetic on the layout in `docs/format/sst.md`, so it also
+//! works for tables that no machine here can hold. `larch plan` prints the prediction, and the experiment `scale`
+//! compares it with real tables.
 //!
-//! The calculation assumes that the table was compacted or imported: each row is stored once, in files of one
-//! level. Rows have one size, values lie in their pages, pages are not compressed, and all rows are read equally
-//! often.
+//! It assumes a table that was compacted or imported, so that each row is stored once, in files of one level. All
+//! rows have the same size and are read equally often, values are stored in their pages, and pages are not
+//! compressed.
 //!
 //! ```text
 //! file      data pages   page       = head + prefix + rows x (key - prefix + value + what a row takes beside)
@@ -22,17 +21,16 @@ use serde::Serialize;
 #[cfg(test)]
 mod tests;
 
-/// Sizes of a table, and how it is kept.
+/// The sizes and settings of a table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sizes {
-    /// How many rows.
+    /// The number of rows.
     pub rows: u64,
     /// Bytes of a key and its value.
     pub row_bytes: u64,
     /// Bytes of the key.
     pub key_bytes: u64,
-    /// How many leading bytes of a key are needed to distinguish the key from the key before it. `None` means that
-    /// keys are spread evenly over all strings.
+    /// Leading bytes of a key that tell it from the key before it. `None`: keys are spread evenly over all strings.
     pub separator_bytes: Option<u64>,
     /// Target size of a data page.
     pub page_bytes: u64,
@@ -40,16 +38,16 @@ pub struct Sizes {
     pub node_bytes: u64,
     /// Size of a file.
     pub file_bytes: u64,
-    /// Bits of a filter for each key.
+    /// The filter's bits per key.
     pub filter: FilterBits,
     /// Memory for pages.
     pub cache_bytes: u64,
 }
 
-/// Which filter the files have.
+/// The filter of the files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FilterBits {
-    /// None.
+    /// No filter.
     None,
     /// About 12 bits a key.
     Twelve,
@@ -58,7 +56,7 @@ pub enum FilterBits {
 }
 
 impl FilterBits {
-    /// Keys of a block.
+    /// Keys per block of the filter.
     fn block_keys(self) -> Option<u64> {
         match self {
             Self::None => None,
@@ -69,7 +67,7 @@ impl FilterBits {
 }
 
 impl Default for Sizes {
-    /// A table without rows that has the settings of a new table.
+    /// The settings of a new table, without rows.
     fn default() -> Self {
         Self {
             rows: 0,
@@ -85,70 +83,67 @@ impl Default for Sizes {
     }
 }
 
-/// What a table takes.
+/// The prediction for a table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Plan {
     /// Bytes of all keys and values.
     pub user_bytes: u64,
-    /// Files.
+    /// The number of files.
     pub files: u64,
-    /// Their length.
+    /// Bytes of all files.
     pub file_bytes: u64,
-    /// Pages with rows.
+    /// The number of data pages.
     pub data_pages: u64,
-    /// Their bytes.
+    /// Bytes of these pages.
     pub data_bytes: u64,
     /// Nodes between the manifest and a data page, in the tallest file.
     pub height: u64,
     /// Children of a full node.
     pub node_children: u64,
-    /// Bytes of all nodes, including the nodes above filters.
+    /// Bytes of all nodes, with those above filters.
     pub index_bytes: u64,
     /// Bytes of filters.
     pub filter_bytes: u64,
-    /// The number of pages that a get of an existing row reads from disk, once the cache is full.
+    /// Pages that a get of an existing row reads from disk, once the cache is full.
     pub reads_a_get: f64,
-    /// Their bytes.
+    /// Bytes of these pages.
     pub read_bytes_a_get: f64,
-    /// The levels from the root down to the data page: a get reads one page of each level. Each level says which part
-    /// of its pages is in memory.
+    /// The levels from the roots down to the data pages. A get reads one page of each.
     pub levels: Vec<Level>,
     /// Memory for pages.
     pub cache_bytes: u64,
-    /// Memory outside of the cache: the memory for each file, and the memory that an open database needs even
-    /// without files.
+    /// Memory outside the cache: of an open database, and of each file.
     pub outside_bytes: u64,
 }
 
-/// The pages of one level of all files.
+/// The pages of one level, over all files.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Level {
-    /// How many.
+    /// The number of pages.
     pub pages: u64,
-    /// Their bytes.
+    /// Bytes of these pages.
     pub bytes: u64,
-    /// The part that is in memory.
+    /// The share that is in memory.
     pub in_memory: f64,
 }
 
-/// Stored pages begin at multiples of this.
+/// Pages in files begin at multiples of this.
 const BLOCK_BYTES: u64 = 4096;
 /// The head of a data page: the header, the bytes before the rows, and the end of the last row.
 const PAGE_HEAD_BYTES: u64 = 42;
-/// The bytes of a row in a page in addition to its key and value: an offset, a tag and the length of its suffix.
+/// Overhead of a row in a page: an offset, a tag and the length of its suffix.
 const ROW_BESIDE_BYTES: u64 = 4;
 /// The head of a node: the header and the bytes before the children.
 const NODE_HEAD_BYTES: u64 = 136;
-/// The bytes that a child takes in a node, besides its separator: a checksum, a sixteenth of a sample, and the error
-/// of an estimate. The estimate takes the rows as spread evenly, on a straight line.
+/// Bytes of a child in a node beside its separator: a checksum, a sixteenth of a sample, and the error of the
+/// linear estimate of its rows.
 const CHILD_BESIDE_BYTES: f64 = 4.0 + 0.25 + 1.0;
-/// The additional bytes of a child in the last node of a level. The last page of that node is not full. So the node
-/// also stores the error of the same estimate for bytes.
+/// More bytes of a child in the last node of a level, whose last page is not full: the error of the estimate of its
+/// bytes.
 const LAST_BYTES: f64 = 4.0;
-/// The bytes of a separator that a node stores beside each child.
+/// The bytes of a separator that are stored next to the child.
 const HEAD_BYTES: f64 = 4.0;
-/// If separators differ in length, each separator needs additional bytes: for its length, and for the place where
-/// its other bytes are stored.
+/// More bytes of a separator where separators differ in length: its length, and where its other bytes are.
 const UNEQUAL_BYTES: f64 = 3.0;
 /// The head of a filter page.
 const FILTER_HEAD_BYTES: u64 = 64;
@@ -158,18 +153,18 @@ const FILTER_BLOCK_BYTES: u64 = 64;
 const MAX_PARTITION_BYTES: u64 = 64 << 10;
 /// The end of a file.
 const FOOTER_BYTES: u64 = 4096;
-/// What a page takes in the cache in addition to its own bytes.
+/// Overhead of a page in the cache.
 const FRAME_BYTES: u64 = 248;
-/// The part of the cache that is reserved for data pages that were just read (decision 18).
+/// The share of the cache that is reserved for data pages just read (decision 18).
 const DATA_SHARE: f64 = 0.05;
-/// The least number of bytes that data pages have in the cache, besides the share above. These bytes matter in small
-/// caches. Measurements gave 240 to 270 KiB in caches of 400 to 768 KiB.
+/// Bytes that data pages get in the cache on top of that share, which matter in small caches. Measured: 240 to 270
+/// KiB in caches of 400 to 768 KiB.
 const LEAST_DATA_BYTES: f64 = (256 << 10) as f64;
-/// The bytes that memory holds about a file with a path of 50 bytes, without the keys that bound the file.
+/// Memory of a file with a path of 50 bytes, without its key bounds.
 const FILE_MEMORY_BYTES: u64 = 1096;
-/// The longest key of a bound.
+/// The longest key bound.
 const MAX_BOUND_BYTES: u64 = 64;
-/// The memory that an open database without files takes outside of its cache.
+/// Memory of an open database without files, outside its cache.
 const OPEN_BYTES: u64 = 416;
 
 /// One file.
@@ -177,9 +172,9 @@ const OPEN_BYTES: u64 = 416;
 struct File {
     data_pages: u64,
     data_bytes: u64,
-    /// The numbers of nodes and their bytes, level by level, from the nodes above data pages up to the root.
+    /// (Nodes, bytes) of each level, from the nodes above data pages up to the root.
     levels: Vec<(u64, u64)>,
-    /// Nodes above the filter.
+    /// Bytes of the nodes above the filter.
     filter_index_bytes: u64,
     filter_bytes: u64,
 }
@@ -192,11 +187,11 @@ impl File {
 }
 
 impl Sizes {
-    /// Returns an error for sizes that no table can have.
+    /// Refuses sizes that no table can have.
     ///
     /// # Errors
     ///
-    /// The error is a sentence that names the option to change.
+    /// Returns a sentence that names the option to change.
     pub fn check(&self) -> Result<(), String> {
         if self.rows == 0 {
             return Err("--rows 0: a table without rows takes nothing; name a number of rows".to_owned());
@@ -231,8 +226,7 @@ impl Sizes {
         Ok(())
     }
 
-    /// How many bytes neighbouring keys share if the table is cut into `pieces` pieces and its keys are spread
-    /// evenly.
+    /// The bytes that the keys of a piece share, if the table is cut into `pieces`.
     fn common_bytes(&self, pieces: f64) -> u64 {
         match self.separator_bytes {
             // Neighbouring keys differ within the last four bytes of the separator, or earlier.
@@ -241,7 +235,7 @@ impl Sizes {
         }
     }
 
-    /// Rows of a full page.
+    /// Rows of a full data page.
     fn page_rows(&self) -> u64 {
         let rows = |prefix: u64| {
             let room = self.page_bytes.saturating_sub(PAGE_HEAD_BYTES + prefix);
@@ -251,7 +245,7 @@ impl Sizes {
         rows(self.common_bytes(pages).min(self.key_bytes))
     }
 
-    /// The number of children of a full node on a level, if all nodes of this level together have `pages` children.
+    /// Children of a full node, on a level whose nodes have `pages` children in all.
     fn node_children(&self, pages: f64) -> u64 {
         let room = |child: f64| ((self.node_bytes - NODE_HEAD_BYTES.min(self.node_bytes / 2)) as f64 / child).max(2.0);
         let spread = (self.rows as f64).log2() / 8.0;
@@ -268,13 +262,13 @@ impl Sizes {
         room(least + rest) as u64
     }
 
-    /// The nodes of a level that has `children` pages below it.
+    /// (Nodes, bytes) of a level above `children` pages, with `full` children in a full node.
     fn level(&self, children: u64, full: u64) -> (u64, u64) {
         let child = (self.node_bytes - NODE_HEAD_BYTES.min(self.node_bytes / 2)) as f64 / full as f64;
         let bytes = |children: u64, child: f64| {
             (NODE_HEAD_BYTES + (children as f64 * child) as u64).min(self.node_bytes).next_multiple_of(BLOCK_BYTES)
         };
-        // Nodes are full, except for the last one or two nodes of the level: these get the children that are left.
+        // Nodes are full, except for the last one or two, which get what is left.
         let whole = children.saturating_sub(2 * full).div_ceil(full);
         let left = children - whole * full;
         let whole_bytes = whole * bytes(full, child);
@@ -331,15 +325,14 @@ impl Sizes {
         ((self.rows as f64 / files.max(f64::MIN_POSITIVE)) as u64).clamp(1, self.rows)
     }
 
-    /// What the table takes.
+    /// The prediction.
     pub fn plan(&self) -> Plan {
         let file_rows = self.file_rows();
         let files = self.rows.div_ceil(file_rows);
         let (full, last) = (self.file(file_rows), self.file(self.rows - (files - 1) * file_rows));
         let both = |of: &dyn Fn(&File) -> u64| (files - 1) * of(&full) + of(&last);
         let height = if files > 1 { full.levels.len().max(last.levels.len()) } else { last.levels.len() };
-        // Levels are counted from the root down. Files may differ in height. The root of a low file is counted
-        // together with the nodes of the same height in other files.
+        // Files may differ in height: nodes are counted together by their height above data pages.
         let at = |file: &File, level: usize| file.levels.get(level).copied().unwrap_or_default();
         let mut levels: Vec<Level> = (0..height)
             .rev()
@@ -374,9 +367,8 @@ impl Sizes {
     }
 }
 
-/// Fills memory first with the pages that are used most often for each byte that they take. So the upper levels come
-/// first. Data pages are the last level. Data pages get the room that the nodes leave, but at least the share that
-/// is reserved for data pages.
+/// Fills the cache with the pages that are used most often per byte, so with the upper levels first. Data pages,
+/// the last level, get what the nodes leave, and at least their reserved share.
 fn fill(levels: &mut [Level], cache_bytes: u64) {
     let all = cache_bytes as f64;
     let needed = |level: &Level| ((level.bytes + level.pages * FRAME_BYTES) as f64).max(1.0);

@@ -1,9 +1,10 @@
-//! Measures how many rounds of waiting, and how much time, a precharge saves when a range is read. Nothing is in
-//! memory. The disk is the local disk, or a disk whose reads take longer.
+//! `larch bench experiment precharge`: the rounds of waiting and the time that a precharge saves in a range read
+//! with an empty cache, on the local disk and on disks whose reads take longer. A round is one wait for pages that
+//! are read together.
 //!
-//! In YDB's document, the pages of a range are read in three ways: one page after another, with forward loading in a
-//! scan, and with the precharge. The precharge walks the index ahead of the read and asks for all pages of a level
-//! at once. In the document, each way is measured over the flat index and over the B-tree.
+//! YDB's document reads the pages of a range in three ways: one after the other, with forward loading in a scan,
+//! and with the precharge, which walks the index ahead of the read and asks for all pages of a level at once. Each
+//! way is measured over the flat index and over the B-tree.
 
 use crate::WRONG;
 use crate::args::{ExperimentArgs, Scale};
@@ -33,9 +34,9 @@ struct Size {
     rows: u64,
     /// Rows of a range.
     ranges: &'static [u64],
-    /// The time that is added to each read.
+    /// The times added to each read.
     delays: &'static [Duration],
-    /// The number of ranges in one cell. Each range begins with nothing in memory.
+    /// Ranges in a cell, each read with an empty cache.
     samples: u64,
     repeats: u64,
 }
@@ -58,26 +59,26 @@ impl Size {
     }
 }
 
-/// The parts of a value, each in a column group of its own.
+/// The column groups, one for each part of a value.
 const GROUPS: [&str; 2] = ["hot", "cold"];
 const HOT_BYTES: usize = 20;
 const COLD_BYTES: usize = 200;
-/// One row in 64 has a larger cold part, which lies outside its page.
+/// Every 64th row has a large cold part, which is stored outside its page.
 const LARGE_EVERY: u64 = 64;
 const LARGE_BYTES: usize = 6000;
 const KEY_BYTES: usize = 16;
 /// Mean bytes of a row.
 const ROW_BYTES: u64 = (KEY_BYTES + HOT_BYTES + COLD_BYTES + 16) as u64 + LARGE_BYTES as u64 / LARGE_EVERY;
-/// Every 40th row is written again, and after that every 70th row. These rows go into files of level 0, which a
-/// read merges with the other files.
+/// Every 40th row is written again, and then every 70th. This makes two files in level 0, which a read has to merge
+/// with the others.
 const REWRITTEN: [u64; 2] = [40, 70];
-/// Nodes are small, so that the trees have as many levels as the trees of larger files.
+/// Small nodes give the trees as many levels as those of larger files have.
 const NODE_BYTES: u32 = 1 << 10;
-/// Files are small, so that a range may continue from one file into the next.
+/// Small files, so that a range may cross from one into the next.
 const FILE_BYTES: u64 = 4 << 20;
 const CACHE_BYTES: u64 = 256 << 20;
 
-/// Which index is read, and how.
+/// A side: which index is read, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Side {
     index: PageIndexKind,
@@ -87,11 +88,11 @@ struct Side {
 /// A way to read a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
-    /// Gets each key by itself. Each get waits for each missing page.
+    /// A get of each key, which waits for each missing page.
     OneByOne,
-    /// A range, which reads ahead.
+    /// A range read with readahead.
     Readahead,
-    /// A precharge, then the range.
+    /// A precharge, then the range read.
     Precharge,
 }
 
@@ -118,7 +119,7 @@ impl Side {
     }
 }
 
-/// How the rows lie.
+/// The files of the table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Shape {
     files: u64,
@@ -128,28 +129,28 @@ struct Shape {
     levels: Vec<(u64, u64)>,
 }
 
-/// Some ranges on one side.
+/// The measurements of the ranges of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Measured {
     /// The median time from the beginning of the precharge to the last row.
     micros: f64,
-    /// The median number of rounds of waiting for a range, including the rounds of the precharge.
+    /// The median rounds of waiting for a range, with those of the precharge.
     rounds: f64,
-    /// The rounds of the precharge alone.
+    /// The median rounds of the precharge alone.
     precharge_rounds: f64,
-    /// The most rounds that one precharge took.
+    /// The most rounds of one precharge.
     most_precharge_rounds: u64,
-    /// Pages that were read from disk for a range.
+    /// The median number of pages read from disk for a range.
     pages: f64,
-    /// Their bytes.
+    /// The median of their bytes.
     bytes: f64,
-    /// The number of pages that were missing after the precharge, summed over all ranges; 0 without a precharge.
+    /// Pages still missing after the precharge, over all ranges; 0 without a precharge.
     faults_after: u64,
     /// What a million rows cost, including opening the database and comparing the rows.
     million: Million,
 }
 
-/// Makes the experiment.
+/// Runs the experiment.
 pub fn run(args: &ExperimentArgs) -> Result<Ending, Failure> {
     let size = Size::of(args.scale);
     let mut ground = Ground::open("precharge", args, size.most_bytes())?;
@@ -169,7 +170,7 @@ fn millis(delay: Duration) -> f64 {
 
 const DATA: &str = "rows";
 
-/// Measures what is not measured yet. False after ^C.
+/// Measures the missing cells. Returns false after ^C.
 fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
     let all = || {
         let ranges = |repeat, delay| size.ranges.iter().map(move |rows| (repeat, delay, *rows));
@@ -184,8 +185,7 @@ fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
     suite::say(&format!("{} rows, in files of {}", size.rows, bytes_text(FILE_BYTES << 2)));
     let Some((place, _)) = ground.built(DATA, |place, stop| load(place, size.rows, stop))? else { return Ok(false) };
     for (repeat, delay, rows) in all() {
-        // The order of the sides changes with each repeat, so that the caches of the disk do not always help the
-        // same side.
+        // The order of the sides alternates, so that the disk's own caches do not always help the same one.
         let order: Vec<Side> = if repeat % 2 == 0 { sides().collect() } else { sides().rev().collect() };
         for side in order {
             let asked = Asked { rows_in_all: size.rows, rows, samples: size.samples, seed: repeat };
@@ -217,7 +217,7 @@ fn parts_after(number: u64, times: usize) -> [Vec<u8>; 2] {
     [part(HOT_BYTES), part(if number.is_multiple_of(LARGE_EVERY) { LARGE_BYTES } else { COLD_BYTES })]
 }
 
-/// Options with which no compaction begins, so that the files of level 0 stay where they are.
+/// Never compacts, so that the files of level 0 stay there.
 const LEVELS: LevelOptions = LevelOptions {
     level0_files: 1 << 20,
     slow_files: 1 << 20,
@@ -275,13 +275,13 @@ struct Asked {
 fn measure(place: &Path, delay: Duration, side: Side, asked: &Asked, stop: &Stop) -> Result<Measured, Failure> {
     let machine = late::machine(delay);
     let mut all: Vec<Sample> = Vec::new();
-    // The meter includes opening the database and comparing what was read.
+    // Includes opening the database and comparing the rows.
     let meter = Meter::start(StoreUse::InProcess);
     for sample in 0..asked.samples {
         if stop.is_pressed() {
             break;
         }
-        // Each range opens the database anew, so nothing is in memory.
+        // Reopen the database for an empty cache.
         let builder = Database::builder(place).read_only(true).prefer_flat_index(side.index == PageIndexKind::Flat);
         let db = builder.cache_bytes(CACHE_BYTES).machine(machine.clone()).open().map_err(failed)?;
         let table = db.table("t").map_err(failed)?;
@@ -307,7 +307,7 @@ fn measure(place: &Path, delay: Duration, side: Side, asked: &Asked, stop: &Stop
     })
 }
 
-/// One range.
+/// The measurements of one range.
 struct Sample {
     micros: f64,
     rounds: u64,
@@ -318,7 +318,7 @@ struct Sample {
 }
 
 impl Sample {
-    /// Reads the rows `from..to`, and compares each row with what was written.
+    /// Reads rows `from..to` and compares them with what was written.
     fn read(db: &Database, rows: &Selection, way: Way, from: u64, to: u64) -> Result<Self, Failure> {
         let (low, high) = (key(from), key(to));
         let before = db.metrics().pages;
@@ -377,10 +377,9 @@ fn failed(error: larch::Error) -> Failure {
     Failure::session("larch", error.to_string())
 }
 
-/// The most rounds that a precharge may take if the main trees have the height `height` (decision 8). The precharge
-/// goes down the main tree twice, and then down the tree of the tallest group. It takes one more round for the
-/// values that lie outside their pages. The rows of the tallest group are larger, so its tree may have one level
-/// more.
+/// The most rounds of a precharge over main trees of this height (decision 8): twice down the main tree, once down
+/// the tree of the tallest group, which may have one more level because its rows are larger, and one for values
+/// outside their pages.
 fn rounds_at_most(height: u8) -> f64 {
     let way = f64::from(height) + 1.0;
     2.0 * way + (way + 1.0) + 1.0
@@ -512,7 +511,7 @@ fn fact_list(size: &Size, shape: Option<&Shape>) -> Vec<(&'static str, String)> 
     list
 }
 
-/// The figures of YDB's document.
+/// The steps of YDB's document, which has no figures.
 fn published() -> Table {
     let row = |step: &str, here: &str| vec![step.to_owned(), "no figure published".to_owned(), here.to_owned()];
     Table {

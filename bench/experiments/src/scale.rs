@@ -1,9 +1,9 @@
-//! Measures what more rows cost with the same memory: pages and bytes read per get, memory outside of the cache,
-//! height, bytes of index and filters, and the time to open. Each measurement stands beside the prediction of
-//! `plan`. The predictions are also made for larger tables, which no machine here can hold.
+//! `larch bench experiment scale`: what more rows cost with the same memory, in pages and bytes read per get,
+//! memory outside the cache, height, bytes of index and filters, and time to open. Measurements stand beside the
+//! predictions of `plan`, which are also made for tables that no machine here can hold.
 //!
-//! The aim of YDB's document is to serve a large amount of cold data without dozens of nodes. An index that must be
-//! in memory as a whole grows with the data; an index that is read on demand does not.
+//! YDB's document wants to serve much cold data without dozens of nodes. An index that has to be in memory as a
+//! whole needs memory that grows with the data; one that is read on demand does not.
 
 use crate::WRONG;
 use crate::args::{ExperimentArgs, Scale};
@@ -31,10 +31,10 @@ mod tests;
 struct Size {
     rows: &'static [u64],
     value_bytes: u64,
-    /// The sizes of the fixed memory for pages. Each number of rows is measured with each of these sizes.
+    /// The cache sizes. Each number of rows is measured with each of them.
     caches: &'static [u64],
-    /// Bytes of a file of the uppermost level below 0. An import writes files of the deepest level, which are four
-    /// times as large.
+    /// Bytes of a file of the first level below level 0. An import writes files of the deepest level, which are
+    /// four times as large.
     file_bytes: u64,
     gets: u64,
     repeats: u64,
@@ -76,14 +76,14 @@ impl Size {
 const KEY_BYTES: usize = 20;
 /// Bytes of a data page or a node.
 const PAGE_BYTES: u32 = 16 << 10;
-/// Rows of the tables that are only predicted.
+/// Rows of tables that are only predicted.
 const PREDICTED: [u64; 3] = [1_000_000_000, 10_000_000_000, 100_000_000_000];
-/// A second cache for them.
+/// A further cache size for them.
 const LARGE_CACHE_BYTES: u64 = 1 << 30;
-/// The greatest allowed difference between prediction and measurement, as a part of the measurement.
+/// The goal for the difference between prediction and measurement, as a fraction of the measurement.
 const WITHIN: f64 = 0.1;
 
-/// How the rows of a point lie.
+/// The files of a point: a number of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Shape {
     files: u64,
@@ -95,7 +95,7 @@ struct Shape {
     filter_bytes: u64,
 }
 
-/// A point with a cache.
+/// The measurements of a point with one cache size.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Measured {
     open_micros: f64,
@@ -103,15 +103,15 @@ struct Measured {
     reads_a_get: f64,
     index_reads_a_get: f64,
     read_bytes_a_get: f64,
-    /// Memory of the engine outside of the cache.
+    /// The engine's memory outside the cache.
     outside_bytes: u64,
-    /// All memory of the process, for any purpose.
+    /// Resident memory of the process.
     resident_bytes: u64,
     /// What a million gets cost.
     million: Million,
 }
 
-/// Makes the experiment.
+/// Runs the experiment.
 pub fn run(args: &ExperimentArgs) -> Result<Ending, Failure> {
     let size = Size::of(args.scale);
     let mut ground = Ground::open("scale", args, size.most_bytes())?;
@@ -129,8 +129,8 @@ fn data_name(rows: u64) -> String {
     format!("{rows}-rows")
 }
 
-/// Measures the cells that are not measured yet. Within a repeat, each number of rows and each cache has its turn.
-/// False after ^C.
+/// Measures the missing cells, going through all numbers of rows and caches within a repeat. Returns false after
+/// ^C.
 fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
     let all = || {
         let points =
@@ -163,11 +163,12 @@ fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// The key of row `number` of `rows`. Keys are spread evenly, and no byte of a key follows from the bytes before it.
+/// The key of row `number` of `rows`. Keys are spread evenly, and no byte of a key can be predicted from the bytes
+/// before it.
 fn key(number: u64, rows: u64) -> [u8; KEY_BYTES] {
     let spread = ((u128::from(number) << 64) / u128::from(rows)) as u64;
     let random = row_access::batch::mixed(number);
-    // Each key gets a random place between its own evenly spaced place and the next such place.
+    // Jitter of up to half the distance to the next evenly spaced key.
     let spread = spread + random % (u64::MAX / rows / 2).max(1);
     let mut key = [0; KEY_BYTES];
     key[..8].copy_from_slice(&spread.to_be_bytes());
@@ -210,8 +211,7 @@ fn load(place: &Path, rows: u64, size: &Size, stop: &Stop) -> Result<Shape, Fail
     })
 }
 
-/// The number of gets for each page of the cache that run before gets are counted. After these gets, the cache keeps
-/// the pages that are read often.
+/// Warm-up gets per page of the cache, after which it holds the pages that are read often.
 const WARM_GETS: u64 = 6;
 
 fn measure(place: &Path, sizes: &Sizes, gets: u64, seed: u64, stop: &Stop) -> Result<Measured, Failure> {
@@ -220,7 +220,7 @@ fn measure(place: &Path, sizes: &Sizes, gets: u64, seed: u64, stop: &Stop) -> Re
     let db = builder.durability(Durability::Buffered).open().map_err(failed)?;
     let open_micros = clock.nanos() as f64 / 1e3;
     db.close().map_err(failed)?;
-    // The database is opened read-only. Otherwise, opening would write rows into buffers in memory.
+    // Reopen it read-only: a writer's open puts rows into memory.
     let db = Database::builder(place).read_only(true).cache_bytes(sizes.cache_bytes).open().map_err(failed)?;
     let table = db.table("t").map_err(failed)?;
     let mut wanted = vec![0; (sizes.row_bytes - sizes.key_bytes) as usize];
@@ -264,7 +264,7 @@ fn measure(place: &Path, sizes: &Sizes, gets: u64, seed: u64, stop: &Stop) -> Re
     Ok(measured)
 }
 
-/// All memory of the engine except the cache.
+/// The engine's memory without the cache.
 fn outside_bytes(memory: &larch::stats::Memory) -> u64 {
     let of_cache = ["cached_index", "cached_data", "cached_history", "cached_filter", "in_flight", "cache_spare"];
     memory.owners().iter().filter(|(owner, _)| !of_cache.contains(owner)).map(|(_, bytes)| bytes).sum()
@@ -274,7 +274,7 @@ fn failed(error: larch::Error) -> Failure {
     Failure::session("larch", error.to_string())
 }
 
-/// The median of the repeats of a point.
+/// The medians over the repeats of a point.
 fn point(ground: &Ground, size: &Size, rows: u64, cache: u64) -> Option<Measured> {
     let all: Vec<Measured> =
         (0..size.repeats).filter_map(|repeat| ground.known(&cell_name(repeat, rows, cache))).collect();
@@ -410,7 +410,7 @@ fn outcome(ground: &Ground, size: &Size) -> Outcome {
     }
 }
 
-/// The names of the predicted figures of a point. Other lists of these figures have the same order.
+/// The predicted figures of a point, in the order of all lists of them.
 const CHECKED: [&str; 6] = [
     "levels of nodes",
     "index bytes",
@@ -420,19 +420,19 @@ const CHECKED: [&str; 6] = [
     "memory outside of the cache",
 ];
 
-/// Differences that are too small to matter, in the same order as the predicted figures.
+/// The differences that are too small to matter, in the order of [`CHECKED`].
 const NOTHING: [&str; 6] = ["0", "a page of 4 KiB", "a page of 4 KiB", "0.005", "82 bytes", "1 KiB"];
 
 /// A figure that was predicted.
 struct Check {
     predicted: f64,
     measured: f64,
-    /// The greatest difference that never matters, however small the measured figure is.
+    /// The difference up to which they count as equal.
     nothing: f64,
 }
 
 impl Check {
-    /// The difference between prediction and measurement, as a part of the measurement.
+    /// The difference as a fraction of the measurement.
     fn difference(&self) -> f64 {
         let difference = (self.predicted - self.measured).abs();
         if difference <= self.nothing { 0.0 } else { difference / self.measured.max(f64::MIN_POSITIVE) }
@@ -484,7 +484,7 @@ fn fact_list(size: &Size) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The comparable figures of YDB's document, where the same load ran with smaller and smaller caches.
+/// The comparable figures of YDB's document, where the same load ran with ever smaller caches.
 fn published(ground: &Ground, size: &Size) -> Table {
     let most = *size.rows.last().expect("there are points");
     let here = |cache: u64| {

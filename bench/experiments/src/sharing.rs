@@ -1,10 +1,10 @@
-//! Shows what readers of the same rows save when they share index pages. Two sides make the same reads in turn. On
-//! one side, each reader has its own index pages, and drops them after each read. On the other side, all readers
-//! use the index pages of one cache. Neither side keeps data pages.
+//! `larch bench experiment sharing`: what readers of the same rows save by sharing index pages. Two sides make the
+//! same reads in turn: with private index pages, which a reader drops after each read, and with the index pages of
+//! a shared cache. Neither side keeps data pages.
 //!
-//! The experiment is like ScyllaDB's experiment of 2021: 100 readers read 10 partitions, and the cache of rows is
-//! off. Since then, ScyllaDB's readers share the pages of a partition index. `docs/benchmarks/sharing.md` says what
-//! is the same in both experiments and what differs.
+//! It follows ScyllaDB's experiment of 2021, when its readers began to share the pages of a partition index: 100
+//! readers read 10 partitions with the row cache off. `docs/benchmarks/sharing.md` says what is the same in both
+//! experiments and what differs.
 
 mod data;
 mod readers;
@@ -29,7 +29,7 @@ use std::time::Duration;
 use suite::results;
 use suite::stop::Stop;
 
-/// Readers at once, as in the experiment.
+/// Concurrent readers, as in ScyllaDB's experiment.
 const READERS: usize = 100;
 
 /// The sides, in the order of the first repeat.
@@ -37,7 +37,7 @@ const SIDES: [Sharing; 2] = [Sharing::Private, Sharing::Shared];
 
 /// How much is measured.
 struct Size {
-    /// Few long rows, then many short ones.
+    /// Few long rows, and many short ones.
     data: [Data; 2],
     /// The time of each side in each repeat.
     time: Duration,
@@ -61,13 +61,13 @@ impl Size {
     }
 }
 
-/// One side of the experiment, once.
+/// One measurement of a side.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Side {
     run: Run,
-    /// The counts up to the end of all readers. The counts include readers that ended after the window.
+    /// Counts until all readers ended, which may be after the window.
     counts: Counts,
-    /// Bytes that this process read from the disk during the measurement, if the system tells.
+    /// Bytes that this process read from disk during the measurement, if the system tells.
     disk_bytes: Option<u64>,
     /// What a million reads cost.
     million: Million,
@@ -87,7 +87,7 @@ pub fn run(args: &SharingArgs) -> Result<Ending, Failure> {
     summary::outcome(&ground, &size).finish("sharing", &ground, &args.common)
 }
 
-/// Measures what is not measured yet. The sides take turns. False after ^C.
+/// Measures the missing cells, the sides in turn. Returns false after ^C.
 fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
     for data in &size.data {
         let is_known = |repeat| SIDES.iter().all(|sharing| ground.has(&size.cell(repeat, data, *sharing)));
@@ -99,8 +99,7 @@ fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
         let Some((place, shape)) = built else { return Ok(false) };
         suite::print(&format!("{}: {shape}\n", data.title()))?;
         for repeat in 0..size.repeats {
-            // The order of the sides changes with each repeat, so that the caches of the disk do not always help
-            // the same side.
+            // The order of the sides alternates, so that the disk's own caches do not always help the same one.
             let order = if repeat % 2 == 0 { SIDES } else { [Sharing::Shared, Sharing::Private] };
             for sharing in order {
                 let measure = |stop: &Stop| side(data, &place, sharing, (size.time, repeat), stop);
@@ -114,7 +113,7 @@ fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// All measured sides, ordered by data, then by repeat, then by side.
+/// All measured sides, by data, repeat and side.
 fn all_sides(ground: &Ground, size: &Size) -> Vec<Side> {
     let repeats =
         |data| (0..size.repeats).flat_map(move |repeat| SIDES.map(|sharing| size.cell(repeat, data, sharing)));
@@ -160,7 +159,7 @@ fn side(
         }
         Ok(measured) => measured,
         Err(error) => match error.partial() {
-            // It was interrupted, and is not kept.
+            // Interrupted, so the caller does not keep it.
             Some(partial) if partial.interrupted || stop.is_pressed() => partial.clone(),
             _ if matches!(error, RunError::Lost { .. } | RunError::Panicked { .. }) => {
                 return Err(Failure::session("lost", error.to_string()));
@@ -175,7 +174,7 @@ fn side(
     Ok(Side { run, counts, disk_bytes, million })
 }
 
-/// The side as a result is kept.
+/// The side in the form of a benchmark result.
 fn run_of(
     data: &Data,
     store: &Readers,

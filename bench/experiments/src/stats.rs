@@ -1,10 +1,9 @@
-//! Measures histograms of how rows are spread over keys. The histograms are computed from the index alone, with the
-//! tree and with the flat list. The histograms are measured for several resolutions and numbers of files. The files
-//! lie apart, or they overlap.
+//! `larch bench experiment stats`: histograms of rows over keys, computed from the index alone, by the tree and by
+//! the flat list, for several resolutions and numbers of files, whose key ranges are disjoint or overlap.
 //!
-//! YDB builds such statistics of every table (BuildStats). With its flat index, YDB reads the whole list of each
-//! file. The B-tree of YDB has running totals in each node. So YDB reads only the nodes on the way to each end of a
-//! bucket.
+//! YDB builds such statistics of every table (BuildStats). With its flat index, it reads the whole list of each
+//! file. Its B-tree has running totals in each node, so it reads only the nodes on the path to each bucket
+//! boundary.
 
 use crate::WRONG;
 use crate::args::{ExperimentArgs, Scale};
@@ -33,8 +32,8 @@ struct Size {
     file_groups: u64,
     files: &'static [u64],
     buckets: &'static [u64],
-    /// The most buckets of a histogram for which the goal for overlapping files applies. With at most this number of
-    /// buckets, the rows below one child of a file's root are few enough for the goal.
+    /// The most buckets for which the goal for overlapping files applies: up to this number, the rows below one
+    /// child of a file's root are few enough.
     over_goal: u64,
     repeats: u64,
 }
@@ -55,34 +54,34 @@ impl Size {
     }
 
     fn most_bytes(&self) -> u64 {
-        // Each page takes room for three things: the compressed page, its child in a node, and its entry in a list.
+        // A page takes room for itself, compressed, for its child in a node, and for its entry in a flat list.
         let most = self.files.iter().max().expect("there are sizes");
         most * self.file_rows() / PAGE_ROWS * (256 + 2 * 100) + (128 << 20)
     }
 }
 
-/// The keys of a group share a long part, which is different in each group. So separators are long, and a node can
-/// leave out only few of the bytes that separators share.
+/// The keys of a group share a long prefix that differs between groups. So separators are long and have few bytes
+/// in common that a node could leave out.
 const GROUP_ROWS: u64 = 64;
 const GROUP_BYTES: usize = 64;
 const KEY_BYTES: usize = GROUP_BYTES + 8;
-/// Compresses to a few bytes.
+/// Values compress to a few bytes.
 const VALUE_BYTES: usize = 56;
-/// Small pages give a long list for few rows. The pages are compressed, because a page that is not compressed takes
-/// at least 4 KiB of disk.
+/// Small pages give a long flat list for few rows. They are compressed, because an uncompressed page takes at least
+/// 4 KiB of disk.
 const PAGE_BYTES: u32 = 256;
-/// About the number of rows of a page.
+/// Rows of a page, about.
 const PAGE_ROWS: u64 = 2;
-/// The size of a node. Both indexes are measured in pages of this size, although a list is read as a whole.
+/// The size of a node, and the unit in which both indexes are counted, although a flat list is read as a whole.
 const NODE_BYTES: u32 = 16 << 10;
 const CACHE_BYTES: u64 = 2 << 30;
 
-/// How the files lie.
+/// How the key ranges of the files relate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lying {
-    /// The key ranges of the files follow one another, as after a compaction.
+    /// They are disjoint, as after a compaction.
     Apart,
-    /// Each file has keys from the whole range of keys.
+    /// Each file has keys from the whole range.
     Over,
 }
 
@@ -115,7 +114,7 @@ impl Side {
     }
 }
 
-/// How the rows lie.
+/// The files of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Shape {
     files: u64,
@@ -128,26 +127,25 @@ struct Shape {
     flat_bytes: u64,
 }
 
-/// The measurement of one index with one number of files and one resolution.
+/// The measurements of one index, number of files and resolution.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Measured {
-    /// The time of the first histogram after the database was opened.
+    /// The time of the first histogram after opening the database.
     cold_micros: f64,
-    /// Median of the times after that.
+    /// The median of the later ones.
     cached_micros: f64,
-    /// The number of index pages that were asked for. A list counts as one page.
+    /// Index pages asked for. A flat list counts as one.
     pages: u64,
-    /// The bytes of these pages. The first histogram reads these pages from the disk.
+    /// Bytes that the first histogram read from disk.
     bytes: u64,
     buckets: u64,
-    /// The largest distance between the value of a bucket and the true value, divided by the size of a bucket.
+    /// The largest distance of a bucket's value from the truth, in buckets.
     error: f64,
-    /// The cost of a million histograms. The cost is an average over all measured histograms, including the cold
-    /// histogram.
+    /// What a million histograms cost, averaged over the cold and the cached ones.
     million: Million,
 }
 
-/// What is measured: the number of files, how the files lie, and the number of buckets.
+/// A case to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Case {
     files: u64,
@@ -170,7 +168,7 @@ impl Case {
     }
 }
 
-/// Makes the experiment.
+/// Runs the experiment.
 pub fn run(args: &ExperimentArgs) -> Result<Ending, Failure> {
     let size = Size::of(args.scale);
     let mut ground = Ground::open("stats", args, size.most_bytes())?;
@@ -180,7 +178,7 @@ pub fn run(args: &ExperimentArgs) -> Result<Ending, Failure> {
     outcome(&ground, &size).finish("stats", &ground, args)
 }
 
-/// The numbers of files, each with how the files lie. A single file counts as lying apart.
+/// The arrangements of files. A single file counts as [`Lying::Apart`].
 fn arrangements(size: &Size) -> impl Iterator<Item = (u64, Lying)> {
     let lyings = |&files: &u64| {
         LYINGS.into_iter().filter(move |lying| files > 1 || *lying == Lying::Apart).map(move |l| (files, l))
@@ -188,7 +186,7 @@ fn arrangements(size: &Size) -> impl Iterator<Item = (u64, Lying)> {
     size.files.iter().flat_map(lyings)
 }
 
-/// Measures what is not measured yet. False after ^C.
+/// Measures the missing cells. Returns false after ^C.
 fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
     for (files, lying) in arrangements(size) {
         let cases = || size.buckets.iter().map(move |&buckets| Case { files, lying, buckets });
@@ -226,7 +224,7 @@ fn key(number: u64) -> [u8; KEY_BYTES] {
     key
 }
 
-/// The number of keys before `at`, which may be a key or a string that separates keys.
+/// The number of keys before `at`, a key or a separator.
 fn rank(at: &[u8], rows: u64) -> u64 {
     let (mut low, mut high) = (0, rows);
     while low < high {
@@ -236,7 +234,7 @@ fn rank(at: &[u8], rows: u64) -> u64 {
     low
 }
 
-/// The group of rows that stands at place `at` of file `file`.
+/// The group at position `at` of file `file`.
 fn group_of(size: &Size, (files, lying): (u64, Lying), file: u64, at: u64) -> u64 {
     match lying {
         Lying::Apart => file * size.file_groups + at,
@@ -249,11 +247,10 @@ fn rows_of(group: u64) -> std::ops::Range<u64> {
     group * GROUP_ROWS..(group + 1) * GROUP_ROWS
 }
 
-/// Makes a database with both indexes. Files that lie apart are imported. Overlapping files are flushed. Importing
-/// overlapping files is not possible: if an imported file finds room below level 0, it goes there, and is then
-/// merged with the others.
+/// Creates a database with both indexes. Disjoint files are imported. Overlapping files are flushed: an imported
+/// file that finds room below level 0 goes there and is merged with the others.
 fn load(place: &Path, size: &Size, (files, lying): (u64, Lying), stop: &Stop) -> Result<Shape, Failure> {
-    // With these levels, no compaction begins, so the files stay as they are.
+    // Never compacts, so that the files stay as they are.
     let levels = LevelOptions {
         level0_files: 1 << 20,
         slow_files: 1 << 20,
@@ -314,7 +311,7 @@ fn load(place: &Path, size: &Size, (files, lying): (u64, Lying), stop: &Stop) ->
     })
 }
 
-/// Histograms that are made again once everything is in memory.
+/// The number of histograms made from memory after the first one.
 const CACHED: usize = 3;
 
 fn measure(place: &Path, size: &Size, case: Case, side: Side) -> Result<Measured, Failure> {
@@ -342,8 +339,8 @@ fn measure(place: &Path, size: &Size, case: Case, side: Side) -> Result<Measured
     })
 }
 
-/// The largest distance between a value and the true value, divided by the size of a bucket. Returns an error if the
-/// true value lies outside of the interval that the histogram gives.
+/// The largest distance of a value from the truth, in buckets. Fails if the truth is outside the interval that the
+/// histogram gives.
 fn worst_error(histogram: &Histogram, rows: u64) -> Result<f64, Failure> {
     let mut worst: f64 = 0.0;
     for bucket in &histogram.buckets {
@@ -361,12 +358,12 @@ fn failed(error: larch::Error) -> Failure {
     Failure::session("larch", error.to_string())
 }
 
-/// How many pages with the size of a node make up `bytes` bytes.
+/// `bytes` in units of a node.
 fn pages(bytes: u64) -> f64 {
     bytes as f64 / f64::from(NODE_BYTES)
 }
 
-/// The most nodes that a histogram may read, as decision 12 promises.
+/// The most nodes that a histogram may read by decision 12.
 fn most_nodes(case: Case, shape: &Shape) -> f64 {
     (case.files * u64::from(shape.height) * (case.buckets + 2)) as f64
 }
@@ -375,7 +372,7 @@ fn outcome(ground: &Ground, size: &Size) -> Outcome {
     let all = |case: Case, side| -> Vec<Measured> {
         (0..size.repeats).filter_map(|repeat| ground.known(&case.cell(side, repeat))).collect()
     };
-    // Every repeat gives the same counts.
+    // Counts are the same in every repeat.
     let of = |case: Case, side| -> Option<Measured> {
         let all = all(case, side);
         let middle = |of: fn(&Measured) -> f64| median(&all.iter().map(of).collect::<Vec<_>>());

@@ -1,11 +1,11 @@
-//! Asks the system how many bytes it read from disks.
+//! The system's count of bytes read from disk.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "files of the system, never simulated")]
 
 use std::fs;
 
-/// The bytes that this process has read from disks so far. Reads that the system served from its memory are not
-/// included. `None` if the system does not tell.
+/// Bytes that this process has read from disk so far, without reads that the page cache served. `None` if the
+/// system does not tell.
 pub fn disk_bytes() -> Option<u64> {
     parse(&fs::read_to_string("/proc/self/io").ok()?)
 }

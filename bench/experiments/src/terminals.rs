@@ -1,5 +1,4 @@
-//! One run of TPC-C on a database, and the check after the run. A cell keeps its figures. It does not know why
-//! TPC-C is run.
+//! Runs TPC-C on a database and checks the database afterwards, for the cells of several experiments.
 
 use crate::measured::{Kind, in_longer_times, kinds};
 use harness::{Counter, Failure, Length, Million, Opening, Plan, RunError, Target};
@@ -14,22 +13,22 @@ use tpcc::terminal::Terminals;
 use tpcc::transactions::now;
 use tpcc::{Database, Drawing, Form, Setup, TpccScheme};
 
-/// What every database is drawn from.
+/// The seed of every database.
 const SEED: u64 = 1;
 
 /// Threads that import and check.
 const THREADS: usize = 2;
 
-/// The bytes that a warehouse takes with its indexes while it is imported.
+/// Disk space of a warehouse with its indexes during the import.
 pub const WAREHOUSE_BYTES: u64 = 110 << 20;
 
-/// How terminals that never wait between transactions are run.
+/// How to run terminals, which never wait between transactions.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked {
     /// Threads of the client, over which the terminals are spread.
     pub threads: usize,
-    /// How many transactions each thread may have under way. Over a network, this is the number of the thread's
-    /// connections. `None`: the default of the database.
+    /// The transactions that each thread may have in flight, over a network its connections. `None`: the database's
+    /// default.
     pub connections: Option<usize>,
     pub terminals: usize,
     pub warmup: Duration,
@@ -37,12 +36,12 @@ pub struct Asked {
     pub seed: u64,
 }
 
-/// A run whose database passed the check after the run.
+/// The figures of a run whose database passed the check.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ran {
     pub new_orders: u64,
     pub transactions: u64,
-    /// Transactions that still failed at their last attempt.
+    /// Transactions that failed for good.
     pub failed: u64,
     pub tpmc: f64,
     pub kinds: Vec<Kind>,
@@ -53,9 +52,9 @@ pub struct Ran {
     pub read_bytes: u64,
     /// Bytes of log, flushes and compactions.
     pub written_bytes: u64,
-    /// The most bytes that the page cache held. They are read once a second.
+    /// The most bytes in the page cache, sampled once a second.
     pub most_cache_bytes: u64,
-    /// The greatest memory use of the database, as the database reports it.
+    /// The most memory of the database, as it reports it.
     pub most_memory_bytes: u64,
     /// Rows that the check read.
     pub checked_rows: u64,
@@ -64,12 +63,12 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// The time within which 99 % of the new orders were done, in microseconds.
+    /// The 99th percentile of new orders, in microseconds.
     pub fn percentile_99(&self) -> f64 {
         self.kinds.iter().find(|kind| kind.name == "NewOrder").map_or(f64::NAN, |kind| kind.percentile_99)
     }
 
-    /// `count` of a transaction.
+    /// `count` per transaction.
     pub fn each(&self, count: u64) -> f64 {
         count as f64 / self.transactions.max(1) as f64
     }
@@ -79,7 +78,7 @@ fn open(scheme: &TpccScheme, target: &str, setup: &Setup) -> Result<Box<dyn Data
     (scheme.open)(&Target::parse(target)?, setup)
 }
 
-/// Makes a database that has `warehouses` warehouses. False after ^C.
+/// Creates a database of `warehouses` warehouses. Returns false after ^C.
 pub fn import(scheme: &TpccScheme, target: &str, warehouses: u32, stop: &Stop) -> Result<bool, Failure> {
     let database = open(scheme, target, &Setup { opening: Opening::OrCreate, connections: None })?;
     let form = Form { warehouses, seed: SEED, loaded: now() };
@@ -94,12 +93,11 @@ pub fn import(scheme: &TpccScheme, target: &str, warehouses: u32, stop: &Stop) -
     Ok(!stop.is_pressed())
 }
 
-/// Runs terminals on an imported database, and then checks the database. After ^C the result is worthless.
+/// Runs terminals on an imported database, and then checks it. After ^C the result is empty.
 ///
 /// # Errors
 ///
-/// Returns an error if the database failed, no new order was measured, or the database is not consistent after the
-/// run.
+/// Fails if the database failed, if no new order was measured, or if the database is not consistent after the run.
 pub fn run(scheme: &TpccScheme, target: &str, asked: &Asked, stop: &Stop) -> Result<Ran, Failure> {
     let database = open(scheme, target, &Setup { opening: Opening::Existing, connections: asked.connections })?;
     let none = || Failure::session(crate::WRONG, format!("{target} has no database of TPC-C"));
@@ -116,8 +114,8 @@ pub fn run(scheme: &TpccScheme, target: &str, asked: &Asked, stop: &Stop) -> Res
     let (mut most_cache_bytes, mut most_memory_bytes) = (0, 0);
     let (mode, warehouses) = (rules.mode, form.warehouses);
     let ended = in_longer_times(stop, |times| {
-        // Each attempt has another seed. With the same seed, payments would be made again with the same keys, and
-        // would replace rows of the history.
+        // Another seed for each attempt: the same one would repeat payments with the same keys, which would replace
+        // rows of the history.
         let seed = asked.seed ^ u64::from(times - 1) << 32;
         let terminals = Terminals { rules: &rules, warehouses: 1..=form.warehouses, seed };
         let measured = harness::run(&*database, &terminals, &plan(times), stop.flag(), &mut |_| {
@@ -125,7 +123,7 @@ pub fn run(scheme: &TpccScheme, target: &str, asked: &Asked, stop: &Stop) -> Res
             most_cache_bytes = most_cache_bytes.max(value(&counters, "cache bytes"));
             most_memory_bytes = most_memory_bytes.max(value(&counters, "memory bytes"));
         })?;
-        // Without a new order, the decisive figure was not measured.
+        // Without a new order there is no tpmC.
         let has_new_orders = Summary { mode, warehouses, measured: &measured }.new_orders() > 0;
         if has_new_orders { Ok(measured) } else { Err(RunError::NothingMeasured { partial: Box::new(measured) }) }
     });

@@ -1,8 +1,8 @@
 //! Clients are state machines that give the next request and receive its result.
 //!
 //! A client holds only the state that it needs to go on. It holds no thread and no stack, so one thread can drive
-//! thousands of clients. A client draws everything from its own generator: the same seed and client number make the
-//! same operations, for any store and any number of threads.
+//! thousands of clients. A client draws all random values from its own generator: the same seed and client number
+//! make the same operations, for any store and any number of threads.
 
 use crate::failure::Failure;
 use crate::reply::Reply;
@@ -13,7 +13,7 @@ use crate::store::Outcome;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Kind(pub u8);
 
-/// A source of the clients of a run.
+/// Makes the clients of a run.
 pub trait Workload: Sync {
     /// The type of its clients.
     type Client: Client;
@@ -21,7 +21,7 @@ pub trait Workload: Sync {
     /// Names of what is measured: `READ`, `UPDATE`, … A [`Kind`] is an index into this list.
     fn kinds(&self) -> &'static [&'static str];
 
-    /// The names of what the clients count with [`Extra::count`], in addition to their requests.
+    /// The names of the counts that clients keep with [`Extra::count`], besides their requests.
     fn counts(&self) -> &'static [&'static str] {
         &[]
     }
@@ -35,18 +35,18 @@ pub trait Client: Send {
     /// Goes on to the next operation. Returns `false` if no operation is left.
     fn begin(&mut self) -> bool;
 
-    /// How long the client waits before the first request of the operation that it has just begun. A wait is the
-    /// time that a user thinks and types. This method is called once after each [`Client::begin`] that returned
-    /// `true`. In an open loop, this method is not called, because the schedule decides when an operation begins.
+    /// How long the client waits before the first request of the operation that it has just begun, like a user who
+    /// thinks and types. Called once after each [`Client::begin`] that returned `true`, but not in an open loop,
+    /// where the schedule decides when an operation begins.
     fn wait(&mut self) -> Wait {
         Wait::NONE
     }
 
-    /// The current request, and the kind under which the time of this request is counted. It is asked once for each
-    /// request. All random values of the request are drawn here or in [`Client::begin`].
+    /// The current request, and the kind under which its time is counted. Called once for each request. All random
+    /// values of the request are drawn here or in [`Client::begin`].
     fn request(&mut self) -> (Kind, Request<'_>);
 
-    /// Takes the result of the request, and the rows that were read.
+    /// Takes the result of the request and the rows that were read, and says how the client goes on.
     fn served(&mut self, result: Result<Outcome, &Failure>, reply: &Reply, extra: &mut Extra<'_>) -> Next;
 }
 
@@ -59,14 +59,14 @@ pub struct Wait {
     pub since: Since,
 }
 
-/// The moment from which a wait is counted. Before the client's first operation, no request was served or due. So
-/// the wait is then counted from the client's own beginning in the ramp.
+/// The moment from which a wait is counted. The wait before a client's first operation is counted from the client's
+/// start in the ramp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Since {
     /// When the client's last request was served.
     Served,
-    /// When the client's last request should have been sent. With this choice, a client is like a user who goes on
-    /// thinking while the request is carried out. But the next operation never begins before the answer.
+    /// When the client's last request was due, as for a user who goes on thinking while the request is carried out.
+    /// The next operation still never begins before the answer.
     Due,
 }
 
@@ -90,20 +90,18 @@ impl Wait {
 pub enum Next {
     /// The operation has another request.
     More,
-    /// The operation has another request, which is a new attempt. The attempt is made after the given number of
-    /// nanoseconds.
+    /// The operation has another request: a retry, which is sent after the given number of nanoseconds.
     Wait(u64),
-    /// The operation is over and done.
+    /// The operation is over and has succeeded.
     Done,
-    /// The operation is done, and its time as a whole is counted for this kind, in addition to the times of its
+    /// The operation has succeeded, and its total time is counted for this kind, in addition to the times of its
     /// requests.
     DoneAs(Kind),
-    /// The operation is over and failed.
+    /// The operation is over and has failed.
     Failed,
 }
 
-/// Through this value, a client reports what only the client can know. The times of its requests are measured
-/// without the client's help.
+/// Lets a client report what only it can know. The times of its requests are measured without its help.
 pub struct Extra<'r> {
     note: &'r mut dyn FnMut(Kind, u64, Result<Outcome, &'static str>),
     retries: &'r mut u64,
@@ -113,23 +111,24 @@ pub struct Extra<'r> {
 }
 
 impl<'r> Extra<'r> {
-    /// Passes notes to `note`, and counts new attempts in `retries`. What the client counts is not kept.
+    /// Passes notes to `note`, and counts retries in `retries`. The client's counts are dropped, unless
+    /// [`Extra::counting`] says where to keep them.
     pub fn new(note: &'r mut dyn FnMut(Kind, u64, Result<Outcome, &'static str>), retries: &'r mut u64) -> Self {
         Self { note, retries, counts: None, written: 0 }
     }
 
-    /// The client's counts are added to `counts`, which has a place for each name of [`Workload::counts`].
+    /// Adds the client's counts to `counts`, which has an element for each name of [`Workload::counts`].
     pub fn counting(self, counts: &'r mut [u64]) -> Self {
         Self { counts: Some(counts), ..self }
     }
 
-    /// Notes that the client itself did something of `kind`, for example checked a row, and that this took `nanos`.
-    /// Failures are counted by a short name.
+    /// Records under `kind` that the client itself did something that took `nanos`, for example checked a row. A
+    /// failure is given as a short name, under which it is counted.
     pub fn note(&mut self, kind: Kind, nanos: u64, result: Result<Outcome, &'static str>) {
         (self.note)(kind, nanos, result);
     }
 
-    /// Adds `by` to a count, for example to the count of order lines. `number` is the place of its name in
+    /// Adds `by` to a count, for example to the count of order lines. `number` is the index of its name in
     /// [`Workload::counts`].
     pub fn count(&mut self, number: usize, by: u64) {
         if let Some(counts) = &mut self.counts {
@@ -142,12 +141,12 @@ impl<'r> Extra<'r> {
         self.written += rows;
     }
 
-    /// The rows of [`Extra::wrote`].
+    /// The number of rows reported to [`Extra::wrote`].
     pub fn written(&self) -> u64 {
         self.written
     }
 
-    /// The client makes the same request again.
+    /// Reports that the client makes the same request again.
     pub fn retry(&mut self) {
         *self.retries += 1;
     }

@@ -19,7 +19,7 @@ impl Clock {
     /// Nanoseconds since [`Clock::start`].
     #[inline]
     pub fn nanos(&self) -> u64 {
-        // 584 years fit.
+        // A `u64` has room for 584 years.
         self.start.elapsed().as_nanos() as u64
     }
 }

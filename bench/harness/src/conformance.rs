@@ -257,8 +257,8 @@ impl Test<'_> {
         store.close().expect("closed");
     }
 
-    /// A store can be opened for the rows of only one table. The session of such a store must refuse other requests,
-    /// and say for what the store was not opened. After that, the session still works.
+    /// The session of a store that was opened for the rows of one table must refuse other requests, and say what the
+    /// store was not opened for. After that, the session still works.
     fn refuses_what_it_was_not_opened_for(&self, session: &mut Session<'_>) {
         let scan = PartitionRequest::Scan { part: 0, parts: 1 };
         for (request, kind) in

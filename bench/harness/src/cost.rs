@@ -1,5 +1,4 @@
-//! What a run uses of the machine: processor time, memory and context switches. The part that the client itself uses
-//! is measured separately.
+//! Measures the processor time, memory and context switches of a run. The client's own part is measured separately.
 
 #![allow(clippy::disallowed_methods, reason = "the process is asked of the machine")]
 
@@ -23,9 +22,8 @@ pub struct Cost {
     /// Processor time of the client threads, in nanoseconds. This time includes the work that an embedded store
     /// does in the calls of these threads.
     pub client_nanos: u64,
-    /// The part of `client_nanos` that the client threads spent while they waited for a point in time. This may be a
-    /// time of the schedule, the time of a new attempt, or a time that the client itself chose. It is in
-    /// nanoseconds. The processor time of these waits belongs to the client's own cost, and is counted in the
+    /// The part of `client_nanos` spent waiting for a point in time: until an operation is due, until a retry, or
+    /// until the end of a wait that the client asked for. It is part of the client's own cost, and is counted in the
     /// interval in which it was spent.
     #[serde(default)]
     pub pausing_nanos: u64,
@@ -33,7 +31,8 @@ pub struct Cost {
     pub gathering_nanos: u64,
     /// Processor time of all other threads, in nanoseconds: what a store does in the background.
     pub background_nanos: u64,
-    /// The time of each named thread, in nanoseconds, if the system reports it and the thread still ran at the end.
+    /// The processor time of these threads by name, in nanoseconds. Threads that had ended, or that the system does
+    /// not report, are missing.
     pub background: BTreeMap<String, u64>,
     /// The number of client threads.
     pub client_threads: u64,
@@ -65,8 +64,7 @@ pub struct Cost {
     pub disk_written_bytes: Option<u64>,
 }
 
-/// The share of the processors that makes clients busy. Clients that use at least this share of the processors that
-/// they could use may limit the run.
+/// Clients that use more than this share of the processors they could use may be what limits the run.
 const BUSY: f64 = 0.7;
 
 impl Cost {
@@ -118,11 +116,10 @@ impl Cost {
         self.user_nanos + self.system_nanos
     }
 
-    /// The client's own mean cost of an operation, in nanoseconds, over `operations` operations. The cost has two
-    /// parts. The first part is `noop_nanos`, which is what an operation costs on a store that does nothing. The
-    /// second part is an equal share of the time that was used for waiting. The store used the rest of
-    /// `client_nanos`. The result is at most the time that the client threads used for an operation. `noop_nanos`
-    /// alone can be more, because it was measured at another time.
+    /// The client's own mean cost of an operation, in nanoseconds: `noop_nanos`, which is what an operation costs on
+    /// a store that does nothing, and the operation's share of `pausing_nanos`. The rest of `client_nanos` was used
+    /// by the store. The result is capped at the mean time that client threads used for an operation, because
+    /// `noop_nanos`, measured at another time, can exceed it.
     pub fn own_nanos(&self, noop_nanos: f64, operations: u64) -> f64 {
         let operations = operations.max(1) as f64;
         (noop_nanos + self.pausing_nanos as f64 / operations).min(self.client_nanos as f64 / operations)
@@ -134,15 +131,15 @@ impl Cost {
         if self.client_nanos == 0 { 0.0 } else { own / self.client_nanos as f64 }
     }
 
-    /// How busy the client threads were in a window of `nanos`: their share of the processors that they could use.
-    /// The machine has `processors`.
+    /// How busy the client threads were in a window of `nanos` on a machine with `processors`, as a share of the
+    /// processors that they could use.
     pub fn busy(&self, nanos: u64, processors: usize) -> f64 {
         let used = self.client_threads.min(processors as u64) as f64 * nanos as f64;
         if used == 0.0 { 0.0 } else { self.client_nanos as f64 / used }
     }
 
-    /// A warning for a run over a network if its clients were so busy that the clients, and not the store, may have
-    /// limited the run. The window was `nanos` long, and the machine has `processors`.
+    /// A warning for a run over a network whose clients were so busy that they, and not the store, may have limited
+    /// it. The window was `nanos` long, and the machine has `processors`.
     pub fn warning(&self, nanos: u64, processors: usize) -> Option<String> {
         let busy = self.busy(nanos, processors);
         (busy > BUSY).then(|| {
@@ -186,7 +183,7 @@ pub(crate) struct Snapshot {
     written_bytes: Option<u64>,
 }
 
-/// The text with which the names of client threads begin.
+/// The prefix of the names of client threads.
 pub(crate) const CLIENT: &str = "client ";
 
 impl Snapshot {

@@ -1,5 +1,5 @@
-//! The directory of an embedded store. The directory holds a lock, and a note that names the engine and the options
-//! with which its files were made.
+//! Opens and locks the directory of an embedded store, which holds a note that names the engine and the options with
+//! which its files were made.
 //!
 //! ```text
 //!   DIR/store.txt   engine rocksdb          the engine and the options of the files, a line each, because engines do
@@ -34,8 +34,8 @@ pub struct Directory {
 
 impl Drop for Directory {
     fn drop(&mut self) {
-        // If another thread of this process is just starting a program, that program has a copy of the descriptor
-        // for a moment. The copy would keep the lock.
+        // A program that another thread is just starting has a copy of the descriptor for a moment, which would keep
+        // the lock.
         self.note.unlock().ok();
     }
 }
@@ -100,7 +100,7 @@ impl Directory {
         Ok(Self { data, note })
     }
 
-    /// The directory in which the engine may do as it likes. It exists.
+    /// The engine's own directory, which exists.
     pub fn data(&self) -> &Path {
         &self.data
     }
@@ -153,7 +153,7 @@ fn one_line(lines: &str) -> String {
     lines.lines().collect::<Vec<_>>().join(", ")
 }
 
-/// A failure: the system refused `action` on `path`.
+/// The failure of `action` on `path`, which the system refused.
 pub fn failure(error: &io::Error, action: &str, path: &Path) -> Failure {
     Failure::session(io_kind(error), format!("cannot {action} {}: {error}", path.display()))
 }
@@ -168,7 +168,7 @@ pub fn io_kind(error: &io::Error) -> &'static str {
     }
 }
 
-/// A number of bytes as people read it: `64 MiB`, `100 B`. It is exact.
+/// A number of bytes in the largest unit that divides it: `64 MiB`, `100 B`.
 pub fn bytes_text(bytes: u64) -> String {
     for (shift, unit) in [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")] {
         if bytes > 0 && bytes.is_multiple_of(1 << shift) {

@@ -12,9 +12,8 @@ pub trait WriteMany {
     fn write(&mut self, keys: &Strings, values: &Strings) -> Result<(), Failure>;
 }
 
-/// A session that gathers inserts and takes no other request. It ends when a batch cannot be written. The session
-/// has already reported all rows of the batch as done. A new attempt at the last row would write only the last row,
-/// and not the others.
+/// A session that gathers inserts and takes no other request. A batch that cannot be written ends the session: its
+/// rows were already reported as done, and retrying the last insert would write only that row.
 pub struct Gather<W> {
     writes: W,
     rows: usize,

@@ -1,4 +1,4 @@
-//! Rows on a store that has only keys and values.
+//! Stores rows in a store that knows only keys and values.
 
 use crate::failure::Failure;
 use crate::reply::Reply;
@@ -6,12 +6,12 @@ use crate::request::{Request, no_partitions, no_transactions};
 use crate::store::{Blocking, Outcome};
 use crate::strings::{NotARow, Strings};
 
-/// The access of one thread to a store of keys and values.
+/// One thread's access to a store of keys and values.
 pub trait KeyValue {
-    /// Calls `found` with the value of `key`, if `key` has a value. Returns whether it has one.
+    /// Calls `found` with the value of `key` and returns `true`, or returns `false` if `key` has no value.
     fn get(&mut self, key: &[u8], found: impl FnMut(&[u8])) -> Result<bool, Failure>;
 
-    /// Calls `found` for each value of `keys`, with the number of the key and the value.
+    /// Calls `found` for each of `keys` that has a value, with the key's index and the value.
     fn get_many(&mut self, keys: &Strings, mut found: impl FnMut(usize, &[u8])) -> Result<(), Failure> {
         for (number, key) in keys.iter().enumerate() {
             self.get(key, |value| found(number, value))?;
@@ -23,16 +23,16 @@ pub trait KeyValue {
     /// it wants more rows.
     fn scan(&mut self, start: &[u8], rows: u64, each: impl FnMut(&[u8], &[u8]) -> bool) -> Result<(), Failure>;
 
-    /// Makes `value` the value of `key`.
+    /// Sets the value of `key` to `value`.
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), Failure>;
 
-    /// Removes the value of `key`. Returns whether `key` had a value. If a store would need another read to know
-    /// whether `key` had a value, it returns `true`.
+    /// Deletes `key`, and returns whether it had a value. A store that would need another read to find out returns
+    /// `true`.
     fn delete(&mut self, key: &[u8]) -> Result<bool, Failure>;
 
-    /// Replaces the value of `key` by what `change` makes of it. Returns `false` if `key` has no value. A store
-    /// with transactions reads and writes in one transaction. With this default implementation, another thread may
-    /// write between the read and the write.
+    /// Replaces the value of `key` by what `change` makes of it. Returns `false` if `key` has no value. A store with
+    /// transactions reads and writes in one transaction. In this default implementation, another thread may write in
+    /// between.
     fn update(
         &mut self,
         key: &[u8],
@@ -48,7 +48,8 @@ pub trait KeyValue {
     }
 }
 
-/// A session for rows, on top of a store of keys and values. Each row is encoded as [`Strings::encode`] says.
+/// A session for rows on top of a store of keys and values. [`Strings::encode`] encodes the fields of a row into its
+/// value.
 pub struct Records<K> {
     pairs: K,
     fields: usize,
@@ -130,7 +131,7 @@ fn note(broken: &mut Result<(), NotARow>, new: Result<(), NotARow>) {
     }
 }
 
-/// The value that a row of a bulk load has in a store of keys and values.
+/// Encodes `record` into `value`, as a bulk load into a store of keys and values needs it.
 pub fn encoded<'v>(record: &Strings, value: &'v mut Vec<u8>) -> &'v [u8] {
     value.clear();
     record.encode(value);

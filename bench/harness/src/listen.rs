@@ -1,4 +1,4 @@
-//! Addresses at which this process listens. This module does not know who connects.
+//! Opens the addresses at which this process listens. This module does not know who connects.
 
 use crate::failure::Failure;
 use std::io::ErrorKind;

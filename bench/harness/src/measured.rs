@@ -5,8 +5,7 @@ use crate::times::Times;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The result of a run. The result counts operations that lie inside the window: they began after the window began,
-/// and were served before the window ended.
+/// The result of a run. It counts the operations that both began and were served within the window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// When the window began, in milliseconds since 1970 by the wall clock.
@@ -19,29 +18,28 @@ pub struct Measured {
     pub operations: u64,
     /// Operations that failed.
     pub failed: u64,
-    /// New attempts of requests.
+    /// Retries of requests.
     pub retries: u64,
-    /// Each kind, in the order of [`Workload::kinds`](crate::Workload::kinds).
+    /// What was measured of each kind, in the order of [`Workload::kinds`](crate::Workload::kinds).
     pub kinds: Vec<Measure>,
     /// What the clients counted besides their requests, in the order of
     /// [`Workload::counts`](crate::Workload::counts).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counts: Vec<Noted>,
-    /// The pieces of the run, beginning with the warm-up. The pieces of the window add up to the other fields of
-    /// the result.
+    /// The intervals of the run, from the ramp and the warm-up on. Those of the window add up to the other fields.
     pub intervals: Vec<Interval>,
     /// Operations left out because they began before the window and ended in it.
     pub warmed: u64,
     /// Operations left out because they were served after the end of the window.
     pub cut: u64,
-    /// Operations of an open loop that should have begun in the window, but had not begun when it ended. Clients
-    /// and store are behind the schedule by this number of operations.
+    /// Operations of an open loop that were due in the window but had not begun when it ended: how far clients and
+    /// store were behind schedule.
     pub unsent: u64,
     /// Whether the run was stopped before it was done.
     pub interrupted: bool,
-    /// What the run used of the machine.
+    /// Processor time, memory and disk bytes that the run used.
     pub cost: Cost,
-    /// The counters of the store.
+    /// How the store's counters changed in the window.
     pub counters: Vec<Change>,
     /// The text of the first failure of each kind, at any time of the run.
     pub failures: BTreeMap<String, String>,
@@ -58,7 +56,7 @@ impl Measured {
         self.kinds.iter().find(|kind| kind.name == name)
     }
 
-    /// Whether a request failed and was not made again with success, before the window or in it.
+    /// Whether a request or an operation failed without being retried, before the window or in it.
     pub fn has_failed(&self) -> bool {
         let any_kind = |kinds: &[Measure]| kinds.iter().any(|kind| kind.failed_count() > 0);
         let any = |interval: &Interval| interval.failed > 0 || any_kind(&interval.kinds);
@@ -91,7 +89,7 @@ pub struct Noted {
 }
 
 impl Noted {
-    /// The sums of the counts of several pieces of a run. All pieces have the same names in the same order.
+    /// Adds up the counts of several pieces of a run, which all have the same names in the same order.
     pub fn sum<'n>(pieces: impl IntoIterator<Item = &'n [Self]>) -> Vec<Self> {
         let mut pieces = pieces.into_iter();
         let mut sums = pieces.next().unwrap_or_default().to_vec();
@@ -111,33 +109,32 @@ pub struct Measure {
     pub name: String,
     /// The time from sending a request until it is served, in nanoseconds.
     pub service: Times,
-    /// The time from when a request should have been sent until it is served, which is how long a user waits.
-    /// Response times are kept in an open loop, in a run with a [slack](crate::Plan::slack), and in a run whose
-    /// clients wait for a place in a session. In all other runs, this time would be equal to `service`, and is left
-    /// out.
+    /// The time from when a request was due until it is served, which is how long a user waits. Kept in an open
+    /// loop, in a run with a [slack](crate::Plan::slack), and in a run whose clients wait for a place in a session.
+    /// In other runs it would equal `service` and is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<Times>,
-    /// The time from when a request should have been sent until it is sent. It exists if `response` does.
+    /// The time from when a request was due until it is sent. Present exactly when `response` is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited: Option<Times>,
     /// The time from sending a request until it fails.
     #[serde(default, skip_serializing_if = "Times::is_empty")]
     pub failed: Times,
-    /// The requests that were done.
+    /// Requests that succeeded.
     pub oks: u64,
-    /// The requests that found no row.
+    /// Requests that found no row.
     pub not_found: u64,
-    /// The requests that were gathered, so that they are written together with other requests. Such requests have
-    /// no times, because their time would only be the time of a copy in memory.
+    /// Inserts that the session gathered, to write them together. They have no times, because the call only copied
+    /// them in memory.
     pub batched: u64,
-    /// The number of failed requests for each kind of failure. Requests that were made again are included.
+    /// The number of failed requests for each kind of failure, including those that were retried.
     pub failures: BTreeMap<String, u64>,
-    /// The failed requests that the client made again. For all other failed requests, no further attempt was made.
+    /// Failed requests that the client retried. It gave up the other ones.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub again: u64,
-    /// Rows that were read. If the client counts the rows that it writes, this number includes them.
+    /// Rows that were read, and rows that the client [reports as written](crate::Extra::wrote).
     pub rows: u64,
-    /// The bytes of these rows: their keys, and the fields that were asked for.
+    /// The bytes of the rows that were read: their keys, and the fields that were asked for.
     pub bytes: u64,
 }
 
@@ -152,7 +149,7 @@ impl Measure {
         self.oks + self.not_found + self.batched
     }
 
-    /// Failed requests that the client did not make again.
+    /// Failed requests that the client did not retry.
     pub fn failed_count(&self) -> u64 {
         self.failures.values().sum::<u64>().saturating_sub(self.again)
     }
@@ -186,7 +183,7 @@ impl Measure {
     }
 }
 
-/// A piece of a run. It counts what was served in it.
+/// A piece of a run, usually a second. It counts what was served in it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// Whether it lies before the window.
@@ -200,22 +197,19 @@ pub struct Interval {
     pub operations: u64,
     /// Operations that failed.
     pub failed: u64,
-    /// New attempts of requests.
+    /// Retries of requests.
     pub retries: u64,
     /// Processor time of the client threads, in nanoseconds.
     pub client_nanos: u64,
-    /// The part of `client_nanos` that the client threads spent while they waited for a point in time. This may be a
-    /// time of the schedule, the time of a new attempt, or a time that the client itself chose. It is in
-    /// nanoseconds.
+    /// The part of `client_nanos` spent waiting for a point in time: until an operation is due, until a retry, or
+    /// until the end of a wait that the client asked for.
     #[serde(default)]
     pub pausing_nanos: u64,
-    /// The number of threads that had not yet reported on this interval when the interval was printed, because they
-    /// waited for the store. In the result of the run, this number is 0, because the result includes the later
-    /// reports of these threads.
+    /// The number of threads that had not reported on this interval when it was shown, because they were waiting for
+    /// the store. It is 0 in the result of a run, which includes their later reports.
     #[serde(skip)]
     pub late: u64,
-    /// Late reports of threads about intervals that were shown before. In the result, these reports are part of
-    /// those earlier intervals.
+    /// Late reports about intervals that were shown before. In the result, they are part of those earlier intervals.
     #[serde(skip)]
     pub told_late: Vec<Self>,
     /// Each kind.
@@ -233,11 +227,10 @@ pub struct Interval {
 /// The counters of the store at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Counted {
-    /// When the counters were read, in nanoseconds. It is counted from the same start as the beginning and end of
-    /// the interval.
+    /// When the counters were read, in nanoseconds from the same start as the bounds of the interval.
     pub at_nanos: u64,
-    /// The counters by name, counted since the store was opened. [`Measured::counters`] says which of these
-    /// counters are gauges.
+    /// The counters by name, with their values since the store was opened. [`Measured::counters`] says which of
+    /// these counters are gauges.
     pub counters: BTreeMap<String, u64>,
 }
 

@@ -1,4 +1,4 @@
-//! A store that does nothing. This store shows how fast clients can be, and what clients cost.
+//! A store that does nothing, which shows how fast clients can be and what they cost.
 
 use crate::clock::Clock;
 use crate::failure::Failure;

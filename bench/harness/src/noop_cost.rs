@@ -1,4 +1,4 @@
-//! The client's own cost of an operation, measured on a store that does nothing.
+//! Measures the client's own cost of an operation, on a store that does nothing.
 
 use crate::client::Workload;
 use crate::measured::Measured;
@@ -8,17 +8,16 @@ use crate::run::{RunError, run};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// The longest time that [`noop_nanos`] measures. Values of several megabytes take long to make. Then few
+/// The longest time that [`noop_nanos`] measures. Values of several megabytes take long to make, but then few
 /// operations are enough.
 pub const NOOP_LIMIT: Duration = Duration::from_secs(3);
 
-/// The processor time that the client spends on an operation of `workload`, in nanoseconds, without the work of a
-/// store. The time is measured in a closed loop on a store that does nothing. The loop has `operations` operations,
-/// or all operations of the workload if the workload has fewer. The sessions of the store that does nothing are like
-/// the sessions of the measured store. `depth` is the depth of the measured run, from its [`Cost`](crate::Cost).
-/// `clients` is the number of clients that share a thread (1 where calls wait). The result is subtracted from the
-/// cost of the measured store. The measurement does operations of the workload, and these operations are then used
-/// up, as after any run. The measurement takes [`NOOP_LIMIT`] at most, and ends when `stop` is set.
+/// The processor time that the client itself spends on an operation of `workload`, in nanoseconds, to be subtracted
+/// from the cost on the measured store. Measured in a closed loop of `operations` operations, or of all that the
+/// workload has, on a store that does nothing. Its sessions are like those of the measured store: `depth` is the
+/// depth of the measured run, from its [`Cost`](crate::Cost), and `clients` is the number of clients that share a
+/// thread (1 where calls wait). The operations are used up, as after any run. The measurement takes [`NOOP_LIMIT`]
+/// at most, and ends when `stop` is set.
 ///
 /// # Errors
 ///

@@ -13,8 +13,8 @@ pub const COUNTERS: usize = 5;
 /// request is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartitionRequest<'a> {
-    /// Puts rows into a partition, and replaces existing rows. The rows go to the store together. If a store can
-    /// write rows as one batch, it writes either all or none of the rows.
+    /// Writes rows of a partition, and replaces existing ones. All rows go to the store in one request. A store that
+    /// has atomic batches writes all of them or none.
     Insert {
         /// The partition.
         pk: i64,
@@ -73,8 +73,8 @@ pub enum PartitionRows<'a> {
         /// The upper bound, which is excluded.
         to: i64,
     },
-    /// The rows with these clustering keys. A key may occur several times in this list, but the row of this key is
-    /// returned once.
+    /// The rows with these clustering keys. A key may occur several times in this list, but its row is returned
+    /// once.
     Of(&'a [i64]),
 }
 

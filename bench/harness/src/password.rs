@@ -1,4 +1,4 @@
-//! Passwords in texts that others may see: in targets, arguments and properties.
+//! Hides passwords in texts that others may see: in targets, arguments and properties.
 
 use std::ops::Range;
 

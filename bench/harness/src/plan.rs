@@ -6,12 +6,12 @@ mod nanos;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// The most clients that a run can have. A client has some hundred bytes of state, so this number needs some hundred
-/// megabytes.
+/// The most clients that a run can have. A client has a few hundred bytes of state, so all of them need a few
+/// hundred megabytes.
 pub const MOST_CLIENTS: usize = 1_000_000;
 
-/// The most threads that a run can have. Each thread has some megabytes of its own counters, which are added up once
-/// an interval.
+/// The most threads that a run can have. Each thread has a few megabytes of counters of its own, which are added up
+/// once an interval.
 pub const MOST_THREADS: usize = 1024;
 
 /// How a workload is run.
@@ -24,27 +24,27 @@ pub struct Plan {
     pub workers: usize,
     /// When operations begin.
     pub pace: Pace,
-    /// The time in which the clients begin, one after the other.
+    /// The time over which the clients start, one after the other.
     #[serde(rename = "ramp_nanos", with = "nanos")]
     pub ramp: Duration,
     /// How long the clients work after the ramp before their operations are counted.
     #[serde(rename = "warmup_nanos", with = "nanos")]
     pub warmup: Duration,
-    /// How long operations count.
+    /// How long the window lasts.
     pub length: Length,
-    /// The window is at most this long. Then the run ends as if it were done.
+    /// An upper limit on the length of the window, after which the run ends as if it were done.
     #[serde(rename = "limit_nanos", with = "nanos::optional", default)]
     pub limit: Option<Duration>,
     /// The length of an interval. The run is shown and kept interval by interval.
     #[serde(rename = "interval_nanos", with = "nanos")]
     pub interval: Duration,
     /// How long a thread may delay clients whose time has come, so that one wake-up serves many clients. The thread
-    /// sleeps until the run's clock reaches a multiple of this time. Then the thread serves all clients whose time
-    /// has come. This delay counts as waiting. If this time is zero, a thread wakes up as exactly as it can.
+    /// sleeps until the run's clock reaches a multiple of this time, and then serves all clients whose time has
+    /// come. The delay counts as waiting. If it is zero, a thread wakes up as exactly as it can.
     #[serde(rename = "slack_nanos", with = "nanos", default)]
     pub slack: Duration,
-    /// Whether the sessions are made by [`Store::loader`](crate::Store::loader). Such sessions must write, before
-    /// the window ends, all rows that they have gathered.
+    /// Whether sessions come from [`Store::loader`](crate::Store::loader). The time in which they write their last
+    /// gathered rows is then part of the window.
     pub loading: bool,
 }
 
@@ -80,7 +80,7 @@ pub enum Pace {
     },
 }
 
-/// How long a run counts.
+/// How long the window of a run lasts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Length {

@@ -136,8 +136,7 @@ impl Prometheus {
     }
 }
 
-/// Locks what is watched. If a thread panicked while it held the lock, a reader can still show the counts that the
-/// thread left.
+/// Locks the sums, even if a thread panicked while it held the lock: the counts that it left can still be shown.
 fn locked(watched: &Mutex<Watched>) -> MutexGuard<'_, Watched> {
     watched.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -4,8 +4,8 @@ use crate::partitions::{COUNTERS, counters_value};
 use crate::request::Fields;
 use crate::strings::{NotARow, Strings};
 
-/// The rows of an answer. A session fills the reply. Every row is really copied, because a program that uses the
-/// store would also have to copy it. Only the last row stays, unless all rows are [kept](Reply::keeping).
+/// The rows of an answer, filled in by a session. Every row is really copied, because a program that uses the store
+/// would have to copy it too. Only the last row stays, unless all rows are [kept](Reply::keeping).
 #[derive(Debug, Default)]
 pub struct Reply {
     rows: u64,

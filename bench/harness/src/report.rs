@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 use std::io::Write;
 use std::path::Path;
 
-/// The value of the first member of a file.
+/// The value of the first member of a file, `format`.
 const FORMAT: &str = "larch-bench-result";
 /// The version of the format that this module reads and writes.
 const VERSION: u32 = 1;
@@ -73,12 +73,12 @@ pub struct Run {
     /// What an hour of a processor costs, in any currency, if a price was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<f64>,
-    /// What a million operations cost. This cost is computed from the other fields when the run is written, and is
-    /// not read from a file.
+    /// What a million operations cost. Computed from the other fields when the run is written, and not read from a
+    /// file.
     #[serde(default, skip_deserializing)]
     million: Million,
-    /// The figures of a TPC-C run, computed by TPC-C's own rules. The program that writes a result computes these
-    /// figures. They are not read from a file.
+    /// The figures of a TPC-C run by TPC-C's own rules. The program that writes a result computes them; they are not
+    /// read from a file.
     #[serde(default, skip_deserializing, skip_serializing_if = "Option::is_none")]
     pub tpcc: Option<serde_json::Value>,
     /// Warnings that a reader must know before believing the numbers of the run.

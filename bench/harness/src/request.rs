@@ -42,7 +42,7 @@ pub enum Request<'a> {
     },
     /// Reads the rows of `keys`, all in one request.
     ReadMany {
-        /// Their keys, in no order.
+        /// Their keys, in any order.
         keys: &'a Strings,
         /// The fields to return of each row.
         fields: Fields,
@@ -88,9 +88,8 @@ pub enum Request<'a> {
     /// A request for rows in partitions. Only stores that were opened for partitions take this request. Other
     /// stores answer with [`no_partitions`].
     Partition(PartitionRequest<'a>),
-    /// A transaction over several tables. The bytes of the transaction have a meaning on which the workload and the
-    /// store agree. Only stores that were opened for such transactions take this request. Other stores answer with
-    /// [`no_transactions`].
+    /// A transaction over several tables, encoded in a way on which the workload and the store agree. Only stores
+    /// that were opened for such transactions take this request. Other stores answer with [`no_transactions`].
     Transaction(&'a [u8]),
 }
 

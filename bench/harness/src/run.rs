@@ -36,7 +36,7 @@ use std::thread::{Scope, ScopedJoinHandle};
 use std::time::{Duration, SystemTime};
 use timeline::Timeline;
 
-/// Why a run has no result, or has a result that must not be taken for a good result.
+/// Why a run has no result, or only a partial one that must not be taken for a good one.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The workload cannot be run on this store as the plan says.
@@ -118,9 +118,9 @@ fn nothing(partial: &Measured) -> String {
 /// The longest time that the calling thread sleeps before it looks at `stop`.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Lets the clients of `workload` work on `store` as `plan` says. `watch` gets every interval soon after the
-/// interval's end. When `stop` is set, the run ends almost at once, or as soon as the store has answered the
-/// requests under way. The result is then marked as interrupted.
+/// Runs the clients of `workload` on `store` as `plan` says. `watch` gets every interval soon after it has ended.
+/// Once `stop` is set, the run ends almost at once, or as soon as the store has answered the requests under way. The
+/// result is then marked as interrupted.
 pub fn run<W: Workload>(
     store: &dyn Store,
     workload: &W,
@@ -131,8 +131,8 @@ pub fn run<W: Workload>(
     run_from(store, workload, plan, stop, &mut || {}, watch)
 }
 
-/// Does the same as [`run()`], but the clients begin when `begin` returns. `begin` is called when all clients have
-/// their sessions, so that `begin` can wait for clients of other processes.
+/// Like [`run()`], but calls `begin` when all clients have their sessions, and lets the clients start when it
+/// returns. `begin` can wait for the clients of other processes.
 pub fn run_from<W: Workload>(
     store: &dyn Store,
     workload: &W,
@@ -190,7 +190,7 @@ impl<W> Clone for Crew<'_, W> {
 
 impl<W> Copy for Crew<'_, W> {}
 
-/// Tells the desk that a thread has ended, also if it panicked.
+/// Tells the desk that a thread has ended, even by a panic.
 struct Running<'d>(&'d Desk);
 
 impl Drop for Running<'_> {
@@ -360,7 +360,7 @@ impl<'r, W: Workload> Crew<'r, W> {
         self.end(recorder, driven);
     }
 
-    /// Whether operations can be late under this plan. If operations can be late, response times are also recorded.
+    /// Whether operations can be late under this plan. If so, response times are recorded too.
     fn queued(&self) -> bool {
         self.plan.pace != Pace::Closed || !self.plan.slack.is_zero()
     }
@@ -523,8 +523,8 @@ impl<'r, W: Workload> Crew<'r, W> {
     }
 }
 
-/// Decides when the counters of the store are read within a run. The counters are read after an interval, but not
-/// after every one: the reads may take at most a hundredth of the gathering thread's time.
+/// Decides when to read the store's counters during a run: after an interval has ended, but not after every one,
+/// because these reads may take at most a hundredth of the gathering thread's time.
 #[derive(Default)]
 struct Samples {
     /// The earliest time of the next sample.
@@ -547,7 +547,7 @@ impl Samples {
     }
 }
 
-/// What the store has counted and the processes have used, at the beginning or at the end of the window.
+/// The store's counters and the resources used so far, at the beginning or at the end of the window.
 #[derive(Clone, Default)]
 struct Look {
     counters: Vec<Counter>,

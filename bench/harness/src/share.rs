@@ -1,6 +1,5 @@
-//! The share of one process in a run that several processes do together. The share decides which clients,
-//! operations and things belong to this process. Together, the shares do what one process would do. This module
-//! knows no workload.
+//! Divides a run among several processes. A process's share decides which clients, operations and other things it
+//! does. Together, the shares do what one process would do. This module knows no workload.
 
 #[cfg(test)]
 mod tests;
@@ -59,8 +58,8 @@ impl Share {
         begin(self.number)..begin(self.number + 1)
     }
 
-    /// The plan for this share of a run. Each client of the share does the same operations as the client of this
-    /// number in the whole run.
+    /// The plan for this share of a run. Each client of the share does the same operations as its counterpart in the
+    /// whole run.
     ///
     /// # Errors
     ///
@@ -92,8 +91,7 @@ impl Share {
     }
 }
 
-/// Deals `count` things to `among` receivers, one by one, round by round. Returns how many things the receivers in
-/// `range` get.
+/// Deals `count` things to `among` receivers in turn. Returns how many things the receivers in `range` get.
 pub fn dealt(count: u64, among: usize, range: &Range<usize>) -> u64 {
     let rest = usize::try_from(count % among as u64).expect("it is less than `among`");
     let more = rest.clamp(range.start, range.end) - range.start;

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 /// A database that is measured.
 pub trait Store: Send + Sync {
-    /// The engine, and the settings with which the store really works, even if other settings were asked for:
-    /// version, durability, cache, compression, page size, …
+    /// The engine and the settings in effect, which may differ from those that were asked for: version, durability,
+    /// cache, compression, page size, …
     fn settings(&self) -> Vec<Setting>;
 
     /// A session for the calling thread.
@@ -24,9 +24,8 @@ pub trait Store: Send + Sync {
         self.session(clock)
     }
 
-    /// Transactions for the calling thread. When such a transaction commits, the store checks what `checked` names
-    /// for changes by other transactions. Returns `None` if the store has no such transactions, or if it was opened
-    /// without them.
+    /// Transactions for the calling thread. Their commits check the rows that `checked` names for changes by others.
+    /// Returns `None` if the store has no such transactions, or was opened without them.
     fn transactions(&self, checked: Checked) -> Option<Box<dyn Transactions + '_>> {
         let _ = checked;
         None
@@ -40,8 +39,8 @@ pub trait Store: Send + Sync {
         None
     }
 
-    /// Loads rows in ascending key order into an empty table, in the store's fastest way for many rows. `None`: the
-    /// store has no such way.
+    /// Loads rows, which come in ascending key order, into an empty table in the fastest way that the store has.
+    /// Returns their number, or `None` if the store has no bulk load.
     fn bulk_load(&self, rows: &mut dyn Rows) -> Result<Option<u64>, Failure> {
         let _ = rows;
         Ok(None)
@@ -71,17 +70,17 @@ pub trait Store: Send + Sync {
         Err(Failure::request("no_index", "there is no index to check"))
     }
 
-    /// Changes the memory for pages while the store is in use. `false`: the store cannot do this.
+    /// Resizes the page cache while the store is in use. Returns `false` if the store cannot do this.
     fn set_cache_bytes(&self, bytes: u64) -> Result<bool, Failure> {
         let _ = bytes;
         Ok(false)
     }
 
-    /// Closes the store in good order.
+    /// Closes the store cleanly.
     fn close(self: Box<Self>) -> Result<(), Failure>;
 }
 
-/// The access of one thread to a store.
+/// One thread's connection to a store.
 pub enum Session<'s> {
     /// Calls wait for the answer.
     Blocking(Box<dyn Blocking + 's>),
@@ -91,11 +90,11 @@ pub enum Session<'s> {
 
 /// A session whose calls wait for the answer.
 pub trait Blocking {
-    /// Does what `request` asks. `reply` is empty, and takes the rows. In this call, nothing but the engine may
-    /// allocate memory.
+    /// Executes `request`, and puts the rows into `reply`, which is empty before the call. Only the engine may
+    /// allocate memory in this call.
     fn call(&mut self, request: &Request<'_>, reply: &mut Reply) -> Result<Outcome, Failure>;
 
-    /// Writes what was gathered. This method is called once, after the last request.
+    /// Writes the gathered inserts. Called once, after the last request.
     fn finish(&mut self) -> Result<(), Failure> {
         Ok(())
     }
@@ -106,17 +105,16 @@ pub trait Flights {
     /// How many requests may be under way at once; at least 1.
     fn depth(&self) -> usize;
 
-    /// Takes a request, and copies its bytes before it returns. `slot` is less than the depth, and no request is
-    /// under way in this slot. A session may wait to send the request until [`Flights::wait`] is called.
+    /// Takes a request into slot `slot`, which is free and below the depth. Copies the request's bytes before it
+    /// returns, and may leave sending them to [`Flights::wait`].
     fn start(&mut self, slot: u32, request: &Request<'_>) -> Result<(), Failure>;
 
-    /// Sends the requests that were taken, and calls `served` with each answer, one for each slot. The call returns
-    /// when at least one request was answered, or at `until`, which is a time of the session's clock. With `None`,
-    /// it has no such limit. The call returns at once if no request is under way and `until` has come. If the call
-    /// returns an error, the session and all requests under way are lost.
+    /// Sends the requests that were taken, and calls `served` with the answer to each. Returns when at least one
+    /// request was answered, or at `until`, a time on the session's clock (`None`: no limit). Returns at once if no
+    /// request is under way and `until` has passed. After an error, the session and all requests under way are lost.
     fn wait(&mut self, until: Option<u64>, served: &mut dyn FnMut(Served<'_>)) -> Result<(), Failure>;
 
-    /// Writes what was gathered. This method is called once, when no request is under way.
+    /// Writes the gathered inserts. Called once, when no request is under way.
     fn finish(&mut self) -> Result<(), Failure> {
         Ok(())
     }
@@ -129,7 +127,7 @@ pub struct Served<'r> {
     pub slot: u32,
     /// When the request was sent to the store, by the session's clock.
     pub sent: u64,
-    /// When its answer had arrived.
+    /// When its answer arrived.
     pub served: u64,
     /// The result.
     pub result: Result<Outcome, Failure>,
@@ -189,15 +187,15 @@ impl Counter {
     }
 }
 
-/// Where a store works, and what it has used there.
+/// Where a store runs, and what it has used there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StoreUse {
-    /// In this process. The resources of this process are measured in any case.
+    /// In this process, which is measured in any case.
     InProcess,
     /// In separate processes on this machine.
     Server(ServerUse),
-    /// The store works on another machine, or in a place that this process cannot see.
+    /// On another machine, or in a place that this process cannot see.
     Unknown,
 }
 
@@ -234,7 +232,7 @@ pub struct ServerUse {
 
 /// Rows in key order.
 pub trait Rows {
-    /// Puts the next row of the load into `key` and `record`, which still hold the row before. `false`: there are no
+    /// Replaces the previous row in `key` and `record` by the next row of the load. Returns `false` if there are no
     /// more rows.
     fn next_row(&mut self, key: &mut Vec<u8>, record: &mut crate::strings::Strings) -> bool;
 }

@@ -3,8 +3,8 @@
 #[cfg(test)]
 mod tests;
 
-/// Byte strings in one buffer. The strings lie one after another and are numbered from 0. If one value of this type
-/// is kept and filled again, this allocates nothing.
+/// Byte strings in one buffer. The strings lie one after another and are numbered from 0. Clearing and refilling a
+/// value allocates nothing once its buffers are large enough.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Strings {
     bytes: Vec<u8>,

@@ -1,4 +1,5 @@
-//! Targets: texts that say on which store a run works, like `larch:DIR?cache=64MiB`, `postgres://user@host/database`.
+//! Parses targets: texts that say on which store a run works, like `larch:DIR?cache=64MiB`,
+//! `postgres://user@host/database`.
 
 #[cfg(test)]
 mod tests;
@@ -106,8 +107,8 @@ impl Target {
     }
 }
 
-/// The options of a target. If the store has not taken an option by the end of opening, the user gave an option that
-/// does not exist.
+/// The options of a target. A store takes the options that it knows. An option that is left after opening does not
+/// exist.
 #[derive(Debug)]
 pub struct Options {
     target: String,
@@ -167,7 +168,7 @@ impl Options {
 ///
 /// # Errors
 ///
-/// The text is no size. The error says how to write a size.
+/// Returns a text that says how to write a size, if `text` is not one.
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
     const UNITS: [(&str, u32); 4] = [("K", 10), ("M", 20), ("G", 30), ("T", 40)];
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();

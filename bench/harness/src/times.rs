@@ -55,13 +55,13 @@ impl Count for u32 {
 }
 
 impl Count for u64 {
-    /// The sum stops at the greatest number. Counts from files are added too, and a file may hold any number.
+    /// Saturates, because counts from files are added too, and a file may hold any number.
     fn add(&mut self, count: u64) {
         *self = self.saturating_add(count);
     }
 }
 
-/// Times being counted.
+/// A distribution that times are being added to.
 pub(crate) struct Tally<C> {
     groups: [Option<Box<[C; GROUP]>>; GROUPS],
 }
@@ -193,7 +193,7 @@ impl Times {
         Self::sum([self, other])
     }
 
-    /// The times of all together.
+    /// The times of all of them together.
     pub fn sum<'t>(all: impl IntoIterator<Item = &'t Self>) -> Self {
         let mut tally = Tally::<u64>::new();
         for times in all {
@@ -202,8 +202,8 @@ impl Times {
         tally.times()
     }
 
-    /// The time within which the share `quantile` (0 to 1) of the times lies, in nanoseconds. As in every
-    /// HdrHistogram, the result is the greatest time of its bucket. The result is 0 if there are no times.
+    /// The time that the share `quantile` (0 to 1) of all times does not exceed, in nanoseconds. As in every
+    /// HdrHistogram, the result is the greatest time of its bucket. It is 0 if there are no times.
     pub fn quantile(&self, quantile: f64) -> u64 {
         let wanted = ((quantile.clamp(0.0, 1.0) * self.count as f64).ceil() as u64).max(1);
         let mut seen = 0;

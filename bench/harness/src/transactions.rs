@@ -13,11 +13,9 @@ use std::time::Duration;
 /// What the commit of a transaction compares with other commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checked {
-    /// The rows that the transaction writes. Other transactions may have changed rows that this transaction has
-    /// read.
+    /// Only the rows that the transaction writes. Others may have changed rows that it has only read.
     Writes,
-    /// The commit checks the rows that the transaction writes and the rows that the transaction has read. So
-    /// transactions have the same result as if they ran one after the other.
+    /// The rows that the transaction writes and the rows that it has read, which makes transactions serializable.
     ReadsAndWrites,
 }
 
@@ -46,8 +44,8 @@ pub trait Transactions {
     /// Returns the errors of [`Transactions::apart`].
     fn together(&mut self, key: &[u8], value: &[u8]) -> Result<Ended, Failure>;
 
-    /// Adds 1 to the counter `key`. A transaction that conflicts is begun again. The new attempt is made in the way
-    /// that users of this store repeat transactions. Returns how many transactions were needed: at least 1.
+    /// Adds 1 to the counter `key` in a transaction. After a conflict, retries it in the way that users of this
+    /// store would. Returns the number of attempts: at least 1.
     ///
     /// # Errors
     ///
@@ -58,11 +56,11 @@ pub trait Transactions {
     ///
     /// # Errors
     ///
-    /// Returns an error if the value is no number or the store failed.
+    /// Returns an error if the value is not a number or the store failed.
     fn count(&mut self, key: &[u8]) -> Result<u64, Failure>;
 }
 
-/// One thread's commits. Some commits are in flight: reads see them, but they become durable later.
+/// One thread's pipelined commits. A commit in flight is visible to reads but not durable yet.
 pub trait Commits {
     /// Sets `key` to `value`. If the greatest allowed number of commits is in flight, the call first waits until
     /// the oldest commit is durable.
@@ -80,18 +78,18 @@ pub trait Commits {
     fn finish(&mut self) -> Result<(), Failure>;
 }
 
-/// How often a transaction is tried before the store gives up. Stores whose library does not repeat transactions
-/// itself use this number. Larch's `transact` has the same number.
+/// The number of attempts at a transaction before a store gives up, for stores whose library has no retry loop of
+/// its own. Larch's `transact` makes as many.
 pub const MOST_ATTEMPTS: u64 = 100;
 
-/// The bound of the first random wait, and the highest bound that a later wait can have.
+/// The bound of the first random wait, and the cap on the bounds of later waits.
 const FIRST_WAIT: Duration = Duration::from_micros(20);
 const LONGEST_WAIT: Duration = Duration::from_millis(10);
 
-/// How long a store waits after `conflicts` conflicts before it tries the transaction again. Stores whose library
-/// does not wait itself use this wait. `random` decides. Larch's `transact` waits in the same way, so that all
-/// stores are compared with the same waits. After the first conflict, the store does not wait. After each later
-/// conflict, the store waits for a random time below a bound that doubles each time.
+/// The backoff before a transaction is retried after `conflicts` conflicts, for stores whose library does not back
+/// off itself. There is none after the first conflict. After each later one, it is a random time, picked by
+/// `random`, up to a bound that doubles each time. Larch's `transact` backs off in the same way, so all stores are
+/// compared with the same waits.
 pub fn wait_after(conflicts: u64, random: u64) -> Duration {
     let Some(doublings) = conflicts.checked_sub(2) else { return Duration::ZERO };
     let bound = FIRST_WAIT.saturating_mul(1 << doublings.min(16)).min(LONGEST_WAIT);
@@ -102,7 +100,7 @@ pub fn wait_after(conflicts: u64, random: u64) -> Duration {
 ///
 /// # Errors
 ///
-/// Returns an error if the value is no number.
+/// Returns an error if the value is not 8 bytes long.
 pub fn number(value: Option<&[u8]>) -> Result<u64, Failure> {
     let Some(value) = value else { return Ok(0) };
     let bytes = value.try_into().map_err(|_| {

@@ -74,8 +74,8 @@ struct Quiet {
     allocations: AtomicU64,
 }
 
-/// The number of requests before counting begins, and how many requests follow. After these requests, all memory
-/// that is kept has its final size.
+/// The number of requests before counting begins, after which all buffers have their final size, and the number of
+/// requests counted.
 const FIRST: u64 = 10_000;
 const COUNTED: u64 = 190_000;
 
@@ -165,9 +165,9 @@ impl Flights for QuietSession<'_> {
     }
 }
 
-/// The only allocations that remain are new groups of buckets. A group is allocated when a time falls into it for
-/// the first time. A group takes a page of memory. Each kind has groups for service times, for response times and
-/// for waits. When the system interrupts a thread, the thread may need a new group.
+/// The only allocations that remain are new groups of buckets, each a page of memory, allocated when the first time
+/// falls into the group. Each kind has groups for service times, for response times and for waits. When the system
+/// interrupts a thread, the thread may need a new group.
 const GROUPS: u64 = 100;
 
 fn check(flights: bool, clients: usize, pace: Pace) {

@@ -1,5 +1,5 @@
-//! The data on which the parts of the index are timed: a table in files whose keys overlap as in level 0. Each file has
-//! indexes of both kinds.
+//! The data on which the index operations are timed: a table of several level-0 files with overlapping keys. Each
+//! file has both a B-tree and a flat index.
 
 use crate::rows::{HOT_BYTES, Key, key, mix, value};
 use crate::{Result, Size};
@@ -16,28 +16,28 @@ use std::path::{Path, PathBuf};
 
 const TABLE: &str = "t";
 const SHAPE_FILE: &str = "shape.json";
-/// The cache is so large that no page that is measured here is evicted.
+/// So large that nothing is evicted.
 const CACHE_BYTES: u64 = 2 << 30;
-/// The write buffer is so large that it holds all rows of a file, until they are flushed together as one file.
+/// So large that all rows of a file are flushed together.
 const WRITE_BUFFER_BYTES: u64 = 4 << 30;
-/// Rows of one commit.
+/// Rows in one commit.
 const BATCH_ROWS: u64 = 10_000;
 
-/// What the data look like.
+/// The shape of the data.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub struct Shape {
-    /// Keys.
+    /// Number of keys.
     pub rows: u64,
-    /// The number of files, which are all of level 0. Each row lies in one of them, at random.
+    /// Number of files, all on level 0. Each row is in a random one of them.
     pub files: u64,
-    /// Whether values are split in two column groups.
+    /// Whether values are split over two column groups.
     pub groups: bool,
-    /// Whether seven of ten rows have an older version.
+    /// Whether seven of ten rows have an older version, too.
     pub history: bool,
 }
 
 impl Shape {
-    /// All that are measured.
+    /// All shapes that are measured.
     pub fn all(size: Size) -> Vec<Self> {
         let mut shapes = Vec::new();
         for history in [false, true] {
@@ -51,7 +51,7 @@ impl Shape {
         shapes
     }
 
-    /// Which file has row `number`.
+    /// The file that holds row `number`.
     pub fn file_of(&self, number: u64) -> u64 {
         mix(number ^ 0xF11E) % self.files
     }
@@ -64,35 +64,35 @@ impl Shape {
         if self.groups { &["hot", "cold"] } else { &["all"] }
     }
 
-    /// Where a value is cut.
+    /// Length of the value's first part.
     fn cut(&self) -> usize {
         if self.groups { HOT_BYTES } else { value(0).len() }
     }
 }
 
-/// Data on the disk.
+/// A data set on disk.
 pub struct DataSet {
-    /// What they look like.
+    /// The shape of the data.
     pub shape: Shape,
     directory: PathBuf,
 }
 
-/// The data, opened by a reader for one kind of index.
+/// A data set, opened to read one kind of index.
 pub struct Opened {
-    /// What they look like.
+    /// The shape of the data.
     pub shape: Shape,
-    /// The database, for operations over several files.
+    /// The table, for operations over several files.
     pub rows: Selection,
-    /// The files without the database, in the order of [`Shape::file_of`].
+    /// The same files, opened without the database, in the order of [`Shape::file_of`].
     pub files: Vec<Arc<Sst>>,
-    /// A reader of `files`.
+    /// A session for reading `files`.
     pub session: Session,
-    /// Kept open.
+    /// Keeps the database open.
     _database: Database,
 }
 
 impl DataSet {
-    /// Writes the data.
+    /// Writes a data set.
     pub fn build(scratch: &Scratch, shape: Shape) -> Result<Self> {
         let directory = scratch.join("data");
         let levels = LevelOptions { level0_files: 1000, slow_files: 1000, ..LevelOptions::default() };
@@ -107,9 +107,9 @@ impl DataSet {
         for file in 0..shape.files {
             let numbers = || (0..shape.rows).filter(|&number| shape.file_of(number) == file);
             let older: Vec<u64> = numbers().filter(|&number| shape.has_older(number)).collect();
-            // Older versions have another value, so a read of the wrong version is noticed.
+            // Older versions have other values, so that reading the wrong version is noticed.
             insert(&database, &table, shape, &older, |number| value(!number))?;
-            // The snapshot could still read the older version of a row, so the flush keeps it.
+            // The snapshot keeps the older versions alive through the flush.
             let snapshot = database.snapshot();
             insert(&database, &table, shape, &numbers().collect::<Vec<_>>(), value)?;
             database.flush()?;
@@ -125,18 +125,18 @@ impl DataSet {
         Ok(Self { shape, directory })
     }
 
-    /// Data that were written before.
+    /// A data set that was written before.
     pub fn at(directory: &Path) -> Result<Self> {
         let shape = serde_json::from_slice(&std::fs::read(directory.join(SHAPE_FILE))?)?;
         Ok(Self { shape, directory: directory.to_owned() })
     }
 
-    /// Where they are.
+    /// The directory of the data set.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// Opens the data for readers. With `prefer_flat`, they read the flat lists, otherwise the B-tree.
+    /// Opens the data for reading, by the flat index with `prefer_flat` and otherwise by the B-tree.
     pub fn open(&self, prefer_flat: bool) -> Result<Opened> {
         let database = Database::builder(&self.directory)
             .read_only(true)
@@ -153,7 +153,7 @@ impl DataSet {
             .filter(|entry| entry.name.ends_with(".sst"))
             .map(|entry| self.directory.join(entry.name))
             .collect();
-        // Names begin with the number of the file, and each new file has a greater number.
+        // File names begin with rising numbers.
         paths.sort();
         let open = |path: PathBuf| -> Result<Arc<Sst>> {
             let meta = sst::read_footer(&*disk.open(&path, Access::Read)?, &path)?;
@@ -167,14 +167,13 @@ impl DataSet {
 }
 
 impl Opened {
-    /// The file that has row `number`.
+    /// The file that holds row `number`.
     pub fn file_of(&self, number: u64) -> &Arc<Sst> {
         &self.files[self.shape.file_of(number) as usize]
     }
 
-    /// Three numbers: the levels of index pages above a data page, the bytes of the index, and the bytes of the data
-    /// pages with newest versions. The number of levels is the greatest of all files. The bytes are sums over all
-    /// files and groups.
+    /// The height of the index (the greatest of all files), the bytes of the index, and the bytes of data pages with
+    /// newest versions. Bytes are sums over all files and groups.
     pub fn index(&self) -> (u8, u64, u64) {
         let trees =
             || self.files.iter().flat_map(|sst| sst.meta.trees().map(|(kind, tree)| (kind, tree, sst.prefer_flat)));
@@ -184,8 +183,8 @@ impl Opened {
         (height, index, trees().map(|(_, tree, _)| tree.totals.bytes).sum())
     }
 
-    /// A version of the database at which a reader sees the older version of every row that has one. In each file,
-    /// the commits of all older versions precede the commits of all newest versions.
+    /// A version at which a reader of `file` sees the older version of each row that has one. Within a file, all
+    /// older versions were committed before all newest ones.
     pub fn older_of(&self, file: u64) -> Version {
         Version(self.files[file as usize].meta.oldest.0 + self.older_commits(file) - 1)
     }
@@ -195,13 +194,12 @@ impl Opened {
         ((0..self.shape.rows).filter(of_file).count() as u64).div_ceil(BATCH_ROWS)
     }
 
-    /// A row with an older version.
+    /// Whether row `number` has an older version.
     pub fn has_older(&self, number: u64) -> bool {
         self.shape.has_older(number)
     }
 
-    /// Brings all pages into memory: once through the database, and once through the files, which have caches of
-    /// their own.
+    /// Reads all pages into memory: through the database, and through the files, which have a cache of their own.
     pub fn warm(&self) -> Result<()> {
         let mut rows = self.rows.iter();
         let mut count = 0;

@@ -1,4 +1,4 @@
-//! Single SSTs: the engine's own builder builds them, and they are opened over a cache that the caller chooses.
+//! Builds single SSTs with the engine's own builder, and opens them over a cache of the caller's choice.
 
 use crate::Result;
 use kit::Scratch;
@@ -9,17 +9,16 @@ use sst::format::node::IndexNode;
 use sst::{BuildOptions, Meta, RowKind, Sst, SstBuilder, Tree, Version};
 use std::path::PathBuf;
 
-/// An SST that is not open.
+/// An SST on disk, not open.
 pub struct Lone {
-    /// Where it lies.
+    /// The path of the file.
     pub path: PathBuf,
-    /// What a manifest would say of the file.
+    /// What a manifest would record about the file.
     pub meta: Meta,
 }
 
 impl Lone {
-    /// Builds the file `name` with rows `0..rows`. The number of a row decides its key and its value. Keys must
-    /// grow.
+    /// Builds the file `name` from `rows`, whose keys must ascend.
     pub fn build<K: AsRef<[u8]>, V: AsRef<[u8]>>(
         scratch: &Scratch,
         name: &str,
@@ -35,13 +34,13 @@ impl Lone {
         Ok(Self { path, meta: builder.finish()? })
     }
 
-    /// The file on `disk`. Its pages are kept in `cache`. Reads nothing.
+    /// Opens the file on `disk`, with its pages in `cache`. Reads nothing yet.
     pub fn open_on(&self, disk: Arc<dyn Disk>, cache: &Arc<PageCache>, prefer_flat: bool) -> Arc<Sst> {
         let file = cache.register(&self.path, self.meta.file_id, disk);
         Arc::new(Sst::new(file, self.meta.clone(), 0, prefer_flat))
     }
 
-    /// As [`Lone::open_on`], on the real disk.
+    /// [`Lone::open_on`] the real disk, with the B-tree.
     pub fn open(&self, cache: &Arc<PageCache>) -> Arc<Sst> {
         self.open_on(Machine::real().disk, cache, false)
     }
@@ -52,13 +51,13 @@ impl Lone {
     }
 }
 
-/// A reader of single keys. The cache serves this reader like any other reader.
+/// A session for point reads, with normal cache admission.
 pub fn point_session(cache: &Arc<PageCache>) -> Session {
     Session::new(cache, Reason::Point, Admit::Keep)
 }
 
-/// Brings the upper nodes of `sst` into the cache: all levels from the root down to level `lowest_level`. Returns
-/// how many nodes these are. Leaves of the index are level 1.
+/// Loads the nodes of `sst` from the root down to level `lowest_level` into the cache, and returns their number. The
+/// leaves of the index are level 1.
 pub fn load_nodes(session: &Session, sst: &Sst, lowest_level: u8) -> Result<u64> {
     let root = sst.meta.main.and_then(|tree| tree.btree).ok_or("the file has no B-tree")?;
     let mut level = vec![root.address];

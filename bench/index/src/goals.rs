@@ -1,6 +1,6 @@
-//! The goals of the index, each beside its measurement. Each file here measures one subject and knows nothing of
-//! the other subjects. Some facts hold on every machine, such as the pages that a read takes or the allocations of
-//! a cached get. Such facts are no goals here, because tests of the engine check them.
+//! The goals of the index, each with its measurement. Each file here measures one subject. What is the same on every
+//! machine, such as the pages that a read needs or the allocations of a cached get, is checked by tests of the
+//! engine instead.
 
 mod cold_scan;
 mod erased_rows;
@@ -18,19 +18,19 @@ use crate::{Result, Size};
 use kit::Scratch;
 use serde::Serialize;
 
-/// A goal beside what was measured.
+/// A goal and what was measured.
 #[derive(Serialize)]
 pub struct MeasuredGoal {
     /// What is measured.
     pub metric: &'static str,
-    /// What it should be.
+    /// The target.
     pub goal: String,
-    /// What it is.
+    /// The measurement.
     pub measured: String,
-    /// Whether that is enough.
+    /// Whether the measurement reaches the target.
     #[serde(rename = "verdict", serialize_with = "serialize_verdict")]
     pub is_reached: bool,
-    /// What one must know to read the figure.
+    /// Notes that explain the figure.
     pub notes: Vec<String>,
 }
 
@@ -52,10 +52,10 @@ fn serialize_verdict<S: serde::Serializer>(is_reached: &bool, to: S) -> std::res
 /// Measures one subject.
 pub type Goal = fn(&Scratch, Size) -> Result<Vec<MeasuredGoal>>;
 
-/// A goal that can be asked for by name.
+/// A goal's name on the command line, and its function.
 pub type Named = (&'static str, Goal);
 
-/// In the order of the goals.
+/// All goals, in the order of the report.
 const ALL: [Named; 12] = [
     ("index_bytes", index_bytes::measure),
     ("resident_memory", opening::resident_memory),
@@ -71,7 +71,7 @@ const ALL: [Named; 12] = [
     ("filters", filters::measure),
 ];
 
-/// The goals with these `names`, in the order of all goals. If `names` is empty, all goals.
+/// The goals called `names`, or all if `names` is empty, in the order of the report.
 pub fn named(names: &[String]) -> Result<Vec<Named>> {
     if let Some(name) = names.iter().find(|name| ALL.iter().all(|(known, _)| known != name)) {
         return Err(format!("no goal is called {name}; there are {}", ALL.map(|(name, _)| name).join(", ")).into());

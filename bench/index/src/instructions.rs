@@ -1,25 +1,25 @@
-//! Counts instructions. The processor counts instructions if it can. Otherwise, valgrind counts them. If neither
-//! can, there are no counts. They are never estimated.
+//! Counts instructions with the processor's counter if it has one, otherwise with valgrind. If neither works, counts
+//! are left out; they are never estimated.
 
 use crate::Result;
 use perf_event::events::Hardware;
 use std::process::Command;
 
-/// What counts the instructions.
+/// The way to count instructions.
 pub enum Counter {
-    /// The processor.
+    /// The processor's own counter.
     Hardware(Processor),
-    /// Callgrind counts. It runs this program again, with fewer operations.
+    /// Callgrind, which runs this program again with fewer operations.
     Valgrind,
-    /// Nothing: why.
+    /// No way, and why.
     None(String),
 }
 
-/// A processor that counts.
+/// A processor with an instruction counter.
 pub struct Processor;
 
 impl Counter {
-    /// The best possible.
+    /// Picks the best way that works.
     pub fn find() -> Self {
         let why = match Processor.count(|| Ok((0..1000u64).map(std::hint::black_box).sum())) {
             Ok(1000..) => return Self::Hardware(Processor),
@@ -34,7 +34,7 @@ impl Counter {
 }
 
 impl Processor {
-    /// The instructions of this thread while `work` runs, without instructions of the system.
+    /// Counts this thread's instructions in user mode while `work` runs.
     pub fn count(&self, work: impl FnOnce() -> Result<u64>) -> Result<u64> {
         let mut counter =
             perf_event::Builder::new(Hardware::INSTRUCTIONS).exclude_kernel(true).exclude_hv(true).build()?;

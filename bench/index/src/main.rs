@@ -1,10 +1,9 @@
-//! The benchmark of the index, `cargo x bench index`. The benchmark shows what the parts of the index cost with the
-//! B-tree and with the flat index, and each goal beside its measurement.
+//! The benchmark of the index, `cargo x bench index`: what single operations cost with the B-tree and with the flat
+//! index, and whether the index reaches its goals.
 //!
 //! This file has the arguments and the order of the measurements. `operations` are measured on `data`; `measure`
-//! takes the times, and `instructions` counts the instructions. `goals` has a file for each subject. Files lie on
-//! the real disk unless a goal says otherwise. The directory of these files is removed at the end, also after an
-//! error or ^C.
+//! takes times, and `instructions` counts instructions. `goals` has a file for each subject. Files are on the real
+//! disk unless a goal says otherwise, in a directory that is removed at the end, even after an error or ^C.
 //!
 //! Exit status 0: all goals that can be measured are reached. 1: some goals are not reached. 2: an error ended the
 //! benchmark.
@@ -36,7 +35,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// An error, which a benchmark can only report.
+/// Errors are only reported, so any type will do.
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 #[global_allocator]
@@ -53,7 +52,7 @@ struct Arguments {
     /// Goals only.
     #[arg(long, conflicts_with = "parts")]
     goals: bool,
-    /// Times and instructions of the parts only.
+    /// Times and instructions of single operations only.
     #[arg(long)]
     parts: bool,
     /// Only these goals; may be given again. If a name is not the name of a goal, all names are listed.
@@ -71,7 +70,7 @@ struct Arguments {
     count: Option<PathBuf>,
 }
 
-/// How much is measured.
+/// How much to measure.
 #[derive(Clone, Copy)]
 struct Size {
     quick: bool,

@@ -1,43 +1,40 @@
-//! Times two or more ways to do the same thing. The ways A and B take turns, in the order A, B, A, B and so on. This
-//! module does not know what is timed.
+//! Times two or more ways to do the same thing, in turns: A, B, A, B, …. This module does not know what is timed.
 //!
-//! The timed code waits for nothing. So only its own processor time is measured. The time that other programs take
-//! on the processor is not counted. The effect of other programs on the caches changes with time. Turns spread this
-//! effect over all sides, and the median leaves out the worst turns. Every side gets the same inputs, which are made
-//! before the clock starts. Every side must return the same sum over what it read. So a side that did nothing, or
-//! did something else, gives an error.
+//! The timed code never waits, so its own processor time is measured, which leaves out the time of other programs.
+//! These still disturb the caches, more or less over time: turns spread the effect over all sides, and the median
+//! drops the worst turns. All sides get the same inputs, made before the clock starts, and must return the same sum
+//! over what they read, so a side that does nothing or something else is an error.
 
 use crate::Result;
 use kit::{median, spread};
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
-/// How long to measure.
+/// How much to measure.
 #[derive(Clone, Copy)]
 pub struct Effort {
-    /// Turns of each side.
+    /// Number of turns of each side.
     pub repeats: usize,
     /// Length of a turn.
     pub sample: Duration,
 }
 
-/// What an operation took.
+/// The time of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Timed {
-    /// Median of the turns, nanoseconds for one operation.
+    /// Nanoseconds for one operation, the median of the turns.
     pub nanos: f64,
-    /// The upper quartile minus the lower quartile of the turns, as a part of the median.
+    /// The interquartile range of the turns, relative to the median.
     pub spread: f64,
 }
 
-/// One way to do the operation: a function that does the operation for each input and returns a sum over what it
-/// found.
+/// One way to do the operation: does it for each input, and returns a sum over what it found.
 pub type Side<'s, P> = &'s mut dyn FnMut(&[P]) -> Result<u64>;
 
-/// The most operations of a turn. The limit exists because the inputs of all operations of a turn are in memory.
+/// Most operations in a turn, whose inputs are all in memory.
 const MAX_COUNT: usize = 1 << 18;
 
-/// Times `sides` on the inputs that `inputs` makes from a seed and a count.
+/// Times `sides`. `inputs` makes inputs from a seed and a count.
 pub fn in_turns<P>(
     effort: Effort,
     inputs: &dyn Fn(u64, usize) -> Vec<P>,
@@ -59,8 +56,7 @@ pub fn in_turns<P>(
     Ok(turns.iter().map(|turns| Timed { nanos: median(turns), spread: spread(turns) }).collect())
 }
 
-/// The number of operations with which a turn of the slowest side has the wanted length. Measuring it also warms
-/// everything up.
+/// Finds the number of operations for which a turn of the slowest side has the wanted length. This also warms up.
 fn enough<P>(effort: Effort, inputs: &dyn Fn(u64, usize) -> Vec<P>, sides: &mut [Side<'_, P>]) -> Result<usize> {
     let mut count = 16;
     loop {

@@ -1,7 +1,6 @@
-//! The operations that are timed and counted: single moves and short reads, with everything in memory.
+//! The operations that are measured: single moves and short reads, with everything in memory.
 //!
-//! Moves of one cursor and gets of one file are made on the file itself. Operations over several files go through the
-//! database, which merges them.
+//! Operations on one file bypass the database. Operations over several files go through it, and it merges them.
 
 use crate::data::{DataSet, Opened};
 use crate::instructions::Counter;
@@ -17,36 +16,36 @@ use sst::format::node::{Child, IndexNode, NodeBuilder, Totals};
 use sst::{AtMost, Seek, SstCursor, TreeCursor, TreeKind};
 use std::hint::black_box;
 
-/// What is done for each probe.
+/// What to do for each probe.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
-    /// Nothing. This operation shows how much of a measured time is spent to fetch the input.
+    /// Nothing: shows how much of each time is spent on fetching the input.
     Nothing,
-    /// A cursor goes to a row of its file by the row's id.
+    /// Seeks a cursor to a row of its file by row id.
     SeekRow,
-    /// A cursor goes to a row of its file by the row's key.
+    /// Seeks a cursor to a row of its file by key.
     SeekKey,
-    /// A row is found by its key, in all files that may have it.
+    /// Gets a row by key, from all files that may have it.
     Get,
-    /// A cursor reads a row of one file in its older version.
+    /// Reads the older version of a row with a cursor on its file.
     GetOlder,
-    /// A range goes to the next row, over all files.
+    /// Moves a range over all files to the next row.
     Next,
-    /// A range goes to the previous row, over all files.
+    /// Moves a range over all files to the previous row.
     Prev,
-    /// Reads some rows from a key on, over all files. The number of rows is given.
+    /// Reads this many rows from a key on, over all files.
     Read(u64),
-    /// Walks the index ahead of a read. The read begins at a key and has the given number of rows.
+    /// Walks the index ahead of a read of this many rows from a key on.
     Precharge(u64),
-    /// Estimates how many rows and bytes a range has in all files.
+    /// Estimates the rows and bytes of a range, over all files.
     Count,
-    /// Counts exactly how many rows a range has in all files.
+    /// Counts the rows of a range exactly, over all files.
     CountExact,
-    /// Spreads all rows of all files over some buckets.
+    /// Makes a histogram of all rows of all files.
     Histogram,
 }
 
-/// In the order of the report.
+/// All operations, in the order of the report.
 const ALL: [Operation; 16] = [
     Operation::Nothing,
     Operation::SeekRow,
@@ -69,25 +68,25 @@ const ALL: [Operation; 16] = [
 /// A row of the report.
 #[derive(Serialize)]
 pub struct Part {
-    /// What was done.
+    /// The name of the operation.
     pub operation: String,
-    /// By the B-tree.
+    /// The cost with the B-tree.
     pub btree: Cost,
-    /// The cost by the flat list, for the same pages and in the same turns.
+    /// The cost with the flat index, for the same data pages and in the same turns.
     pub flat: Cost,
 }
 
-/// What an operation costs.
+/// The cost of an operation.
 #[derive(Clone, Copy, Serialize)]
 pub struct Cost {
     /// Time.
     pub time: Timed,
-    /// Instructions, where they can be counted.
+    /// Instructions, if they can be counted.
     pub instructions: Option<f64>,
 }
 
 impl Operation {
-    /// Name in the report.
+    /// The name in the report.
     pub fn name(self) -> String {
         match self {
             Self::Nothing => "nothing".into(),
@@ -109,7 +108,7 @@ impl Operation {
         self != Self::GetOlder || data.shape.history
     }
 
-    /// How many probes are used to count instructions: few, because valgrind interprets the program, but enough for
+    /// The number of probes for counting instructions: few, because valgrind interprets the program, but enough for
     /// a mean.
     fn counted_probes(self) -> usize {
         match self {
@@ -133,7 +132,7 @@ impl Operation {
     }
 }
 
-/// A reader that goes through probes.
+/// Runs operations on one opened data set.
 struct Runner<'d> {
     data: &'d Opened,
     rows: Vec<TreeCursor>,
@@ -157,7 +156,7 @@ impl<'d> Runner<'d> {
         }
     }
 
-    /// Does the operation for each of `probes`, and returns the sum of the stamps of the rows that were read.
+    /// Does the operation for each of `probes`. Returns a sum over what was read, of stamps for rows.
     fn run(&mut self, operation: Operation, probes: &[Probe]) -> Result<u64> {
         let data = self.data;
         let session = &data.session;
@@ -250,7 +249,7 @@ impl<'d> Runner<'d> {
     }
 }
 
-/// Measures the times and the instructions of everything that can be done with `data`.
+/// Measures times and instructions of all operations that `data` allows.
 pub fn measure(data: &DataSet, counter: &Counter, scratch: &Scratch, size: Size) -> Result<Vec<Part>> {
     let (btree, flat) = (data.open(false)?, data.open(true)?);
     for opened in [&btree, &flat] {
@@ -279,7 +278,7 @@ pub fn measure(data: &DataSet, counter: &Counter, scratch: &Scratch, size: Size)
         }
         Counter::None(_) => None,
     };
-    // The instructions of one operation, without the instructions of the loop around it.
+    // Instructions of one operation, without those of the loop (which `Nothing` measures).
     let instructions_of = |side: usize, i: usize| {
         let counts = instructions.as_ref()?;
         let at = |i: usize| counts[side * operations.len() + i] as f64 / operations[i].counted_probes() as f64;
@@ -298,8 +297,7 @@ pub fn measure(data: &DataSet, counter: &Counter, scratch: &Scratch, size: Size)
     Ok(parts)
 }
 
-/// Runs every operation once to warm up, and once in the region that valgrind counts. Operations run in the order of
-/// [`measure`].
+/// Runs each operation once to warm up, and once in the region that valgrind counts, in the order of [`measure`].
 pub fn run_all_for_counting(data: &DataSet) -> Result<()> {
     for prefer_flat in [false, true] {
         let opened = data.open(prefer_flat)?;
@@ -317,20 +315,20 @@ pub fn run_all_for_counting(data: &DataSet) -> Result<()> {
     Ok(())
 }
 
-/// A search among the separators of nodes.
+/// The cost of a search among the separators of a node.
 #[derive(Serialize)]
 pub struct NodeSearch {
-    /// What the keys are.
+    /// The kind of keys.
     pub keys: &'static str,
     /// Children of a node.
     pub children: usize,
-    /// Length of a node, in bytes.
+    /// Bytes of a node.
     pub bytes: usize,
-    /// What a search costs.
+    /// The cost of a search.
     pub cost: Cost,
 }
 
-/// Searches 32 nodes of 16 KiB that lie in L2: together half a mebibyte.
+/// Measures searches in 32 nodes of 16 KiB, which fit into L2.
 pub fn measure_nodes(counter: &Counter, size: Size) -> Result<Vec<NodeSearch>> {
     let mut searches = Vec::new();
     for (keys, of) in crate::rows::KEY_KINDS {
@@ -363,11 +361,11 @@ pub fn measure_nodes(counter: &Counter, size: Size) -> Result<Vec<NodeSearch>> {
     Ok(searches)
 }
 
-/// A node of at most 16 KiB with as many children as fit, and its separators.
+/// Builds a node of at most 16 KiB with as many children as fit. Returns it with its separators.
 fn full_node(node: u64, of: fn(u64) -> Key) -> (Vec<u8>, Vec<Key>) {
     const NODE_BYTES: usize = 16 << 10;
-    // A page of 16 KiB holds 90 rows. A separator is the shortest string that separates a page's first row from the
-    // row before it.
+    // A data page of 16 KiB holds 90 rows. Its separator is the shortest string between its first row and the row
+    // before.
     let mut keys: Vec<Key> = (0..120_000).map(|i| of(node << 32 | i)).collect();
     keys.sort_unstable();
     let mut builder = NodeBuilder::default();

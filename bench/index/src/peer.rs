@@ -1,5 +1,5 @@
-//! A data page in the form that many engines have. It is compared with our form. The page has a slot array, and a
-//! binary search compares whole keys by memcmp.
+//! A data page as many engines have it, for comparison with ours: a slot array, with a binary search that compares
+//! whole keys by memcmp.
 //!
 //! ```text
 //!  0  rows u16
@@ -10,7 +10,7 @@
 const SLOTS_AT: usize = 2;
 const RECORD_HEAD_BYTES: usize = 4;
 
-/// A page that is being filled. The page has `BYTES` bytes: at most 64 KiB minus one byte.
+/// Builds a page of `BYTES` bytes, fewer than 64 KiB.
 pub struct SlotPageBuilder<const BYTES: usize> {
     page: Box<[u8; BYTES]>,
     rows: usize,
@@ -23,7 +23,7 @@ impl<const BYTES: usize> SlotPageBuilder<BYTES> {
         Self { page: Box::new([0; BYTES]), rows: 0, free_end: BYTES }
     }
 
-    /// Adds a row, whose key must be greater than all keys before it. Returns false if the row does not fit.
+    /// Adds a row, whose key must be greater than all earlier ones. Returns false if it does not fit.
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> bool {
         let record_bytes = RECORD_HEAD_BYTES + key.len() + value.len();
         let slot_at = SLOTS_AT + self.rows * 2;
@@ -41,19 +41,19 @@ impl<const BYTES: usize> SlotPageBuilder<BYTES> {
         true
     }
 
-    /// Rows so far.
+    /// Rows added so far.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// The page.
+    /// Finishes the page.
     pub fn finish(mut self) -> Box<[u8; BYTES]> {
         self.page[..2].copy_from_slice(&(self.rows as u16).to_le_bytes());
         self.page
     }
 }
 
-/// A page to be searched.
+/// A page to search.
 #[derive(Clone, Copy)]
 pub struct SlotPage<'p, const BYTES: usize>(pub &'p [u8; BYTES]);
 
@@ -63,13 +63,13 @@ impl<'p, const BYTES: usize> SlotPage<'p, BYTES> {
         usize::from(u16::from_le_bytes([self.0[at], self.0[at + 1]]))
     }
 
-    /// Rows in the page.
+    /// The number of rows.
     #[inline]
     pub fn rows(&self) -> usize {
         self.number(0)
     }
 
-    /// Key of row `i`.
+    /// The key of row `i`.
     #[inline]
     pub fn key(&self, i: usize) -> &'p [u8] {
         let record = self.number(SLOTS_AT + i * 2);
@@ -77,8 +77,8 @@ impl<'p, const BYTES: usize> SlotPage<'p, BYTES> {
         &self.0[start..start + self.number(record)]
     }
 
-    /// The position of `wanted`: `Ok(i)` if row `i` has this key, otherwise `Err(i)`, where row `i` is the first row
-    /// with a greater key.
+    /// Searches for `wanted`: `Ok(i)` if row `i` has this key, otherwise `Err(i)` for the first row `i` with a
+    /// greater key.
     #[inline]
     pub fn search(&self, wanted: &[u8]) -> Result<usize, usize> {
         let (mut low, mut high) = (0, self.rows());

@@ -1,5 +1,4 @@
-//! The results, as text and as JSON. Text is printed line by line, as soon as a figure is known, because a run takes
-//! minutes.
+//! The results as text and as JSON. A run takes minutes, so each line of text is printed as soon as it is known.
 
 use crate::Result;
 use crate::data::{DataSet, Shape};
@@ -29,12 +28,12 @@ struct Parts {
 }
 
 impl Report {
-    /// Nothing yet.
+    /// An empty report.
     pub fn new(quick: bool) -> Self {
         Self { quick, machine: machine(), parts: Vec::new(), nodes: Vec::new(), goals: Vec::new() }
     }
 
-    /// What it is measured on.
+    /// Prints the machine.
     pub fn print_machine(&self) {
         println!("machine       {}", self.machine);
         if self.quick {
@@ -42,7 +41,7 @@ impl Report {
         }
     }
 
-    /// How instructions are counted.
+    /// Prints how instructions are counted.
     pub fn print_counter(&self, counter: &Counter) {
         let how = match counter {
             Counter::Hardware(_) => "counted by the processor, in the timed process, few operations".to_owned(),
@@ -58,7 +57,7 @@ impl Report {
         );
     }
 
-    /// The parts of the index on one data set.
+    /// Prints and adds the operations on one data set.
     pub fn print_parts(&mut self, data: &DataSet, parts: Vec<Part>) -> Result<()> {
         let shape = data.shape;
         let (height, index, bytes) = data.open(false)?.index();
@@ -95,7 +94,7 @@ impl Report {
         Ok(())
     }
 
-    /// Searches of nodes.
+    /// Prints and adds the searches in nodes.
     pub fn print_nodes(&mut self, nodes: Vec<NodeSearch>) {
         println!("\nnode search, 32 nodes of 16 KiB in L2, keys of 24 bytes");
         println!("{:<34}{:>11}{:>7}{:>9}{:>13}{:>16}", "", "ns", "+-", "children", "node bytes", "bytes a child");
@@ -112,12 +111,12 @@ impl Report {
         self.nodes = nodes;
     }
 
-    /// What stands above the goals.
+    /// Prints the head of the table of goals.
     pub fn print_goals_head(&self) {
         println!("\nmetric | goal | measured | verdict\n--- | --- | --- | ---");
     }
 
-    /// The lines of one subject.
+    /// Prints and adds the goals of one subject.
     pub fn print_goals(&mut self, lines: Vec<MeasuredGoal>) {
         for line in lines {
             println!("{} | {} | {} | {}", line.metric, line.goal, line.measured, word(line.is_reached));
@@ -128,7 +127,7 @@ impl Report {
         }
     }
 
-    /// How many goals are not reached.
+    /// The number of goals that are not reached.
     pub fn falls_short(&self) -> usize {
         self.goals.iter().filter(|line| !line.is_reached).count()
     }

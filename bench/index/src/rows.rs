@@ -1,16 +1,16 @@
-//! Keys and values that are made from numbers, so that a reader can check what it found.
+//! Makes keys and values from row numbers, so that readers can be checked.
 
 /// Bytes of a key.
 pub const KEY_BYTES: usize = 24;
 /// Bytes of a value.
 pub const VALUE_BYTES: usize = 150;
-/// Bytes of a value that lie in the first of two column groups.
+/// Bytes of a value in the first of two column groups.
 pub const HOT_BYTES: usize = 30;
 
 /// A key.
 pub type Key = [u8; KEY_BYTES];
 
-/// 64 bits that look random (the finalizer of SplitMix64). Different numbers give different bits.
+/// Mixes a number into 64 random-looking bits (the finalizer of SplitMix64). Different numbers give different bits.
 pub fn mix(number: u64) -> u64 {
     let mut bits = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     bits = (bits ^ bits >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -18,13 +18,13 @@ pub fn mix(number: u64) -> u64 {
     bits ^ bits >> 31
 }
 
-/// The `i`-th random number for `seed`. It is below `end`.
+/// The `i`-th random number below `end` for `seed`.
 pub fn random(seed: u64, i: u64, end: u64) -> u64 {
     mix(mix(seed) ^ i) % end
 }
 
-/// The key of row `number`: 16 hexadecimal digits that scatter the rows, then 8 digits that are easy to read for
-/// people.
+/// The key of row `number`: 16 hexadecimal digits that scatter the rows, then the number as 8 digits for human
+/// readers.
 pub fn key(number: u64) -> Key {
     let mut key = [0; KEY_BYTES];
     hex(mix(number), &mut key[..16]);
@@ -32,7 +32,7 @@ pub fn key(number: u64) -> Key {
     key
 }
 
-/// The key of row `number` for data whose rows are in the order of their numbers: a name and 20 decimal digits.
+/// The key of row `number` if keys are to ascend with the number: `user` and 20 decimal digits.
 pub fn sequential_key(number: u64) -> Key {
     let mut key = *b"user00000000000000000000";
     let mut rest = number;
@@ -55,7 +55,7 @@ pub fn binary_key(number: u64) -> Key {
 /// A kind of keys: its name, and the key of a row.
 pub type KeyKind = (&'static str, fn(u64) -> Key);
 
-/// Several kinds of keys are measured, because the size of an index depends on what keys have in common.
+/// The kinds of keys to measure: the size of an index depends on how much keys have in common.
 pub const KEY_KINDS: [KeyKind; 3] =
     [("random bytes", binary_key), ("hexadecimal", key), ("sequential", sequential_key)];
 
@@ -69,8 +69,7 @@ pub fn value(number: u64) -> [u8; VALUE_BYTES] {
     value
 }
 
-/// The first eight bytes of a value, or of its first part. The measurements add up the stamps of the rows that they
-/// read, and check the sum.
+/// The first eight bytes of a value, or of its first part. Measurements check the sum of the stamps that they read.
 pub fn stamp(value: &[u8]) -> u64 {
     u64::from_le_bytes(*value.first_chunk().expect("a value has more than eight bytes"))
 }
@@ -80,16 +79,16 @@ pub fn stamp_of(number: u64) -> u64 {
     mix(!number)
 }
 
-/// A row to look for. A probe is made before the clock runs. While the clock runs, probes are read in order.
+/// A row to look for. Probes are made before the clock runs and then read in order.
 #[derive(Clone, Copy)]
 pub struct Probe {
-    /// Its number.
+    /// The row's number.
     pub number: u64,
-    /// Its key.
+    /// The row's key.
     pub key: Key,
 }
 
-/// `count` rows of `rows`, at random.
+/// Picks `count` random rows out of `rows`.
 pub fn probes(seed: u64, count: usize, rows: u64) -> Vec<Probe> {
     let probe = |i| {
         let number = random(seed, i, rows);
@@ -98,7 +97,7 @@ pub fn probes(seed: u64, count: usize, rows: u64) -> Vec<Probe> {
     (0..count as u64).map(probe).collect()
 }
 
-/// The leading digits of `bits`.
+/// Writes the leading hexadecimal digits of `bits`.
 fn hex(bits: u64, digits: &mut [u8]) {
     for (at, digit) in digits.iter_mut().enumerate() {
         *digit = b"0123456789abcdef"[(bits >> (60 - 4 * at) & 15) as usize];

@@ -1,5 +1,5 @@
-//! The statistics that are timed: counts and sizes of a range, over all files of a data set, and histograms. All pages
-//! are in memory; tests count the pages that statistics read.
+//! The statistics that are timed: row counts and sizes of ranges, and histograms, over all files of a data set. All
+//! pages are in memory; tests of the engine count the pages that statistics read.
 
 use crate::Result;
 use crate::data::Opened;
@@ -11,8 +11,7 @@ use std::ops::Bound;
 /// Buckets of a histogram.
 pub const BUCKETS: u64 = 10;
 
-/// The ranges between neighbouring probes. The ends of a range are two random keys, so a range has a third of the
-/// rows on average.
+/// The ranges between consecutive probes. Both ends are random keys, so a range has a third of the rows on average.
 fn ranges(probes: &[Probe]) -> impl Iterator<Item = (Bound<&[u8]>, Bound<&[u8]>)> {
     probes.iter().zip(probes.iter().cycle().skip(1)).map(|(one, other)| {
         let (low, high) = if one.key <= other.key { (one, other) } else { (other, one) };
@@ -20,8 +19,8 @@ fn ranges(probes: &[Probe]) -> impl Iterator<Item = (Bound<&[u8]>, Bound<&[u8]>)
     })
 }
 
-/// Asks for the approximate rows and bytes of each range over all files. The results are intervals. Returns the sum
-/// of all their lower and upper ends.
+/// Estimates the rows and bytes of each range over all files. Returns the sum of the lower and upper ends of the
+/// estimates.
 pub fn count(data: &Opened, probes: &[Probe]) -> Result<u64> {
     let mut sum = 0u64;
     for (low, high) in ranges(probes) {
@@ -33,7 +32,7 @@ pub fn count(data: &Opened, probes: &[Probe]) -> Result<u64> {
     Ok(sum)
 }
 
-/// How many rows all files have in each range.
+/// Counts the rows of each range over all files. Returns their sum.
 pub fn exact(data: &Opened, probes: &[Probe]) -> Result<u64> {
     let mut sum = 0u64;
     for (low, high) in ranges(probes) {
@@ -45,8 +44,8 @@ pub fn exact(data: &Opened, probes: &[Probe]) -> Result<u64> {
     Ok(sum)
 }
 
-/// For each probe, cuts all files together into [`BUCKETS`] buckets. A flat list may end buckets at other keys than
-/// a B-tree. So the returned sum contains only what is equal for both: the total.
+/// For each probe, makes a histogram of [`BUCKETS`] buckets over all files. Bucket bounds may differ between B-tree
+/// and flat index, so the returned sum has only the totals, which do not.
 pub fn histograms(data: &Opened, probes: &[Probe]) -> Result<u64> {
     let sources: Vec<HistogramSource<'_>> = data.files.iter().map(|sst| HistogramSource::File(sst)).collect();
     let resolution = data.shape.rows.div_ceil(BUCKETS);

@@ -1,5 +1,5 @@
-//! The expected instructions of the hot paths. The counts are stored in a file of this folder. This module does not
-//! know how instructions are counted.
+//! The expected instruction counts of the hot paths, stored in `expected.txt`. This module does not know how
+//! instructions are counted.
 
 use crate::Result;
 use std::collections::BTreeMap;
@@ -7,8 +7,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// How far a count may be from the expected count, in percent. Counts differ a little, because the C library copies
-/// bytes in different ways on different processors, and a hash table is seeded at random.
+/// How far a count may be off, in percent. Counts vary a little, because the C library copies bytes differently on
+/// different processors, and a hash table has a random seed.
 const TOLERANCE: u64 = 4;
 
 fn path() -> PathBuf {
@@ -25,7 +25,7 @@ pub fn write(counted: &[(&str, u64)]) -> Result<()> {
     Ok(())
 }
 
-/// Prints each count beside the expected count. Fails if a count is too far from the expected count.
+/// Prints each count next to the expected one. The exit code is a failure if one is off by more than [`TOLERANCE`].
 pub fn compare(counted: &[(&str, u64)]) -> Result<ExitCode> {
     let text = fs::read_to_string(path()).map_err(|error| format!("cannot read {}: {error}", path().display()))?;
     let expected = parse(&text)?;

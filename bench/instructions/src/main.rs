@@ -1,7 +1,7 @@
-//! `cargo x instructions`: compares the instructions of the hot paths with the expected counts. A change that makes
-//! a path longer fails the check, on a busy machine as well as on a quiet machine.
+//! `cargo x instructions`: compares the instruction counts of the hot paths with the expected ones. A change that
+//! makes a path longer fails this check, even on a busy machine.
 //!
-//! The database lies on the simulated machine, where one thread does all the work in an order that does not change.
+//! The database is on the simulated machine, where one thread does all the work in a fixed order.
 
 #![allow(
     clippy::disallowed_types,

@@ -8,15 +8,15 @@ use os::Machine;
 use std::hint::black_box;
 use std::ops::ControlFlow;
 
-/// Rows of a table in one file.
+/// Rows of the table in one file.
 const ROWS: u64 = 100_000;
-/// The number of rows in each of four files whose key ranges overlap.
+/// Rows in each of four files whose key ranges overlap.
 const OVERLAPPING_ROWS: u64 = 10_000;
-/// The number of rows of a table in which about every tenth page has newer rows in another file.
+/// Rows of the table in which about every tenth page has newer rows in another file.
 const CLUSTERED_ROWS: u64 = 40_000;
-/// The number of rows that a path writes and then flushes.
+/// Rows that a path writes and then flushes.
 const WRITTEN_ROWS: u64 = 20_000;
-/// The number of rows that one path looks up or seeks.
+/// Gets or seeks of one path.
 const PROBES: u64 = 1_000;
 /// Rows of a short scan.
 const SHORT_ROWS: u64 = 50;
@@ -26,15 +26,14 @@ const TOGETHER: u64 = 16;
 /// One path.
 pub struct Path {
     pub name: &'static str,
-    /// How often its operation is run.
+    /// How often the path runs its operation.
     pub operations: u64,
     run: fn(&Tables) -> Result<u64>,
-    /// Whether the path leaves everything unchanged, so that the path can run once before its instructions are
-    /// counted.
+    /// Whether the path changes nothing, so that it can run once before its instructions are counted.
     repeats: bool,
 }
 
-/// Every path, in the order in which the paths run.
+/// All paths, in the order in which they run.
 pub const ALL: [Path; 28] = [
     Path { name: "get", operations: PROBES, run: |tables| get(&tables.one, ROWS, 0), repeats: true },
     Path {
@@ -76,8 +75,8 @@ pub const ALL: [Path; 28] = [
         repeats: true,
     },
     Path { name: "first row of a new range", operations: PROBES, run: first_rows, repeats: true },
-    // In this table, a filter is only asked at a place where earlier look-ups found nothing. So this path runs after
-    // the other reads of this table.
+    // A filter is consulted only where earlier look-ups found nothing, so this path runs after the other reads of
+    // this table.
     Path { name: "get, absent", operations: PROBES, run: |tables| get(&tables.one, ROWS, 1), repeats: true },
     Path {
         name: "full scan, four files, a row",
@@ -120,7 +119,7 @@ pub const ALL: [Path; 28] = [
     Path { name: "compaction, a row", operations: 4 * OVERLAPPING_ROWS, run: compact, repeats: false },
     Path { name: "compaction of clusters, a row", operations: CLUSTERED_ROWS, run: compact_clusters, repeats: false },
     Path { name: "import, a row", operations: ROWS, run: import, repeats: false },
-    // Other paths read rows that this path writes again. So this path is the last.
+    // Runs last, because it overwrites rows that other paths read.
     Path { name: "transaction of a get and an insert", operations: WRITTEN_ROWS, run: transact, repeats: false },
 ];
 
@@ -128,21 +127,20 @@ struct Tables {
     db: Database,
     /// One file.
     one: Table,
-    /// Four files of level 0. The keys of each file lie between the keys of the other files.
+    /// Four level-0 files with interleaved keys.
     four: Table,
-    /// One file with all rows, and a file of level 0. The file of level 0 has newer rows, whose keys come in groups
-    /// of neighbours.
+    /// One file with all rows, and a level-0 file with newer rows in clusters of neighbouring keys.
     clustered: Table,
-    /// What is inserted.
+    /// The table for inserts.
     written: Table,
-    /// What is imported.
+    /// The table for imports.
     imported: Table,
 }
 
-/// Runs every path once in the region that valgrind counts.
+/// Runs each path once in the region that valgrind counts.
 pub fn run_all() -> Result<()> {
     let (machine, _) = Machine::simulated(1);
-    // Nothing is compacted or flushed before a path asks for it.
+    // Nothing is flushed or compacted before a path asks for it.
     let levels = LevelOptions { level0_files: 100, slow_files: 200, ..LevelOptions::default() };
     let builder = Database::builder("db").machine(machine).cache_bytes(256 << 20).write_buffer_bytes(64 << 20);
     let db = builder.levels(levels).open()?;
@@ -157,8 +155,7 @@ pub fn run_all() -> Result<()> {
         db: db.clone(),
     };
     load(&tables.one)?;
-    // A machine without threads does not read the filter in the background, so this call also brings the filter into
-    // memory.
+    // A machine without threads does not load the filter in the background, so this loads it, too.
     tables.one.warm(..)?;
     for part in 0..4 {
         for i in 0..OVERLAPPING_ROWS {
@@ -185,9 +182,9 @@ pub fn run_all() -> Result<()> {
     Ok(())
 }
 
-/// Number `i` of `rows` numbers, in an order that looks random. Different numbers stay different.
+/// A random-looking permutation of `0..rows`.
 fn scattered(i: u64, rows: u64) -> u64 {
-    // The factor is a prime that divides none of the numbers of rows here.
+    // The factor is a prime that divides none of the row counts here.
     i * 7_368_787 % rows
 }
 
@@ -207,8 +204,7 @@ fn value(i: u64) -> [u8; 100] {
     value
 }
 
-/// Imports [`ROWS`] rows in the order of their keys. Keys and values are made on the way, and their instructions are
-/// counted.
+/// Imports [`ROWS`] rows in key order. Making their keys and values is part of the count.
 fn load(table: &Table) -> Result<()> {
     let mut import = table.import()?;
     for i in 0..ROWS {
@@ -255,7 +251,7 @@ fn scan(table: &Table) -> Result<u64> {
     Ok(bytes)
 }
 
-/// Like [`scan`], but looks at the rows where they lie.
+/// Like [`scan`], but reads rows in place without copying them.
 fn scan_lent(table: &Table) -> Result<u64> {
     lent(table.iter())
 }
@@ -296,7 +292,7 @@ fn handed_over(mut rows: Range) -> Result<u64> {
     Ok(bytes)
 }
 
-/// Like [`handed_over`], but takes batches and does not look at their keys.
+/// Like [`handed_over`], but by batches, and without looking at keys.
 fn batches(mut rows: Range) -> Result<u64> {
     let mut bytes = 0;
     while let Some(batch) = rows.next_batch(usize::MAX)? {
@@ -326,7 +322,7 @@ fn seeks(tables: &Tables, seek: fn(&mut Cursor, [u8; 20]) -> larch::Result<bool>
     Ok(bytes)
 }
 
-/// Does the same seeks as the path with a cursor, but makes a new range each time.
+/// Like [`seeks`], but with a new range for each.
 fn first_rows(tables: &Tables) -> Result<u64> {
     let mut bytes = 0;
     for i in 0..PROBES {
@@ -337,7 +333,7 @@ fn first_rows(tables: &Tables) -> Result<u64> {
     Ok(bytes)
 }
 
-/// Inserts rows in batches of `together` rows. Single rows and batches have different keys.
+/// Inserts rows in batches of `together`. Single rows and batches have different keys.
 fn insert(tables: &Tables, together: u64) -> Result<u64> {
     let table = &tables.written;
     if together == 1 {

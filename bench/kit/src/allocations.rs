@@ -19,9 +19,9 @@ pub struct Counting<T>(PhantomData<T>);
 
 /// Counts allocations. The functions of a tally run inside the allocator, so they must not allocate.
 pub trait Tally {
-    /// An allocation is being made.
+    /// Called before an allocation is made.
     fn allocated(layout: Layout);
-    /// An allocation is being freed.
+    /// Called before an allocation is freed.
     fn freed(layout: Layout);
 }
 
@@ -171,7 +171,7 @@ impl Process {
         LIVE_HEAP_BYTES.load(Ordering::Relaxed)
     }
 
-    /// Runs `work`. Returns by how many bytes the memory in use grew at most while `work` ran.
+    /// Runs `work`, and returns by how many bytes the memory in use exceeded its start at the peak.
     pub fn peak_during(work: impl FnOnce()) -> u64 {
         let before = Self::live_bytes();
         PEAK_BYTES.store(before, Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! Counts instructions with valgrind's callgrind. For this, the program that asks for counts is run a second time.
-//! This module does not know what is counted.
+//! Counts instructions by running the program that asks for them a second time, under valgrind's callgrind. This
+//! module does not know what is counted.
 //!
 //! Counts do not depend on other work of the machine, so two versions of a program can be compared on any machine.
 

@@ -1,6 +1,5 @@
-//! What a client costs: the number of its operations, and the processor time that it used for these operations.
-//! Another client that does the same operations is measured for comparison. The two clients take turns. This module
-//! knows no client.
+//! Compares what two clients cost that do the same operations: how many operations each did, and with how much
+//! processor time. The two clients take turns. This module knows no client.
 
 #[cfg(test)]
 mod tests;

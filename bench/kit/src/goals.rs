@@ -1,5 +1,5 @@
-//! A goal is a bound for a figure. For each goal, the report says whether the goal is reached. The report ends with
-//! the number of goals that are not reached.
+//! Checks measured figures against goals, which are bounds. A report says of each goal whether it is reached, and
+//! ends with the number of goals that are not.
 
 use std::fmt;
 

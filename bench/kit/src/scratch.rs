@@ -42,12 +42,12 @@ impl Scratch {
     }
 
     /// Makes a directory for a benchmark in `parent`. If `parent` is missing, it is made, too. Without `parent`, the
-    /// directory is made beside the directory of this program, so it is inside cargo's build directory. ^C first
-    /// calls `first`, then removes the directory and ends the process.
+    /// directory is made beside the directory of this program, so it is inside cargo's build directory. On ^C, calls
+    /// `first`, removes the directory and ends the process.
     ///
     /// # Errors
     ///
-    /// The error is a sentence that says what the system refused.
+    /// Returns a sentence that says what the system refused.
     pub fn for_benchmark(parent: Option<&Path>, name: &str, first: impl Fn() + Send + 'static) -> Result<Self, String> {
         let program = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
         let beside = program.parent().and_then(Path::parent).ok_or("the program lies in no directory")?;

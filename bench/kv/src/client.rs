@@ -131,13 +131,13 @@ pub struct Worker {
     operations: u64,
     task: Task,
     place: Place,
-    /// The clustering keys of the rows to write or to read. For a read up to a bound, the bound.
+    /// The clustering keys of the rows to write or to read. For a read of a range, the key at which it begins.
     cks: Vec<i64>,
     values: Strings,
     order: Option<Order>,
-    /// New attempts of the current request.
+    /// Retries of the current request.
     attempts: u32,
-    /// The number of operations that failed one after the other, since the last success.
+    /// The number of operations that failed since the last success.
     errors_at_row: u64,
 }
 
@@ -147,7 +147,7 @@ fn now() -> i64 {
 }
 
 impl Worker {
-    /// Draws the rows of a write. A row that is drawn twice is written once.
+    /// Draws the rows of a write and their values. A row that is drawn twice is written once.
     fn take_rows(&mut self) {
         let options = &self.shared.options;
         let Place::Partition(pk) = self.place else { unreachable!("rows are of a partition") };
@@ -165,7 +165,7 @@ impl Worker {
         }
     }
 
-    /// Draws the rows of a read, or its bound.
+    /// Draws the rows of a read, or the key at which it begins.
     fn take_restriction(&mut self) {
         let options = &self.shared.options;
         let count = match options.restriction {

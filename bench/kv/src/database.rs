@@ -31,7 +31,7 @@ pub type Open = fn(&Target, &Setup) -> Result<Box<dyn Database>, Failure>;
 pub enum Content {
     /// `(pk bigint, ck bigint, v blob)`.
     Values,
-    /// The columns are `(pk bigint, ck bigint, c1 counter, …, c5 counter)`.
+    /// `(pk bigint, ck bigint, c1 counter, …, c5 counter)`.
     Counters,
 }
 

@@ -1,8 +1,8 @@
-//! The rows that an operation works on. The workloads are the workloads of scylla-bench and one more.
+//! Draws the rows that an operation works on. The workloads are those of scylla-bench and one more, zipfian.
 //!
 //! * sequential: all rows, in order. Each client has a range of them.
 //! * uniform: any row.
-//! * zipfian: any row of a random partition. A few partitions are drawn much more often than other partitions.
+//! * zipfian: any row of a random partition. A few partitions are drawn much more often than the rest.
 //! * timeseries: each partition gets rows at a fixed rate, and each row is newer than all rows before it. Readers
 //!   draw from the rows that have been written.
 //! * scan: the parts of the table.
@@ -19,7 +19,7 @@ fn below_signed(random: &mut Random, bound: i64) -> i64 {
     below(random, bound.max(1).unsigned_abs()) as i64
 }
 
-/// The keys of one client.
+/// Draws the keys of one client.
 #[derive(Debug)]
 pub enum Keys {
     /// A range of all rows.
@@ -49,24 +49,21 @@ pub struct Shape {
     rows_a_partition: i64,
 }
 
-/// Partitions in the order of how often they are drawn: partition number n of this order is drawn about 1/n as often
-/// as the first partition. Neighbours in this order are not neighbours in the table: they are scattered over all
-/// partitions.
+/// Ranks the partitions by how often they are drawn: the partition of rank n is drawn about 1/n as often as the
+/// first. Neighbouring ranks are scattered over the table.
 #[derive(Clone, Debug)]
 pub struct Favourites {
     ranks: Arc<Zipfian>,
     partitions: u64,
-    /// The stride has no common divisor with the number of partitions, so that each rank has its own partition.
+    /// Coprime to the number of partitions, so that each rank has its own partition.
     stride: u64,
 }
 
 impl Favourites {
-    /// The order for `partitions` partitions. Making the order takes less than a second for any number of
-    /// partitions.
+    /// Ranks `partitions` partitions. This takes less than a second for any number of them.
     pub fn new(partitions: i64) -> Self {
         let count = partitions.unsigned_abs();
-        // Partitions that follow one another in the order should lie far apart. This holds if the stride is near the
-        // golden ratio of the range.
+        // A stride near the golden ratio of the range keeps the partitions of neighbouring ranks far apart.
         let golden = (count as f64 * 0.618) as u64;
         let stride = (golden.max(1)..).find(|stride| gcd(*stride, count) == 1).expect("1 more than a multiple is one");
         Self { ranks: Arc::new(Zipfian::new(0, partitions - 1)), partitions: count, stride }
@@ -89,7 +86,7 @@ pub struct Stretch {
     begin: i64,
     end: i64,
     next: i64,
-    /// How often the range is repeated after this time; `None`: without end.
+    /// How many passes over the range follow the current one; `None`: without end.
     left: Option<u32>,
     /// The partition of the current operation.
     partition: i64,
@@ -111,7 +108,8 @@ pub struct Series {
     step: i64,
     /// The partition that this client reads next.
     partition: i64,
-    /// The partition, generation and position of the current row.
+    /// The partition, generation and position of the current row. When a partition is full, its next generation
+    /// begins under another partition key.
     row: (i64, i64, i64),
 }
 
@@ -125,8 +123,8 @@ pub enum Place {
 }
 
 impl Keys {
-    /// The keys of client `number` of `clients`. For [`Workload::Zipfian`], `favourites` must be given. They are
-    /// made once for all clients.
+    /// The keys of client `number` of `clients`. For [`Workload::Zipfian`], all clients share `favourites`; without
+    /// them, each client makes its own.
     pub fn new(options: &Options, favourites: Option<&Favourites>, number: usize, clients: usize) -> Self {
         let shape = Shape {
             first_pk: options.partition_offset,
@@ -211,7 +209,7 @@ impl Keys {
         }
     }
 
-    /// Whether the operation can have another row, if it has `taken` rows.
+    /// Whether the operation, which has taken `taken` rows, can take another one.
     #[inline]
     pub fn has_row(&self, taken: usize) -> bool {
         match self {

@@ -1,4 +1,4 @@
-//! A database that does nothing. This database shows what the client itself costs.
+//! A database that does nothing, which shows what the client itself costs.
 
 use crate::database::{Database, KvScheme, Setup};
 use harness::noop::Noop;

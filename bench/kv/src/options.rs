@@ -15,7 +15,7 @@ pub enum Mode {
     Write,
     /// Reads rows.
     Read,
-    /// Writes and reads rows, in turn.
+    /// Writes and reads rows alternately.
     Mixed,
     /// Reads the whole table, part by part.
     Scan,
@@ -64,9 +64,9 @@ pub enum Workload {
     Sequential,
     /// Any rows.
     Uniform,
-    /// Rows that become newer and newer.
+    /// A time series: each row is newer than all rows before it.
     Timeseries,
-    /// Draws any row, but draws rows of some partitions much more often than rows of other partitions.
+    /// Any rows, but those of some partitions much more often than others.
     Zipfian,
     /// The whole table.
     Scan,
@@ -101,18 +101,18 @@ pub enum Restriction {
     LowerBound,
     /// Reads the given number of rows, from the first row on.
     NoLowerBound,
-    /// Reads the rows from a given row on. The last key is greater than the first key by at most the given number.
+    /// Reads the rows from a given row on whose keys exceed its key by less than the given number.
     UpperBound,
-    /// This number of single rows.
+    /// Reads the given number of single rows.
     In,
 }
 
 /// How failed requests are repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retries {
-    /// The most new attempts.
+    /// The most retries of a request.
     pub number: u32,
-    /// The first wait is about half of this. Each later wait is about twice as long.
+    /// The first wait is about half of this. Each later wait is about twice as long as the one before.
     pub min: Duration,
     /// The longest wait.
     pub max: Duration,
@@ -214,7 +214,7 @@ pub struct Options {
     pub rows_per_request: u64,
     /// The rows that a read asks for.
     pub restriction: Restriction,
-    /// The orders of the reads. The reads take these orders in turn.
+    /// The orders in which reads ask for rows; successive reads take them in turn.
     pub select_order_by: Vec<Option<Order>>,
     /// The number of parts of a scan.
     pub range_count: u32,
@@ -226,9 +226,9 @@ pub struct Options {
     pub max_rate: Option<f64>,
     /// How failed requests are repeated.
     pub retries: Retries,
-    /// The number of a client's operations that fail one after the other before the run ends. 0 means no limit.
+    /// The run ends after this number of failed operations of one client in a row. 0 means no limit.
     pub error_at_row_limit: u64,
-    /// The number of operations that fail in all before the run ends. 0 means no limit.
+    /// The run ends after this number of failed operations in all. 0 means no limit.
     pub error_limit: u64,
     /// Rows per second that each partition of a time series gets. Readers need it.
     pub write_rate: Option<f64>,
@@ -272,7 +272,7 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// The error says which options cannot be combined, and what to do.
+    /// Returns a text that says which options cannot be combined, and what to do.
     pub fn check(&self) -> Result<(), String> {
         let bad = |text: &str| Err(text.to_owned());
         let is_series = self.workload == Workload::Timeseries;

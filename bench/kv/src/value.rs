@@ -133,7 +133,7 @@ fn put_random(pk: i64, ck: i64, size: usize, out: &mut Vec<u8>) {
 ///
 /// # Errors
 ///
-/// The error says what is wrong with the value.
+/// Returns a text that says what is wrong with the value.
 pub fn check(pk: i64, ck: i64, value: &[u8]) -> Result<(), String> {
     let size = value.len();
     if size < LEAST_CHECKED_BYTES {

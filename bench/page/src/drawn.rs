@@ -1,5 +1,5 @@
-//! A chart in the form in which the page carries its data. The form is short, and does not grow with a long run. This
-//! module does not know how a chart is drawn.
+//! The data of a chart as the page carries it, in a short form of bounded size. How it is drawn is up to the page's
+//! script and `picture`.
 //!
 //! ```text
 //! {"x": "label", "y": "label", "log": [x, y],
@@ -13,7 +13,7 @@ mod tests;
 use super::{Chart, Lane};
 use serde::{Deserialize, Serialize};
 
-/// The most points of a line. A line with more points than pixels would not show more.
+/// The most points of a line: more than there are pixels would show nothing more.
 const MOST_POINTS: usize = 4_000;
 
 /// A chart in its short form.
@@ -31,7 +31,7 @@ pub struct Drawn {
 }
 
 impl Drawn {
-    /// Draws a chart.
+    /// The short form of a chart.
     pub fn of(chart: &Chart, lanes: &[Lane], shades: &[(f64, f64, String)]) -> Self {
         let mut places: Vec<Vec<f64>> = Vec::new();
         let mut lines = Vec::new();
@@ -58,13 +58,12 @@ impl Drawn {
     }
 }
 
-/// How many points of a line are drawn as only two points, the least and the greatest. `None`: all points are drawn.
+/// The size of the groups of points of which only the least and the greatest are drawn; `None` if all are drawn.
 pub fn thinned_by(points: usize) -> Option<usize> {
     (points > MOST_POINTS).then(|| points.div_ceil(MOST_POINTS / 2))
 }
 
-/// Returns all points. If the points are too many, returns the least and the greatest point of each group. So peaks
-/// stay visible.
+/// The points, or the least and the greatest of each group if there are too many, which keeps peaks visible.
 fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let Some(each) = thinned_by(points.len()) else { return points.to_vec() };
     let pair = |part: &[(f64, f64)]| {
@@ -77,7 +76,7 @@ fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     points.chunks(each).flat_map(pair).collect()
 }
 
-/// The beginnings and ends of all spans, one after the other. Spans that touch become one span.
+/// The flattened bounds of all spans, with touching spans joined.
 fn joined(spans: &[(f64, f64)]) -> Vec<f64> {
     let mut all: Vec<f64> = Vec::new();
     for (from, to) in spans.iter().map(|(from, to)| (rounded(*from, 6), rounded(*to, 6))) {
@@ -89,7 +88,7 @@ fn joined(spans: &[(f64, f64)]) -> Vec<f64> {
     all
 }
 
-/// The number, rounded to one digit before the point and `digits` digits after the point, in scientific notation.
+/// Rounds to `digits` + 1 significant digits.
 fn rounded(number: f64, digits: usize) -> f64 {
     format!("{number:.digits$e}").parse().unwrap_or(number)
 }

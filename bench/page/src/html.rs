@@ -1,4 +1,4 @@
-//! The page as text. Everything that comes from a result is escaped.
+//! Renders a page as HTML. Everything that comes from a result is escaped.
 
 use super::drawn::{Drawn, thinned_by};
 use super::{Block, Chart, Lane, Page, Table, Timeline, figure};
@@ -15,7 +15,7 @@ pub fn html(page: &Page) -> String {
     let mut charts = Vec::new();
     blocks(&page.blocks, &mut body, &mut charts);
     let title = escaped(&page.title);
-    // Inside a script, `</script>` would end the script. So `<` is written as an escape of JSON.
+    // `</script>` would end the script, so escape `<` in the JSON.
     let data = serde_json::to_string(&charts).expect("names are texts").replace('<', "\\u003c");
     let plot = match charts.is_empty() {
         true => String::new(),
@@ -40,7 +40,7 @@ fn blocks(all: &[Block], out: &mut String, charts: &mut Vec<Drawn>) {
             Block::Heading(text) => line(out, "h2", text),
             Block::Text(text) => line(out, "p", text),
             Block::Code(text) => {
-                // With `tabindex`, the keyboard can reach a region that scrolls.
+                // `tabindex` makes a scrolling region reachable by keyboard.
                 let text = escaped(text);
                 push(out, format_args!("<pre tabindex=\"0\">{text}</pre>\n"));
             }
@@ -65,7 +65,7 @@ fn figures(chart: &Chart, lanes: &[Lane], shades: &[(f64, f64, String)], out: &m
     if let Some(each) = thinned_by(longest) {
         line(out, "p", &format!("Of every {each} points of a line, the least and the greatest are drawn."));
     }
-    // A screen reader that goes from summary to summary reads nothing else, so the summary names its chart.
+    // The summary names its chart, for screen readers that jump from summary to summary.
     push(out, format_args!("<details><summary>Points: {title}</summary>\n"));
     table(&points(chart), out);
     if !lanes.is_empty() || !shades.is_empty() || !chart.marks.is_empty() {
@@ -105,12 +105,12 @@ fn table(shown: &Table, out: &mut String) {
     push(out, format_args!("</tbody></table></div>\n"));
 }
 
-/// The most rows of a table of points, and the most spans of a lane in such a table. With more rows, the page would
-/// consist mostly of points that a reader skips.
+/// The most rows of a table of points, and the most spans listed for a lane. More would fill the page with points
+/// that readers skip.
 const MOST_ROWS: usize = 200;
 
-/// The points of all lines. The table has a row for each place on the x axis at which a line has a point. If this
-/// would be too many rows, it has a row only for every n-th place.
+/// The points of all lines, with a row for each x at which some line has a point, or for every n-th x if there are
+/// too many.
 fn points(chart: &Chart) -> Table {
     let mut places: Vec<f64> = chart.lines.iter().flat_map(|line| line.points.iter().map(|(x, _)| *x)).collect();
     places.sort_by(f64::total_cmp);

@@ -1,13 +1,13 @@
-//! A result as one HTML page: text, tables and charts. The page needs no other file, so it opens without a network
-//! and can be sent as one file. This crate knows no measurement.
+//! Makes self-contained HTML pages of text, tables and charts, which open without a network and can be sent as one
+//! file. The crate knows nothing of measurements.
 //!
 //! On a chart *by the clock*, a run is drawn at the time of day when it ran. On other charts, each run begins at 0.
-//! A *lane* is a strip below the axis with the events of one kind. A *shade* marks a time that is different, for
-//! example the warm-up.
+//! A *lane* is a strip below the axis with the events of one kind. A *shade* marks a stretch of time, such as the
+//! warm-up.
 //!
 //! Charts are drawn by [uPlot](https://github.com/leeoniya/uPlot), whose code is part of the page (`vendor/uplot`,
-//! version 1.6.32, MIT). Beside each chart, a table lists the points of the chart, for screen readers, keyboards
-//! and browsers without scripts.
+//! version 1.6.32, MIT). Each chart comes with a table of its points, for screen readers, keyboards and browsers
+//! without scripts.
 
 mod drawn;
 mod html;
@@ -67,7 +67,7 @@ pub struct Chart {
     pub y: Axis,
     /// The lines.
     pub lines: Vec<Curve>,
-    /// Moments on the axis from left to right, each with a text that says what happened.
+    /// Labelled moments on the x axis.
     pub marks: Vec<(f64, String)>,
 }
 
@@ -78,7 +78,7 @@ pub struct Timeline {
     pub chart: Chart,
     /// The events. Each kind has its own lane below the axis.
     pub lanes: Vec<Lane>,
-    /// Times that are shaded, for example a warm-up: the beginning, the end, and a name.
+    /// Shaded stretches of time, such as a warm-up: (from, to, name).
     pub shades: Vec<(f64, f64, String)>,
 }
 

@@ -1,5 +1,5 @@
-//! Charts of a page as pictures for documents: SVG, on a light or on a dark ground. The charts are read from the
-//! page itself. So the charts of every result page can be drawn, whatever program made the page.
+//! Renders charts of a page as SVG pictures for documents, on a light or dark background. Charts are read from the
+//! page's HTML, so this works for any page that this crate wrote.
 
 #[cfg(test)]
 mod tests;
@@ -10,7 +10,7 @@ use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
 use std::fmt::Debug;
 
-/// The background of a picture, which should match the reader's documents.
+/// The background of a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ground {
     /// Dark on light.
@@ -22,7 +22,7 @@ pub enum Ground {
 /// Why no picture was made.
 #[derive(Debug, thiserror::Error)]
 pub enum PictureError {
-    /// The page was made by another program, or by another release.
+    /// The page was written by another program, or by another release of this crate.
     #[error("there are no charts in it: name a page that this release of `larch bench` has written")]
     NoCharts,
     /// The page has charts, but not this one.
@@ -40,15 +40,16 @@ pub enum PictureError {
 
 const SIZE: (u32, u32) = (860, 400);
 const FONT: (&str, u32) = ("system-ui, sans-serif", 14);
-/// The texts between which [`Page::html`](crate::Page::html) writes the data of the charts.
+/// [`Page::html`](crate::Page::html) writes the data of the charts between these.
 const BEGIN: &str = "<script type=\"application/json\" id=\"charts\">";
 const END: &str = "</script>";
 
-/// The chart called `title` of a page, as SVG. Without a title, the first chart.
+/// Renders the chart called `title`, or the first one, as SVG.
 ///
 /// # Errors
 ///
-/// Returns an error if the page has no chart called `title`.
+/// [`PictureError::NoCharts`] if the page has no chart data; [`PictureError::NoSuchChart`] if none is called
+/// `title`; [`PictureError::Drawing`] if the chart has no points or cannot be drawn.
 pub fn svg(html: &str, title: Option<&str>, ground: Ground) -> Result<String, PictureError> {
     let json = html.split_once(BEGIN).and_then(|(_, rest)| rest.split_once(END)).ok_or(PictureError::NoCharts)?.0;
     let charts: Vec<Drawn> = serde_json::from_str(json).map_err(|_| PictureError::NoCharts)?;
@@ -62,7 +63,7 @@ pub fn svg(html: &str, title: Option<&str>, ground: Ground) -> Result<String, Pi
     Ok(svg)
 }
 
-/// The colours, which are the same as on the page.
+/// The page's colours.
 struct Colours {
     text: RGBColor,
     grid: RGBColor,
@@ -108,7 +109,7 @@ fn drawn(chart: &Drawn, ground: Ground, svg: &mut String) -> Result<(), PictureE
     }
 }
 
-/// If both ends of an axis are equal, makes the axis longer, because otherwise the axis would have no length.
+/// Widens an axis whose ends are equal.
 fn widened((from, to): (f64, f64)) -> (f64, f64) {
     if from < to { (from, to) } else { (from, if from > 0.0 { from * 2.0 } else { from + 1.0 }) }
 }
@@ -127,7 +128,7 @@ where
     let colours = Colours::of(ground);
     let text = FONT.into_font().color(&colours.text);
     let whole = SVGBackend::with_string(svg, SIZE).into_drawing_area();
-    // The names of lines stand at the side, where they cover no line.
+    // Put the names of lines at the side, where they cover no line.
     let longest = chart.lines.iter().map(|(name, ..)| name.chars().count()).max().unwrap_or(0) as u32;
     let names_width = if chart.lines.len() > 1 { (44 + 7 * longest).min(SIZE.0 / 3) } else { 0 };
     let edge = i32::try_from(SIZE.0 - names_width).expect("a picture is no wider");

@@ -1,4 +1,4 @@
-//! The rows that are inserted together.
+//! Makes the rows that are inserted together, in one transaction.
 
 use std::ops::RangeInclusive;
 
@@ -34,7 +34,7 @@ pub struct Batch {
     pub step: i64,
     /// The number of rows.
     pub rows: u64,
-    /// The bound of the rows' random numbers: they are at least 0 and less than this bound.
+    /// The rows' random numbers are at least 0 and less than this.
     pub most_scratch: i64,
     /// The seed of the random numbers.
     pub seed: u64,
@@ -59,7 +59,7 @@ impl Batch {
     ///
     /// # Errors
     ///
-    /// The order is an expression of SQL.
+    /// Returns an error if the order is an expression of SQL.
     pub fn rows(&self, order: &Order) -> Result<Vec<Row>, harness::Failure> {
         let scratch = |key: i64| {
             let random = mixed(self.seed ^ (key as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -75,7 +75,7 @@ impl Batch {
     }
 }
 
-/// How a database without SQL refuses to order rows by `expression`.
+/// The failure with which a database without SQL refuses to order rows by `expression`.
 #[cold]
 pub fn no_sql(expression: &str) -> harness::Failure {
     let text = format!("orderby `{expression}` is an expression of SQL: write scratch, mykey or null");
@@ -94,8 +94,8 @@ pub fn push_filler(key: i64, bytes: usize, text: &mut Vec<u8>) {
     }
 }
 
-/// A number that looks random. Each `number` gives a different one. The calculation is the last step of SplitMix64
-/// (Steele, Lea, Flood 2014).
+/// Mixes the bits of `number`, so that different numbers give different results that look random. This is the last
+/// step of SplitMix64 (Steele, Lea, Flood 2014).
 pub fn mixed(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

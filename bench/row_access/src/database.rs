@@ -1,4 +1,4 @@
-//! The interface of a database whose rows are accessed.
+//! The interface of a database that the row-access benchmark measures.
 
 use crate::batch::{Batch, Order};
 use crate::history::Job;
@@ -80,12 +80,11 @@ pub enum Statement {
     Update,
 }
 
-/// A way to read the rows of a range. A session can read in this way, so that the way can be compared with the
-/// database's own way.
+/// A way to read the rows of a range, to compare with the database's own way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadWay {
-    /// The session knows where all rows lie, and looks these rows up without the index. The engine cannot read
-    /// scattered rows faster.
+    /// The session knows where all rows lie, and looks them up without the index. The engine cannot read scattered
+    /// rows faster than this.
     KnownIds,
     /// The session looks up one row after the other, in the order in which the index names the rows. This is the
     /// slowest way.
@@ -156,9 +155,8 @@ pub trait Database: Send + Sync {
     /// A session for the calling thread.
     fn session(&self, access: &Access) -> Result<Box<dyn Session + '_>, Failure>;
 
-    /// A session that reads in the way `way`, which is not the database's own way. The results of this session are
-    /// compared with the results of a session that reads in the database's own way. It can only read. Returns `None`
-    /// if the database cannot read in the way `way`.
+    /// A read-only session that reads in the given way instead of the database's own, so that the two can be
+    /// compared. Returns `None` if the database cannot read in this way.
     fn session_reading(&self, table: &str, way: ReadWay) -> Result<Option<Box<dyn Session + '_>>, Failure> {
         let _ = (table, way);
         Ok(None)
@@ -168,7 +166,7 @@ pub trait Database: Send + Sync {
     fn count(&self, table: &str) -> Result<Counted, Failure>;
 
     /// Explains, in one or more lines of text, how the database finds the rows from `first` to `last`. An update is
-    /// not carried out.
+    /// only explained, and not carried out.
     fn access_path(&self, access: &Access, statement: Statement, first: i64, last: i64) -> Result<String, Failure>;
 
     /// The number of pages that were read from the disk or the system since the database was opened. `None` if the
@@ -187,11 +185,11 @@ pub trait Database: Send + Sync {
         Ok(())
     }
 
-    /// A job has begun: writes it into the table of runs. Makes the table if it does not exist. Returns the number
-    /// that the job was given.
+    /// Records a job that has begun in the table of runs, and makes the table if it does not exist. Returns the
+    /// job's number.
     fn begin_job(&self, job: &Job) -> Result<i64, Failure>;
 
-    /// Writes how a job ended.
+    /// Records how a job ended.
     fn end_job(&self, job: &Job) -> Result<(), Failure>;
 
     /// Runs a whole session as a procedure in the database. The procedure draws the ranges itself, and returns when
@@ -208,7 +206,7 @@ pub trait Database: Send + Sync {
     /// also dropped. Returns the names of the dropped tables.
     fn clean(&self, prefix: &str, with_jobs: bool) -> Result<Vec<String>, Failure>;
 
-    /// Closes the database in good order.
+    /// Closes the database cleanly.
     fn close(self: Box<Self>) -> Result<(), Failure>;
 }
 

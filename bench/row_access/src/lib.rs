@@ -1,6 +1,6 @@
-//! Row access by the SLOB method. Rows of a table are read, and some of them are updated. A session draws random
-//! ranges of an indexed number, and reads the rows in these ranges. Neighbours in the index are rows that are
-//! scattered over the table. The result is the number of rows per second.
+//! Row access by the SLOB method. A session draws random ranges of an indexed number, and reads or updates the rows
+//! in these ranges. Rows that are neighbours in the index are scattered over the table. The result is the number of
+//! rows per second.
 //!
 //! This benchmark repeats ybio, which uses PostgreSQL and YugabyteDB with two procedures in PL/pgSQL. The
 //! parameters, the printed lines and the columns of the history are the same as in ybio. `docs/benchmarks/rows.md`

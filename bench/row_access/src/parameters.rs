@@ -12,7 +12,7 @@ mod tests;
 /// Parameters of `setup`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetupParameters {
-    /// The text with which the name of the table begins.
+    /// The prefix of the table's name.
     pub tab_prefix: String,
     /// The number in the name of the table.
     pub tab_num: u32,
@@ -54,7 +54,7 @@ impl Default for SetupParameters {
 /// Parameters of `runit`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunParameters {
-    /// The text with which the name of the table begins.
+    /// The prefix of the table's name.
     pub tab_prefix: String,
     /// The number in the name of the table.
     pub tab_num: u32,
@@ -155,8 +155,8 @@ impl SetupParameters {
         self.tab_rows.div_ceil(self.batch_size)
     }
 
-    /// The keys of all rows. In ybio, each batch is full, and the first row has the number of batches plus 1 as its
-    /// key. With `compat`, all rows get the same keys as in ybio.
+    /// The keys of all rows. In ybio, every batch is full, and the keys begin at the number of batches plus 1. With
+    /// `compat`, rows get the same keys as in ybio.
     pub fn keys(&self, compat: bool) -> RangeInclusive<i64> {
         let batches = self.batches() as i64;
         match compat {
@@ -215,7 +215,7 @@ impl RunParameters {
     }
 }
 
-/// The name of a table contains a number, which has at most four digits.
+/// The number in the name of a table has at most four digits.
 const MOST_TABLES: u64 = 9999;
 const MOST_ROWS: u64 = 1 << 40;
 const MOST_TABLETS: u64 = 10_000;
@@ -227,8 +227,8 @@ pub fn table_name(prefix: &str, number: u32) -> String {
     format!("{prefix}{number:04}")
 }
 
-/// Splits an argument in ybio's spelling into pairs of a name and a value. The argument is `tab_rows=>1e6::int`, or
-/// several of these with commas, or a whole `call setup(tab_num=>1,tab_rows=>1e6::int);`.
+/// Splits an argument in ybio's spelling into pairs of a name and a value: `tab_rows=>1e6::int`, several of these
+/// separated by commas, or a whole `call setup(tab_num=>1,tab_rows=>1e6::int);`.
 ///
 /// # Errors
 ///
@@ -307,7 +307,7 @@ impl Value<'_> {
         }
     }
 
-    /// The beginning of a name. It must not need quotes in SQL.
+    /// The prefix of a name. It must not need quotes in SQL.
     fn prefix(&self) -> Result<String, Failure> {
         let text = self.string().unwrap_or_default();
         let is_name = text.starts_with(|first: char| first.is_ascii_lowercase() || first == '_')
@@ -337,8 +337,7 @@ fn seconds_of_clock(text: &str) -> Option<f64> {
     }
 }
 
-/// The text has one or more numbers, each with a unit after it. Returns their sum in seconds. A number without a
-/// unit is seconds.
+/// Parses one or more numbers, each with a unit after it (seconds if it has none), and returns their sum in seconds.
 fn seconds_of_units(text: &str) -> Option<f64> {
     let mut rest = text.trim();
     let mut seconds = None;

@@ -1,4 +1,4 @@
-//! One session, which accesses random key ranges for a given time.
+//! Runs one session, which accesses random key ranges for a given time.
 
 use crate::database::{Access, Database, Inside, Seen, SeenInside, Session, Statement};
 use crate::history::Job;
@@ -37,9 +37,9 @@ pub struct Ran {
     pub times: Times,
     /// The number of rows that were updated.
     pub updated: u64,
-    /// How many times a batch was begun again because the database asked the session to repeat it.
+    /// How often a batch was retried because the database asked for it.
     pub repeated: u64,
-    /// The number of keys in the ranges for which no row existed.
+    /// The number of keys in the drawn ranges that had no row.
     pub missing: u64,
 }
 
@@ -49,7 +49,7 @@ impl Default for Accessed {
     }
 }
 
-/// How often, at most, a batch is begun again if another transaction interferes.
+/// The most attempts at a batch that conflicts with other transactions.
 const MOST_REPEATS: u64 = 1000;
 
 /// Accesses rows until the time is over or `stop` is set. It accesses at least one batch. `say` receives the lines
@@ -120,7 +120,7 @@ pub fn run_watched(
     Ok(Ran { job, times: ran.times(), updated: ran.updated, repeated: ran.repeated, missing: ran.missing })
 }
 
-/// Lets the database run the session. Then the times of batches are not known.
+/// Lets the database run the session. The times of its batches are then not known.
 fn run_inside(
     database: &dyn Database,
     parameters: &RunParameters,
@@ -230,9 +230,9 @@ pub struct Accessed {
     pub rows: u64,
     /// The number of rows that were updated.
     pub updated: u64,
-    /// How many times a batch was begun again because the database asked the session to repeat it.
+    /// How often a batch was retried because the database asked for it.
     pub repeated: u64,
-    /// The number of keys in the ranges for which no row existed.
+    /// The number of keys in the drawn ranges that had no row.
     pub missing: u64,
     /// The greatest [`Seen::max`] of all batches.
     pub max: Option<i64>,
@@ -241,8 +241,8 @@ pub struct Accessed {
     times: Histogram<u64>,
 }
 
-/// Is called after each batch. The function receives what the session has done so far, what the batch has seen, the
-/// range of the batch, its time in nanoseconds, and whether it was the last batch.
+/// Called after each batch with what the session has done so far, what the batch has seen, its range, the
+/// nanoseconds since the session began, and whether it was the last batch.
 pub type EachBatch<'e> = &'e mut dyn FnMut(&Accessed, Seen, (i64, i64), u64, bool);
 
 impl Accessed {
@@ -293,9 +293,8 @@ impl Accessed {
         }
     }
 
-    /// The statement for the next batch. An update is chosen if the share of updated rows is too small. For this,
-    /// half of the next batch is already counted as updated. So over many batches the percentage is right, and no
-    /// random number is needed.
+    /// The statement for the next batch: an update if the share of updated rows is too small. Half of the next batch
+    /// already counts as updated, so that the percentage comes out right over many batches without random numbers.
     fn next_statement(&self, parameters: &RunParameters) -> Statement {
         let batch = parameters.batch_rows() as f64;
         let share = 100.0 * (self.updated as f64 + 0.5 * batch) / (self.rows as f64 + batch);

@@ -6,7 +6,7 @@ use crate::parameters::SetupParameters;
 use harness::{Clock, Failure};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Why a setup ended.
+/// How a setup ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// All rows were inserted.

@@ -1,5 +1,4 @@
-//! Writes the path of RocksDB's library into the test programs, so that these programs start without
-//! LD_LIBRARY_PATH.
+//! Sets the test programs' rpath to RocksDB's library, so that they start without LD_LIBRARY_PATH.
 
 fn main() {
     println!("cargo::rerun-if-env-changed=ROCKSDB_LIB_DIR");

@@ -194,18 +194,18 @@ pub struct YcsbArgs {
     /// Prints no line while it runs
     #[arg(short, long, conflicts_with = "status")]
     pub quiet: bool,
-    /// The processes that do it.
+    /// Options for several processes.
     #[command(flatten)]
     pub together: TogetherArgs,
 }
 
 impl YcsbArgs {
-    /// Threads that the clients share. If `--workers` is a number, the clients share this number of threads. In
-    /// older versions, a number was the only meaning of this option.
+    /// The number of threads that the clients share: `--client-threads`, or `--workers` if its value is a plain
+    /// number, which is what that option meant in older versions.
     ///
     /// # Errors
     ///
-    /// Fails if the number of threads is not allowed, or if both options give a number.
+    /// Fails if the number is out of range, or if both options give one.
     pub fn threads_of_clients(&self) -> Result<usize, Failure> {
         let usage = |text: String| Failure::session("target", text);
         match (self.together.number(), self.client_threads) {
@@ -218,7 +218,7 @@ impl YcsbArgs {
         }
     }
 
-    /// The options for several processes. If `--workers` is a number, it is left out, because it then means threads.
+    /// The options for several processes, without `--workers` if that is a plain number and so means threads.
     pub fn processes(&self) -> TogetherArgs {
         let is_number = self.together.number().is_some();
         let workers = if is_number { Vec::new() } else { self.together.workers.clone() };
@@ -261,7 +261,7 @@ pub struct PictureArgs {
     /// The title of the chart [default: the first one]
     #[arg(long, value_name = "TITLE")]
     pub chart: Option<String>,
-    /// With what the names of the two pictures begin: NAME-light.svg and NAME-dark.svg
+    /// Prefix of the names of the two pictures, NAME-light.svg and NAME-dark.svg
     #[arg(long, value_name = "NAME")]
     pub out: PathBuf,
 }
@@ -368,14 +368,13 @@ pub fn length(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Money for an hour of a processor.
+/// Parses the price of a processor hour.
 pub fn price(text: &str) -> Result<f64, String> {
     let price = text.parse().ok().filter(|price: &f64| price.is_finite() && *price >= 0.0);
     price.ok_or_else(|| "a price is what an hour of a processor costs, a number of at least 0: 0.04".to_owned())
 }
 
-/// Operations per second. A rate above 10^9 is a mistake: an operation would have less than a nanosecond, and the
-/// clock counts whole nanoseconds.
+/// Parses a rate in operations per second. Rates above 10^9 are refused: the clock counts whole nanoseconds.
 fn rate(text: &str) -> Result<f64, String> {
     let rate = text.parse().ok().filter(|rate| (1e-6..=1e9).contains(rate));
     rate.ok_or_else(|| "a rate is a number of operations a second, above 0: 20000".to_owned())

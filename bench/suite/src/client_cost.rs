@@ -1,5 +1,5 @@
-//! `larch bench generator`, `larch bench pgbench` and `larch bench kv-client-cost`. These commands measure what the
-//! client costs without a store, and compare it with other clients.
+//! `larch bench generator`, `pgbench` and `kv-client-cost`: measure the client's own processor time, without a
+//! store and beside other clients.
 
 use crate::args::QuickArgs;
 use crate::{KvClientCost, print};
@@ -14,19 +14,20 @@ use std::time::Duration;
 use store_postgres::comparison;
 use ycsb::{Ceiling, Load, Run, Settings};
 
-/// The goal for workloads A and C on a store that does nothing, in million operations per second of processor time.
+/// The goal for workloads A and C on the no-op store, in millions of operations per second of processor time.
 const OPERATIONS_GOAL: Bound = Bound::AtLeast(5.0);
 /// The goal for a load, in gigabytes of values per second of processor time.
 const BYTES_GOAL: Bound = Bound::AtLeast(1.0);
-/// The bytes of a record's values by default: 10 fields of 100 bytes.
+/// The value bytes of a default YCSB record: 10 fields of 100 bytes.
 const RECORD_BYTES: f64 = 1000.0;
 /// The goal for queries per second of processor time, as a multiple of pgbench's figure.
 const PGBENCH_GOAL: Bound = Bound::AtLeast(1.1);
-/// The goal for the key-value driver: how many times as much processor time cassandra-stress needs for an operation.
+/// The goal for the kv driver: the processor time of cassandra-stress for an operation, as a multiple of the
+/// driver's.
 const KV_GOAL: Bound = Bound::AtLeast(1.0);
 
-/// Measures what YCSB's clients cost without a store, both alone and with the clocks and histograms of the harness.
-/// Returns whether the goals are reached.
+/// Measures YCSB's clients without a store, first alone and then with the harness's clocks and histograms. Returns
+/// whether the goals are reached.
 pub fn generator(args: &QuickArgs) -> Result<bool, Failure> {
     let time = Duration::from_millis(if args.quick { 300 } else { 2_000 });
     let mut text = format!("{:12} {:>22} {:>22}\n", "", "clients alone", "driven and measured");
@@ -61,7 +62,7 @@ fn settings(name: &str, more: &[(&str, &str)]) -> Result<Settings, Failure> {
     Settings::new(&properties, &no_files).map_err(|error| Failure::session("target", error.to_string()))
 }
 
-/// Operations on a store that does nothing, per second of the client thread's processor time.
+/// Operations on the no-op store per second of the client's processor time.
 fn driven<W: Workload>(workload: &W, time: Duration) -> Result<f64, Failure> {
     let plan = Plan { length: Length::Time(time), ..Plan::default() };
     let measured = harness::run(&Noop::waiting(), workload, &plan, &AtomicBool::new(false), &mut |_| ())
@@ -69,7 +70,7 @@ fn driven<W: Workload>(workload: &W, time: Duration) -> Result<f64, Failure> {
     Ok(measured.operations as f64 * 1e9 / measured.cost.client_nanos.max(1) as f64)
 }
 
-/// Compares point reads of PostgreSQL with pgbench, in queries per second of the client's processor time.
+/// Compares our PostgreSQL point reads with pgbench's, in queries per second of the client's processor time.
 pub fn pgbench(args: &QuickArgs) -> Result<bool, Failure> {
     let options = match args.quick {
         true => comparison::Options { run: Duration::from_secs(1), repeats: 1, ..Default::default() },
@@ -124,7 +125,7 @@ pub fn kv(args: &QuickArgs, compare: Option<KvClientCost>) -> Result<bool, Failu
     told(text, &short)
 }
 
-/// The rates of the runs as text: the median, and in parentheses the least and the greatest.
+/// The median rate of the runs, with the least and the greatest in parentheses.
 fn spread(runs: &[ClientRun]) -> String {
     let rates: Vec<f64> = runs.iter().map(ClientRun::per_processor_second).collect();
     let (least, most) = extremes(&rates);

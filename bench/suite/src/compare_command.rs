@@ -9,10 +9,10 @@ use harness::report::Report;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// Results with the names of their files.
+/// Results as (file name, report).
 pub type Results = Vec<(String, Report)>;
 
-/// Compares the results that `args` names.
+/// Runs the command.
 pub fn run(args: &CompareArgs) -> Result<Ending, Failure> {
     check_places(args.out.as_deref(), args.json.as_deref())?;
     let (base, new) = (read(&args.base)?, read(&args.new)?);
@@ -27,7 +27,7 @@ pub fn run(args: &CompareArgs) -> Result<Ending, Failure> {
     Ok(ending(&comparison))
 }
 
-/// Checks, before anything is measured, that the output files can be written.
+/// Checks up front that the output files can be written.
 pub fn check_places(out: Option<&Path>, json: Option<&Path>) -> Result<(), Failure> {
     if out.is_some() && out == json {
         return Err(Failure::session("target", "--out and --json name one file: one would replace the other"));
@@ -36,7 +36,7 @@ pub fn check_places(out: Option<&Path>, json: Option<&Path>) -> Result<(), Failu
     json.map_or(Ok(()), |path| results::check_one("--json", path))
 }
 
-/// Reads results.
+/// Reads the result files.
 pub fn read(paths: &[PathBuf]) -> Result<Results, Failure> {
     let one = |path: &PathBuf| {
         let report = Report::read(path).map_err(|error| Failure::session("target", error.to_string()))?;
@@ -84,7 +84,7 @@ pub fn show(comparison: &Comparison, base: &Results, new: &Results, out: Option<
     printed.and(written)
 }
 
-/// How a command ends that has compared results.
+/// The ending of a command that compared results.
 pub fn ending(comparison: &Comparison) -> Ending {
     let has = |verdict| comparison.deciding(verdict).next().is_some();
     match (has(Verdict::Worse), has(Verdict::CannotTell)) {

@@ -1,5 +1,5 @@
-//! How a run ended: what was measured, which messages are printed about it, and the exit code. Every command that
-//! makes a run uses this module.
+//! How a run ended: what was measured, the messages about it, and the exit code. Shared by all commands that make
+//! runs.
 
 use crate::say;
 use harness::report::Run;
@@ -10,14 +10,14 @@ use std::process::ExitCode;
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// All was done.
+    /// Everything was done.
     Good,
-    /// Nothing was measured, or something was wrong. For example, more than one operation in a hundred failed, a
-    /// limit of errors was reached, rows are not as they were written, or a condition does not hold.
+    /// Nothing was measured, or something was wrong: more than one operation in a hundred failed, the error limit
+    /// was reached, rows were not as written, or a consistency condition does not hold.
     Bad,
     /// The store failed before the end.
     Failed,
-    /// The runs of the same side differ so much from each other that the comparison cannot decide.
+    /// Runs of one side differ too much for a comparison to decide.
     CannotTell,
     /// The user stopped the command by ^C.
     Interrupted,
@@ -39,7 +39,7 @@ impl Ending {
 /// The outcome of a run, which may have ended early.
 #[derive(Debug)]
 pub struct Ended {
-    /// What was measured until the end.
+    /// What was measured before the run ended.
     pub measured: Measured,
     /// Why the run ended early.
     pub error: Option<String>,
@@ -48,7 +48,7 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// The ending of a run as the harness returns it.
+    /// Converts what the harness returned for a run.
     ///
     /// # Errors
     ///
@@ -57,8 +57,7 @@ impl Ended {
         let is_lost = matches!(&ended, Err(RunError::Lost { .. } | RunError::Panicked { .. }));
         let (measured, error) = match ended {
             Ok(measured) => (measured, None),
-            // If the run was interrupted before its window began, its partial result is reported as an interrupted
-            // run.
+            // ^C before the window began: report it as an interrupted run, not as an error.
             Err(RunError::NothingMeasured { partial }) if partial.interrupted => (*partial, None),
             Err(RunError::Plan(text)) => return Err(Failure::session("target", text)),
             Err(error) => match error.partial() {
@@ -70,10 +69,10 @@ impl Ended {
     }
 }
 
-/// A run as it is reported, with warnings and settings.
+/// A run as it is reported.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Ran {
-    /// The result, with everything that decided what was measured.
+    /// The result, with the settings that produced it.
     pub run: Run,
     /// Whether the store, or a thread of the client, was lost.
     pub is_lost: bool,
@@ -91,8 +90,7 @@ impl Ran {
         }
     }
 
-    /// Prints which requests failed, and why the run failed. But prints no failures if each failed request succeeded
-    /// at a later attempt.
+    /// Prints why the run failed, and which requests failed, unless each of them succeeded when it was retried.
     pub fn say_what_failed(&self) {
         say_failures(&self.run.measured, "");
         // The result keeps the whole text. Its first line is enough here.
@@ -101,16 +99,16 @@ impl Ran {
     }
 }
 
-/// Prints the first failure of each kind if a request failed and was not made again with success. `whose` names the
-/// run.
+/// Prints the first failure of each kind, unless every failed request succeeded when it was retried. `whose` is a
+/// prefix that names the run.
 pub fn say_failures(measured: &Measured, whose: &str) {
     if measured.has_failed() {
         measured.failures.iter().for_each(|(kind, text)| say(&format!("larch: {whose}{kind}: {text}")));
     }
 }
 
-/// The message about a run in which more than one operation in a hundred failed. The result of such a run is not
-/// what the user wanted to measure, however fast the run was.
+/// The message about a run in which more than one operation in a hundred failed. However fast such a run was, it
+/// did not measure what the user wanted.
 pub fn failed_much(measured: &Measured) -> Option<String> {
     let (failed, all) = (measured.failed, measured.operations + measured.failed);
     (failed * 100 > all).then(|| format!("{failed} of {all} operations failed"))

@@ -22,7 +22,7 @@ fn usage(text: impl Into<String>) -> Failure {
     Failure::session("target", text)
 }
 
-/// What the command line asks for, before the database is opened.
+/// The parsed command line.
 struct Asked<'s> {
     options: Options,
     target: Target,
@@ -58,7 +58,7 @@ fn now() -> i64 {
     i64::try_from(now).unwrap_or(i64::MAX)
 }
 
-/// Does what `args` asks for.
+/// Runs the command.
 pub fn run(args: &KvArgs, schemes: &[KvScheme]) -> Result<Ending, Failure> {
     let asked = Asked::new(args, schemes)?;
     let files = [("--out", &args.out), ("-hdr-latency-file", &args.hdr_latency_file)];
@@ -131,7 +131,7 @@ pub fn run(args: &KvArgs, schemes: &[KvScheme]) -> Result<Ending, Failure> {
     Ok(ran.ending())
 }
 
-/// Opens the database and lets the clients of one process work.
+/// Opens the database and runs the clients of one process.
 pub fn measured(args: &KvArgs, schemes: &[KvScheme], process: Process<'_>) -> Result<Ran, Failure> {
     measured_as(args, &Asked::new(args, schemes)?, process)
 }
@@ -204,7 +204,7 @@ fn unused(scheme: &KvScheme, name: &str) -> Option<&'static str> {
 
 fn plan(args: &KvArgs, options: &Options, setup: &Setup) -> Plan {
     let time = (!args.duration.is_zero()).then_some(args.duration);
-    // Runs of `sequential` and `scan` end when their rows are used up. Runs of the other workloads would never end.
+    // `sequential` and `scan` end when their rows are used up. The other workloads would never end.
     let has_end = matches!(options.workload, Workload::Sequential | Workload::Scan);
     let (length, limit) = match (args.operations, time) {
         (Some(operations), limit) => (Length::Operations(operations), limit),
@@ -270,8 +270,7 @@ fn measure(database: &dyn Database, args: &KvArgs, asked: &Asked<'_>, process: P
     Ok(Ran { run, is_lost })
 }
 
-/// The message about reads that found no row. If no read at all found a row, the message is an error. Otherwise it
-/// is a note.
+/// Returns the (error, warning) about reads that found no row: an error if no read found any.
 fn missing(options: &Options, measured: &Measured) -> (Option<String>, Option<String>) {
     if options.mode != Mode::Scan && !options.mode.reads() {
         return (None, None);
@@ -290,12 +289,12 @@ fn missing(options: &Options, measured: &Measured) -> (Option<String>, Option<St
     }
 }
 
-/// The most bytes of values with which the client's own cost is measured.
+/// Limits on the run that measures the client's own cost: bytes of values, and operations.
 const NOOP_BYTES: u64 = 64 << 20;
 const NOOP_OPERATIONS: u64 = 500_000;
 
-/// The processor time of an operation without a database. If the database runs in the client's process, this cost is
-/// needed to separate the client's cost from the database's cost.
+/// The processor time of an operation on the no-op store. For a database in the client's process, it separates the
+/// client's share of the cost from the database's.
 fn noop_nanos(scheme: &KvScheme, options: &Options, setup: &Setup, measured: &Measured, stop: &Stop) -> Option<f64> {
     if scheme.networked || measured.interrupted || measured.operations == 0 {
         return None;
@@ -309,7 +308,7 @@ fn noop_nanos(scheme: &KvScheme, options: &Options, setup: &Setup, measured: &Me
     harness::noop_nanos(&Work::new(options.clone()), clients, Some(clients), operations, stop.flag()).ok()
 }
 
-/// The histograms as a log of HdrHistogram, with the tags of scylla-bench.
+/// The histograms in HdrHistogram's log format, under scylla-bench's tags.
 fn hdr(run: &report::Run, units: HdrUnits, is_mixed: bool) -> String {
     let unit_nanos = match units {
         HdrUnits::Ns => 1,

@@ -1,6 +1,6 @@
-//! The command `larch bench`: workloads on stores, and the tables that compare Larch with its peers. This crate
-//! knows no engine: the binary passes to it the schemes that were built into the binary. Only the table for pgbench
-//! names PostgreSQL.
+//! The command `larch bench`: workloads on stores, and the tables that compare Larch with its peers. The crate
+//! opens stores only through the schemes that the binary passes in, which depend on how it was built. The one
+//! exception is the comparison with pgbench, which uses PostgreSQL.
 
 pub mod args;
 mod client_cost;
@@ -53,7 +53,7 @@ pub struct Stores<'s> {
 }
 
 impl<'s> Stores<'s> {
-    /// The names of the schemes that are not stores of keys and values.
+    /// The names of the row-access, partition and TPC-C schemes.
     fn other_names(&self) -> Vec<&'s str> {
         let rows = self.row_access.iter().map(|scheme| scheme.name);
         let partitions = self.partitions.iter().map(|scheme| scheme.name);
@@ -61,13 +61,13 @@ impl<'s> Stores<'s> {
     }
 }
 
-/// A function that compares the costs of two clients. If its first argument is true, the comparison is short. Its
-/// second argument is called with a message for each run.
+/// Compares the processor time of two clients. The first argument asks for a short comparison; the second is called
+/// with a message for each run.
 pub type KvClientCost = fn(bool, &mut dyn FnMut(&str)) -> Result<kit::client_cost::Comparison, Failure>;
 
-/// Measures `what` on `stores` and returns the exit code. The code is 0 if everything was measured. The code is 1 if
-/// a goal was missed, nothing was measured, more than one operation in a hundred failed, or rows were wrong. The
-/// code is 2 if the arguments are wrong, 3 if a store failed or the result could not be written, and 130 after ^C.
+/// Measures `what` on `stores` and returns the exit code: 0 if everything was measured; 1 if a goal was missed,
+/// nothing was measured, more than one operation in a hundred failed, or rows were wrong; 2 if the arguments are
+/// wrong; 3 if a store failed or the result could not be written; 4 if a comparison cannot tell; 130 after ^C.
 pub fn run(what: &Measurement, stores: Stores<'_>) -> ExitCode {
     let schemes = stores.key_value;
     match what {
@@ -102,7 +102,7 @@ pub fn run(what: &Measurement, stores: Stores<'_>) -> ExitCode {
     }
 }
 
-/// The exit code of a command that makes a run.
+/// The exit code of a command that returns an [`Ending`].
 fn exit_code(done: Result<Ending, Failure>) -> ExitCode {
     done.map_or_else(|failure| ended(Err(failure)), Ending::code)
 }
@@ -123,8 +123,8 @@ pub fn ended(done: Result<bool, Failure>) -> ExitCode {
     }
 }
 
-/// Makes a comparison, prints its result, and writes the result to `out`. If `whole` is true, a side that was not
-/// measured makes the command fail.
+/// Runs `compare`, prints its table, and writes it to `out`. If `whole` is set (`--require-peers`), anything that
+/// was not measured makes the command fail.
 fn compared(
     out: Option<&Path>,
     whole: bool,
@@ -142,12 +142,12 @@ fn compared(
     Ok(ending.is_good && gap.is_none())
 }
 
-/// Prints a line to stderr. If printing fails, the measurement goes on.
+/// Prints a line to stderr and ignores errors, so that a closed stderr does not end a measurement.
 pub fn say(line: &str) {
     writeln!(std::io::stderr(), "{line}").unwrap_or_default();
 }
 
-/// Prints to standard output. If the program that reads the output has ended, this is not reported as a failure.
+/// Prints to standard output. A broken pipe is not a failure.
 pub fn print(text: &str) -> Result<(), Failure> {
     match std::io::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),

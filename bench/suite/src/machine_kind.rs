@@ -1,4 +1,4 @@
-//! The kind of a machine. Machines of one kind are so alike that their results can be compared with each other.
+//! The kind of a machine. Results from machines of one kind can be compared with each other.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "the machine is asked what it is")]
 
@@ -24,8 +24,8 @@ impl MachineKind {
     /// The kind of this machine, and of the disk that holds `place`.
     pub fn here(place: &Path) -> Self {
         let machine = Environment::gather("", place).machine;
-        // The system reports a memory size that differs by some pages from one boot to the next, so it is rounded.
-        // If the memory of this process is limited, the limit is used and not the machine's memory.
+        // Rounded, because the reported size differs by some pages from one boot to the next. If the memory of this
+        // process is limited, the limit counts.
         let memory = machine.memory_limit_bytes.unwrap_or(machine.memory_bytes);
         Self {
             processor: machine.processor,
@@ -35,7 +35,7 @@ impl MachineKind {
         }
     }
 
-    /// The name of the directory for this kind.
+    /// The name of this kind's directory of baselines.
     pub fn name(&self) -> String {
         let Self { processor, processors, memory_gib, disk } = self;
         let text = format!("{processor} {processors} processors {memory_gib} gib {disk}").to_lowercase();
@@ -51,14 +51,14 @@ impl fmt::Display for MachineKind {
     }
 }
 
-/// The kind of the disk that holds `place`: `nvme`, `virtio`, `ssd` or `hdd`. Returns `unknown` if the file system
-/// has no disk of its own.
+/// The kind of the disk that holds `place`: `nvme`, `virtio`, `ssd` or `hdd`. `unknown` if the file system is not
+/// on a block device.
 fn disk(place: &Path) -> String {
     let unknown = || "unknown".to_owned();
     let Ok(about) = fs::metadata(place) else { return unknown() };
     let (major, minor) = (rustix::fs::major(about.dev()), rustix::fs::minor(about.dev()));
     let Ok(device) = fs::canonicalize(format!("/sys/dev/block/{major}:{minor}")) else { return unknown() };
-    // The directory of a partition lies in the directory of its disk.
+    // In sysfs, a partition's directory is inside its disk's.
     let whole = device.ancestors().find(|place| place.join("queue/rotational").is_file());
     let Some(whole) = whole else { return unknown() };
     let rotates = fs::read_to_string(whole.join("queue/rotational")).is_ok_and(|text| text.trim() == "1");

@@ -1,4 +1,4 @@
-//! `larch bench merge`: makes one result of the results of several processes that did a run together.
+//! `larch bench merge`: merges the results of several processes that did a run together.
 
 use crate::args::MergeArgs;
 use crate::{print, results, rows_command, tpcc_runs};
@@ -33,8 +33,7 @@ pub fn run(args: &MergeArgs) -> Result<(), Failure> {
     printed.and(written)
 }
 
-/// Reads results of row access, which have their own format. Returns `None` if one of the results has another
-/// format.
+/// Reads row-access results, which have a format of their own. `None` if a file has another format.
 #[allow(clippy::disallowed_methods, reason = "files of the user's, never simulated")]
 fn rows_reports(paths: &[PathBuf]) -> Option<Vec<(String, rows_command::Report)>> {
     let read = |path: &PathBuf| {

@@ -1,4 +1,4 @@
-//! `--metrics`: shows measurements to Prometheus while they go on.
+//! `--metrics`: serves live measurements to Prometheus.
 
 use crate::say;
 use harness::{Failure, Interval, Measure, Prometheus, Times};
@@ -6,11 +6,11 @@ use hdrhistogram::Histogram;
 use row_access::run::BatchDone;
 use std::cell::RefCell;
 
-/// Serves the measurements at the address that was asked for, and prints the address.
+/// Serves the measurements at `address`, if one was given, and prints where.
 ///
 /// # Errors
 ///
-/// Fails if this machine does not have the address, or if another program uses it.
+/// Fails if the address cannot be bound: this machine does not have it, or another program uses it.
 pub fn serve(address: Option<&str>) -> Result<Option<Prometheus>, Failure> {
     let served = address.map(Prometheus::serve).transpose()?;
     if let Some(served) = &served {
@@ -19,14 +19,14 @@ pub fn serve(address: Option<&str>) -> Result<Option<Prometheus>, Failure> {
     Ok(served)
 }
 
-/// A session of row access reports its batches to the page of metrics in groups. So a batch seldom has to wait until
-/// the page is free.
+/// A row-access session reports its batches in groups of this much time, so that a batch seldom waits for the lock
+/// on the metrics.
 const SHOWN_EVERY_NANOS: u64 = 250_000_000;
 
-/// The batches of one session.
+/// Collects the batches of one row-access session.
 pub struct Batches<'p> {
     prometheus: &'p Prometheus,
-    /// Batches that were not reported yet: the reads in the first element, the updates in the second.
+    /// Batches not yet reported: reads, then updates.
     waiting: RefCell<[Waiting; 2]>,
 }
 
@@ -44,7 +44,7 @@ impl<'p> Batches<'p> {
         Self { prometheus, waiting }
     }
 
-    /// Adds a batch that was done.
+    /// Adds a finished batch, and reports all waiting batches if they are due or this is the last one.
     pub fn add(&self, batch: BatchDone) {
         let mut waiting = self.waiting.borrow_mut();
         let kind = &mut waiting[usize::from(batch.is_update)];

@@ -1,10 +1,11 @@
-//! `larch bench peers`, `cold`, `writes` and `transactions` compare Larch with other engines. For each row of a
-//! table, the engines take turns. Rows have goals.
+//! `larch bench peers`, `cold`, `writes` and `transactions`: compare Larch with other engines. Each command prints
+//! a table in which a row is one measurement, taken on every engine in turn. Some rows have a goal that Larch must
+//! reach.
 //!
-//! Each engine has a process of its own, which holds the engine's database open. The process is stopped while other
-//! engines are measured. In the report on data in memory, this process lives for the whole run. In the cold report,
-//! a process lives only while one number of threads is measured. Each row is measured once on every engine before
-//! the second repeat begins. Rows that only read come first, then rows that write, and loads come last.
+//! Each engine runs in a child process that keeps its database open and is stopped (SIGSTOP) while the others are
+//! measured. `peers` keeps these processes for the whole run; `cold` starts new ones for each part and number of
+//! threads. Every engine is measured once before the second repeat of a row begins. Rows that only read come first,
+//! then rows that write, and loads come last.
 
 mod child;
 mod cold;
@@ -60,9 +61,8 @@ impl Tale {
     }
 }
 
-/// Carries out `measure` on all peers in turns. Does this `repeats` times, each time with another seed. `figure`
-/// takes the figure for the row from each sample. If an engine fails, the failure is reported and the engine's place
-/// in the row stays empty.
+/// Measures all peers in turn, `repeats` times, each time with another seed. `figure` computes the row's figure
+/// from a sample. If an engine fails, the failure is recorded and its cell in the row stays empty.
 fn in_turns(
     peers: &mut [Peer],
     repeats: usize,
@@ -99,23 +99,23 @@ fn in_turns(
     samples
 }
 
-/// Prints an engine's error in the row `name`, and keeps the error for the result.
+/// Prints an engine's error in the row `name` and appends it to `failures`.
 fn failed(name: &str, why: String, failures: &mut Vec<String>, tale: &Tale) {
     tale.tell(&format!("{name:24} {why}"));
     failures.push(format!("{name}: {why}"));
 }
 
-/// The rate in thousand operations per second.
+/// The rate in thousands of operations per second.
 fn thousands(sample: &Sample) -> f64 {
     sample.operations as f64 / sample.nanos as f64 * 1e6
 }
 
-/// The rate in million rows per second.
+/// The rate in millions of rows per second.
 fn million_rows(sample: &Sample) -> f64 {
     sample.rows as f64 / sample.nanos as f64 * 1e3
 }
 
-/// The text at the end of a table, and how the run ends.
+/// The table as text, followed by its failures and missed goals.
 fn verdict(table: &Table) -> Ending {
     let mut text = table.markdown();
     let unmeasured = table.unmeasured();
@@ -131,7 +131,7 @@ fn verdict(table: &Table) -> Ending {
     Ending { text, is_good, unmeasured: unmeasured.len() }
 }
 
-/// The verdict of several tables with their titles.
+/// The combined [`verdict`] on several tables, each under its title.
 fn verdict_of(parts: &[(&str, Table)]) -> Ending {
     let endings: Vec<Ending> = parts.iter().map(|(_, table)| verdict(table)).collect();
     let parts = parts.iter().zip(&endings);
@@ -151,7 +151,7 @@ pub struct Ending {
 }
 
 impl Ending {
-    /// Adds the engines that are missing from a report, and how to build a binary with each of them.
+    /// Adds the engines that this binary lacks, as [`absent`] returns them.
     fn leave_out(&mut self, absent: &[String]) {
         self.unmeasured += absent.len();
         absent.iter().for_each(|absent| self.text.push_str(&format!("not measured: {absent}\n")));
@@ -164,8 +164,7 @@ impl Ending {
     }
 }
 
-/// The engines in `wanted` that no scheme in `schemes` opens. Each engine is returned with the option that builds it
-/// into the binary.
+/// The engines in `wanted` that this binary lacks, each with the command that builds a binary that has it.
 fn absent(wanted: &[&str], schemes: &[harness::Scheme]) -> Vec<String> {
     let is_absent = |name: &&&str| schemes.iter().all(|known| known.name != **name);
     let told = |name: &&str| format!("{name}, which this binary does not have: cargo x bench --with {name} …");

@@ -1,4 +1,4 @@
-//! `larch bench picture`: makes two pictures of a chart in a page, one for a light and one for a dark background.
+//! `larch bench picture`: renders a chart of a page as two SVG files, for light and dark backgrounds.
 
 #![allow(clippy::disallowed_methods, reason = "a file of the user's, never simulated")]
 

@@ -1,7 +1,7 @@
-//! `larch bench regress`: makes short runs of YCSB A, C and E and of TPC-C. Compares them with a baseline from the
-//! same kind of machine, or with another build.
+//! `larch bench regress`: makes short runs of YCSB A, C and E and of TPC-C, and compares them with a baseline from
+//! the same kind of machine, or with another build.
 //!
-//! A baseline is a directory named after the kind of machine. It contains the results of each round.
+//! A baseline is a directory named after the kind of machine, with one result file per round.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "baselines are files of the machine")]
 
@@ -24,13 +24,13 @@ mod tests;
 /// A workload of a round.
 #[derive(Clone, Copy, Debug)]
 enum Workload {
-    /// A workload of YCSB: its letter, and whether the table is emptied and filled before the workload.
+    /// A YCSB workload. `fresh`: empty and reload the table first.
     Ycsb { letter: &'static str, fresh: bool },
-    /// TPC-C, on a database that is created for the run.
+    /// TPC-C on a new database.
     Tpcc,
 }
 
-/// The workloads of a round in order. E is the last of the YCSB workloads, because it inserts rows.
+/// The workloads of a round, in order. E comes last of YCSB's because it inserts rows.
 const WORKLOADS: [Workload; 4] = [
     Workload::Ycsb { letter: "a", fresh: true },
     Workload::Ycsb { letter: "c", fresh: false },
@@ -46,7 +46,7 @@ impl Workload {
         }
     }
 
-    /// Makes the run of the workload in round `round`.
+    /// Runs the workload once. `round` is its seed.
     fn run(self, rounds: &Rounds<'_>, program: &Path, round: u32) -> Result<Report, Failure> {
         match self {
             Self::Ycsb { letter, fresh } => {
@@ -60,7 +60,7 @@ impl Workload {
     }
 }
 
-/// Does what `args` asks for.
+/// Runs the command.
 pub fn run(args: &RegressArgs) -> Result<Ending, Failure> {
     check_places(args.out.as_deref(), None)?;
     let stop = Stop::catch()?;
@@ -104,7 +104,7 @@ fn unfit(why: String) -> Failure {
     Failure::session("target", why)
 }
 
-/// Makes the rounds of all programs in turns, and returns the results of each program.
+/// Runs the rounds of all programs in turn, and returns each program's results.
 fn measure(args: &RegressArgs, stop: &Stop, programs: &[&Path]) -> Result<Vec<Results>, Failure> {
     let rounds = Rounds::new(&args.runs, stop)?;
     let mut sides: Vec<Results> = vec![Vec::new(); programs.len()];
@@ -126,7 +126,7 @@ fn measure(args: &RegressArgs, stop: &Stop, programs: &[&Path]) -> Result<Vec<Re
     Ok(sides)
 }
 
-/// The order of the programs in a round. The program that runs last in a round runs first in the next round.
+/// The order of the programs in a round. It alternates, so that no program always runs first.
 fn order(round: u32, programs: usize) -> Vec<usize> {
     let order = 0..programs;
     if round.is_multiple_of(2) { order.rev().collect() } else { order.collect() }
@@ -140,13 +140,13 @@ fn stored(place: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Fails at once if nothing can be stored in the directory. Otherwise the error would come after an hour of runs.
+/// Creates the directory of baselines and checks that it is writable, before an hour of runs and not after it.
 fn check_parent(base: &Path) -> Result<(), Failure> {
     fs::create_dir_all(base).map_err(|error| unfit(format!("--base: cannot make {}: {error}", base.display())))?;
     results::check_one("--base", &base.join("run.json"))
 }
 
-/// Writes the results `measured` into files, and removes the files `stored`, which contain the earlier results.
+/// Writes `measured` to `place`, and removes the files of the old baseline, `stored`, that were not overwritten.
 fn store(place: &Path, stored: &[PathBuf], measured: &Results) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Failure::session("output", format!("{}: {error}", place.display()));
     fs::create_dir_all(place).map_err(failed)?;

@@ -1,4 +1,4 @@
-//! `larch bench report`: makes a page of results.
+//! `larch bench report`: makes an HTML page from result files.
 
 use crate::args::ReportArgs;
 use crate::{print, report_page, results};

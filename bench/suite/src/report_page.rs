@@ -1,6 +1,6 @@
-//! Makes one page of results. It shows what was run and how to run it again, throughput and times over time, the
-//! distribution of times, what the store counted, and what a million operations cost. Several results are shown
-//! side by side, and their differences come first.
+//! The HTML page of `larch bench report`: what was run and how to run it again, throughput and latency over time,
+//! the distribution of latencies, the store's counters, and the cost of a million operations. Several results are
+//! shown side by side, with their differences first.
 
 use crate::tpcc_runs::figures;
 use harness::report::million::money;
@@ -15,16 +15,16 @@ mod timeline;
 mod together;
 mod tpcc;
 
-/// A run, and the name that distinguishes it on the page.
+/// A run and its name on the page.
 struct Shown<'r> {
     name: String,
     run: &'r Run,
-    /// The number of the result that contains the run, among the results on the page.
+    /// The index of the result that contains the run.
     result: usize,
 }
 
-/// Makes the page of `reports`, each of which comes with the name of its file. `price` is what an hour of a
-/// processor costs, in any currency.
+/// Makes the page of `reports`, given as (file name, report). `price` is what a processor hour costs, in any
+/// currency.
 pub fn page(reports: &[(String, Report)], price: Option<f64>) -> Page {
     let mut page = Page::new("Benchmark result of Larch");
     let shown = runs(reports);
@@ -97,17 +97,17 @@ fn table(caption: &str, columns: &[&str], rows: Vec<Vec<String>>) -> Table {
     Table { caption: caption.to_owned(), columns: columns.iter().map(|&name| name.to_owned()).collect(), rows }
 }
 
-/// Zero stands for no time: requests that were written in batches have no times of their own.
+/// Zero means that there is no time: requests written in batches have none of their own.
 fn micros(nanos: u64) -> String {
     if nanos == 0 { "-".to_owned() } else { figure(nanos as f64 / 1e3) }
 }
 
-/// The number of requests that were done.
+/// The number of requests that did not fail.
 fn done(kind: &Measure) -> u64 {
     kind.oks + kind.not_found + kind.batched
 }
 
-/// A row for each kind of request in each run. If runs were made together, there are also rows for their sum.
+/// A row for each kind of request in each run. Runs that were made together also get rows for their sum.
 fn summary(shown: &[Shown<'_>]) -> Table {
     let row = |name: &str, kind: &Measure, per_second: f64| {
         let times = kind.times();
@@ -132,24 +132,22 @@ fn summary(shown: &[Shown<'_>]) -> Table {
     }
     let mut columns =
         vec!["run", "requests/s", "50 %, us", "95 %, us", "99 %, us", "99.9 %, us", "longest, us", "failed"];
-    // In TPC-C, a new order that is rolled back is counted as a request that met no row. The specification demands
-    // this for one in a hundred new orders.
+    // TPC-C rolls back one in a hundred new orders on purpose. They are counted as `not_found`.
     let of_tpcc = shown.iter().filter(|one| figures(one.run).is_some()).count();
     columns.extend(["made again", if of_tpcc == shown.len() { "rolled back" } else { "no row" }]);
     table("Requests of the window", &columns, rows)
 }
 
-/// The chart shows a tenth of the requests, a hundredth, and so on. The smallest part that it shows is a tenth to
-/// this power.
+/// The chart of latencies goes down to the slowest request in 10^`DIGITS`.
 const DIGITS: u32 = 6;
 
-/// A chart of times. The chart has a point for several numbers n. For each n, it shows the time within which all
-/// but one of n requests were served. The horizontal axis shows n.
+/// The distribution of latencies: for each n on the horizontal axis, the time within which all but one of n
+/// requests were served. n = 100 is the 99th percentile.
 fn distribution(shown: &[Shown<'_>]) -> Chart {
     let line = |one: &Shown<'_>| {
         let times = Times::sum(one.run.measured.kinds.iter().map(Measure::times));
         let steps = (0..=10 * DIGITS).map(|step| 10_f64.powf(f64::from(step) / 10.0));
-        // If a run has fewer than n requests, it has no point for n.
+        // A run with fewer than n requests has no point at n.
         let known = steps.take_while(|inverse| *inverse <= times.count() as f64);
         let points = known.map(|inverse| (inverse, (times.quantile(1.0 - 1.0 / inverse) as f64 / 1e3).max(1e-3)));
         Curve { name: one.name.clone(), points: points.collect() }
@@ -170,13 +168,13 @@ pub const COST: &str = "Processor time of client and store for a million operati
                     counts for its processes: of what they write, what they gave to calls of write, but never more than what became dirty in \
                     memory.";
 
-/// What a million operations cost. If a price is given, it replaces the price of the results.
+/// What a million operations cost. A given `price` replaces the one in the results.
 fn costs(shown: &[Shown<'_>], price: Option<f64>) -> Table {
     let cost = |one: &Shown<'_>| (one.name.clone(), one.run.million(price.or(one.run.price)));
     cost_table("run", &shown.iter().map(cost).collect::<Vec<_>>())
 }
 
-/// The table of costs, each under its name; `what` is the heading of the column of names.
+/// The table of named costs. `what` heads the column of names.
 pub fn cost_table(what: &str, costs: &[(String, Million)]) -> Table {
     let has_money = costs.iter().any(|(_, million)| million.money.is_some());
     let row = |(name, million): &(String, Million)| {
@@ -232,8 +230,7 @@ pub fn machine(environment: &Environment) -> Table {
     table("The program and the machine", &["", ""], rows)
 }
 
-/// The rows of the table about the machine, as names and values. If the system does not tell a value, the row says
-/// so.
+/// The (name, value) rows of the machine table.
 fn machine_rows(environment: &Environment) -> Vec<(&'static str, String)> {
     let machine = &environment.machine;
     let gib = |bytes: u64| format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30));

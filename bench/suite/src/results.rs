@@ -1,4 +1,4 @@
-//! Reads and writes the files of results.
+//! Writes result files.
 
 use crate::args::YcsbArgs;
 use crate::report_page;
@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 /// The version of this program and, if it is known, the commit from which it was built.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Fails early if an output file cannot be written, before anything is measured. `exported` are the paths of the
-/// files to which the workload's property `exportfile` sends YCSB's own output.
+/// Checks, before anything is measured, that each output file can be written and that no two options name the same
+/// file. `exported` are the paths from the workload property `exportfile`, which receive YCSB's own output.
 pub fn check<'a>(args: &'a YcsbArgs, exported: impl IntoIterator<Item = &'a Path>) -> Result<(), Failure> {
     let named = [("--out", &args.out), ("--csv", &args.csv), ("--hdr", &args.hdr)];
     let named = named.into_iter().filter_map(|(name, path)| Some((name, path.as_deref()?)));
@@ -63,8 +63,8 @@ fn report(runs: &[&Run]) -> Report {
     report
 }
 
-/// The directory in which the runs keep their data. It is the directory of the runs' target if this exists on this
-/// machine, and otherwise the working directory.
+/// The directory that holds the runs' data: the first target directory that exists on this machine, or else the
+/// working directory.
 #[allow(clippy::disallowed_methods, reason = "a directory of the user's, never simulated")]
 fn place(runs: &[&Run]) -> PathBuf {
     let of_run = |run: &&Run| {
@@ -75,7 +75,7 @@ fn place(runs: &[&Run]) -> PathBuf {
     runs.iter().find_map(of_run).unwrap_or_else(|| PathBuf::from("."))
 }
 
-/// Writes a file whole or not at all.
+/// Writes a file atomically.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     write_whole(path, bytes).map_err(|error| Failure::session("output", format!("cannot write the result: {error}")))
 }

@@ -1,6 +1,5 @@
-//! Runs of YCSB and TPC-C on Larch, each in a process of its own. In all runs of one process, the same things lie
-//! at the same addresses in memory. Therefore such runs differ less from each other than from the runs of another
-//! process.
+//! Runs of YCSB and TPC-C on Larch, each in its own process. Runs in one process share a memory layout, so they
+//! differ less from each other than from runs in another process.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "starts programs on the real machine")]
 
@@ -14,16 +13,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// A run's measurements are kept in at least this many intervals, and an interval lasts at most a second.
+/// A run has at least this many intervals. An interval lasts at most a second.
 const INTERVALS: u32 = 20;
 
-/// The file of a result. The next two constants are the directory of the database of TPC-C, and the number of its
-/// warehouses.
+/// The result file, the directory of the TPC-C database, and the number of its warehouses.
 const RESULT: &str = "result.json";
 const TPCC: &str = "tpcc";
 const TPCC_WAREHOUSES: &str = "2";
 
-/// The directory of the runs, and their options.
+/// Starts runs in a scratch directory.
 pub struct Rounds<'a> {
     scratch: Scratch,
     stop: &'a Stop,
@@ -36,12 +34,12 @@ pub struct What<'a> {
     pub workload: &'a str,
     /// The seed of the operations.
     pub seed: u32,
-    /// By how much each request is slowed down.
+    /// Time added to each request.
     pub slow_down: Duration,
 }
 
 impl<'a> Rounds<'a> {
-    /// Makes a directory for the databases. The directory is removed when this value is dropped.
+    /// Creates the scratch directory, which is removed when this value is dropped.
     pub fn new(args: &'a RoundArgs, stop: &'a Stop) -> Result<Self, Failure> {
         let program = this_program()?;
         let beside = program.parent().and_then(Path::parent).unwrap_or(Path::new("."));
@@ -52,12 +50,12 @@ impl<'a> Rounds<'a> {
         Ok(Self { scratch, stop, args })
     }
 
-    /// Lets `program` empty the table of `workload` and fill it.
+    /// Has `program` empty the table of `workload` and load it.
     pub fn load(&self, program: &Path, workload: &str) -> Result<(), Failure> {
         self.ycsb(program, &["load", "--workload", workload, "--recreate"])
     }
 
-    /// Lets `program` make a run.
+    /// Has `program` make a YCSB run.
     pub fn run(&self, program: &Path, what: &What<'_>) -> Result<Report, Failure> {
         let (time, warmup) = (nanos(self.args.time), nanos(self.args.warmup));
         let (seed, slower) = (what.seed.to_string(), nanos(what.slow_down));
@@ -71,8 +69,7 @@ impl<'a> Rounds<'a> {
         self.result()
     }
 
-    /// Lets `program` make a new database of TPC-C in place of the old one, and run terminals on it that never
-    /// wait.
+    /// Has `program` replace the TPC-C database by a new one and make a run on it whose terminals never wait.
     pub fn tpcc(&self, program: &Path, seed: u32) -> Result<Report, Failure> {
         let place = self.scratch.join(TPCC);
         if place.exists() {
@@ -90,8 +87,8 @@ impl<'a> Rounds<'a> {
         self.result()
     }
 
-    /// The length of an interval. Intervals are short, because a run that has many of them shows better how
-    /// reliable it is.
+    /// The length of an interval. Short intervals give more of them, and so a better estimate of how much a run
+    /// varies.
     fn interval(&self) -> Duration {
         Duration::from_millis((self.args.time / INTERVALS).as_millis().clamp(1, 1000) as u64)
     }
@@ -110,8 +107,7 @@ impl<'a> Rounds<'a> {
             return Err(interrupted());
         }
         let command = [&["bench"], args].concat();
-        // A result contains the command that made it. The program is started under the name `larch`, so the
-        // command does not contain the path of the program.
+        // A result records its command line. Starting the program under the name `larch` keeps its path out of it.
         let ended = Command::new(program)
             .arg0("larch")
             .args(&command)
@@ -137,7 +133,7 @@ fn interrupted() -> Failure {
     Failure::session(INTERRUPTED, "interrupted; nothing was compared")
 }
 
-/// The program that runs.
+/// The path of the running program.
 pub fn this_program() -> Result<PathBuf, Failure> {
     std::env::current_exe().map_err(|error| Failure::session("run", format!("cannot find this program: {error}")))
 }
@@ -154,7 +150,7 @@ pub fn merged(reports: Vec<Report>) -> Report {
     whole
 }
 
-/// The only run of a result.
+/// The first run of a result that holds a single one.
 pub fn single(report: &Report) -> Result<&Run, Failure> {
     report.runs.first().ok_or_else(|| Failure::session("run", "a result has no run"))
 }

@@ -1,4 +1,4 @@
-//! `larch bench rows`: measures row access on a target, and shows its history and its result.
+//! `larch bench rows`: measures row access on a target, and prints results and the history of runs.
 
 #![allow(
     clippy::disallowed_types,
@@ -30,11 +30,10 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
-/// The shortest time between two lines that a session prints. If the user asks for lines in the form of ybio, all
-/// lines are printed, however short the time between them is.
+/// The least time between two lines that a session prints. With `--compat`, every batch gets its line.
 const LINE_EVERY: Duration = Duration::from_millis(500);
 
-/// Does what `command` asks for.
+/// Runs the command.
 pub fn run(command: &RowsCommand, schemes: &[RowAccessScheme]) -> Result<Ending, Failure> {
     match command {
         RowsCommand::Setup(args) => setup(args, schemes),
@@ -56,8 +55,7 @@ fn open(schemes: &[RowAccessScheme], text: &str, opening: Opening) -> Result<Box
     (scheme.open)(&target, opening)
 }
 
-/// Sets the parameters that are given as options, and then the parameters that `arguments` contain in the form of
-/// ybio.
+/// Sets the parameters given as options, and then those in `arguments`, which have ybio's notation.
 fn set_all<'a>(
     options: impl IntoIterator<Item = (&'a str, Option<&'a str>)>,
     arguments: &[String],
@@ -83,7 +81,7 @@ fn numbers(first: u32, count: u32) -> Result<Vec<u32>, Failure> {
     Ok((first..=last).collect())
 }
 
-/// Calls `each` for every item, on a thread of its own for each item. The results come in the order of the items.
+/// Calls `each` for every item, each on its own thread. Returns the results in the order of the items.
 fn beside<I: Sync, T: Send>(items: &[I], each: impl Fn(usize, &I) -> T + Sync) -> Vec<T> {
     thread::scope(|scope| {
         let each = &each;
@@ -101,7 +99,7 @@ fn setup(args: &SetupArgs, schemes: &[RowAccessScheme]) -> Result<Ending, Failur
         .into_iter()
         .map(|tab_num| SetupParameters { tab_num, ..parameters.clone() })
         .collect();
-    // The order of rows is checked before a database or a table is made.
+    // Check `orderby` before a database or a table is created.
     if let (Order::Sql(expression), false) = (&parameters.orderby, find(schemes, &args.at.target)?.1.orders_by_sql) {
         return Err(no_sql(expression));
     }
@@ -168,7 +166,7 @@ fn together(workers: &Workers, stop: &Stop) -> Result<(Report, Option<Failure>),
     let results = workers.results::<Report>(&crate::workers::args_of_process(), stop, &mut |_| {})?;
     let settings = results.settings();
     results.warning().iter().for_each(|warning| say(&format!("larch: {warning}")));
-    // Workers that ended early are no failure if ^C was pressed in this process, because the ^C ended them.
+    // After ^C in this process, workers that ended early are no failure.
     let early = results.parts.iter().find(|part| part.is_early && !stop.is_pressed());
     let early = early.map(|part| {
         let text = format!("worker {}: it was interrupted, so this is a part of the run", part.address);
@@ -207,8 +205,8 @@ fn measured_by(
     Ok(report)
 }
 
-/// Runs sessions side by side. The sessions of all processes have numbers, and `first` is the number of the first
-/// one of `sessions`.
+/// Runs the sessions in parallel. Sessions are numbered across all processes, and `first` is the number of
+/// `sessions[0]`.
 fn measure(
     database: &dyn Database,
     sessions: &[RunParameters],
@@ -249,8 +247,7 @@ fn measure(
     Ok(Report::new(args, share, settings, &ran, (pages, meter.cost(database.used())), path))
 }
 
-/// How the database finds the rows of a range that it reads. If the run updates rows, the text also says how the
-/// database finds the rows of an updated range.
+/// Describes how the database finds the rows of a range that the run reads, and of one that it updates.
 fn access_path(database: &dyn Database, parameters: &RunParameters, manner: &Manner) -> Result<String, Failure> {
     let access = Access { table: parameters.table(), prepared: parameters.prepared, index_only: parameters.index_only };
     let (first, last) = Ranges::new(parameters, manner).draw();

@@ -1,5 +1,5 @@
-//! A store that makes each request longer by a fixed time. The client spends this time in a loop. A comparison of
-//! results has to find this slow-down.
+//! A store wrapper that makes each request longer by a fixed time, spent in a busy loop on the client. It tests
+//! whether a comparison of results finds the slow-down.
 
 use harness::store::{Blocking, Flights, Served};
 use harness::transactions::{Checked, Commits, Transactions};
@@ -7,11 +7,10 @@ use harness::{Clock, Counter, Failure, Outcome, Reply, Request, Rows, Session, S
 use std::hint::black_box;
 use std::time::Duration;
 
-/// The number of turns of the loop in one timing, which finds out how long a turn takes. The turns of one timing
-/// take some hundred microseconds together, so most timings are not interrupted.
+/// Turns of the busy loop in one calibration. They take some hundred microseconds, short enough that most
+/// calibrations are not interrupted.
 const TIMED_TURNS: u64 = 500_000;
-/// How often the loop is timed. The shortest time is used, because everything else that the machine does makes a
-/// time longer.
+/// The number of calibrations. The shortest counts, because interference only makes a time longer.
 const TIMINGS: u32 = 20;
 
 /// Wraps `store` so that each request takes `longer` more.
@@ -26,8 +25,7 @@ pub fn slowed(store: Box<dyn Store>, longer: Duration) -> Box<dyn Store> {
     Box::new(Slowed { store, longer, turns: turns.round() as u64 })
 }
 
-/// Takes time in proportion to `turns`. The function does not read the clock, because reading the clock takes as
-/// long as a short request.
+/// Burns time in proportion to `turns`. It does not read the clock, which would cost as much as a short request.
 fn turn(turns: u64) {
     for number in 0..turns {
         black_box(number);

@@ -21,7 +21,7 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// From this call on, catches ^C and a request of the system to end the process.
+    /// Installs the handler for ^C, SIGTERM and SIGHUP.
     pub fn catch() -> Result<Self, Failure> {
         let stop = Self { pressed: Arc::new(AtomicBool::new(false)), temporary: Arc::default() };
         let (pressed, temporary) = (stop.pressed.clone(), stop.temporary.clone());
@@ -73,7 +73,7 @@ pub struct Breaks {
 }
 
 impl Breaks {
-    /// From this call on, catches ^C and a request of the system to end the process.
+    /// Installs the handler for ^C, SIGTERM and SIGHUP.
     pub fn catch() -> Result<Self, Failure> {
         let breaks = Self::default();
         let (run, is_pressed) = (breaks.run.clone(), breaks.is_pressed.clone());

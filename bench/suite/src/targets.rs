@@ -1,5 +1,5 @@
-//! `larch bench targets`: lists all known stores. The list says which of the stores this binary has, and how to
-//! build a binary with the others.
+//! `larch bench targets`: lists all known stores, which of them this binary has, and how to build a binary with the
+//! others.
 
 #[cfg(test)]
 mod tests;
@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 /// A command that works on stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
-    /// The task of `larch bench ycsb`, and of the commands that compare peers.
+    /// `larch bench ycsb`, and the commands that compare peers.
     Ycsb,
     /// `larch bench rows`.
     Rows,
@@ -21,7 +21,7 @@ pub enum Task {
 }
 
 impl Task {
-    /// The words for the task in a sentence about a store.
+    /// The task's name in messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ycsb => "YCSB",
@@ -39,19 +39,18 @@ struct Known {
     scheme: &'static str,
     form: &'static str,
     about: &'static str,
-    /// The tasks that run on this store, if the binary has the store.
+    /// The tasks that run on this store.
     tasks: &'static [Task],
-    /// Which binaries have it.
     availability: Availability,
 }
 
 /// Which binaries have a store.
 enum Availability {
-    /// In every binary.
+    /// Every binary has it.
     Default,
-    /// Binaries that were built with it.
+    /// Binaries built `--with` it.
     With,
-    /// No binary yet, for this reason.
+    /// It cannot be measured, for this reason.
     Not(&'static str),
 }
 
@@ -135,21 +134,20 @@ const KNOWN: [Known; 13] = [
     },
 ];
 
-/// An embedded engine with keys and values, which a binary may be built with.
+/// An embedded key-value engine that runs YCSB only.
 const fn embedded(scheme: &'static str, form: &'static str, about: &'static str) -> Known {
     Known { scheme, form, about, tasks: &[Ycsb], availability: Availability::With }
 }
 
-/// Schemes that have a second name: first the second name, then the scheme's own name.
+/// Aliases of schemes: (alias, scheme).
 const ALIASES: [(&str, &str); 1] = [("postgresql", "postgres")];
 
-/// Finds the scheme of `target` among `schemes`, which are the schemes of this binary for `task`. `name_of` returns
-/// the name of a scheme.
+/// Finds the scheme of `target` among `schemes`, the schemes of this binary for `task`.
 ///
 /// # Errors
 ///
-/// If no scheme is found, the error says which binary has the scheme and how to build this binary. If no binary
-/// has the scheme for this task, the error lists the stores on which the task runs.
+/// Fails if this binary has no such scheme. The error says how to build a binary that has it, or, if the task does
+/// not run on this store at all, on which stores it does.
 pub fn find<'s, S>(
     schemes: &'s [S],
     name_of: impl Fn(&S) -> &'static str,
@@ -177,7 +175,7 @@ pub fn find<'s, S>(
     Err(Failure::session("target", format!("target `{}`: {why}", target.shown())))
 }
 
-/// [`find`] for stores of keys and values.
+/// [`find`] for key-value stores.
 ///
 /// # Errors
 ///
@@ -186,15 +184,15 @@ pub fn find_key_value<'s>(schemes: &'s [Scheme], target: &Target) -> Result<&'s 
     find(schemes, |scheme| scheme.name, Ycsb, target)
 }
 
-/// Whether several processes can use `target` at the same time. Several processes can use a server that runs by
-/// itself, and a store that keeps nothing.
+/// Whether several processes can use `target` at the same time: a server that is already running, or the no-op
+/// store.
 pub fn is_one_for_all(target: &Target) -> bool {
     let name = canonical(&target.scheme);
     let is_server = KNOWN.iter().any(|known| known.scheme == name && known.form.contains("://"));
     name == harness::noop::SCHEME.name || (is_server && target.place.starts_with("//"))
 }
 
-/// The scheme's own name, if `scheme` is one of its other names.
+/// Resolves an alias of a scheme.
 pub fn canonical(scheme: &str) -> &str {
     ALIASES.iter().find(|(alias, _)| *alias == scheme).map_or(scheme, |(_, name)| name)
 }
@@ -203,8 +201,8 @@ fn command(scheme: &str) -> String {
     format!("cargo x bench --with {scheme} …")
 }
 
-/// The list of stores as text. `schemes` are the key-value stores that this binary has, and `others` are the names
-/// of its stores for other tasks.
+/// The list of stores as text. `schemes` are this binary's key-value stores, `others` the names of its other
+/// stores.
 pub fn list(schemes: &[Scheme], others: &[&str]) -> String {
     let is_built =
         |known: &Known| schemes.iter().any(|scheme| scheme.name == known.scheme) || others.contains(&known.scheme);

@@ -1,4 +1,4 @@
-//! `larch bench tpcc`: creates, loads, runs, checks and removes a database of TPC-C.
+//! `larch bench tpcc`: creates, loads, runs, checks and removes a TPC-C database.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "an import is timed by the machine's clock")]
 
@@ -33,7 +33,7 @@ fn usage(text: impl Into<String>) -> Failure {
     Failure::session("target", text)
 }
 
-/// Does what `command` asks for.
+/// Runs the command.
 pub fn run(command: &TpccCommand, schemes: &[TpccScheme]) -> Result<Ending, Failure> {
     match command {
         TpccCommand::Init(args) => init(args, schemes),
@@ -44,16 +44,16 @@ pub fn run(command: &TpccCommand, schemes: &[TpccScheme]) -> Result<Ending, Fail
     }
 }
 
-/// A database that was opened.
+/// An open database.
 struct Open {
     database: Box<dyn Database>,
-    /// Whether the database keeps nothing. Each process that opens such a database makes it anew.
+    /// Whether the database keeps nothing, so that each process has to create it again.
     keeps_nothing: bool,
     /// The directory of the database, if it has one.
     place: Option<PathBuf>,
 }
 
-/// The target that was named, and its scheme.
+/// Parses the target and finds its scheme.
 fn find<'s>(schemes: &'s [TpccScheme], args: &TpccTargetArgs) -> Result<(Target, &'s TpccScheme), Failure> {
     let target = Target::parse(&args.target)?;
     let scheme = targets::find(schemes, |scheme| scheme.name, Task::Tpcc, &target)?;
@@ -67,8 +67,7 @@ fn open(schemes: &[TpccScheme], args: &TpccTargetArgs, setup: &Setup) -> Result<
     Ok(Open { database: (scheme.open)(&target, setup)?, keeps_nothing, place: place.filter(|place| place.is_dir()) })
 }
 
-/// Opens a simulation of a database. A simulation makes the same round trips to the server as the database, but
-/// the server returns constant rows.
+/// Opens a simulation of a database: the same round trips to the server, which returns constant rows.
 fn open_simulated(schemes: &[TpccScheme], args: &TpccTargetArgs, setup: &Setup) -> Result<Open, Failure> {
     let (target, scheme) = find(schemes, args)?;
     let simulate = scheme.simulate.ok_or_else(|| {
@@ -82,8 +81,8 @@ fn open_simulated(schemes: &[TpccScheme], args: &TpccTargetArgs, setup: &Setup) 
     Ok(Open { database: simulate(&target, setup)?, keeps_nothing: true, place: None })
 }
 
-/// Closes the database, and returns `done`, which is the result of the work on the database. If the work and the
-/// close both fail, the failure of the work is returned.
+/// Closes the database after work that returned `done`. A failure of the work takes precedence over one of the
+/// close.
 fn closed<T>(open: Open, done: Result<T, Failure>) -> Result<T, Failure> {
     let closed = open.database.close();
     let done = done?;
@@ -94,7 +93,7 @@ fn setup(opening: Opening) -> Setup {
     Setup { opening, connections: None }
 }
 
-/// The form for a new database.
+/// The form of a new database: warehouses, seed and load time.
 fn new_form(args: &FormArgs) -> Result<Form, Failure> {
     let warehouses = args.warehouses.ok_or_else(|| usage("--warehouses: say how many there are to be"))?;
     Ok(Form { warehouses, seed: args.seed, loaded: now() })
@@ -107,9 +106,8 @@ fn make(database: &dyn Database, args: &FormArgs) -> Result<Form, Failure> {
     Ok(form)
 }
 
-/// The directory in which an embedded database would be created, if there is no database yet. A database that
-/// cannot be created is refused before it is opened. Therefore the refused command leaves no files in this
-/// directory.
+/// The directory in which an embedded database would be created; `None` if it exists already. Checking the
+/// arguments before such a database is opened leaves no files behind when they are refused.
 fn new_place(target: &Target, scheme: &TpccScheme) -> Option<PathBuf> {
     if scheme.name == tpcc::noop::SCHEME.name || target.place.starts_with("//") {
         return None;
@@ -119,7 +117,7 @@ fn new_place(target: &Target, scheme: &TpccScheme) -> Option<PathBuf> {
     (!is_there).then(|| place.to_owned())
 }
 
-/// Fails if an argument differs from what the existing database was made with.
+/// Fails if `--warehouses` differs from the existing database.
 fn check_form(form: &Form, args: &FormArgs) -> Result<(), Failure> {
     if args.warehouses.is_some_and(|warehouses| warehouses != form.warehouses) {
         let text = format!(
@@ -215,20 +213,19 @@ fn load(open: &Open, args: &ImportArgs, stop: &Stop) -> Result<(), Failure> {
     print(&format!("Built index in {:.1} seconds\n", seconds(begin)))
 }
 
-/// Refuses an import of `bytes` bytes of rows if the disk that holds `place` has less room. `place` need not exist
-/// yet. The disk needs an eighth more than the rows: files are a little larger than their rows, and the indexes
-/// are made after the rows.
+/// Fails if the disk of `place`, which need not exist yet, lacks room for `bytes` of rows and an eighth more: files
+/// are a little larger than their rows, and the indexes are built after them.
 fn check_room(bytes: u64, place: &Path) -> Result<(), Failure> {
     let advice = "make fewer warehouses, or name a directory on another disk";
     let there = place.ancestors().find(|above| above.exists()).unwrap_or(Path::new("."));
     kit::scratch::check_room(there, bytes + bytes / 8, advice).map_err(|text| Failure::session("full_disk", text))
 }
 
-/// The time until the first line of progress, and the time between later lines.
+/// The delay before the first progress line, and the time between later ones.
 const FIRST_LINE: Duration = Duration::from_millis(100);
 const LINES: Duration = Duration::from_secs(1);
 
-/// Runs `work`, and meanwhile regularly prints the text that `line` returns.
+/// Runs `work`, and prints `line()` regularly until it is done.
 fn beside_lines<T>(quiet: bool, work: impl FnOnce() -> T, line: impl Fn() -> String + Sync) -> T {
     if quiet {
         return work();
@@ -309,8 +306,7 @@ fn not_made() -> Failure {
     usage("there is no database of TPC-C: use import first")
 }
 
-/// How late a thread may serve terminals that wait. Because threads may be this late, a thread wakes up once for
-/// many terminals.
+/// How late waiting terminals may be served, so that one wake-up of a thread serves many of them.
 const SLACK: Duration = Duration::from_micros(800);
 
 fn run_terminals(args: &TpccRunArgs, schemes: &[TpccScheme]) -> Result<Ending, Failure> {
@@ -377,7 +373,7 @@ pub fn measured(args: &TpccRunArgs, schemes: &[TpccScheme], process: Process<'_>
     closed(open, ended)
 }
 
-/// The seed differs from run to run, because two runs on one database must not enter the same payments.
+/// A different seed for each run: two runs on one database must not enter the same payments.
 fn new_seed() -> u64 {
     now().cast_unsigned()
 }
@@ -387,7 +383,6 @@ fn name(args: &TpccRunArgs) -> String {
     format!("{NAME}{simulated}{}", Mode::from(args.mode).name())
 }
 
-/// The plan by which the terminals run.
 fn plan(args: &TpccRunArgs, mode: Mode, warehouses: u32) -> Plan {
     let warmup = args.warmup.unwrap_or(Duration::from_secs(if mode.waits() { 30 } else { 2 }));
     Plan {
@@ -425,7 +420,7 @@ fn measure(open: &Open, args: &TpccRunArgs, process: Process<'_>) -> Result<Ran,
     }
     let Process { stop, begin, watch, .. } = process;
     let mut run = |begin: &mut dyn FnMut()| harness::run_from(database, &terminals, &plan, stop.flag(), begin, watch);
-    // Of several processes, only the process with the first share checks the database. It checks all warehouses.
+    // Only the process with the first share checks the database, and it checks all warehouses.
     let checks_here = args.check && share.is_first();
     let (ended, checks) = match checks_here {
         true => checking::beside(database, &form, stop.flag(), begin, run),
@@ -459,8 +454,8 @@ fn measure(open: &Open, args: &TpccRunArgs, process: Process<'_>) -> Result<Ran,
     Ok(Ran { run, is_lost })
 }
 
-/// The warehouses of a share, and the plan for the terminals of these warehouses. Each warehouse has as many
-/// terminals as it would have if one process ran all warehouses.
+/// The warehouses of a share, and the plan for their terminals. A warehouse has the same number of terminals as if
+/// one process ran them all.
 fn share_of(share: Share, warehouses: u32, whole: &Plan) -> Result<(RangeInclusive<u32>, Plan), Failure> {
     let own = share.stretch(warehouses as usize);
     let clients = harness::share::dealt(whole.clients as u64, warehouses as usize, &own) as usize;

@@ -1,5 +1,4 @@
-//! Finds the runs of TPC-C among other runs, and shows their results by TPC-C's own rules. This module does not
-//! know how the runs are made.
+//! Recognises TPC-C runs in results and summarises them by TPC-C's own rules.
 
 use harness::report;
 use tpcc::figures::Figures;
@@ -16,14 +15,13 @@ pub fn figures(run: &report::Run) -> Option<Figures> {
     of_run(run).map(|summary| Figures::of(&summary))
 }
 
-/// The run in the form that is written to a file. A run of TPC-C gets its figures.
+/// The run as it is written to a file: a TPC-C run gets its figures.
 pub fn with_figures(run: &report::Run) -> report::Run {
     let mut whole = run.clone();
     whole.tpcc = figures(run).map(|figures| serde_json::to_value(figures).expect("names are texts"));
     whole
 }
 
-/// The summary of a run of TPC-C by TPC-C's rules.
 fn of_run(run: &report::Run) -> Option<Summary<'_>> {
     let value = |name: &str| run.workload.iter().find(|pair| pair.name == name).map(|pair| pair.value.as_str());
     let name = run.name.strip_prefix(NAME)?;
@@ -33,8 +31,8 @@ fn of_run(run: &report::Run) -> Option<Summary<'_>> {
     Some(Summary { mode, warehouses, measured: &run.measured })
 }
 
-/// The beginning of the names of all TPC-C runs.
+/// The prefix of every TPC-C run's name.
 pub const NAME: &str = "tpcc ";
 
-/// The word that follows [`NAME`] in the name of a run on a simulation, in which a server returned constant rows.
+/// Follows [`NAME`] in the name of a simulated run, in which the server returned constant rows.
 pub const SIMULATED: &str = "simulated ";

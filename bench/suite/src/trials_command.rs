@@ -1,6 +1,6 @@
-//! `larch bench compare-trials`: finds out how reliable comparisons of results are on this machine. The command
-//! first makes pairs of runs with this build, and counts for how many pairs the comparison says that the two runs
-//! differ. Then it makes runs that are slowed down on purpose, and counts how often a comparison finds this.
+//! `larch bench compare-trials`: measures how reliable comparisons are on this machine. It first compares pairs of
+//! runs of this build and counts false differences. Then it slows runs down on purpose, and counts how often a
+//! comparison finds the slow-down.
 
 use crate::args::TrialsArgs;
 use crate::compare_command::{Results, compared};
@@ -16,10 +16,10 @@ use std::time::Duration;
 
 /// The number of runs on each side of a trial.
 const SIDE: u32 = 5;
-/// The part of the pairs that must seem equal, and the part of the trials that must find the slow-down.
+/// The share of pairs that must show no difference, and the share of trials that must find the slow-down.
 const GOALS: [f64; 2] = [0.97, 0.9];
 
-/// Makes the trials and says whether both goals are reached.
+/// Runs the trials. Returns whether both goals are reached.
 pub fn run(args: &TrialsArgs) -> Result<bool, Failure> {
     let stop = Stop::catch()?;
     let rounds = Rounds::new(&args.runs, &stop)?;
@@ -49,7 +49,7 @@ pub fn run(args: &TrialsArgs) -> Result<bool, Failure> {
         let longer = Duration::from_nanos((trials.operation_nanos * args.slower).round() as u64);
         let (mut base, mut new): (Results, Results) = (Vec::new(), Vec::new());
         for turn in 0..SIDE {
-            // The base run and the new run take turns in being first, so that neither always follows the other.
+            // The sides alternate in going first, so that neither always follows the other.
             if turn % 2 == 0 {
                 base.push(trials.one(Duration::ZERO)?);
                 new.push(trials.one(longer)?);
@@ -75,9 +75,9 @@ struct Trials<'a> {
     seed: u32,
     /// Operations per second of each run that was not slowed down.
     rates: Vec<f64>,
-    /// The processor time of an operation in the last run that was not slowed down. All rows are in memory, so an
-    /// operation takes only processor time, unless other programs use the machine. If they do, the loop also takes
-    /// longer on the clock, like everything else.
+    /// Client processor time of an operation in the last run that was not slowed down. All rows are in memory, so
+    /// on an idle machine an operation takes no other time. On a busy machine, the loop that slows requests down is
+    /// stretched like everything else.
     operation_nanos: f64,
 }
 

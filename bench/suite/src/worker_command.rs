@@ -1,5 +1,5 @@
-//! `larch bench worker`: waits for coordinators, and does shares of their runs, one run at a time. A worker trusts
-//! nothing from the network until the other side has proven that it knows the secret.
+//! `larch bench worker`: waits for coordinators and does shares of their runs, one run at a time. It accepts no
+//! task before the other side has proven that it knows the secret.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a process of the real machine")]
 
@@ -20,13 +20,13 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// A client must prove within this time that it knows the secret. Until then, no other client is served.
+/// Time for a client to prove that it knows the secret. No other client is served meanwhile.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long a worker waits for a message before it checks whether ^C was pressed.
+/// How often a waiting worker checks for ^C.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// The run that a coordinator asks for.
+/// Parses the run that a coordinator asks for.
 #[derive(Debug, Parser)]
 #[command(name = "larch bench", no_binary_name = true)]
 struct Asked {
@@ -49,8 +49,7 @@ pub fn run(args: &WorkerArgs, stores: Stores<'_>) -> Result<Ending, Failure> {
     loop {
         let (stream, peer) = match listener.accept() {
             Ok(accepted) => accepted,
-            // If a client closes its connection before the worker accepts it, the worker only waits for the next
-            // client.
+            // The client has already closed the connection: wait for the next one.
             Err(error) if error.kind() == std::io::ErrorKind::ConnectionAborted => continue,
             Err(error) => return Err(Failure::session("worker", format!("{address}: {error}"))),
         };
@@ -73,7 +72,7 @@ pub fn run(args: &WorkerArgs, stores: Stores<'_>) -> Result<Ending, Failure> {
     }
 }
 
-/// Lets the other side prove that it knows the secret.
+/// Makes the other side prove that it knows the secret, and proves it in return.
 fn admit(stream: TcpStream, secret: &Secret) -> Result<(Lines, Writer), String> {
     let deadline = Instant::now() + PATIENCE;
     let mut lines = Lines::new(stream).map_err(|error| error.to_string())?;
@@ -88,7 +87,7 @@ fn admit(stream: TcpStream, secret: &Secret) -> Result<(Lines, Writer), String> 
             Ok((lines, writer))
         }
         Err(why) => {
-            // The coordinator may have closed the connection, so an error in sending does not matter.
+            // The coordinator may be gone already, so ignore errors.
             writer.write(&FromWorker::Refused { why: why.clone() }).unwrap_or_default();
             writer.finish();
             Err(why)
@@ -96,8 +95,7 @@ fn admit(stream: TcpStream, secret: &Secret) -> Result<(Lines, Writer), String> 
     }
 }
 
-/// Does what the coordinator asks for, and returns how it ended. `has_task` becomes true as soon as the coordinator
-/// asks for something.
+/// Carries out the coordinator's task, and returns how it ended as text. Sets `has_task` when a task arrives.
 fn work(
     mut lines: Lines,
     writer: Writer,
@@ -122,7 +120,7 @@ fn work(
             Err(failure) => (failure.text.clone(), FromWorker::Failed(Failed::of(&failure))),
         };
         let said = link.writer.borrow_mut().write(&last);
-        // The coordinator closes the connection after it has read the last message.
+        // After this, wait until the coordinator has read the last message and closed the connection.
         link.writer.borrow().finish();
         if said.is_err() {
             link.writer.borrow().end();
@@ -135,7 +133,7 @@ fn work(
     })
 }
 
-/// The arguments without passwords, so that they may be shown.
+/// The arguments without passwords.
 fn shown(args: &[String]) -> String {
     args.iter().map(|arg| harness::without_password(arg)).collect::<Vec<_>>().join(" ")
 }
@@ -146,13 +144,11 @@ fn machine() -> String {
     format!("{} processors, {} {}, larch {}", machine.processors, machine.system, machine.kernel, results::VERSION)
 }
 
-/// Tells the clients when they may begin. Stops the run when the coordinator asks for this, or when the connection
-/// to the coordinator has ended.
+/// Relays the coordinator's `Go`. Stops the run on any other message, or when the connection ends.
 fn listen(mut lines: Lines, stop: &Stop, go: Sender<()>) {
     loop {
         match lines.read(TASK_BYTES, None) {
-            // If the run has already failed, no client waits for this signal, and an error in sending does not
-            // matter.
+            // If the run has already failed, nobody receives this.
             Ok(FromCoordinator::Go) => go.send(()).unwrap_or_default(),
             Ok(_) | Err(_) => {
                 stop.press();
@@ -161,7 +157,7 @@ fn listen(mut lines: Lines, stop: &Stop, go: Sender<()>) {
         }
     }
     drop(go);
-    // From this line on, the worker sends only its result, and then the coordinator closes the connection.
+    // Read until the coordinator closes the connection, which it does after our result.
     while lines.read::<FromCoordinator>(TASK_BYTES, None).is_ok() {}
 }
 
@@ -173,8 +169,7 @@ struct Link<'l> {
 }
 
 impl Link<'_> {
-    /// Sends `what` to the coordinator. If the coordinator has ended, this stops the run, because nobody needs its
-    /// result.
+    /// Sends a message. If the coordinator is gone, stops the run, since nobody needs its result.
     fn say(&self, what: &FromWorker) {
         if self.writer.borrow_mut().write(what).is_err() {
             self.stop.press();
@@ -187,7 +182,7 @@ impl Link<'_> {
             match self.go.recv_timeout(LOOK) {
                 Ok(()) => return self.say(&FromWorker::Begun),
                 Err(RecvTimeoutError::Timeout) if !self.stop.is_pressed() => {}
-                // The run was stopped before it began. It will find this out from `stop`.
+                // Stopped before it began. The run sees this in `stop`.
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return,
             }
         }

@@ -1,6 +1,5 @@
-//! Runs that several processes do together. A coordinator divides a run among processes of `larch bench worker`,
-//! lets them begin together, and merges their results into one. A share is the part of the run that one worker
-//! does.
+//! Runs that several processes do together. A coordinator divides a run among `larch bench worker` processes,
+//! starts them at the same time, and merges their results. A share is the part of the run that one worker does.
 //!
 //! ```text
 //!   larch bench tpcc run --workers A,B          larch bench worker        (at A, and another one at B)
@@ -15,7 +14,8 @@
 //!                  <──── result ───────────────
 //! ```
 //!
-//! This module knows no workload. A [`Process`] describes what each process does with its part of a run.
+//! This module knows nothing of workloads: a [`Process`] tells a command which share of its run to make, and how to
+//! report it.
 
 pub mod coordinator;
 pub mod lines;
@@ -28,7 +28,7 @@ use crate::args::kv::two_minus_signs;
 use crate::stop::Stop;
 use harness::{Interval, Prometheus, Share};
 
-/// The arguments of `larch bench` that this process was started with.
+/// This process's arguments after `bench`.
 pub fn args_of_process() -> Vec<String> {
     let args = two_minus_signs(std::env::args_os()).into_iter().map(|arg| arg.to_string_lossy().into_owned());
     args.skip_while(|arg| arg != "bench").skip(1).collect()
@@ -38,12 +38,12 @@ pub fn args_of_process() -> Vec<String> {
 pub struct Process<'p> {
     /// The share of this process.
     pub share: Share,
-    /// Ends the run early.
+    /// Ends the run early when it is set.
     pub stop: &'p Stop,
-    /// The metrics that show the run to other programs.
+    /// The server of `--metrics`.
     pub metrics: Option<&'p Prometheus>,
-    /// The harness calls this function when all clients have a session. The clients begin when it returns.
+    /// Called when all clients have a session. The clients begin when it returns.
     pub begin: &'p mut dyn FnMut(),
-    /// It is called with every interval.
+    /// Called with every interval.
     pub watch: &'p mut dyn FnMut(&Interval),
 }

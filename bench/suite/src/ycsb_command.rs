@@ -16,7 +16,7 @@ use phase::{Done, Phase, Setup, Work};
 use std::path::Path;
 use ycsb::{Format, Properties, Settings};
 
-/// Does what `args` asks for.
+/// Runs the command.
 pub fn run(args: &YcsbArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
     let stop = Stop::catch()?;
     match args.action {
@@ -25,7 +25,7 @@ pub fn run(args: &YcsbArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
     }
 }
 
-/// The failure of a command line that makes no sense.
+/// A failure of the command line's arguments.
 fn usage(text: impl Into<String>) -> Failure {
     Failure::session("target", text)
 }
@@ -74,8 +74,7 @@ pub fn measured(args: &YcsbArgs, schemes: &[Scheme], process: Process<'_>) -> Re
     let phase = phases(action, args)?.remove(0);
     phase::check_together(&phase)?;
     phase::check(&phase, args)?;
-    // Only the process with the first share empties the table. When the other processes open the table, it is
-    // already empty.
+    // Only the process with the first share empties the table. It opens the table before the others do.
     let recreate = args.recreate && process.share.is_first();
     let (args, stop) = (&YcsbArgs { recreate, ..args.clone() }, process.stop);
     let mut session = Measuring { args, scheme, target, stop, metrics: None, store: None, done: Vec::new() };
@@ -135,8 +134,7 @@ fn phases(action: Action, args: &YcsbArgs) -> Result<Vec<Phase>, Failure> {
     }
 }
 
-/// Makes a phase from the workloads `names` and the properties of the command line. If a property comes several
-/// times, the last value counts.
+/// Builds a phase from the workloads `names` and the command line's properties. The last value of a property wins.
 fn phase(name: &str, work: Work, names: &[&str], args: &YcsbArgs) -> Result<Phase, Failure> {
     let mut properties = Properties::new();
     for name in names {
@@ -199,17 +197,17 @@ impl Measuring<'_> {
         Ok(())
     }
 
-    /// Whether the table may be created or emptied before phase `number`.
+    /// How phase `number` opens the table: whether it may create or empty it.
     fn opening(&self, phase: &Phase, number: usize) -> Opening {
         match phase.work {
             Work::Run => Opening::Existing,
-            // A later load removes only rows that the first load of this command has inserted.
+            // A later load removes only what the first load of this command inserted.
             Work::Load if number > 0 || self.args.recreate => Opening::Recreate,
             Work::Load => Opening::OrCreate,
         }
     }
 
-    /// Lets `workers` do a phase together.
+    /// Has `workers` run a phase together.
     fn together(&mut self, phase: &Phase, workers: &Workers) -> Result<(), Failure> {
         phase::check_together(phase)?;
         if let Some(metrics) = self.metrics {
@@ -223,7 +221,7 @@ impl Measuring<'_> {
         Ok(())
     }
 
-    /// Does a phase on the open store with the options in `args`.
+    /// Runs a phase on the open store.
     fn run(&self, phase: &Phase, args: &YcsbArgs) -> Result<Done, Failure> {
         let store = self.store.as_deref().expect("it was opened");
         let mut watch = phase::watcher(phase, args, self.metrics)?;
@@ -239,7 +237,7 @@ impl Measuring<'_> {
         Setup { target: &self.target, scheme: self.scheme, args }
     }
 
-    /// Opens the store in the way that the phase needs.
+    /// Opens the store for a phase, unless it is open and the phase needs nothing more.
     fn open(&mut self, phase: &Phase, opening: Opening) -> Result<(), Failure> {
         if self.store.is_some() && opening == Opening::Existing {
             return Ok(());
@@ -249,8 +247,7 @@ impl Measuring<'_> {
         }
         let table = phase.settings.table();
         let store = (self.scheme.open)(&self.target, &table, opening)?;
-        // A load that does not begin with the first record is a piece of a larger load. It may add its records to
-        // a table that is not empty.
+        // A load with `insertstart` above 0 is a piece of a larger load, and may add to a table that is not empty.
         let is_piece = phase.settings.records.start > 0;
         if opening == Opening::OrCreate && !is_piece && !store.is_empty()? {
             store.close()?;
@@ -283,8 +280,7 @@ impl Measuring<'_> {
         };
         if action == Action::All {
             let lines: Vec<String> = self.done.iter().filter_map(Done::seed_line).collect();
-            // In all formats except the table, a program reads the output. Such a program could not parse the
-            // lines for publication, so they are not printed to standard output.
+            // The other formats are read by programs, which could not parse these lines: print them to stderr.
             match is_table {
                 true => text.push_str(&format!("\n{}\n", lines.join("\n"))),
                 false => say(&lines.join("\n")),
@@ -296,7 +292,7 @@ impl Measuring<'_> {
     }
 }
 
-/// How the command ends after these phases. Prints their failures.
+/// Prints the phases' warnings and failures, and returns how the command ends.
 fn ending(done: &[Done]) -> Ending {
     for Done { run, warnings_before, .. } in done {
         for warning in run.warnings.iter().skip(*warnings_before) {

@@ -1,6 +1,5 @@
-//! Pages in a browser. The tests check what a person sees, hears from a screen reader and reaches by the keyboard.
-//! One page has a small result, and another page has a result of half an hour. The pages stay in the target
-//! directory, so that a person can look at them.
+//! Opens report pages in a browser, and checks what a person sees, hears from a screen reader and reaches by the
+//! keyboard. The pages stay in the target directory, so that one can look at them.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a real browser reads real files")]
 
@@ -52,15 +51,14 @@ addEventListener("load", () => setTimeout(() => {
 }, 0));
 </script>"#;
 
-/// A page that shows the tested page in a frame. This is needed because a window of the browser is never as narrow
-/// as a phone.
+/// Shows the tested page in a frame, because a browser window is never as narrow as a phone.
 const FRAME: &str = r#"<!doctype html><html style="color-scheme: light dark"><body style="margin: 0"><script>
 addEventListener("message", (event) => {
   document.body.replaceChildren(Object.assign(document.createElement("pre"), { id: "answer", textContent: event.data }));
 });
 </script><iframe src="PAGE" width="WIDTH" height="900" style="border: 0"></iframe></body></html>"#;
 
-/// This script comes before everything else in the page, so that it sees every error.
+/// Comes first in the page, so that it sees every error.
 const LISTENERS: &str = r#"<script>
 window.errors = []; window.refused = [];
 addEventListener("error", (event) => window.errors.push(String(event.message)));
@@ -124,7 +122,7 @@ fn times(nanos: impl IntoIterator<Item = u64>) -> Times {
     Times::from_hdr(&histogram)
 }
 
-/// A result of `minutes` with a warm-up, reads and updates, flushes, compactions and an occasional stall.
+/// A result of `minutes` with a warm-up, reads and updates, flushes and an occasional stall.
 fn result(name: &str, minutes: u64, began_unix_millis: u64) -> Report {
     const SECOND: u64 = 1_000_000_000;
     let warming = 5;
@@ -180,7 +178,7 @@ fn result(name: &str, minutes: u64, began_unix_millis: u64) -> Report {
     report
 }
 
-/// The page of results, which is also kept as a file.
+/// The page of results, which is also written to a file that stays.
 fn page(name: &str, reports: &[(String, Report)]) -> String {
     let html = suite::report_page::page(reports, Some(0.04)).html();
     let kept: PathBuf = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.html"));

@@ -1,5 +1,5 @@
-//! Defines what an engine that stores bytes remembers about a database: what the database was made with, and which
-//! of its parts were loaded. The engine stores this in a separate table, beside the nine tables of TPC-C.
+//! Defines how an engine that stores bytes remembers what a database was made with, and which of its parts were
+//! loaded: in a table of its own, beside the nine tables of TPC-C.
 //!
 //! ```text
 //!   key                                  value

@@ -60,9 +60,9 @@ impl Checked {
     }
 }
 
-/// Checks the database that was made with `form`, on `threads` threads. Whenever one more warehouse has been read,
-/// the calling thread calls `progress` with the number of warehouses that were read so far. To read the items, the
-/// view is asked for the items of warehouse 0.
+/// Checks the database that was made with `form`, on `threads` threads. Each time a warehouse has been read, the
+/// calling thread calls `progress` with the number of warehouses read so far. The items are read as rows of
+/// warehouse 0.
 ///
 /// # Errors
 ///
@@ -84,7 +84,7 @@ pub fn check(
     let mut total = Total::default();
     let mut failure = None;
     std::thread::scope(|scope| {
-        // At most one outcome of each thread waits until the caller's thread collects it.
+        // Up to `threads` outcomes wait until the calling thread collects them.
         let (sender, outcomes) = mpsc::sync_channel(threads);
         for _ in 0..threads {
             let sender = sender.clone();

@@ -18,8 +18,8 @@ use std::sync::atomic::AtomicBool;
 /// The number of warehouses in the test. With two warehouses, some lines and some payments involve both of them.
 const WAREHOUSES: u32 = 2;
 
-/// A number that is computed from all screens of the transactions that the test makes one after the other. Every
-/// database must show the same screens, so this number is the same for every database.
+/// A checksum of the screens of all transactions that the test makes one after the other. Every database must show
+/// the same screens, so it is the same for every database.
 const SCREENS: u64 = 12_899_003_943_494_959_094;
 
 /// Runs the test on the database that `open` opens. The database must not have been created yet.

@@ -13,10 +13,10 @@ pub struct TpccScheme {
     pub name: &'static str,
     /// Opens such a database.
     pub open: Open,
-    /// Opens a simulation of the database. The simulation makes the same round trips to a server as the database,
-    /// but it changes nothing. It shows what the client itself costs. A simulation is made with
-    /// [`Database::create`], and forgotten when it is closed. `None` if the database makes no round trips to a
-    /// server, or if it has no simulation.
+    /// Opens a simulation of the database. It makes the same round trips to a server as the database but changes
+    /// nothing, which shows what the client itself costs. A simulation is made with [`Database::create`], and
+    /// forgotten when it is closed. `None` if the database makes no round trips to a server, or if it has no
+    /// simulation.
     pub simulate: Option<Open>,
 }
 
@@ -33,7 +33,7 @@ pub struct Setup {
     pub connections: Option<usize>,
 }
 
-/// What a database of TPC-C was made with. The database stores it.
+/// The parameters with which a database of TPC-C was made. The database stores them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Form {
     /// The number of warehouses, which is at least 1.
@@ -118,7 +118,7 @@ pub trait Database: Store {
     /// Whether the whole part was loaded.
     fn is_loaded(&self, part: &Part) -> Result<bool, Failure>;
 
-    /// Makes everything for which all rows must be there, such as secondary indexes. An index that exists already
+    /// Makes everything that needs all rows to be loaded, such as secondary indexes. An index that exists already
     /// stays as it is.
     fn make_indexes(&self) -> Result<(), Failure>;
 
@@ -134,7 +134,7 @@ pub trait Loader {
     /// Takes the next row.
     fn row(&mut self, row: Row<'_>) -> Result<(), Failure>;
 
-    /// Makes all rows take effect.
+    /// Makes the rows part of the database.
     fn finish(self: Box<Self>) -> Result<(), Failure>;
 }
 

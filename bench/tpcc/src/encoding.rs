@@ -1,5 +1,5 @@
-//! Encodes rows as keys and values of an engine that stores bytes. Keys and values are tuples of the crate `rows`.
-//! Therefore keys have the order of their fields, and indexes can be declared on fields of keys and values.
+//! Encodes rows as keys and values of an engine that stores bytes. Keys and values are tuples of the crate `rows`,
+//! so keys sort in the order of their fields, and indexes can be declared on fields of keys and values.
 //!
 //! ```text
 //!   table        key                                              value
@@ -33,7 +33,7 @@ use std::fmt;
 #[cfg(test)]
 mod tests;
 
-/// No table splits the values of its rows into more parts than this.
+/// The most parts into which a table splits the values of its rows.
 pub const PARTS: usize = 2;
 
 /// The names of a table's column groups. The list is empty if the rows of the table are not split into parts.
@@ -165,21 +165,20 @@ pub fn stock_key(warehouse: u32, item: u32, key: &mut Vec<u8>) {
     (warehouse, item).encode(key);
 }
 
-/// Appends the bytes with which all keys in [`CUSTOMERS_BY_NAME`] begin that have the last name `last` in the
-/// district `of`.
+/// Appends the common prefix of all keys in [`CUSTOMERS_BY_NAME`] with the last name `last` in the district `of`.
 pub fn name_key(of: DistrictId, last: &Text<16>, key: &mut Vec<u8>) {
     district_key(of, key);
     text(last, key);
 }
 
-/// Returns the number at the end of `key`, which is the key of a customer or of an order. The key may also be an
-/// entry of an index, because such an entry ends with the number.
+/// Returns the number at the end of `key`: the key of a customer or an order, or an index entry that ends with that
+/// key's number.
 pub fn number_of(key: &[u8]) -> Result<u32, Failure> {
     let number = key.last_chunk().ok_or_else(|| wrong("a key is too short"))?;
     Ok(u32::from_be_bytes(*number))
 }
 
-/// Buffers for encoded rows and keys. The same buffers are used again and again.
+/// Reusable buffers for encoded rows and keys.
 #[derive(Clone, Debug, Default)]
 pub struct Scratch {
     /// An encoded row.
@@ -219,16 +218,16 @@ pub fn item_key(item: u32, key: &mut Vec<u8>) {
     (item,).encode(key);
 }
 
-/// Appends the entry that a customer has in an index by name. Engines that maintain this index themselves need
-/// this function. The entry ends with the customer's number.
+/// Appends a customer's entry in an index by name, for stores that maintain this index themselves. The entry ends
+/// with the customer's number.
 pub fn name_entry(row: &Customer, entry: &mut Vec<u8>) {
     name_key(DistrictId { warehouse: row.warehouse, district: row.district }, &row.last, entry);
     text(&row.first, entry);
     (row.customer,).encode(entry);
 }
 
-/// Appends the entry that an order has in an index by customer. Engines that maintain this index themselves need
-/// this function. The entry ends with the order's number.
+/// Appends an order's entry in an index by customer, for stores that maintain this index themselves. The entry ends
+/// with the order's number.
 pub fn customer_entry(row: &Order, entry: &mut Vec<u8>) {
     numbered_key(DistrictId { warehouse: row.warehouse, district: row.district }, row.customer, entry);
     (row.order,).encode(entry);
@@ -336,7 +335,7 @@ impl<'b> Reader<'b> {
     }
 }
 
-/// Returns the part of a row whose value is not split.
+/// Returns the next part, or an error if it is missing.
 fn only<'b>(parts: &mut impl Iterator<Item = Reader<'b>>) -> Result<Reader<'b>, NotARow> {
     parts.next().ok_or(NotARow::Part)
 }

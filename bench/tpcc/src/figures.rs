@@ -1,5 +1,5 @@
-//! The figures of a result by the rules of TPC-C, as fields of a struct. The text, the file and the page of a
-//! result all show these figures, so that they agree.
+//! The figures of a result by the rules of TPC-C. The text, the file and the page of a result all show these
+//! figures, so that they agree.
 
 use crate::input::Transaction;
 use crate::rules::Mode;
@@ -34,7 +34,7 @@ pub struct Figures {
     pub throughput_per_second: f64,
     /// Completed transactions per second.
     pub goodput_per_second: f64,
-    /// Figures for those of the five kinds of transactions that were requested in the run.
+    /// The figures of each kind of transaction that the result has.
     pub transactions: Vec<Kind>,
     /// The figures that have bounds.
     pub limits: Vec<Verdict>,
@@ -42,7 +42,7 @@ pub struct Figures {
     pub deviations: Vec<&'static str>,
 }
 
-/// One of the five transactions.
+/// The figures of one of the five transactions.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Kind {
     /// Its name.

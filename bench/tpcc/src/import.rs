@@ -82,8 +82,7 @@ pub struct Progress {
     pub parts_done: AtomicUsize,
     /// The number of rows that were made.
     pub rows: AtomicU64,
-    /// The number of bytes in these rows. A number counts as 4 or 8 bytes, and a text counts as many bytes as it
-    /// has.
+    /// The number of bytes in these rows. A number counts as 4 or 8 bytes, and a text as its length.
     pub bytes: AtomicU64,
 }
 

@@ -1,10 +1,9 @@
 //! Carries out one thread's transactions on an engine in this process whose calls wait. Each transaction is carried
 //! out when it is started, so transactions run one after the other.
 //!
-//! Some engines make each transaction durable separately. The session of such an engine has only one transaction
-//! under way. Other engines make several transactions durable at once. The session of such an engine has as many
-//! transactions under way, and answers them together. A transaction that conflicts is not repeated here. Its
-//! terminal repeats it, so that other transactions can run in between.
+//! On an engine that makes each transaction durable separately, a session has only one transaction under way. On an
+//! engine that makes several durable at once, a session has as many under way, and answers them together. A
+//! transaction that conflicts is retried not here but by its terminal, so that others can run in between.
 
 use crate::database::Form;
 use crate::input::{Drawing, Ticket, Transaction};
@@ -32,16 +31,15 @@ pub trait Engine {
     ///
     /// # Errors
     ///
-    /// Fails if the transaction conflicts with others. In this case, the failure has the harm
-    /// [`Again`](harness::Harm::Again). Also fails if the changes cannot be written. In both cases, the
-    /// transaction is rolled back.
+    /// Fails with the harm [`Again`](harness::Harm::Again) if the transaction conflicts with others. Also fails if
+    /// the changes cannot be written. In both cases, the transaction is rolled back.
     fn commit(open: Self::Open<'_>) -> Result<(), Failure>;
 
     /// Makes all committed transactions durable.
     ///
     /// # Errors
     ///
-    /// Fails if the transactions cannot be written. Then none of them may take effect.
+    /// Fails if the transactions cannot be written. None of them may then take effect.
     fn make_durable(&mut self) -> Result<(), Failure> {
         Ok(())
     }
@@ -76,7 +74,7 @@ struct InTurn<E> {
     answered: Vec<Answered>,
     work: Work,
     screen: Screen,
-    /// Screens that are free to be used again.
+    /// Screens that can be reused.
     spare: Vec<Screen>,
     reply: Reply,
 }

@@ -246,8 +246,7 @@ pub struct Payment {
     pub customer: Who,
     pub amount: Cents,
     pub paid: Micros,
-    /// A number that makes the row of this payment in the history table different from the rows of the customer's
-    /// other payments.
+    /// Distinguishes this payment's row in the history table from those of the customer's other payments.
     pub unique: u64,
 }
 

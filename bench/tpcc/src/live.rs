@@ -1,13 +1,12 @@
-//! The table that gets a new line after every interval while terminals work:
+//! Formats the table that gets a new line after every interval while terminals work:
 //!
 //! ```text
 //!     time              tpmC  trans/s  failed  again  NewOrder: 50%    90%    99%  Payment  OrderStatus  Delivery  StockLevel
 //!    1.0 s  measured  101460     3761       0     12           3.91   8.12   15.4     7.98         7.31      19.0        11.2
 //! ```
 //!
-//! Times are in milliseconds. For each of the other four transactions, the time is shown that 90 of 100
-//! transactions did not exceed. A transaction that conflicts is repeated. It counts as failed only when its
-//! terminal gives up.
+//! Times are in milliseconds. The last four columns are the 90th percentiles of the other transactions. A
+//! transaction that conflicts is retried, and counts as failed only when its terminal gives up.
 
 use crate::input::Transaction;
 use crate::result_text::millis;

@@ -133,8 +133,7 @@ struct Draws {
     drawing: Drawing,
     depth: usize,
     clock: Clock,
-    /// The transactions that were answered. Each of them has its slot, the times at which it began and ended, and
-    /// its outcome.
+    /// The answered transactions: the slot of each, the times at which it began and ended, and its outcome.
     answered: Vec<(u32, u64, u64, Outcome)>,
     reply: Reply,
 }

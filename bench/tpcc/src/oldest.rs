@@ -1,7 +1,7 @@
 //! Remembers for each district where its oldest undelivered order is. A delivery looks for the first row of a
-//! district in `new_order`. A log-structured engine keeps a tombstone for each removed row. A search from the
-//! beginning of the district would read all these tombstones. Order numbers only rise, and a delivered order stays
-//! delivered. Therefore each search may begin at the order that the previous search in the district found.
+//! district in `new_order`. A log-structured engine keeps a tombstone for each removed row, and a search from the
+//! beginning of the district would read them all. Order numbers only rise, and a delivered order stays delivered, so
+//! a search can begin at the order that the previous search in the district found.
 
 use crate::transactions::DistrictId;
 use std::collections::HashMap;

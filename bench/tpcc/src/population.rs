@@ -1,6 +1,6 @@
-//! The initial rows of a database (clause 4.3.3.1). Each row depends only on the seed, the time of the load, and
-//! the place of the row. Therefore rows can be made in any order and by any number of threads, and every database
-//! gets the same rows.
+//! Makes the initial rows of a database (clause 4.3.3.1). Each row depends only on the seed, the time of the load,
+//! and the place of the row. Therefore rows can be made in any order and by any number of threads, and every
+//! database gets the same rows.
 
 use crate::random::{Constants, Permutation, Stream, last_name};
 use crate::schema::{
@@ -24,7 +24,7 @@ pub struct Population {
 /// One dollar, in cents.
 const DOLLAR: Cents = 100;
 
-/// The text that is contained in the data of one item in ten and of one stock in ten.
+/// The data of one item in ten and of one stock in ten contain this text.
 const ORIGINAL: &[u8] = b"ORIGINAL";
 
 impl Population {
@@ -64,7 +64,7 @@ impl Population {
         row.year_to_date = 300_000 * DOLLAR;
     }
 
-    /// The stock that `warehouse` has of `item`.
+    /// The stock of `item` in `warehouse`.
     pub fn stock(&self, warehouse: u32, item: u32, row: &mut Stock) {
         let stream = &mut self.stream(Table::Stock, warehouse, item);
         (row.warehouse, row.item) = (warehouse, item);
@@ -163,7 +163,7 @@ impl Population {
     }
 }
 
-/// A number for the place of a customer or of an order within the warehouse.
+/// A number that identifies a customer or an order within its warehouse.
 fn place(district: u32, number: u32) -> u32 {
     district << 16 | number
 }

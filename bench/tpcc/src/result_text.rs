@@ -1,4 +1,4 @@
-//! A result as text. Its format is the one in the document that said what this benchmark should do.
+//! Writes a result as text, in the format of the document that describes this benchmark.
 
 use crate::figures::{Figures, Kind, NOTICE, QUANTILES};
 use crate::input::Transaction;
@@ -7,8 +7,7 @@ use harness::Times;
 use std::fmt::Write as _;
 
 impl Summary<'_> {
-    /// The result in the format of the document that describes this benchmark, followed by figures for which that
-    /// document has no format.
+    /// The result in that document's format, followed by figures for which it has no format.
     pub fn text(&self) -> String {
         let figures = Figures::of(self);
         let mut text = String::new();

@@ -1,4 +1,4 @@
-//! How terminals work: as the specification says, or as they work in other programs.
+//! Decides how terminals work: as the specification says, or as in other programs.
 
 use crate::input::{Drawing, Transaction};
 use crate::random::Stream;
@@ -62,7 +62,7 @@ impl Mode {
         self != Self::Ydb
     }
 
-    /// In what a run in this mode differs from the specification. Each difference is a sentence.
+    /// The ways in which a run in this mode differs from the specification, each as a sentence.
     pub fn deviations(self) -> Vec<&'static str> {
         let mut deviations = Vec::new();
         if !self.waits() {

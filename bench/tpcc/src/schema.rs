@@ -63,7 +63,7 @@ impl Table {
     }
 
     /// The initial number of rows for one warehouse. Items are an exception, because all warehouses share one table
-    /// of items. A warehouse has about 300,000 order lines, because an order has 5 to 15 lines.
+    /// of items. The number of order lines is approximate, because an order has 5 to 15 lines.
     pub fn rows(self) -> u32 {
         match self {
             Self::Warehouse => 1,

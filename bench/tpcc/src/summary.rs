@@ -1,4 +1,4 @@
-//! The result of a run, computed as the specification demands. This module does not know how a result is displayed.
+//! Computes the result of a run as the specification demands. This module does not know how a result is displayed.
 
 use crate::input::Transaction;
 use crate::rules::{Mode, TIMES};
@@ -42,8 +42,7 @@ pub struct Verdict {
     pub most: f64,
     /// The unit of the values.
     pub unit: &'static str,
-    /// Whether enough was measured. Whether so many transactions were measured that chance alone would not bring
-    /// the value out of its bounds.
+    /// Whether enough transactions were measured that chance alone would not bring the value out of its bounds.
     pub is_enough: bool,
 }
 
@@ -190,9 +189,8 @@ impl Summary<'_> {
     }
 }
 
-/// Whether a share in percent can be judged after `whole` draws. Suppose that the true share is in the middle
-/// between its bounds. Then each of the two bounds must be at least three standard deviations away from this
-/// middle.
+/// Whether a share in percent can be judged after `whole` draws. If the true share is in the middle between its
+/// bounds, each bound must be at least three standard deviations away from it.
 fn is_enough(whole: u64, least: f64, most: f64) -> bool {
     // If the share has only one bound, the true share is assumed to be 4 %, and the bound to be one percentage
     // point away.

@@ -97,14 +97,14 @@ const _: () = assert!(size_of::<Terminal<'static>>() <= 48);
 
 /// How many times a transaction is tried in all if it conflicts.
 const MOST_ATTEMPTS: u8 = 20;
-/// A wait before a new attempt is a random part of a bound (Brooker, *Exponential backoff and jitter*, 2015). After
-/// each attempt, the bound doubles. After the first attempt, it is twice the first constant. It never exceeds the
-/// second constant.
+/// The wait before a retry is a random part of a bound (Brooker, *Exponential backoff and jitter*, 2015). The bound
+/// is twice the first constant after the first attempt, doubles with each attempt, and never exceeds the second
+/// constant.
 const FIRST_BOUND_NANOS: u64 = 500_000;
 const LAST_BOUND_NANOS: u64 = 50_000_000;
 
-/// The moments at which terminals begin are spread at random over a time of this length. In this time, a terminal
-/// works through about two decks.
+/// A terminal begins at a random moment within the first 1000 s of its life, in which it works through about two
+/// decks.
 const FIRST_NANOS: u64 = 1_000_000_000_000;
 
 impl Terminal<'_> {
@@ -115,9 +115,9 @@ impl Terminal<'_> {
         stream
     }
 
-    /// Picks a random moment in the life of a terminal. Returns how long the terminal waits from this moment until
-    /// its next transaction. Therefore terminals do not begin together. Because of this, the terminals are spread
-    /// from the start as they are later in the run.
+    /// Picks a random moment in the terminal's life, and returns how long the terminal waits from then until its
+    /// next transaction. So terminals do not begin together, but are spread from the start as they are later in the
+    /// run.
     fn first_wait(&mut self) -> Wait {
         let mut stream = self.stream();
         let mut left = if self.rules.mode.waits() { stream.word() % FIRST_NANOS } else { 0 };

@@ -55,8 +55,7 @@ pub trait Rows {
     fn remove_new_order(&mut self, row: &NewOrder) -> Result<(), Failure>;
     /// Reads an order.
     fn order(&mut self, of: DistrictId, order: u32, row: &mut Order) -> Result<(), Failure>;
-    /// Reads the newest order of a customer. This is the customer's order with the greatest number. Returns
-    /// `false` if the customer has no order.
+    /// Reads a customer's newest order, which has the greatest number. Returns `false` if the customer has no order.
     fn newest_order(&mut self, of: DistrictId, customer: u32, row: &mut Order) -> Result<bool, Failure>;
     /// Writes an order.
     fn put_order(&mut self, row: &Order) -> Result<(), Failure>;
@@ -69,7 +68,7 @@ pub trait Rows {
     ) -> Result<(), Failure>;
     /// Adds a line of an order.
     fn add_order_line(&mut self, row: &OrderLine) -> Result<(), Failure>;
-    /// Writes all lines of an order. All lines of the order were delivered at the same time.
+    /// Writes all lines of an order, which were all delivered at the same time.
     fn put_delivered(&mut self, lines: &[OrderLine]) -> Result<(), Failure>;
     /// Reads items. An item that does not exist becomes a row with the number 0.
     fn items(&mut self, items: &[u32], rows: &mut Vec<Item>) -> Result<(), Failure>;
@@ -100,8 +99,7 @@ impl Wish {
     }
 }
 
-/// Carries out transactions. The value keeps the buffers for rows, so that only the first transactions allocate
-/// memory.
+/// Carries out transactions. Keeps the buffers for rows, so that only the first transactions allocate memory.
 #[derive(Debug, Default)]
 pub struct Work {
     warehouse: Warehouse,

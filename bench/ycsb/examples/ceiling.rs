@@ -28,7 +28,7 @@ fn main() {
             1e3 / driven
         );
     }
-    // There are so many operations that the time ends before the operations do, in both runs.
+    // With a billion records, neither run comes to the end of the load.
     let load = Load::new(&settings("a", &[("recordcount", "1000000000"), ("requestdistribution", "uniform")]), 1);
     let alone = Ceiling::of(&mut load.client(0, 1), TIME);
     let driven = noop_nanos(&load, 1, None, OPERATIONS, &AtomicBool::new(false)).expect("it is measured");

@@ -1,5 +1,5 @@
-//! The limit of the clients: how many operations they make per second of one processor, without a store and without
-//! the harness.
+//! Measures the limit of the clients: how many operations they make per second of one processor, without a store and
+//! without the harness.
 
 use harness::{Client, Extra, Outcome, Reply, Request};
 use rustix::time::{ClockId, clock_gettime};

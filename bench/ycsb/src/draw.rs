@@ -1,5 +1,5 @@
-//! What a client draws: operations, records, fields, lengths and values. They are drawn in the order in which the
-//! original draws them.
+//! Draws what a client does: operations, records, fields, lengths and values, in the order in which the original
+//! draws them.
 
 use crate::generator::{Discrete, Exponential, Histogram, Hotspot, Scrambled, Uniform, Zipfian};
 use crate::key::KeyNames;
@@ -25,8 +25,8 @@ pub enum Operation {
     ReadModifyWrite,
 }
 
-/// What all clients of a run need to draw operations, and share with each other. Only the field `keyspace` changes
-/// during a run.
+/// What the clients of a run share to draw operations. During a run, only the inserts behind `view` and the zipfian
+/// constants behind `keys` change.
 pub struct Deck {
     choice: Discrete<Operation>,
     keys: Keys,
@@ -40,7 +40,7 @@ pub struct Deck {
     values: Values,
 }
 
-/// What is needed to make values and keys.
+/// Makes values and keys.
 #[derive(Clone)]
 pub struct Values {
     length: Length,
@@ -163,7 +163,7 @@ impl Values {
         }
     }
 
-    /// Whether the values in `record` are those that follow from `key`. `record` was read from the store.
+    /// Whether `record`, which was read from the store, has the values that follow from `key`.
     pub fn are_right(&self, key: &[u8], fields: Fields, record: &Strings, scratch: &mut Vec<u8>) -> bool {
         let Length::Constant(bytes) = self.length else { return true };
         let mut is_right = |field: usize, value: &[u8]| {
@@ -182,8 +182,7 @@ impl Values {
 }
 
 impl Deck {
-    /// Makes what the clients of one process share. `settings` describe the run, and the process does the part
-    /// `share` of it.
+    /// Makes the deck of a process that does `share` of the run that `settings` describe.
     pub fn new(settings: &Settings, share: Share) -> Deck {
         let Settings { records, operations, .. } = settings;
         let choice = Discrete::new([
@@ -360,8 +359,8 @@ impl Keys {
         }
     }
 
-    /// The records of one client, if clients go through the records one after the other. Each client takes every
-    /// n-th record.
+    /// The keys of one client. If clients go through the records in order, each of n clients takes every n-th
+    /// record.
     fn of_client(&self, number: usize, clients: usize) -> Keys {
         let mut own = self.clone();
         if let Keys::Sequential { next, step, .. } = &mut own {

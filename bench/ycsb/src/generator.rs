@@ -1,5 +1,5 @@
 //! The distributions of YCSB. If only one client draws, each distribution draws bit for bit the same numbers as the
-//! original's class of the same name. Clients share only a counter in `keyspace`, and nothing in this module.
+//! original's class of the same name. Clients share nothing in this module; what they share is in `keyspace`.
 
 mod discrete;
 mod exponential;

@@ -3,9 +3,10 @@
 //! If a workload has no inserts, its clients share nothing, and their [`View`] contains the number of the last
 //! record itself.
 //!
-//! Any thread may call any function of this module. An insert takes its number with one atomic addition, and
-//! reports its end with one atomic store. The limit is the number up to which all records exist. When an insert
-//! has ended, the thread that gets a lock moves the limit. No thread waits for this lock.
+//! Any thread may call any function of this module. An insert takes its number with one atomic addition, and reports
+//! its end with one atomic store. The limit is the number up to which all records exist. When an insert has ended,
+//! its thread moves the limit if a lock is free. It waits for the lock only if its number is very far beyond the
+//! limit.
 
 #[cfg(test)]
 mod tests;
@@ -19,7 +20,7 @@ use std::collections::BTreeSet;
 /// that lies further away is kept under a lock.
 const WINDOW: i64 = 1 << 20;
 
-/// The most draws for one record. They take some milliseconds. A client that draws for this long does not notice
+/// The most draws for one record. They take a few milliseconds. A client that draws for this long does not notice
 /// that its time is over or that the run should end.
 const DRAWS: u32 = 1 << 16;
 
@@ -28,8 +29,7 @@ pub struct Inserts {
     next: AtomicI64,
     limit: AtomicI64,
     window: Box<[AtomicBool]>,
-    /// Acknowledged numbers that are too far beyond the limit for the window to note them. If an acknowledged
-    /// number is so far beyond the limit, the original fails.
+    /// Acknowledged numbers that are too far beyond the limit for the window. The original fails on such a number.
     far: Mutex<BTreeSet<i64>>,
 }
 
@@ -98,9 +98,9 @@ impl Inserts {
     }
 }
 
-/// The constants of the zipfian numbers over all records. When a client finds that records were inserted, it
-/// extends the constants, and all clients then use them. Therefore each insert costs one power in total, instead
-/// of one power for each client.
+/// The constants of the zipfian numbers over all records. When a client finds that records were inserted, it extends
+/// the constants, and all clients then use them. So each insert costs the computation of one power in total, instead
+/// of one for each client.
 pub struct Growth {
     zipfian: Zipfian,
     /// The version is odd while the constants are being written.
@@ -166,10 +166,10 @@ impl Growth {
     }
 }
 
-/// The records that a client may ask for.
+/// The range of records that a client may ask for.
 #[derive(Clone)]
 pub enum View {
-    /// No client inserts. The number of the last record. It does not change.
+    /// No client inserts: the number of the last record, which does not change.
     Fixed(i64),
     /// Clients insert.
     Growing(Arc<Inserts>),

@@ -15,7 +15,7 @@
 //!
 //! **What is different:**
 //!
-//! * Random values have other bytes than in the original. They come from a separate stream of random numbers, so
+//! * The bytes of random values differ from the original's. They come from a separate stream of random numbers, so
 //!   they do not influence which keys are drawn.
 //! * Clients share only the number of the last record, and only if they insert. In a load, and in a run with
 //!   `sequential`, each client takes every n-th record, where n is the number of clients. With `latest`, a client

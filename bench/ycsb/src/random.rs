@@ -76,9 +76,9 @@ impl Random {
         }
         loop {
             let value = bits % bound;
-            // The range of the random numbers is divided into parts of `bound` numbers. The last part may be
-            // shorter. If a draw from this shorter part were used, small values would be likelier than large
-            // values. Therefore such a draw is rejected.
+            // The range of the random numbers is divided into parts of `bound` numbers, of which the last may be
+            // shorter. A draw from a shorter last part is rejected, because it would make small values likelier than
+            // large ones.
             if bits.wrapping_sub(value).wrapping_add(mask) >= 0 {
                 return value;
             }

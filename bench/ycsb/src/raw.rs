@@ -39,9 +39,9 @@ use thiserror::Error;
 /// this memory, but at most `MOST_BUFFER_BYTES` and at least `LEAST_BUFFER_BYTES`.
 const BUFFERS_BYTES: usize = 64 << 20;
 const MOST_BUFFER_BYTES: usize = 64 << 10;
-/// Enough for some lines.
+/// Enough for a few lines.
 const LEAST_BUFFER_BYTES: usize = 1 << 10;
-/// The most bytes of a line, which has two names, a prefix, and two numbers of 20 digits. Every line is shorter.
+/// An upper bound on the bytes of a line, which has a label and two numbers of at most 20 digits.
 const LINE_BYTES: usize = 128;
 
 thread_local! {
@@ -66,8 +66,8 @@ pub struct RawLog(Arc<Log>);
 /// What the clients share.
 struct Log {
     name: String,
-    /// For each kind, the words with which its lines begin: first for requests that succeeded, then for failed
-    /// requests. If a kind of request has several such words, a line is written for each word.
+    /// For each kind, the labels with which its lines begin: first for requests that succeeded, then for failed
+    /// requests. A request gets a line for each of its labels.
     labels: Vec<[Vec<String>; 2]>,
     /// The length of the ramp and the warm-up together.
     skip_nanos: u64,
@@ -94,8 +94,8 @@ impl RawLog {
     ///
     /// # Errors
     ///
-    /// Fails if the file cannot be opened. Also fails if `output` asks for intended times in an open loop. Only the
-    /// harness knows the schedule of an open loop.
+    /// Fails if the file cannot be opened. Also fails if `output` asks for intended times in an open loop, whose
+    /// schedule only the harness knows.
     pub fn open(output: &Output, plan: &Plan) -> Result<Option<RawLog>, BadProperty> {
         if !output.measure.is_raw() {
             return Ok(None);
@@ -136,7 +136,7 @@ impl RawLog {
         }))
     }
 
-    /// Does the same as [`harness::run()`], and also writes every single time to the file.
+    /// Like [`harness::run()`], but also writes every single time to the file.
     ///
     /// # Errors
     ///
@@ -166,7 +166,7 @@ impl RawLog {
     }
 }
 
-/// The words with which lines begin, for each kind.
+/// The labels of each kind, for [`Log::labels`].
 fn labels(output: &Output) -> Vec<[Vec<String>; 2]> {
     let prefix = if output.measure == Measure::HdrAndRaw { "Raw" } else { "" };
     let of = |name: &&str| {
@@ -206,7 +206,7 @@ impl Log {
         Ok(())
     }
 
-    /// Sets the clock of the run, unless it is set already.
+    /// Notes when the run's clock was 0, unless that is known already.
     fn set_clock(&self, clock: Clock) {
         self.began_nanos.get_or_init(|| {
             let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();

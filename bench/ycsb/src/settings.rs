@@ -1,5 +1,5 @@
-//! The meaning of properties. Every property of the core workload is checked and has its default. A property that
-//! has no effect here gets a warning.
+//! Turns properties into settings. Every property of the core workload is checked and has its default. A property
+//! that has no effect here gets a warning.
 
 mod known;
 #[cfg(test)]
@@ -172,9 +172,9 @@ pub struct Output {
     pub granularity_millis: u64,
     /// `measurement.raw.output_file`: the file for single times. `None` for standard output.
     pub raw_file: Option<String>,
-    /// Whether single times have a summary. Single times have no summary if `measurement.raw.no_summary` is set.
+    /// Whether single times have a summary: the opposite of `measurement.raw.no_summary`.
     pub raw_summary: bool,
-    /// `hdrhistogram.output.path`: the beginning of the names of files with logs of histograms. `None` if
+    /// `hdrhistogram.output.path`: the prefix of the paths of files with logs of histograms. `None` if
     /// `hdrhistogram.fileoutput` is not set.
     pub hdr_path: Option<String>,
     /// `exporter`.
@@ -221,9 +221,9 @@ impl Measure {
 /// `measurement.interval`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interval {
-    /// From the moment when a request was sent.
+    /// Times count from when a request was sent.
     Operation,
-    /// Times count from the moment when a request should have been sent.
+    /// Times count from when a request was due.
     Intended,
     /// Both kinds of times.
     Both,
@@ -275,8 +275,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// The plan that the properties describe. It is the plan of a load if `loading` is true, and otherwise the
-    /// plan of a run.
+    /// The plan that the properties describe, of a load if `loading` is true, and of a run otherwise.
     pub fn plan(&self, loading: bool) -> Plan {
         let count = self.operations.count.map_or(Length::All, Length::Operations);
         let series = self.output.measure == Measure::Series;
@@ -346,7 +345,7 @@ impl Reader<'_> {
         self.properties.get(name).map(str::trim)
     }
 
-    /// The value of a property that is a number from `min` to `max`, or `None` if the property is not set.
+    /// The value of a number property, which must be from `min` to `max`; `None` if it is not set.
     fn number<T: FromStr + PartialOrd + fmt::Display>(
         &self,
         name: &str,

@@ -20,7 +20,7 @@ type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 struct Memory {
     fields: usize,
     rows: Mutex<Map>,
-    /// One put in this many fails. If it is 0, no put fails.
+    /// One put in this number fails. If it is 0, no put fails.
     put_fails: u64,
     puts: AtomicU64,
 }

@@ -1,4 +1,4 @@
-//! Checks that a client of a run takes some hundred bytes and needs no thread.
+//! Checks that a client of a run takes a few hundred bytes and needs no thread.
 
 #![allow(clippy::disallowed_methods, reason = "the machine's own allocator is counted")]
 

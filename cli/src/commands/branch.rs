@@ -1,5 +1,5 @@
-//! `larch branch`, `larch branches` and `larch drop-database`: databases of one store that share files. The code
-//! that talks to stores comes from the binary. The binary of the default workspace knows no store.
+//! `larch branch`, `larch branches` and `larch drop-database`: databases of one store that share files. The binary
+//! supplies the code that talks to stores; the binary of the default workspace knows no store.
 
 use crate::args::{Branch, DropDatabase, InspectBranches};
 use crate::failure::{Failure, Result};
@@ -41,7 +41,7 @@ pub struct BranchFound {
 pub struct Branching {
     /// Makes the second database as a branch of the first.
     pub branch: fn(&str, &str) -> io::Result<Branched>,
-    /// The branches of a database that may need its files.
+    /// Lists the branches of a database that may need its files.
     pub branches: fn(&str) -> io::Result<Vec<BranchFound>>,
     /// Removes a database. Returns the number and the total size of the SSTs that only this database had.
     pub drop_database: fn(&str) -> io::Result<(u64, u64)>,

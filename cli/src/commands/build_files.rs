@@ -1,4 +1,4 @@
-//! `larch build-files`: makes sorted files from the rows of input files. Any database can take the sorted files in.
+//! `larch build-files`: makes sorted files from the rows of input files, for any database to ingest.
 
 use super::import::{Reading, SortingWork, options, schema};
 use crate::args::{BuildFiles, Common};
@@ -82,7 +82,7 @@ pub fn run(common: &Common, args: &BuildFiles) -> Result<()> {
     output.finish()
 }
 
-/// The table for which files are built, if one was named.
+/// The table that `--like` names, if any.
 fn like(common: &Common, args: &BuildFiles) -> Result<Option<Table>> {
     let [dir, table] = &args.like[..] else { return Ok(None) };
     let dir = Path::new(dir);

@@ -21,8 +21,8 @@ struct Report {
     seconds: f64,
 }
 
-/// Runs the command. When the database is opened, the manifest and the log are read. Therefore a check of a single
-/// table also checks them, and leaves out only the files of other tables.
+/// Runs the command. Opening the database reads the manifest and the log, so a check of a single table covers
+/// these, too, and leaves out only the files of other tables.
 pub fn run(common: &Common, args: &Inspect) -> Result<()> {
     let database = database::open(&args.dir, common).map_err(damage)?;
     let table = args.table.as_ref().map(|name| database::table(&database, &args.dir, name)).transpose()?;
@@ -70,7 +70,7 @@ pub fn run(common: &Common, args: &Inspect) -> Result<()> {
     Err(Failure::Damaged(format!("{dir} is damaged; restore what is named from a backup, or import it again")))
 }
 
-/// If the check cannot go on because of damage, this damage is reported like all other damage.
+/// Damage that stops the check is reported like the damage that it finds.
 fn damage(failure: Failure) -> Failure {
     match failure {
         Failure::Engine(error) if error.is_corruption() => Failure::Damaged(error.to_string()),

@@ -17,16 +17,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The table of a demo. A database is a demo if it has a table with this name, and if the schema of the table
-/// contains the text [`MAKER`].
+/// The table of a demo. A database is a demo if this is its only table, and the schema of the table names [`MAKER`]
+/// as its maker.
 const TABLE: &str = "demo";
 const MAKER: &str = "larch demo";
 /// The seed from which rows are made. The seed is constant, so the rows are the same on every run.
 const SEED: u64 = 1;
-/// The number of reads. So many reads fill a cache of 64 MiB, and go on when the cache is full. A disk can do them
-/// in seconds.
+/// Enough reads to fill a cache of 64 MiB and go on with a full cache. A disk does them in seconds.
 const READS: u64 = 100_000;
-/// The name of the step that opens the database. Only this step does not process rows.
+/// The name of the step that opens the database, the only step that processes no rows.
 const OPEN: &str = "open";
 /// The number of rows between two updates of the progress.
 const STRIDE: u64 = 4096;
@@ -191,14 +190,13 @@ impl Cache {
 
 /// The content of a directory.
 enum Found {
-    /// There is no file. Or there is a database without tables, because the process was stopped before it made the
-    /// table of the demo.
+    /// No file, or a database without tables: an earlier run was stopped before it made the table.
     Nothing,
-    /// There is a demo with this many rows. The number is 0 if the demo was stopped while it made rows.
+    /// A demo with this many rows; 0 if an earlier run was stopped while it made them.
     Demo(u64),
 }
 
-/// Refuses a directory that contains anything else than a demo, so that other data is not touched.
+/// Looks for a demo in a directory. Refuses a directory with anything else in it, so that no other data is touched.
 fn look_at(common: &Common, dir: &Path) -> Result<Found> {
     let refuse = |why: String| {
         Failure::Usage(format!(
@@ -320,7 +318,7 @@ fn wrong(key: &[u8], what: &str) -> Failure {
     Failure::Input(format!("the row with key {} {what}; run larch check on the database", key.escape_ascii()))
 }
 
-/// The pages that a database has asked for since it was opened.
+/// What a database has counted about pages since it was opened.
 #[derive(Clone, Copy, Default)]
 struct Pages {
     reads: u64,

@@ -25,7 +25,7 @@ pub fn run(common: &Common, args: &Dump) -> Result<()> {
             larch::check::dump(&args.path, detail, &mut output)
         }
     };
-    // The text before an error is also printed, because the error is often the reason for the dump.
+    // What came before an error is printed, too: the damage that causes it is often the reason for the dump.
     output.finish()?;
     Ok(dumped?)
 }

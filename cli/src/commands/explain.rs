@@ -13,7 +13,7 @@ use larch::{Index, Table};
 use serde::Serialize;
 use std::ops::Bound;
 
-/// Runs the command. If the key has no row, the read is explained nevertheless, and the command does not fail.
+/// Runs the command. A read of a key without a row is explained, too; the command does not fail.
 pub fn run(common: &Common, args: &Explain) -> Result<()> {
     let database = database::open(&args.dir, common)?;
     let table = database::table(&database, &args.dir, &args.table)?;
@@ -110,7 +110,7 @@ struct Report<'e> {
     rows: u64,
     /// The bytes of the returned rows' values.
     value_bytes: u64,
-    /// The number of memtables that were asked.
+    /// The number of memtables that were searched.
     memtables: u64,
     /// The number of returned rows that were in memtables.
     memory_rows: u64,

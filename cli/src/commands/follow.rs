@@ -1,5 +1,5 @@
-//! `larch follow`: follows a database while another process writes to it, and prints numbers about it. A line is
-//! printed each time there is something new.
+//! `larch follow`: follows a database that another process writes to, and prints a line of numbers each time there
+//! is something new.
 
 use crate::args::{self, Common};
 use crate::failure::Result;
@@ -22,11 +22,11 @@ struct Shown {
     version: u64,
     tables: usize,
     files: u64,
-    /// The total length of the shown database's files.
+    /// The total length of the database's files.
     file_bytes: u64,
-    /// The memory that rows take which are not in files yet.
+    /// The memory of rows that are not in files yet.
     memory_bytes: u64,
-    /// Memory of pages.
+    /// The memory of cached pages.
     cached_bytes: u64,
     /// Why the writer cannot be followed, or `None` if it can.
     trouble: Option<String>,

@@ -122,8 +122,9 @@ pub fn run(common: &Common, args: &Import) -> Result<()> {
     output.finish()
 }
 
-/// The table, if it exists and has rows. A table without rows may have been made for another kind of rows, for
-/// example by an import that was killed. Such a table is made again, unless it belongs to another program.
+/// The table, or `None` if the caller may make it: it does not exist, or it has neither rows nor indexes and does
+/// not belong to another program. Such a table may have been made for another kind of rows, for example by an
+/// import that was killed, so it is made again.
 pub fn filled_table(database: &Database, name: &str) -> Result<Option<Table>> {
     let Some(table) = database.existing_table(name)? else { return Ok(None) };
     let TableOptions { metadata, groups, .. } = table.options();
@@ -220,7 +221,7 @@ fn format(args: &InputArgs, file: &Path) -> Result<Format> {
     })
 }
 
-/// Whether the input has a header. If no option says so, it depends on the format.
+/// Whether the input has a header. By default, CSV has one and TSV has none; JSON lines never have one.
 fn header(args: &InputArgs, format: Format) -> Result<bool> {
     match format {
         Format::Jsonl if args.header => {
@@ -270,8 +271,8 @@ fn grouped(ours: Schema, asked: &[GroupSpec], theirs: Option<&Schema>) -> Result
     }
 }
 
-/// Fails if an option asks for something else than what the existing table has. An import does not change how a
-/// table is kept.
+/// Refuses options that differ from those of the existing table, because an import does not change how a table is
+/// kept.
 fn same_options(args: &TableArgs, options: &TableOptions, table: &str) -> Result<()> {
     let mut asked = options.clone();
     args.apply(&mut asked);

@@ -53,8 +53,8 @@ pub fn create(common: &Common, args: &CreateIndex) -> Result<()> {
                 args.table
             )));
         }
-        // At which place in a value a column lies depends on the other columns and on the types of the key.
-        // Therefore a declaration with a number instead of a name could mean another column than the user thinks.
+        // Where a column lies in a value depends on the other columns and on the types of the key, so a declaration
+        // that counts columns could mean another column than the user thinks.
         (Some(declared), Some(schema)) if schema.format != Format::Jsonl && !declared.groups().is_empty() => {
             return Err(Failure::Usage(format!(
                 "table {} has columns ({schema}), and where they lie in a value is not for a declaration to know; name them, as \
@@ -87,7 +87,7 @@ pub fn create(common: &Common, args: &CreateIndex) -> Result<()> {
 pub fn drop_index(common: &Common, args: &DropIndex) -> Result<()> {
     let database = database::open_to_write(&args.dir, common)?;
     let table = database::table(&database, &args.dir, &args.table)?;
-    // The index is looked up first, because the error about a missing index then contains its name.
+    // The index is looked up first, because the error about a missing index then lists the table's indexes.
     drop(database::index(&table, &args.name)?);
     table.drop_index(&args.name)?;
     drop(table);

@@ -3,9 +3,9 @@
 //!
 //! With `--delete`, each line is a key whose row is removed. Otherwise, the lines are rows as `import` would read
 //! them into the table, without a header. For a raw table, a line is a key, a tab and a value. With `--format`,
-//! rows and keys are in the form that `scan` prints. The command ends at a row that it cannot read, or that the
-//! table does not take. The command also ends when it cannot write its output. If it cannot tell the user that
-//! rows are safe, it takes no more rows.
+//! rows and keys are in the form that `scan` prints. The command ends at a row that it cannot read or that the
+//! table does not take. It also ends when it cannot write its output, because it could no longer say which rows are
+//! safe.
 
 use crate::args::{Common, Load, ScanFormat};
 use crate::database;
@@ -39,8 +39,8 @@ pub fn run(common: &Common, args: &Load) -> Result<()> {
         let table = database.table_with(&args.table, database::raw_options(&args.types))?;
         let done = take(database, &table, args, &mut commits);
         if done.is_err() && commits == 0 {
-            // Only the error of the rows is reported. An error of removing the table is not. If the new table
-            // cannot be removed, it stays as an empty table and does no harm.
+            // Only the error of the rows is reported. If the new table cannot be removed, it stays, empty and
+            // harmless.
             database.drop_table(&args.table).ok();
         }
         done
@@ -87,7 +87,7 @@ fn take(database: &Database, table: &Table, args: &Load, commits: &mut u64) -> R
             }
             printer.key(&row.key, &mut keys);
         }
-        // If a row cannot be taken, the rows before it in the batch are committed nevertheless.
+        // If a row cannot be taken, the rows before it in the batch are still committed.
         if !batch.is_empty() {
             batch.commit().map_err(|error| Failure::Write { at: rows.place(), error, kept })?;
             *commits += 1;
@@ -102,8 +102,8 @@ fn take(database: &Database, table: &Table, args: &Load, commits: &mut u64) -> R
     }
 }
 
-/// The output may go to another program, which may have ended before it has read all keys. In this case the
-/// command fails, because keys that were not read are lost.
+/// Turns an error of the output into a failure with advice. Other commands succeed if the reader of their output
+/// has ended; here, the keys that it did not read are lost.
 fn unheard(failure: Failure, kept: &str) -> Failure {
     match failure {
         Failure::Output(error) => Failure::Input(format!(

@@ -1,5 +1,5 @@
-//! `larch metrics`: prints the counters of an open database, in the form in which a program can print its own
-//! counters. This command opens the database itself.
+//! `larch metrics`: opens a database and prints its counters, in the form in which any program can print those of a
+//! database that it has open.
 
 use crate::args::{self, Common};
 use crate::database;

@@ -28,7 +28,7 @@ struct Lost<'r> {
     file: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     table: Option<&'r str>,
-    /// The bounds of the keys, as Rust prints bytes.
+    /// The bounds of the lost keys, escaped as in Rust's byte strings.
     #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -42,8 +42,7 @@ pub fn nth(common: &Common, args: &Nth) -> Result<()> {
     let table = database::table(&database, &args.dir, &args.table)?;
     let layout = database::layout(&table, &args.range.types)?;
     let mut view = View::new(&table, &layout, &args.shown)?;
-    // The snapshot is taken before the number is looked up. Therefore the number and the row are read from the same
-    // state.
+    // One snapshot serves both reads, so the number and the row come from the same state.
     let snapshot = database.snapshot();
     let key = match range(&args.range, &layout)? {
         Some(range) => table.at(&snapshot)?.nth_key(range, args.number)?,
@@ -66,8 +65,7 @@ pub fn sample(common: &Common, args: &Sample) -> Result<()> {
     let mut output = Output::new();
     if let Some(range) = range(&args.range, &layout)? {
         let seed = args.seed.unwrap_or_else(|| Machine::real().random.next_u64());
-        // The snapshot is taken before keys are chosen. Therefore the keys and the rows are read from the same
-        // state.
+        // One snapshot serves all reads, so the keys and the rows come from the same state.
         let snapshot = database.snapshot();
         for key in table.at(&snapshot)?.sample(range, args.rows, seed)? {
             view.print_row_of(&snapshot, &key, &mut output)?;
@@ -214,7 +212,7 @@ fn print_row(row: &RowRef<'_>, shown: &Shown, printer: &mut Printer<'_>, output:
     print(&Vec::from_iter(row.parts()?.iter().map(|part| &part[..])))
 }
 
-/// A range of keys: its first bound and its second bound.
+/// A range of keys: its lower and its upper bound.
 pub type Range = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 /// `larch delete-range`: removes the rows that a scan of the same range would print.
@@ -228,12 +226,12 @@ pub fn delete_range(common: &Common, args: &DeleteRange) -> Result<()> {
     Ok(database.close()?)
 }
 
-/// The range of keys that was asked for; `None` if no key can lie in it.
+/// The range of keys that `args` asks for, or `None` if no key can lie in it.
 pub fn range(args: &KeyRange, layout: &Layout) -> Result<Option<Range>> {
     bounds(args, |text| layout.bound_from_text(text.as_encoded_bytes()).map_err(Failure::Usage))
 }
 
-/// The requested range. `bound` makes keys from its texts. `None` if no key can lie in the range.
+/// Like [`range`], with `bound` to make keys from the texts of `args`.
 pub fn bounds(args: &KeyRange, bound: impl Fn(&OsStr) -> Result<Vec<u8>>) -> Result<Option<Range>> {
     let bound = |flag: &str, text: &Option<OsString>| {
         let bound = text.as_ref().map(|text| bound(text)).transpose();

@@ -1,4 +1,4 @@
-//! `larch clone`, `larch split-off` and `larch rename-table`: they make tables that see the files of another table,
+//! `larch clone`, `larch split-off` and `larch rename-table`: make tables that see the files of another table,
 //! without copying rows.
 
 use crate::args::{CloneTable, Common, RenameTable, SplitOff};
@@ -14,9 +14,9 @@ use serde::Serialize;
 struct Report<'a> {
     table: &'a str,
     new: &'a str,
-    /// The number of files of which the table sees all rows or some rows.
+    /// The number of files of which the table sees all or some rows.
     files: u64,
-    /// The number of row versions in these files, including deletion marks.
+    /// The number of newest row versions in these files, including erases.
     rows: u64,
     /// The bytes of the table's files, each file counted as a whole.
     file_bytes: u64,

@@ -1,6 +1,6 @@
-//! `larch sql` passes statements to a query engine. `larch sql-scheduler` and `larch sql-executor` are processes
-//! in which several engines answer a query together. The binary provides the query engine. The binary of the
-//! default workspace has no query engine. This module knows no SQL.
+//! `larch sql` passes statements to a query engine. `larch sql-scheduler` and `larch sql-executor` run the
+//! processes that answer a query together. The binary supplies the engine; that of the default workspace has none.
+//! This module knows no SQL.
 
 use crate::args::{self, Common, QueryFormat, Sql};
 use crate::database;
@@ -53,7 +53,7 @@ pub struct SqlProcesses {
 pub struct SqlScheduler {
     /// The address at which the scheduler receives queries and executors.
     pub listen: SocketAddr,
-    /// When this many executors have come, the scheduler prints a message.
+    /// Once this many executors have joined, the scheduler prints a message.
     pub executors: usize,
     /// Whether the scheduler ends when its standard input ends.
     pub stops_with_input: bool,
@@ -61,7 +61,7 @@ pub struct SqlScheduler {
     pub open: OpenBuilder,
 }
 
-/// The options of a process that does tasks of queries.
+/// The options of a process that runs tasks of queries.
 pub struct SqlExecutor {
     /// Host and port of the scheduler.
     pub scheduler: (String, u16),
@@ -80,8 +80,8 @@ pub struct SqlExecutor {
 }
 
 impl Query {
-    /// The columns of a table in the language of `docs/guide/sql.md`, or `None` if the table was not made by `larch
-    /// import`.
+    /// The columns of a table in the language of `docs/guide/sql.md`, or `None` if the table has no description of
+    /// its columns, as `larch import` stores it.
     ///
     /// # Errors
     ///

@@ -22,9 +22,9 @@ pub struct Stats {
     pub table: String,
     /// The number of rows, in files and in memory, as an interval.
     pub rows: Interval,
-    /// The versions of rows in files. A key that is in several files is counted once for each file.
+    /// The newest version of each row in each file: a key that is in several files is counted once for each.
     pub stored_rows: u64,
-    /// The number of row versions in files that say that a key was deleted.
+    /// The number of erases in files.
     pub erased_rows: u64,
     /// The number of row versions in files that are not the newest version of their row.
     pub history_rows: u64,
@@ -46,9 +46,9 @@ pub struct Stats {
     pub groups: Vec<Group>,
     /// Bytes of all indexes.
     pub index_bytes: u64,
-    /// The bytes of the index pages that belong to trees.
+    /// The part of the index bytes in B-trees.
     pub btree_bytes: u64,
-    /// The bytes of the index pages that belong to flat lists.
+    /// The part of the index bytes in flat indexes.
     pub flat_bytes: u64,
     /// Bytes of filters.
     pub filter_bytes: u64,
@@ -66,8 +66,7 @@ pub struct Stats {
     pub files: u64,
     /// Bytes of files.
     pub file_bytes: u64,
-    /// The approximate part of the file bytes that belongs to rows which the table does not see. All other sizes
-    /// are sizes of whole files.
+    /// About how many of the file bytes are rows that the table does not see. All other sizes count whole files.
     pub unseen_bytes: u64,
     /// Levels that have files.
     pub levels: Vec<Level>,
@@ -86,7 +85,7 @@ pub struct Stats {
 pub struct Group {
     /// Its name.
     pub name: String,
-    /// The bytes of the group's newest versions. For the first group, the bytes of the keys are included.
+    /// The bytes of the group's newest versions, including the keys in the first group.
     pub data_bytes: u64,
     /// The bytes of the group's older versions.
     pub history_bytes: u64,
@@ -111,7 +110,7 @@ impl Stats {
         Ok(Self::new(table.name(), &table.stats()?, &table.range_stats(..)?))
     }
 
-    /// Takes the engine's numbers about the files and about the range of all keys.
+    /// From the engine's numbers for the files and for the range of all keys.
     fn new(table: &str, stats: &TableStats, all: &RangeStats) -> Self {
         Self {
             table: table.to_string(),
@@ -224,7 +223,7 @@ pub fn run(common: &Common, args: &args::Stats) -> Result<()> {
     output.finish()
 }
 
-/// A range of keys: its first bound and its second bound.
+/// A range of keys: its lower and its upper bound.
 pub type Keys = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 /// The keys that were asked for with `--from` and `--to`.

@@ -9,7 +9,7 @@ use crate::output::Output;
 use crate::size;
 use serde::Serialize;
 
-/// What was brought.
+/// How much of the range is in memory now.
 #[derive(Serialize)]
 struct Report<'a> {
     table: &'a str,

@@ -1,6 +1,5 @@
-//! Indexes of named columns. This module makes the extractor for their keys, in the language of
-//! `docs/format/extractor.md`. The place of a column in a row depends on the format, the key and the groups. A user
-//! gives only the name of the column. This module reads no rows.
+//! Makes the extractor for an index on named columns, in the language of `docs/format/extractor.md`. The user gives
+//! only names; where a column is in a row depends on the format, the key and the groups. This module reads no rows.
 
 use super::Layout;
 use crate::keys::Kind;
@@ -40,8 +39,8 @@ fn field(schema: &Schema, layout: &Layout, spec: &KeySpec) -> Result<String, Str
         return Ok(format!("part({part}).split('\\t'{escaped}{marked})[{before}] {kind}"));
     }
     let at = layout.in_key(at).ok_or_else(in_no_group)?;
-    // Here all columns of the key are texts. If a column of the key were a number, the value would contain the
-    // columns of the key as well.
+    // All columns of the key are texts here: with a number in the key, the value would contain the key columns,
+    // too.
     match (schema.key.len(), spec.kind) {
         (1, Kind::Text) => Ok(format!("key {kind}")),
         (1, _) => Ok(format!("key.text {kind}")),

@@ -6,11 +6,10 @@ use crate::layout::{Layout, Record, Row};
 use csv::{ByteRecord, Reader, ReaderBuilder};
 use std::io::{self, Read};
 
-/// The bytes that the parser gets after the last byte of the source. They end the last line, if it has no end, and
-/// then add one more row. If a quote is never closed, the added row becomes part of the quoted field, and
-/// [`Csv::next`] reports the mistake. Without this row, the parser would take everything up to the end of the file
-/// as one field. The added row is recognized by the place at which it ends. Therefore a row of the source may have
-/// the same text.
+/// The parser gets these bytes after the source: a line end, for a last line without one, and one more row. If a
+/// quote is never closed, the added row becomes part of the quoted field, and [`Csv::next`] reports the mistake;
+/// without it, the parser would take everything up to the end of the file as one field. The added row is recognized
+/// by where it ends, so a row of the source may have the same text.
 const END: &[u8] = b"\n.\n";
 /// The size of one read from the source.
 const READ_BYTES: usize = 256 << 10;
@@ -84,9 +83,9 @@ impl<R: Read> Csv<R> {
         Ok(true)
     }
 
-    /// The line on which the record begins. The parser counts the LF of a CRLF as part of the next row, and blank
-    /// lines as well. Therefore this function counts back from the end of the record. It subtracts the line ends
-    /// inside the fields. If the record is followed by a LF, it also subtracts this line end.
+    /// The line on which the record begins. The parser counts the LF of a CRLF and blank lines as part of the next
+    /// row. So this function counts back from the end of the record: it subtracts the line ends inside the fields,
+    /// and the LF that follows the record, if there is one.
     fn first_line(&self) -> u64 {
         let end = self.reader.position();
         let inside = self.record.as_slice().iter().filter(|byte| **byte == b'\n').count() as u64;

@@ -82,8 +82,7 @@ impl GroupSpec {
     }
 }
 
-/// The groups with the given names, as numbers from 0 and in the order of the names. If no name is given, it is all
-/// groups.
+/// The numbers (from 0) of the groups named in `asked`, in that order, or of all groups if `asked` is empty.
 pub fn choose(groups: &[String], asked: &[String]) -> Result<Vec<usize>, String> {
     if asked.is_empty() {
         return Ok((0..groups.len()).collect());
@@ -104,7 +103,7 @@ pub fn choose(groups: &[String], asked: &[String]) -> Result<Vec<usize>, String>
     Ok(chosen)
 }
 
-/// Returns an error that says what is wrong with the groups of a schema.
+/// Checks the groups of a schema. The error says what is wrong with them.
 pub(super) fn check(format: Format, columns: &[String], key: &[KeyColumn], groups: &[Group]) -> Result<(), String> {
     if groups.len() > MAX_GROUPS {
         return Err(format!("these are {} groups, and a table has at most {MAX_GROUPS}; join some", groups.len()));

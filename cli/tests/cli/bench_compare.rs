@@ -97,8 +97,8 @@ fn an_interrupted_run_is_not_compared() {
     session.run(&compare(&["a.json"], &["cut.json"], &[])).fails(2, &["cut.json: workload a was interrupted"]);
 }
 
-/// Whether a comparison has not found that something became worse. It has found no such thing if it cannot tell,
-/// because two rounds on a busy machine may differ greatly.
+/// Whether a comparison found nothing worse. It may also be unable to tell, because two rounds on a busy machine
+/// may differ greatly.
 fn is_not_worse(ran: &Ran) -> bool {
     matches!(ran.code, Some(0 | 4))
 }

@@ -173,7 +173,7 @@ fn who_does_not_know_the_secret_is_refused_by_both_sides() {
     session.run(&wrong).fails(3, &[&worker.address, "it refuses this coordinator: its secret is another one"]);
     worker.line_with("is refused: its secret is another one");
 
-    // A false worker, which knows the protocol but not the secret.
+    // An impostor of a worker, which knows the protocol but not the secret.
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let address = listener.local_addr().expect("it is bound").to_string();
     let false_worker = std::thread::spawn(move || {
@@ -184,7 +184,7 @@ fn who_does_not_know_the_secret_is_refused_by_both_sides() {
         let mut answer = String::new();
         lines.read_line(&mut answer).expect("it is answered");
         let answer: Value = serde_json::from_str(&answer).expect("it is JSON");
-        // The false worker sends back the proof that it received.
+        // The impostor sends back the proof that it received.
         say(&format!(r#"{{"welcome": {{"proof": {}}}}}"#, answer["answer"]["proof"]));
         lines.read_to_string(&mut String::new()).expect("the rest is text")
     });

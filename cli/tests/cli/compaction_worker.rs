@@ -7,8 +7,7 @@ use std::io::{BufRead as _, BufReader};
 use std::process::Child;
 use std::sync::mpsc::{Receiver, channel};
 
-/// If a writer has written so many rows, it must have noticed that a worker lives, and must have had something to
-/// compact.
+/// After this many rows, a writer must have noticed that a worker lives, and must have had something to compact.
 const MOST_ROWS: u64 = 2_000_000;
 
 /// Starts a worker. Returns the worker's process, and a channel that receives the lines that the worker prints.

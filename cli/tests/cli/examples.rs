@@ -186,8 +186,7 @@ fn shell(session: &Session, line: &str) -> Ran {
     Ran::new(command.output().expect("there is a shell"))
 }
 
-/// Lets the program parse the arguments of a line without doing anything. Returns the error if the program cannot
-/// parse them.
+/// Parses the arguments of a line as the program would, without running it. Returns the error, if any.
 fn understand(line: &str) -> Option<String> {
     // The words of the last command on the line, split as a shell splits them.
     let from = line.find("larch bench ").expect("it measures");

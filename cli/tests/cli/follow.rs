@@ -22,7 +22,7 @@ impl Writer {
         Self::start_with(session, &[])
     }
 
-    /// Does the same as [`Writer::start`], with more arguments.
+    /// Like [`Writer::start`], with more arguments.
     pub fn start_with(session: &Session, more: &[&str]) -> Self {
         let args = ["load", "db", "t", "--batch", "1", "--durability", "buffered", "--write-buffer", "64KiB"];
         let mut child = session.start(&[&args[..], more].concat());

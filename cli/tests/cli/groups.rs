@@ -211,8 +211,8 @@ fn parts_of_another_program_are_shown_and_not_written() {
     for key in ["a", "b", "c"] {
         session.run(&["delete", "db", "t", key]).ok();
     }
-    // An import makes a table again only if an import has made it. Therefore an empty table that another program
-    // has made keeps its groups.
+    // An import makes an empty table again only if the table has a schema of an import, or neither metadata nor
+    // groups. So this table keeps its groups.
     session
         .import(&["--format", "tsv"], "d\t4\n")
         .fails(3, &["table t holds raw keys and values in groups hot, cold,"]);

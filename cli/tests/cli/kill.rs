@@ -13,9 +13,8 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::Child;
 
 const KILLS: u32 = 20;
-/// The number of bytes after which the import has certainly made its table. Before an import makes its table, it
-/// reads at most 64 KiB, the size of a pipe. As many bytes may wait in the pipe. This number is larger than both
-/// together.
+/// After this many bytes, the import has certainly made its table: it reads at most 64 KiB, the size of a pipe,
+/// before that, and as many bytes may wait in the pipe.
 const SURELY_BEGUN: usize = 160 << 10;
 
 /// A random generator for this run, and the seed to repeat the run.

@@ -31,8 +31,7 @@ fn commands() -> Vec<&'static str> {
 
 #[test]
 fn the_guide_adds_a_store_and_a_workload_outside_the_workspace() {
-    // Every run of this test uses the same directory. Therefore what cargo builds replaces what it built in the
-    // previous run.
+    // Every run of this test uses the same directory, so that each build replaces that of the previous run.
     let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("own-store");
     match fs::remove_dir_all(&place) {
         Err(error) if error.kind() != ErrorKind::NotFound => panic!("{}: {error}", place.display()),

@@ -109,8 +109,8 @@ impl Session {
         Self::feed(self.command(args), input.as_ref())
     }
 
-    /// Does the same as [`Self::run_with`], but starts the program `starter`, which starts the command. `starter`
-    /// gets the command as its last arguments.
+    /// Like [`Self::run_with`], but runs the program `starter`, which gets the command as its last arguments and
+    /// starts it.
     pub fn run_under(&self, starter: &[&str], args: &[&str], input: impl AsRef<[u8]>) -> Ran {
         let mut command = Command::new(starter[0]);
         command.args(&starter[1..]).arg(env!("CARGO_BIN_EXE_larch")).args(args).current_dir(self.dir.path());

@@ -1,5 +1,5 @@
-//! A session whose queries are answered by the executors of a scheduler. This process reads no rows of a table,
-//! only its columns.
+//! A session whose queries the executors of a scheduler answer. This process reads only the columns of a table, and
+//! no rows.
 
 use crate::codec::LogicalCodec;
 use crate::databases::{Databases, MOVED_ON};
@@ -14,13 +14,13 @@ use larch_datafusion::command::Elsewhere;
 use os::sync::Arc;
 use std::time::Duration;
 
-/// The client wants to hear from an executor that sends it rows. If the executor sends nothing for this time, the
-/// client asks whether it is still alive. If there is no answer for the same time, the client takes the executor
-/// for lost. So the client notices a loss after twice this time.
+/// If an executor from which the client reads rows sends nothing for this time, the client sends a keep-alive ping,
+/// and if no answer comes for the same time, takes the executor for lost. So it notices a loss after twice this
+/// time.
 const ALIVE: Duration = Duration::from_secs(10);
 
-/// Ballista's messages about a lost executor: the scheduler has ended the query, or another executor or the client
-/// cannot fetch rows.
+/// Parts of Ballista's messages when an executor is lost: the scheduler has ended the query, or another executor or
+/// the client cannot fetch rows.
 const LOST: [&str; 4] = [
     "failed: Cancelled",
     "has failed 1 times, most recent failure reason",
@@ -28,18 +28,17 @@ const LOST: [&str; 4] = [
     "Error connecting to Ballista scheduler or executor",
 ];
 
-/// The executors of a scheduler. They answer queries about one database.
+/// The executors of a scheduler, for queries about one database.
 #[derive(Clone, Debug)]
 pub struct Cluster {
     /// `HOST:PORT`.
     scheduler: String,
-    /// The place by which the scheduler and its executors find the database.
+    /// The directory or URL at which the scheduler and its executors find the database.
     database: String,
 }
 
 impl Cluster {
-    /// The executors of the scheduler at `HOST:PORT`. The executors find the database at `database`, which is a
-    /// directory or a URL.
+    /// The executors of the scheduler at `HOST:PORT`, which find the database at `database`, a directory or a URL.
     pub fn new(scheduler: &str, database: &str) -> Self {
         Self { scheduler: scheduler.to_owned(), database: database.to_owned() }
     }
@@ -52,11 +51,10 @@ impl Elsewhere for Cluster {
     }
 
     fn session(&self, here: SessionState) -> Result<SessionState> {
-        // The client only sends plans, so it opens no databases.
+        // The client only sends plans and opens no databases.
         let databases = Databases::new(Arc::new(|place| exec_err!("{place} is not read by the process that asks")));
         let config = here.config().clone().with_ballista_logical_extension_codec(LogicalCodec::new(&databases));
-        // Because of these keep-alive messages, the client notices if an executor stops while it sends rows to the
-        // client.
+        // By keep-alive pings, the client notices if an executor stops while it sends rows.
         let config = config.with_ballista_override_create_grpc_client_endpoint(Arc::new(|endpoint| {
             let alive = endpoint.http2_keep_alive_interval(ALIVE).keep_alive_timeout(ALIVE);
             Ok(alive.keep_alive_while_idle(true).connect_timeout(ALIVE))

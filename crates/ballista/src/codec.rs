@@ -1,5 +1,5 @@
-//! Sends tables and scans of Larch between processes. They are sent as JSON. In front of the JSON is a word with
-//! which no message of Ballista begins. Everything else is sent in Ballista's own way.
+//! Encodes tables and scans of Larch for other processes: as JSON after a word with which no message of Ballista
+//! begins. Everything else is left to Ballista's codecs.
 
 use crate::databases::Databases;
 use crate::failure::{external, to_be_sent};
@@ -21,11 +21,11 @@ use os::sync::Arc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// The bytes with which a table begins. If a message of Ballista began with the first of these bytes, this byte
-/// would end a group that the message has not begun.
+/// The bytes before a table. No message of Ballista begins with the first of them, which would end a group that was
+/// not begun.
 const TABLE: &[u8] = b"larch table 1 ";
 
-/// The bytes with which a scan begins.
+/// The bytes before a scan.
 const SCAN: &[u8] = b"larch scan 1 ";
 
 fn write(word: &[u8], what: &impl Serialize, out: &mut Vec<u8>) {
@@ -38,7 +38,7 @@ fn read<T: DeserializeOwned>(word: &[u8], bytes: &[u8]) -> Result<Option<T>> {
     bytes.strip_prefix(word).map(|text| serde_json::from_slice(text).map_err(external)).transpose()
 }
 
-/// A codec for plans that the client sends to the scheduler.
+/// The codec for plans that the client sends to the scheduler.
 #[derive(Debug)]
 pub struct LogicalCodec {
     databases: Arc<Databases>,
@@ -96,7 +96,7 @@ impl LogicalExtensionCodec for LogicalCodec {
     }
 }
 
-/// A codec for tasks that the scheduler sends to executors.
+/// The codec for tasks that the scheduler sends to executors.
 #[derive(Debug)]
 pub struct PhysicalCodec {
     databases: Arc<Databases>,

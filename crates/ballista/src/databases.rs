@@ -1,10 +1,9 @@
-//! The databases that a process opens to answer queries together with other processes. For each of them, the
-//! process can show certain versions. This module knows no plans.
+//! The databases that a process opens to answer queries together with others, and the versions of them that it can
+//! show.
 //!
-//! One process plans a query, and other processes read the rows. All of them must read the same version. If two
-//! processes read different versions, rows might be missing or might be counted twice. A process follows only the
-//! files of a database. Therefore the version that it shows changes when the writer has written rows to files, and
-//! not with each commit. A process takes a snapshot of each version that it sees, and keeps this snapshot for a
+//! One process plans a query, and others read the rows. If they read different versions, rows might be missing or
+//! counted twice. A process follows only the files of a database, so its version changes when the writer has written
+//! rows to files, and not with each commit. It takes a snapshot of each version that it sees, and keeps it for a
 //! while:
 //!
 //! ```text
@@ -12,8 +11,7 @@
 //! a query at 17      planned   first task       last task                     reads the snapshot of 17
 //! ```
 //!
-//! Two processes that show the same version of a database show the same rows, even if the rows are spread differently
-//! over files.
+//! Two processes that show the same version show the same rows, however these are spread over files.
 
 use crate::failure::external;
 use datafusion::common::exec_err;
@@ -31,57 +29,53 @@ use std::time::Duration;
 #[cfg(test)]
 mod tests;
 
-/// A function that opens the database in a directory or at a URL, as a follower of its files.
+/// Opens the database in a directory or at a URL, as a follower of its files.
 pub type Open = Arc<dyn Fn(&str) -> Result<Database> + Send + Sync>;
 
-/// The error about a version that a process no longer shows contains these words.
+/// A part of the error about a version that a process no longer shows.
 pub const MOVED_ON: &str = "is not shown any more";
 
-/// How long a snapshot is kept if no query asks for it. After a query was planned, each process asks for the
-/// snapshot of the query when it begins its first task of the query.
+/// How long a snapshot is kept that no query has asked for. A process asks for a query's snapshot when it begins its
+/// first task of the query.
 const KEPT_UNASKED: Duration = Duration::from_secs(60);
 
-/// How long a snapshot is kept after the last time that a query asked for it. The tasks of a query ask for the
-/// snapshot one after the other.
+/// How long a snapshot is kept after a query last asked for it. The tasks of a query ask for it one after the other.
 const KEPT_ASKED: Duration = Duration::from_secs(600);
 
-/// How long a database stays open after the last time that a query asked for it. An open database takes memory for
-/// pages, and a lease of the files that it shows.
+/// How long a database stays open after a query last asked for it. An open database takes memory for pages, and
+/// holds a lease on its files.
 const KEPT_OPEN: Duration = Duration::from_secs(3600);
 
-/// How long a process waits until it sees a version that another process has already seen. Ballista gives up a
-/// task that begins 20 seconds late.
+/// How long a process waits for a version that another process has already seen. Ballista gives up a task that
+/// begins 20 seconds late.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How often a process checks whether its databases have new versions. While a query waits for a version, the
-/// process also checks as often as this.
+/// The time between two checks for new versions, also while a query waits for one.
 pub const PAUSE: Duration = Duration::from_millis(50);
 
-/// The place and the version of the database that a query reads.
+/// Which database, and which version of it, a query reads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
-    /// The directory of the database or the URL of the database. Every process that answers the query finds the
-    /// database there.
+    /// The directory or URL at which every process that answers the query finds the database.
     pub database: String,
     /// The version that is read.
     pub version: u64,
 }
 
-/// The databases that a process has open. If it takes long to open a database, only requests for the same database
-/// wait.
+/// The databases that a process has open. While one is being opened, only requests for the same one wait.
 pub struct Databases {
     open: Open,
     shown: Mutex<BTreeMap<String, Arc<Slot>>>,
 }
 
-/// The entry for a database, which is locked while the database is opened.
+/// The entry for a database, locked while it is being opened.
 type Slot = Mutex<Option<Arc<Shown>>>;
 
 /// A database that is open.
 pub struct Shown {
     pub database: Database,
     moments: Mutex<Vec<Moment>>,
-    /// When a query last asked for the database, as a time on the machine's clock.
+    /// When a query last asked for the database, by the machine's clock.
     asked: Mutex<Duration>,
     /// How many partitions of scans this process has begun to read.
     pub partitions: AtomicU64,
@@ -90,7 +84,7 @@ pub struct Shown {
 /// A version that can be read.
 struct Moment {
     snapshot: Snapshot,
-    /// The time on the machine's clock until which the snapshot is kept.
+    /// Until when the snapshot is kept, by the machine's clock.
     until: Duration,
 }
 
@@ -101,17 +95,16 @@ pub struct Reads {
     pub place: String,
     /// How many partitions of scans the process has begun to read.
     pub partitions: u64,
-    /// The number of pages with rows that were read from the disk or the store.
+    /// The number of data pages that were read from the disk or the store.
     pub data_pages: u64,
-    /// The number of pages that were read from all column groups except the first.
+    /// The number of pages of column groups other than the first that were read.
     pub group_pages: u64,
     /// The number of bytes in all pages that were read.
     pub bytes: u64,
 }
 
 impl Databases {
-    /// No databases yet. `open` is called to open a database when a query asks for this database for the first
-    /// time.
+    /// No databases yet. `open` opens a database when a query first asks for it.
     pub fn new(open: Open) -> Arc<Self> {
         Arc::new(Self { open, shown: Mutex::default() })
     }
@@ -120,8 +113,8 @@ impl Databases {
     ///
     /// # Errors
     ///
-    /// Fails if the database cannot be opened, or if this process does not see the version in time. Also fails if
-    /// this process sees a later version and has kept no snapshot of the requested one.
+    /// Fails if the database cannot be opened, if this process does not see the version in time, or if it sees a
+    /// later one and has no snapshot of the requested one.
     pub fn at(&self, place: &Place) -> Result<(Arc<Shown>, Snapshot)> {
         let shown = self.shown(&place.database)?;
         let snapshot = shown.at(place)?;
@@ -143,7 +136,7 @@ impl Databases {
         Ok(shown)
     }
 
-    /// The databases that are open. Forgets the places at which no database could be opened.
+    /// The open databases. Forgets the places at which none could be opened.
     fn opened(&self) -> Vec<(String, Arc<Shown>)> {
         let mut all = self.shown.lock();
         let is_empty = |slot: &Arc<Slot>| Arc::strong_count(slot) == 1 && slot.lock().is_none();
@@ -152,9 +145,8 @@ impl Databases {
         all.iter().filter_map(opened).collect()
     }
 
-    /// Removes and returns the databases that no task reads and that no query has asked for since `then`. The next
-    /// query that asks for such a database opens it again. The caller closes the returned databases by dropping
-    /// them. Dropping them waits for their threads.
+    /// Removes the databases that no task reads and no query has asked for since `then`. The next query that asks
+    /// for one opens it again. The caller closes them by dropping them, which waits for their threads.
     #[must_use]
     fn take_unasked(&self, then: Duration) -> Vec<Arc<Shown>> {
         let is_unasked = |shown: &mut Arc<Shown>| Arc::strong_count(shown) == 1 && *shown.asked.lock() < then;
@@ -166,7 +158,7 @@ impl Databases {
         closed
     }
 
-    /// Forgets the database at a place. The next request for this place opens the database that is there then.
+    /// Forgets the database at a place. The next request opens whatever database is there then.
     pub fn forget(&self, place: &str) {
         self.shown.lock().remove(place);
     }
@@ -176,8 +168,7 @@ impl Databases {
         self.opened().iter().map(|(place, shown)| shown.reads(place)).collect()
     }
 
-    /// Regularly looks for new versions and closes unused databases. The task ends when it is the last owner of
-    /// the databases.
+    /// Regularly looks for new versions and closes unused databases, until all other owners of `databases` are gone.
     pub async fn watch(databases: Weak<Self>) {
         while let Some(databases) = databases.upgrade() {
             let all = databases.opened();
@@ -186,19 +177,17 @@ impl Databases {
             let unasked = databases.take_unasked(Machine::real().clock.now().saturating_sub(KEPT_OPEN));
             drop(databases);
             if !unasked.is_empty() {
-                // Closing may wait for a store that does not answer, so it is done on a thread that may wait.
+                // Closing may wait for a store that does not answer, so it is done on a thread that may block.
                 tokio::task::spawn_blocking(move || drop(unasked));
             }
-            // The engine does not report that a follower shows new files. Therefore the process looks again after
-            // each pause.
+            // The engine does not report when a follower shows new files, so this looks again after a pause.
             tokio::time::sleep(PAUSE).await;
         }
     }
 }
 
 impl Shown {
-    /// If there is a new version, takes a snapshot of it. Also drops the snapshots that need not be kept any
-    /// longer.
+    /// Takes a snapshot of a new version, and drops snapshots that have been kept long enough.
     fn look(&self) {
         let now = Machine::real().clock.now();
         let mut moments = self.moments.lock();

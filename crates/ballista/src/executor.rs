@@ -1,4 +1,4 @@
-//! A process that does tasks of queries. It opens the databases that tasks name, and reads the key ranges in these
+//! The process that does tasks of queries: it opens the databases that tasks name, and reads the key ranges in these
 //! tasks.
 
 use crate::codec::{LogicalCodec, PhysicalCodec};
@@ -11,8 +11,8 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use tokio::net::TcpListener;
 
-/// How often, in seconds, an executor tells the scheduler that it is alive. An executor does this several times
-/// within the time after which the scheduler counts it as lost.
+/// The seconds between two heartbeats of an executor, many of which fit into the time after which the scheduler
+/// counts it as lost.
 const HEARTBEAT_SECONDS: u64 = 5;
 
 /// The options of an executor.
@@ -22,13 +22,13 @@ pub struct Options {
     pub scheduler: (String, u16),
     /// The address at which other processes reach the executor.
     pub address: IpAddr,
-    /// The port for rows. The next port is for tasks. `None` for any two free ports.
+    /// The port for rows; tasks use the next one. `None` for any two free ports.
     pub port: Option<u16>,
     /// How many partitions the executor works on at the same time.
     pub threads: usize,
-    /// Memory for the work of the query engine, in addition to the memory of databases.
+    /// Memory for the query engine, beside the memory of databases.
     pub memory_bytes: u64,
-    /// The executor makes its own directory in this directory, for rows that are sent between processes.
+    /// The directory for rows that are sent between processes.
     pub work: PathBuf,
 }
 
@@ -66,8 +66,7 @@ pub async fn serve(options: Options, databases: Arc<Databases>) -> Result<()> {
     }
 }
 
-/// The number of a port that is free at the moment of the call. Another process may take the port before the
-/// executor binds it.
+/// A port that is free now. Another process may take it before the executor binds it.
 async fn free_port(address: IpAddr) -> Result<u16> {
     let listener = TcpListener::bind((address, 0)).await.map_err(BallistaError::IoError)?;
     Ok(listener.local_addr().map_err(BallistaError::IoError)?.port())

@@ -1,9 +1,8 @@
-//! The executors that a scheduler knows. This module also ends the queries that have lost an executor.
+//! The executors that a scheduler knows. When one of them is lost, all running queries are ended.
 //!
-//! Some stages of a query have left their rows on an executor. If this executor is lost, Ballista 55 repeats these
-//! stages. But it does not forget the rows that these stages have already given to the next stage, so these rows
-//! would come twice. Therefore, before Ballista learns that an executor is lost, all running queries are ended.
-//! Their clients then ask them again.
+//! If an executor with rows of a stage is lost, Ballista 55 repeats the stage, but does not forget the rows that the
+//! next stage has already taken from it, so these would come twice. Therefore all running queries are ended before
+//! Ballista learns of the loss. Their clients then send them again.
 
 use ballista_core::JobId;
 use ballista_core::error::Result;
@@ -23,29 +22,28 @@ use std::time::Duration;
 /// A scheduler for plans in Ballista's own messages.
 pub type Scheduler = SchedulerServer<LogicalPlanNode, PhysicalPlanNode>;
 
-/// How long a query waits for the first executor, and how many checks are made in this time.
+/// How long a query waits for an executor if none is left, and how often this is checked in that time.
 const WAIT: Duration = Duration::from_secs(12);
 const LOOKS: u32 = 12;
 
-/// Ballista's record of executors, and a channel that reports lost ones.
+/// Ballista's record of executors, with a channel to report lost ones.
 pub struct Executors {
     known: Arc<dyn ClusterState>,
     losses: mpsc::UnboundedSender<Loss>,
 }
 
-/// The message about a lost executor. When the running queries have ended, [`end_queries`] sends the answer.
+/// The message about a lost executor, which [`end_queries`] answers when the running queries have ended.
 pub type Loss = oneshot::Sender<()>;
 
 impl Executors {
-    /// Wraps `known`, Ballista's record of executors. Also returns the stream of messages about lost executors.
+    /// Wraps `known`, Ballista's record of executors. Also returns the stream of losses for [`end_queries`].
     pub fn new(known: Arc<dyn ClusterState>) -> (Arc<Self>, mpsc::UnboundedReceiver<Loss>) {
         let (losses, taken) = mpsc::unbounded();
         (Arc::new(Self { known, losses }), taken)
     }
 }
 
-/// If an executor is lost, ends all running queries. If no executor is left for a while, also ends the queries that
-/// wait for one.
+/// Ends all running queries whenever an executor is lost, or when no executor was there for a while.
 ///
 /// # Errors
 ///
@@ -64,12 +62,12 @@ pub async fn end_queries(
     };
     let mut empty = 0;
     loop {
-        // Ballista does not report how long there has been no executor at all, so this loop counts how many times
-        // there was none.
+        // Ballista does not report how long no executor has been there, so this loop counts in how many checks none
+        // was.
         match tokio::time::timeout(WAIT / LOOKS, losses.next()).await {
             Ok(Some(loss)) => {
                 end_all().await?;
-                // If the task that waits for the answer does not exist any more, nothing has to be done.
+                // It does not matter if nobody waits for the answer any more.
                 loss.send(()).unwrap_or(());
             }
             Ok(None) => return Ok(()),
@@ -122,11 +120,10 @@ impl ClusterState for Executors {
         self.known.save_executor_heartbeat(heartbeat).await
     }
 
-    /// Ballista begins stages again after it has removed an executor. Therefore this function waits until the
-    /// queries have ended, and then removes the executor.
+    /// Waits until the queries have ended before it removes the executor, because Ballista then begins stages again.
     async fn remove_executor(&self, executor: &str) -> Result<()> {
         let (loss, ended) = oneshot::channel();
-        // Sending fails only if the scheduler is ending. In this case, all its queries end as well.
+        // Sending fails only if the scheduler is ending, and with it all its queries.
         if self.losses.unbounded_send(loss).is_ok() {
             ended.await.unwrap_or(());
         }

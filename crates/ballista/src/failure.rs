@@ -1,5 +1,5 @@
-//! Finds the words about an error in another process. Ballista passes an error on as text, with its own text before
-//! and after it. Therefore Larch puts its words between two marks, by which they can be found again.
+//! Recovers Larch's words about an error in another process. Ballista passes errors on as text and adds its own
+//! before and after, so Larch puts its words between two marks.
 
 use datafusion::error::DataFusionError;
 
@@ -11,24 +11,23 @@ pub fn external(error: impl std::error::Error + Send + Sync + 'static) -> DataFu
     DataFusionError::External(Box::new(error))
 }
 
-/// The error in the form in which it is sent to the process that asks.
+/// The error with its words marked, to be sent to the process that asks.
 pub fn to_be_sent(error: DataFusionError) -> DataFusionError {
     let words = match error.find_root() {
         DataFusionError::External(error) => error.to_string(),
         DataFusionError::Execution(words) | DataFusionError::Plan(words) => words.clone(),
-        // DataFusion's own text says what failed and how much memory there was.
+        // DataFusion's own text says enough, such as how much memory was there.
         _ => return error,
     };
     DataFusionError::Execution(format!("{BEFORE}{words}{AFTER}"))
 }
 
-/// Finds the words of Larch in an error that another process has sent. Returns `None` if the error does not
-/// contain such words.
+/// Larch's words in an error that another process has sent, or `None` if it has none.
 pub fn sent(error: &DataFusionError) -> Option<String> {
     let text = error.to_string();
     let start = text.find(BEFORE)? + BEFORE.len();
     let words = &text[start..start + text[start..].find(AFTER)?];
-    // The words are either the content of a string in Rust's debug format, or they are unchanged.
+    // The words are unchanged, or in a string in Rust's debug format.
     let is_quoted = text[..start - BEFORE.len()].ends_with('"');
     Some(if is_quoted {
         words.replace("\\\"", "\"").replace("\\'", "'").replace("\\\\", "\\")

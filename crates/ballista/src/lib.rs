@@ -1,6 +1,6 @@
 //! The tables of a Larch database on Apache DataFusion Ballista: a scheduler divides a query into tasks, and
-//! executors do these tasks. Each executor opens the database itself. A task is one or more partitions in one
-//! stage of a query (decision 75).
+//! executors, each of which opens the database itself, do these tasks. A task is one or more partitions in one stage
+//! of a query (decision 75).
 //!
 //! ```text
 //! client       statements ─▶ logical plan        its tables: place, table, columns, version      `table`
@@ -8,8 +8,8 @@
 //! executor     a task ─▶ rows                    the ranges of the task alone
 //! ```
 //!
-//! * [`Databases`] are the databases that a process has open, with the versions that it can show. If a process can
-//!   show the version that the client saw, it answers with the rows of this version. Otherwise it does not answer.
+//! * [`Databases`] are the databases that a process has open, with the versions that it can show. A process reads
+//!   the version that the client saw, or fails.
 //! * [`PlacedTable`] and [`PlacedScan`] are sent between processes, by [`LogicalCodec`] and [`PhysicalCodec`].
 //! * [`scheduler`], [`executor`] and [`client`] are the three processes.
 //!

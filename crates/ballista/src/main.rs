@@ -24,8 +24,7 @@ fn main() -> ExitCode {
     larch_cli::main_with(larch_cli::STORES, additions)
 }
 
-/// The machine for databases in a store. The settings of the store come from environment variables, as in
-/// `crates/remote`.
+/// The machine for databases in a store, whose settings come from environment variables, as in `crates/remote`.
 #[cfg(feature = "remote")]
 fn machine_of(
     directory: &std::path::Path,
@@ -46,7 +45,7 @@ fn run_query(query: &Query) -> Result<(), Failure> {
     let Some(database) = directory.to_str() else {
         return Err(Failure::Usage(format!("{} is no text, so it cannot be sent; rename it", directory.display())));
     };
-    // For a process that runs in another directory, a relative path would mean another directory.
+    // A relative path would mean another directory to processes that run elsewhere.
     let database = if database.contains("://") {
         database.to_owned()
     } else {
@@ -94,7 +93,7 @@ fn run_executor(options: &SqlExecutor) -> Result<(), Failure> {
     output.finish()
 }
 
-/// Databases that are opened with the options of the command.
+/// Databases, to be opened with the options of the command.
 fn databases(open: &OpenBuilder) -> Arc<Databases> {
     let open = open.clone();
     Databases::new(Arc::new(move |place| {
@@ -104,8 +103,7 @@ fn databases(open: &OpenBuilder) -> Arc<Databases> {
     }))
 }
 
-/// Runs `work` until it fails or ^C is pressed. If `stops_with_input` is true, the end of standard input also ends
-/// the work.
+/// Runs `work` until it ends, ^C is pressed or, with `stops_with_input`, standard input ends.
 fn until_stopped(
     threads: Option<usize>,
     stops_with_input: bool,

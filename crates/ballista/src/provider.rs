@@ -1,5 +1,4 @@
-//! A table that other processes can find, in the form for DataFusion's planner. Its scans can be sent to other
-//! processes.
+//! Lets DataFusion plan over tables that other processes can find, with scans that can be sent to them.
 
 use crate::scan::PlacedScan;
 use crate::table::PlacedTable;

@@ -1,10 +1,9 @@
-//! A scan of a table of Larch. In the plan, a small table lies beneath the scan, and each of its rows is a
-//! partition of the scan. This module itself reads nothing.
+//! A scan of a table of Larch for plans that Ballista divides. Beneath it in the plan is a small table with a row
+//! for each of its partitions.
 //!
-//! Ballista gives each task its partitions by changing the leaves of the plan. Ballista can only change kinds of
-//! leaves that belong to Ballista or DataFusion. A leaf of another kind would be read as a whole by each task.
-//! Therefore the key ranges of all partitions are in a leaf of a known kind: a table in memory, with a row for
-//! each partition. The scan reads the ranges that it finds in this leaf:
+//! Ballista gives each task its partitions by changing the leaves of the plan, but only leaves of its own and
+//! DataFusion's kinds. Each task would read a leaf of another kind as a whole. Therefore the key ranges of the
+//! partitions are in a leaf of a known kind, a table in memory, and the scan reads the ranges that it finds there:
 //!
 //! ```text
 //! planned                                a task for partitions 2 and 3
@@ -39,16 +38,16 @@ use serde::{Deserialize, Serialize};
 use std::any::Any;
 use std::fmt;
 
-/// A scan of a table that other processes can find. Beneath it is a leaf with its partitions.
+/// A scan of a table that other processes can find, above a leaf with its partitions.
 #[derive(Clone, Debug)]
 pub struct PlacedScan {
     table: PlacedTable,
-    /// Its partitions are the ones in the leaf.
+    /// Its partitions are those in the leaf.
     scan: LarchScan,
     leaf: Arc<dyn ExecutionPlan>,
 }
 
-/// A scan in the form in which one process sends it to another. The partitions are sent in the leaf.
+/// The form in which a scan is sent to another process, without its partitions, which are sent in the leaf.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlacedSpec {
     table: TableSpec,
@@ -60,7 +59,7 @@ impl PlacedScan {
     ///
     /// # Errors
     ///
-    /// Returns the errors of a table in memory. The scan itself causes none.
+    /// Returns the errors of making a table in memory.
     pub fn new(table: PlacedTable, scan: LarchScan) -> Result<Self> {
         let leaf = leaf_of(&scan.spec().partitions)?;
         Ok(Self { table, scan, leaf })
@@ -70,20 +69,20 @@ impl PlacedScan {
     ///
     /// # Errors
     ///
-    /// Fails if `spec` is for another table than `table`, or if the leaf has no key ranges.
+    /// Fails if `spec` is of another table than `table`, or if the leaf has no key ranges.
     pub fn of_spec(table: PlacedTable, spec: PlacedSpec, leaf: Arc<dyn ExecutionPlan>) -> Result<Self> {
         let partitions = partitions_of(&leaf)?;
         let scan = table.table().scan_of(ScanSpec { partitions, ..spec.scan })?;
         Ok(Self { table, scan, leaf })
     }
 
-    /// The part of the scan that is sent in addition to the leaf.
+    /// What is sent of the scan beside the leaf.
     pub fn spec(&self) -> PlacedSpec {
         let scan = ScanSpec { partitions: Vec::new(), ..self.scan.spec().clone() };
         PlacedSpec { table: self.table.spec(), scan }
     }
 
-    /// A scan that reads the same partitions as this scan, but in the way of `scan`.
+    /// This scan with `scan`, which has the same partitions, in place of its own.
     fn with(&self, scan: &LarchScan) -> Self {
         Self { scan: scan.clone(), ..self.clone() }
     }
@@ -95,7 +94,7 @@ impl PlacedSpec {
         &self.table
     }
 
-    /// The columns that are read. They are known without the database.
+    /// The columns that are read, which are known without the database.
     ///
     /// # Errors
     ///
@@ -163,8 +162,7 @@ impl ExecutionPlan for PlacedScan {
         vec![&self.leaf]
     }
 
-    /// It would not help to spread the rows of the leaf over more readers, because each row is a partition of this
-    /// scan.
+    /// The leaf's rows must not be spread over more readers: each is a partition of this scan.
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {
         vec![false]
     }
@@ -172,7 +170,7 @@ impl ExecutionPlan for PlacedScan {
     fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
         let [leaf] = &children[..] else { return internal_err!("a scan of Larch has one child") };
         let partitions = partitions_of(leaf)?;
-        // If the new leaf has the same partitions, what is known about the rows of the scan is still true.
+        // With the same partitions, what is known about the rows still holds.
         let is_same = partitions == self.scan.spec().partitions;
         let scan = if is_same { self.scan.clone() } else { self.scan.with_partitions(partitions) };
         Ok(Arc::new(Self { table: self.table.clone(), scan, leaf: leaf.clone() }))

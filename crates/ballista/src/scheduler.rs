@@ -1,5 +1,4 @@
-//! The process that divides queries into tasks. To divide a table into partitions, it reads the table's index, but
-//! no rows.
+//! The process that divides queries into tasks. It reads a table's index to divide it into partitions, but no rows.
 
 use crate::codec::{LogicalCodec, PhysicalCodec};
 use crate::databases::{Databases, PAUSE};
@@ -13,11 +12,11 @@ use os::sync::Arc;
 use std::net::SocketAddr;
 use tokio::net::TcpListener;
 
-/// The number of seconds without a heartbeat after which an executor counts as lost. In this case, the running
-/// queries end, and their clients ask them again.
+/// After this many seconds without a heartbeat, an executor counts as lost. Then the running queries end, and their
+/// clients send them again.
 const LOST_AFTER_SECONDS: u64 = 60;
 
-/// How often, in seconds, the scheduler looks for lost executors.
+/// The seconds between two looks for lost executors.
 const LOOK_SECONDS: u64 = 5;
 
 /// A message from a scheduler.
@@ -25,12 +24,12 @@ const LOOK_SECONDS: u64 = 5;
 pub enum Said {
     /// The scheduler accepts queries and executors at this address.
     Listens(SocketAddr),
-    /// As many executors have come as the scheduler had to wait for.
+    /// All executors that the scheduler waits for have registered.
     Ready,
 }
 
 /// Accepts queries and executors at an address until the future is dropped. Port 0 stands for any free port. `say`
-/// gets the scheduler's messages, for example that `executors` executors have come.
+/// gets the scheduler's messages, such as that `executors` executors have registered.
 ///
 /// # Errors
 ///
@@ -47,14 +46,14 @@ pub async fn serve(
         bind_host: address.ip().to_string(),
         external_host: address.ip().to_string(),
         bind_port: address.port(),
-        // The scheduler sends tasks to executors at once, and gives each executor some of them.
+        // The scheduler pushes tasks to executors at once, in turn to each.
         scheduling_policy: TaskSchedulingPolicy::PushStaged,
         task_distribution: TaskDistributionPolicy::RoundRobin,
         min_ready_executors: executors,
         executor_timeout_seconds: LOST_AFTER_SECONDS,
         expire_dead_executor_interval_seconds: LOOK_SECONDS,
-        // If the rows of a stage cannot be fetched, the stage is not begun again. Instead the whole query ends.
-        // The module `executors` gives the reason.
+        // If the rows of a stage cannot be fetched, the whole query ends instead of the stage being begun again; see
+        // `executors`.
         stage_max_failures: 1,
         override_session_builder: Some(Arc::new(crate::stages::session)),
         override_logical_codec: Some(LogicalCodec::new(&databases)),
@@ -70,8 +69,7 @@ pub async fn serve(
     let ready = async move {
         say(Said::Listens(address));
         while !watched.is_ready() {
-            // Ballista does not report that an executor has registered, so the scheduler asks for the number of
-            // executors.
+            // Ballista does not report when an executor registers, so this polls.
             tokio::time::sleep(PAUSE).await;
         }
         say(Said::Ready);

@@ -1,13 +1,13 @@
-//! Makes plans that stay right when Ballista divides them into stages.
+//! Makes plans that stay correct when Ballista divides them into stages.
 //!
-//! DataFusion plans for a single process. In one process, a hash exchange keeps the order of its rows if it has a
-//! single input or merges its inputs. A hash join keeps the order of one of its sides. The plan above may depend
-//! on this order: it may have a merge join, or an aggregate that reads its rows in order. Ballista turns each
-//! exchange into a shuffle, which does not keep an order. When Ballista divides the plan, it also swaps the sides
-//! of joins. In some stages, Ballista sorts the rows again after this, and in others it does not.
+//! DataFusion plans for a single process, in which a hash exchange with a single input, or one that merges its
+//! inputs, keeps the order of its rows, and a hash join that of one of its sides. The plan above may depend on this
+//! order, for example a merge join, or an aggregate over sorted rows. But Ballista turns each exchange into a
+//! shuffle, which keeps no order, and swaps the sides of joins when it divides the plan. It sorts the rows again in
+//! some stages, but not in all.
 //!
-//! Therefore, for the rules that depend on an order, every order in the plan ends at a [`Cut`]. The rules add a
-//! sort where one is needed:
+//! Therefore the rules that depend on orders see a plan in which every order ends at a [`Cut`] in place of an
+//! exchange, or above a join. They then add sorts where they are needed:
 //!
 //! ```text
 //! as DataFusion plans it                       as its rules see it                    what Ballista gets
@@ -42,16 +42,16 @@ use std::fmt;
 type Plan = Arc<dyn ExecutionPlan>;
 type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
 
-/// How many times a rule may run. If a cut has ended an order, the rule may have to add exchanges that the order
-/// made unnecessary. Each exchange is added only once. If a rule needs more runs than this, the plan is refused.
+/// How many times a rule may run before the plan is refused. Where a cut ends an order, the rule may add exchanges
+/// that the order made unnecessary before. Each exchange is added only once.
 const ATTEMPTS: usize = 8;
 
 /// The session in which the scheduler plans a query.
 ///
-/// A query is planned once, before it begins, whatever the client asks for. Ballista 55 has another planner, which
-/// plans the rest of a query again after each stage. This planner may swap the sides of joins beneath a stage that
-/// has already ended. The new plan then has another number of partitions for this stage than the stage has
-/// written, and the readers of the stage use the number in the plan. As a result, rows are missing in the answer.
+/// A query is planned once, before it begins, whatever the client asks for. Ballista 55's adaptive planner plans the
+/// rest of a query again after each stage. It may swap the sides of joins beneath a stage that has already ended.
+/// The stage's readers then expect the new plan's number of partitions, and not the one that was written, so rows
+/// are missing from the answer.
 ///
 /// # Errors
 ///
@@ -62,15 +62,14 @@ pub fn session(config: SessionConfig) -> Result<SessionState> {
     Ok(SessionStateBuilder::new_from_existing(state).with_physical_optimizer_rules(rules).build())
 }
 
-/// The rules of DataFusion. For rules that depend on an order, cuts end every order. The rule [`MergeJoinFilters`]
-/// comes last. This rule matters more here than in DataFusion, because Ballista uses merge joins where DataFusion
-/// uses hash joins.
+/// DataFusion's rules, with those that depend on orders run within cuts, and [`MergeJoinFilters`] last. Ballista
+/// uses merge joins where DataFusion uses hash joins.
 fn rules(planned: &[Rule]) -> Vec<Rule> {
     let bounded = |rule: &Rule| -> Vec<Rule> {
         let within = Arc::new(WithinCuts(rule.clone()));
         match rule.name() {
-            // The rule `EnsureRequirements` adds exchanges and sorts where they are needed. First it runs without
-            // cuts and adds all exchanges, as for a single process.
+            // Adds exchanges and sorts where they are needed. The first run, without cuts, adds the exchanges, as
+            // for a single process.
             "EnsureRequirements" => vec![rule.clone(), within],
             "OptimizeAggregateOrder" | "PushdownSort" => vec![within],
             _ => vec![rule.clone()],
@@ -90,8 +89,8 @@ impl PhysicalOptimizerRule for WithinCuts {
         for _ in 0..ATTEMPTS {
             let exchanges = plan.transform_up(cut_exchange)?;
             plan = self.0.optimize(exchanges.data, config)?;
-            // The rule may have added exchanges, and the plan may depend on the order of their rows. Therefore the
-            // rule runs again, with cuts at these exchanges.
+            // If the rule has added exchanges, the plan may depend on their order, so it runs again with cuts at
+            // them.
             let has_more = plan.exists(|plan| Ok(hash_of(plan).is_some()))?;
             if !has_more {
                 return plan.transform_up(mend).data();
@@ -113,7 +112,7 @@ impl PhysicalOptimizerRule for WithinCuts {
 #[derive(Debug)]
 struct Cut {
     input: Plan,
-    /// The exchange for which the cut stands; `None` if the cut stands above a join.
+    /// The exchange that the cut replaces, or `None` if the cut is above a join.
     exchange: Option<Partitioning>,
     properties: Arc<PlanProperties>,
 }
@@ -151,7 +150,7 @@ fn cut_join(plan: Plan) -> Transformed<Plan> {
     }
 }
 
-/// Replaces a cut by the plan for which it stands.
+/// Replaces a cut by its exchange, or removes it above a join.
 fn mend(plan: Plan) -> Result<Transformed<Plan>> {
     let Some(cut) = plan.downcast_ref::<Cut>() else { return Ok(Transformed::no(plan)) };
     Ok(Transformed::yes(match &cut.exchange {
@@ -179,7 +178,7 @@ impl ExecutionPlan for Cut {
         vec![&self.input]
     }
 
-    /// The plan beneath the cut was planned before.
+    /// The plan beneath the cut is already complete.
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {
         vec![false]
     }

@@ -1,5 +1,4 @@
-//! A table, with the place and the version of its database, so that another process can find it. This module reads
-//! no rows.
+//! A table, with the place and the version of its database, so that another process can find it.
 
 use crate::databases::{Databases, MOVED_ON, Place, Shown};
 use crate::failure::external;
@@ -9,15 +8,14 @@ use larch_datafusion::LarchTable;
 use os::sync::Arc;
 use serde::{Deserialize, Serialize};
 
-/// A table in the form in which one process sends it to another.
+/// The form in which a table is sent to another process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableSpec {
     pub place: Place,
     /// The name of the table in the database.
     pub table: String,
-    /// The number of the database, and the number of the table in it. Names are not enough. A table may get the
-    /// name of another table while the version stays the same. And another database may later be in the same
-    /// directory.
+    /// The ids of the database and of the table in it. Names are not enough: a table may get the name of another
+    /// table at the same version, and a directory may get another database.
     pub identity: (u64, u32),
     /// The columns of the table, as [`larch_datafusion::Columns`] writes them.
     pub columns: String,
@@ -28,14 +26,12 @@ pub struct TableSpec {
 pub struct PlacedTable {
     place: Place,
     table: LarchTable,
-    /// The database with the counters of what is read; `None` in the process that asks the query, because it reads
-    /// no rows.
+    /// The database, which counts what is read; `None` in the process that asks the query, because it reads no rows.
     shown: Option<Arc<Shown>>,
 }
 
 impl PlacedTable {
-    /// The table for a query that other processes answer. The other processes find its database at the place
-    /// `database`.
+    /// The table for a query that other processes answer, which find its database at `database`.
     pub fn new(database: &str, table: LarchTable) -> Self {
         let place = Place { database: database.to_owned(), version: table.version().0 };
         Self { place, table, shown: None }
@@ -55,7 +51,7 @@ impl PlacedTable {
         let columns = columns.parse().map_err(external)?;
         let table = LarchTable::new(&snapshot, &table, columns).map_err(external)?;
         if table.identity().0 != identity.0 {
-            // The next query that asks for this place opens the database that is there then.
+            // The next query that asks for this place opens whatever database is there then.
             databases.forget(&place.database);
             return exec_err!("{} is another database for this process than for the one that asks", place.database);
         }
@@ -65,7 +61,7 @@ impl PlacedTable {
         Ok(Self { place: place.clone(), table, shown: Some(shown) })
     }
 
-    /// The form of the table that is sent.
+    /// The table in the form that is sent.
     pub fn spec(&self) -> TableSpec {
         let table = &self.table;
         let (place, name, columns) = (self.place.clone(), table.name().to_owned(), table.columns().to_string());
@@ -82,7 +78,7 @@ impl PlacedTable {
         &self.table
     }
 
-    /// The database that counts what this process reads of the table. `None` in the process that asks the query.
+    /// The database, which counts what this process reads; `None` in the process that asks the query.
     pub fn shown(&self) -> Option<&Arc<Shown>> {
         self.shown.as_ref()
     }

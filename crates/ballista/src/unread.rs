@@ -1,5 +1,5 @@
-//! A scan of a table that this process cannot read. It returns the reason as an error when it is executed.
-//! Ballista would not report the text of an error that occurs while a plan is decoded.
+//! Stands for a scan of a table that this process cannot read, and fails with the reason when it is executed.
+//! Ballista would not report the text of an error while a plan is decoded.
 
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::internal_err;
@@ -14,7 +14,7 @@ use datafusion::physical_plan::{
 use os::sync::Arc;
 use std::fmt;
 
-/// The scan that takes the place of a scan that cannot be read.
+/// The substitute for a scan that this process cannot read.
 #[derive(Debug)]
 pub struct UnreadScan {
     why: String,
@@ -22,8 +22,7 @@ pub struct UnreadScan {
 }
 
 impl UnreadScan {
-    /// Makes a scan that takes the place of another scan. It has the columns `schema` and `partitions` partitions,
-    /// like the other scan. The new scan fails with `why`.
+    /// A substitute that fails with `why`, for a scan with the columns `schema` and `partitions` partitions.
     pub fn new(why: String, schema: SchemaRef, partitions: usize) -> Self {
         let properties = PlanProperties::new(
             EquivalenceProperties::new(schema),

@@ -1,6 +1,6 @@
-//! The directory of an executor. The executor puts rows there that are sent between processes, and data that does
-//! not fit in memory. It is removed when the executor ends. If the executor is killed, the next executor that
-//! starts on this machine removes the directory.
+//! The directory in which an executor keeps rows that are sent between processes, and data that does not fit in
+//! memory. It is removed when the executor ends or, if it is killed, by the next executor that starts on this
+//! machine.
 //!
 //! ```text
 //! PARENT/larch-executor-5cVx1q/LOCK     held as long as the executor lives
@@ -23,8 +23,8 @@ const LOCK: &str = "LOCK";
 const ROWS: &str = "rows";
 const PREFIX: &str = "larch-executor-";
 
-/// How many directories the executor makes until it gives up. The executor must make another directory only if
-/// another executor has removed the first one before this executor could lock it.
+/// How many directories an executor makes until it gives up. It needs a second one only if another executor removed
+/// the first before it was locked.
 const ATTEMPTS: u32 = 100;
 
 /// A directory that is removed when this value is dropped.
@@ -37,7 +37,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// Makes a directory in `parent`. Also removes directories of dead executors from `parent`.
+    /// Makes a directory in `parent`, and removes those of dead executors there.
     ///
     /// # Errors
     ///
@@ -54,9 +54,8 @@ impl Work {
                     remove_left(parent, directory.path());
                     return Ok(Self { directory, lock });
                 }
-                // Another executor has found the directory without a lock, and has taken it for the directory of a
-                // dead executor. The other executor has removed the directory before or while this executor locked
-                // it.
+                // Another executor took the directory, which was not locked yet, for that of a dead one, and removed
+                // it before or while it was locked here.
                 Ok(_) => {}
                 Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::WouldBlock) => last = Some(error),
                 Err(error) => return Err(error),
@@ -71,8 +70,8 @@ impl Work {
     }
 }
 
-/// Removes each directory of an executor in `parent` that no process has locked, except `own`. If a directory
-/// cannot be removed, it is left for the next executor.
+/// Removes all executors' directories in `parent` that no process has locked, except `own`. What cannot be removed
+/// is left for the next executor.
 fn remove_left(parent: &Path, own: &Path) {
     let disk = Machine::real().disk;
     let Ok(user) = fs::symlink_metadata(own).map(|own| own.uid()) else { return };

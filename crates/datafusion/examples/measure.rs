@@ -1,6 +1,5 @@
-//! Measures how long queries take on a table of Larch, and on a Parquet file with the same rows in the same order.
-//! It also counts the pages that Larch reads for these queries. `cargo x sql --measure` runs it; see
-//! `docs/guide/sql.md`.
+//! Measures queries on a table of Larch and on a Parquet file with the same rows in the same order, and counts the
+//! pages that Larch reads. `cargo x sql --measure` runs it; see `docs/guide/sql.md`.
 //!
 //! ```text
 //! measure [--rows N] [--repeats N] [--threads N] [--directory DIR] [--only TEXT]
@@ -8,10 +7,9 @@
 //! row:   id u64 | amount i64, price f64 | text of 76 bytes       100 bytes, in three places: key, first group, second group
 //! ```
 //!
-//! With the argument TEXT, only queries whose names contain TEXT are asked. Larch and Parquet are asked in turns,
-//! and their medians are compared.
-//! *Cached* means that the query was asked before. *Cold* means that the files were removed from the system's
-//! memory, and that the database has just been opened.
+//! `--only TEXT` runs the queries whose names contain TEXT. Larch and Parquet run in turn, and their medians are
+//! compared. *Cached*: the query has run before. *Cold*: the files were evicted from the system's memory, and the
+//! database was just opened.
 
 #![allow(
     clippy::disallowed_types,
@@ -45,8 +43,8 @@ const COLUMNS: &str = "key.tuple(id u64), value.tuple(amount i64, price f64), pa
 /// The number of rows that are made in one step.
 const BATCH_ROWS: u64 = 100_000;
 
-/// The queries. A query comes with a goal: the time of Larch divided by the time of Parquet must not exceed this
-/// number. `{from}` and `{to}` are the first and the last key of a range with a thousandth of all keys.
+/// The queries, each with a goal: the most that Larch's time may be, as a multiple of Parquet's. `{from}` and `{to}`
+/// are the ends of a range with a thousandth of all keys.
 const QUERIES: [(&str, &str, Option<f64>); 5] = [
     ("aggregate of one column", "SELECT sum(amount) FROM t", Some(8.0)),
     ("aggregate of two columns", "SELECT sum(amount), avg(price) FROM t WHERE price < 0.5", None),
@@ -112,7 +110,7 @@ struct Opening {
 fn measure(options: &Options) -> Result<()> {
     let scratch = Scratch::for_benchmark(options.directory.as_deref(), "sql", || ())?;
     let (database_directory, parquet) = (scratch.path().join("db"), scratch.path().join("t.parquet"));
-    // The cache has room for all pages, so that a repeated query finds its pages in memory.
+    // Room for all pages, so that a repeated query finds them in memory.
     let cache_bytes = (options.rows * 150).max(64 << 20);
     let sides = Sides { database_directory, parquet, options: Opening { threads: options.threads, cache_bytes } };
     fill(&sides, options.rows)?;
@@ -135,8 +133,7 @@ fn measure(options: &Options) -> Result<()> {
             let compared = runtime.block_on(compare(&sides, &sql, is_cold, options.repeats))?;
             let ratio = compared.larch / compared.parquet;
             let goal = match goal {
-                // For the query of one column, the goal holds only if the data is cached. If the data is cold,
-                // this query has the goal of the query of all columns.
+                // The goal holds only for cached data. With cold data, the goal is that of the query of all columns.
                 Some(_) if is_cold => "1.5".to_owned(),
                 Some(goal) => goal.to_string(),
                 None => "-".to_owned(),
@@ -157,8 +154,7 @@ fn fill(sides: &Sides, rows: u64) -> Result<()> {
     let groups = ["numbers", "note"].map(str::to_owned).to_vec();
     let table = database.table_with("t", TableOptions { groups, ..TableOptions::default() })?;
     let mut import = table.import()?;
-    // Neither side is compressed. The rows are random, so they would compress less well than the rows of a real
-    // table.
+    // Neither side is compressed: random rows would compress less well than those of a real table.
     let properties = WriterProperties::builder().set_compression(Compression::UNCOMPRESSED).build();
     let mut writer = ArrowWriter::try_new(File::create(&sides.parquet)?, schema(), Some(properties))?;
     let mut random = 1_u64;
@@ -167,7 +163,7 @@ fn fill(sides: &Sides, rows: u64) -> Result<()> {
         let ids: Vec<u64> = (start..rows.min(start + BATCH_ROWS)).collect();
         let (mut amounts, mut prices, mut notes) = (Vec::new(), Vec::new(), Vec::new());
         for id in &ids {
-            // Numbers that look random and are the same in each run (xorshift).
+            // Pseudorandom numbers, the same in each run (xorshift).
             random ^= random << 13;
             random ^= random >> 7;
             random ^= random << 17;
@@ -207,8 +203,7 @@ fn sizes(sides: &Sides) -> Result<String> {
     Ok(format!("{} MiB of database, {} MiB of Parquet", database >> 20, parquet >> 20))
 }
 
-/// The median times of both sides in milliseconds, and the number of pages that Larch read in one run of the
-/// query.
+/// The median times of both sides in milliseconds, and the pages that Larch read in one run.
 struct Compared {
     larch: f64,
     parquet: f64,
@@ -276,7 +271,7 @@ impl Side {
         self.database.as_ref().expect("it is the side of Larch").metrics()
     }
 
-    /// Returns how many milliseconds passed until the last row came, and the number of rows.
+    /// Runs a query. Returns the milliseconds until the last row, and the number of rows.
     async fn ask(&self, sql: &str) -> Result<(f64, usize)> {
         let start = Instant::now();
         let mut rows = self.context.sql(sql).await?.execute_stream().await?;
@@ -289,8 +284,8 @@ impl Side {
 }
 
 fn context(threads: usize) -> SessionContext {
-    // With this setting, DataFusion evaluates filters while it reads the Parquet file. This is faster for a range
-    // of keys.
+    // The setting makes DataFusion evaluate filters while it reads the Parquet file, which is faster for a range of
+    // keys.
     let config = SessionConfig::new().with_target_partitions(threads);
     SessionContext::new_with_config(config.set_bool("datafusion.execution.parquet.pushdown_filters", true))
 }

@@ -1,5 +1,5 @@
-//! The columns of a table: the place of each column in a row, and its type. This module knows neither tables nor
-//! SQL, and it reads no rows (see [`crate::fill`]).
+//! The columns of a table: where each column lies in a row, and its type. Rows are read elsewhere (see
+//! [`crate::fill`]).
 //!
 //! ```text
 //! columns:  source { "," source }
@@ -14,8 +14,8 @@
 //! type:     kind [ "?" ] [ "desc" ]     as docs/format/tuple.md has them
 //! ```
 //!
-//! The words are the same as in `docs/format/extractor.md`, where they declare indexes. In contrast to a
-//! declaration of an index, each source is written only once, with all its fields.
+//! The words are those of `docs/format/extractor.md`, where they declare indexes. Unlike there, each source is
+//! written only once, with all its fields.
 
 use datafusion::arrow::datatypes::{DataType, Field as ArrowField, Schema, SchemaRef};
 use rows::{Declaration, FieldType, Kind};
@@ -26,15 +26,14 @@ use std::sync::Arc;
 #[cfg(test)]
 mod tests;
 
-/// The type of a column of whole numbers with 128 bits. Such a number has up to 39 digits, and a decimal number of
-/// 128 bits has room for fewer digits.
+/// The type of a column of 128-bit whole numbers, which have up to 39 digits. A decimal of 128 bits has room for
+/// fewer.
 const WHOLE_128: DataType = DataType::Decimal256(39, 0);
 
 /// The most column groups that can be named. No table has so many.
 const MAX_GROUPS: usize = 1 << 16;
 
-/// Where the columns of a table lie in its rows, and their types. The columns are parsed from text, and `Display`
-/// writes them as text again.
+/// Where the columns of a table lie in its rows, and their types. Parsed from text; `Display` writes the text again.
 ///
 /// ```
 /// use larch_datafusion::Columns;
@@ -54,31 +53,30 @@ pub struct Columns {
 pub struct Source {
     /// The column group that contains the bytes, or `None` for the key.
     pub group: Option<usize>,
-    /// How the bytes consist of fields.
+    /// How the fields are encoded in the bytes.
     pub form: Form,
     /// All fields, of which at least one is a column.
     pub fields: Vec<Field>,
 }
 
-/// How bytes consist of fields.
+/// How fields are encoded in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// The bytes are a single field.
     Whole,
-    /// The fields follow each other. With `has_rest`, the last field is everything that is left, without an end
-    /// marker.
+    /// The fields of a tuple, one after the other.
     Tuple {
         /// Whether the last field takes the rest of the bytes, without an end marker.
         has_rest: bool,
     },
-    /// Texts with a byte between them.
+    /// Texts separated by a byte.
     Split {
         /// The byte between two texts.
         separator: u8,
         /// Whether `\t`, `\n`, `\r` and `\\` in a text stand for other characters.
         escaped: bool,
-        /// Whether a zero byte marks that a text follows. If set, empty bytes mean that the field has no text, and the
-        /// reader skips the zero byte at the start.
+        /// Whether empty bytes mean that the source has no texts, and a zero byte at the start is a mark to be
+        /// skipped.
         marked: bool,
     },
     /// The fields are members of a JSON object.
@@ -92,8 +90,7 @@ pub struct Field {
     pub name: Option<String>,
     /// The type of the field.
     pub field_type: FieldType,
-    /// The path to the field in a JSON object, or `None` if the field is the member that has the name of the
-    /// column.
+    /// The path to the field in a JSON object, or `None` for the member with the name of the column.
     pub path: Option<Vec<Step>>,
 }
 
@@ -130,8 +127,8 @@ impl Columns {
     ///
     /// # Errors
     ///
-    /// Fails in four cases: no column is named, two columns have the same name, the key is declared twice, or a
-    /// form does not fit its fields.
+    /// Fails if no column is named, two columns have the same name, a source is declared twice, or a form does not
+    /// fit its fields.
     pub fn new(sources: Vec<Source>) -> Result<Self, BadColumns> {
         let bad = |what: String| Err(BadColumns(what));
         let mut names: Vec<&str> = Vec::new();
@@ -153,15 +150,14 @@ impl Columns {
         Ok(Self { sources })
     }
 
-    /// The columns of a table about whose rows nothing is known: `key`, and `value` for the whole value. If the
-    /// table has column groups, there is a column for each group instead of `value`.
+    /// The columns of a table about whose rows nothing is known: `key`, and `value` for the whole value, or a column
+    /// for each column group.
     pub fn raw(groups: &[String]) -> Self {
         Self::of_key(Source::whole(None, "key", Kind::Bytes), groups)
     }
 
-    /// The columns of a table whose keys are tuples, with types but without names for their fields: `key_0`,
-    /// `key_1`, …, and `value` for the whole value. If the table has column groups, there is a column for each
-    /// group instead of `value`.
+    /// The columns of a table whose keys are tuples of unnamed fields: `key_0`, `key_1`, …, and `value` for the
+    /// whole value, or a column for each column group.
     pub fn of_tuples(key: &Declaration, groups: &[String]) -> Self {
         let fields = key.fields().iter().enumerate();
         let fields = fields.map(|(at, &field_type)| Field::new(Some(format!("key_{at}")), field_type)).collect();
@@ -187,13 +183,12 @@ impl Columns {
         Self { sources }
     }
 
-    /// The key and the parts of the value that have columns. They come in the order of their columns.
+    /// The key and the parts of the value that have columns, in the order of their columns.
     pub fn sources(&self) -> &[Source] {
         &self.sources
     }
 
-    /// The source that is the key. Its fields are in order, the most significant field first. `None` if no column
-    /// is in the key.
+    /// The key, with its most significant field first; `None` if no column is in the key.
     pub fn key(&self) -> Option<&Source> {
         self.sources.iter().find(|source| source.group.is_none())
     }
@@ -216,7 +211,7 @@ impl Columns {
         self.sources[at].fields.iter().map(number).collect()
     }
 
-    /// The numbers of the groups that the columns `columns` need, in ascending order.
+    /// The numbers of the column groups that `columns` are in, ascending.
     pub fn groups_of(&self, columns: &[usize]) -> Vec<usize> {
         let needed = |&at: &usize| {
             let first = self.first_column(at);
@@ -250,11 +245,11 @@ impl Columns {
         Arc::new(Schema::new(self.sources.iter().flat_map(of_source).collect::<Vec<_>>()))
     }
 
-    /// Refuses columns in column groups that the table does not have. `groups` are the groups of the table.
+    /// Checks that all columns are in column groups that the table has. `groups` are the table's groups.
     ///
     /// # Errors
     ///
-    /// Fails if such a column exists.
+    /// Fails if a column is in another group.
     pub fn check_groups(&self, table: &str, groups: &[String]) -> Result<(), BadColumns> {
         let parts = groups.len().max(1);
         match self.sources.iter().find(|source| source.group.is_some_and(|group| group >= parts)) {
@@ -289,14 +284,13 @@ pub fn data_type(kind: Kind) -> DataType {
         Kind::F64 => DataType::Float64,
         Kind::String => DataType::Utf8View,
         Kind::Fixed(bytes) => DataType::FixedSizeBinary(bytes.into()),
-        // This arm is for `bytes`, and for every kind that may be added later, because each value can be shown as
-        // bytes.
+        // For `bytes`, and for any kind added later, because each value can be shown as bytes.
         _ => DataType::BinaryView,
     }
 }
 
 impl Source {
-    /// A source that has a single field. The field contains all bytes of the source.
+    /// A source with a single field, which takes all its bytes.
     pub fn whole(group: Option<usize>, name: impl Into<String>, kind: Kind) -> Self {
         Self { group, form: Form::Whole, fields: vec![Field::new(Some(name.into()), FieldType::new(kind))] }
     }
@@ -362,7 +356,7 @@ impl Source {
 }
 
 impl Field {
-    /// A field that is found by its place. In a JSON object, the field is found by its name.
+    /// A field that is found by its position, or by its name in a JSON object.
     pub fn new(name: Option<String>, field_type: FieldType) -> Self {
         Self { name, field_type, path: None }
     }
@@ -642,7 +636,7 @@ fn shown_path(steps: &[Step]) -> String {
     path
 }
 
-/// Appends `content` in quotes, in the form that a cursor reads.
+/// Appends `content` in quotes, in the form that [`Cursor::quoted`] reads.
 fn push_quoted(content: &str, quote: char, text: &mut String) {
     text.push(quote);
     for c in content.chars() {

@@ -1,5 +1,5 @@
-//! `larch sql`: answers statements about the tables of a database, and prints rows as they come. This module does
-//! not know how a table is read, or in which process.
+//! `larch sql`: runs statements on the tables of a database, here or in other processes, and prints rows as they
+//! come.
 
 use crate::minus::{self, Minus};
 use crate::{BadColumns, BadRow, BuiltFormat, FORMAT, LarchFactory, LarchTable, MergeJoinFilters, Provide, Unwritable};
@@ -23,8 +23,8 @@ use larch::Snapshot;
 use larch_cli::{Failure, Output, Query, QueryFormat};
 use std::sync::Arc;
 
-/// The statements are begun at most this many times, and each time but the first, they see the newest rows. If other
-/// processes are lost, a query is also sent at most this many times.
+/// How many times all statements are begun, always with the newest rows, and how many times a query is sent if other
+/// processes are lost.
 const ATTEMPTS: u32 = 5;
 
 /// Other processes that answer queries.
@@ -39,20 +39,19 @@ pub trait Elsewhere {
     /// Fails if the other processes cannot be asked.
     fn session(&self, here: SessionState) -> datafusion::error::Result<SessionState>;
 
-    /// Whether a query failed because the other processes now show another version of the database than this
-    /// process.
+    /// Whether a query failed because the other processes no longer show the version that this process sees.
     fn have_moved_on(&self, error: &DataFusionError) -> bool;
 
-    /// Whether a query failed because one of the processes was lost. In this case the processes return no wrong
-    /// rows, and may answer if they are asked again.
+    /// Whether a query failed because one of the processes was lost. It has returned no wrong rows, and may succeed
+    /// if it is sent again.
     fn have_lost_one(&self, error: &DataFusionError) -> bool;
 
-    /// The text of the other processes about a row or a database that they cannot read, without Ballista's text
-    /// before and after it.
+    /// What the other processes say about a row or a database that they cannot read, without the text that Ballista
+    /// adds.
     fn words_of(&self, error: &DataFusionError) -> Option<String>;
 }
 
-/// Answers the statements of a text of SQL one after the other. This process does all the work.
+/// Runs the statements of an SQL text one after the other, all in this process.
 ///
 /// # Errors
 ///
@@ -66,7 +65,7 @@ pub fn run(query: &Query) -> Result<(), Failure> {
     run_on(query, None)
 }
 
-/// Runs all statements of a query. If `elsewhere` is given, other processes answer them.
+/// Runs all statements of a query, in other processes if `elsewhere` is given.
 ///
 /// # Errors
 ///
@@ -87,10 +86,9 @@ pub fn run_on(query: &Query, elsewhere: Option<&dyn Elsewhere>) -> Result<(), Fa
     Err(Failure::Input("the processes that answer queries show other rows each time; try again".to_owned()))
 }
 
-/// Why statements were not answered.
+/// Why statements ended early.
 enum Stopped {
-    /// The other processes show a newer version of the database, and no row was printed yet. Therefore the
-    /// statements can be begun again.
+    /// The other processes show a newer version, and no row was printed yet, so the statements can be begun again.
     Early,
     Failed(Failure),
 }
@@ -131,8 +129,7 @@ async fn answer(query: &Query, elsewhere: Option<&dyn Elsewhere>, output: &mut O
                     Err(error) => error,
                 };
                 let Some(others) = elsewhere else { return Err(failure(error).into()) };
-                // All statements must see the same rows. If some rows were already printed, the statements cannot
-                // be begun again.
+                // All statements must see the same version, so they can only be begun again if no row was printed.
                 if !has_printed && others.have_moved_on(&error) {
                     return Err(Stopped::Early);
                 }
@@ -195,10 +192,9 @@ fn context(query: &Query, snapshot: &Snapshot, elsewhere: Option<&dyn Elsewhere>
     Ok(context)
 }
 
-/// The error about a statement that is refused. If a statement names a table that does not exist, the error has
-/// the same text as in other commands of `larch`. A name in a statement may also be the name of a function, or of
-/// a table that the statement makes. Therefore it counts as the name of a missing table only if the words of
-/// DataFusion's error say so.
+/// The error about a refused statement. A missing table is reported in the words of the other commands of `larch`.
+/// Since a name in a statement may also be that of a function, or of a table that the statement makes, only
+/// DataFusion's own error tells whether a table is missing.
 fn refused(context: &SessionContext, query: &Query, statement: &Statement, error: DataFusionError) -> Failure {
     let state = context.state();
     let words = error.find_root().strip_backtrace();
@@ -264,8 +260,7 @@ fn unprintable(error: ArrowError) -> Failure {
     }
 }
 
-/// Turns an error of DataFusion into the failure of the command. The failure has the words and the exit code that
-/// other commands use.
+/// Turns an error of DataFusion into a failure with the words and the exit code of other commands.
 fn failure(error: DataFusionError) -> Failure {
     let root = error.find_root();
     if let DataFusionError::External(external) = root {

@@ -1,4 +1,4 @@
-//! The errors that a query on a table of Larch can end with, besides the errors of the engine and of DataFusion.
+//! The errors of queries on tables of Larch, besides those of the engine and of DataFusion.
 
 use datafusion::error::DataFusionError;
 use std::fmt;

@@ -1,13 +1,13 @@
 //! `CREATE EXTERNAL TABLE … STORED AS LARCH`: makes a table of a database available with the columns that the
-//! statement declares. This module reads no rows.
+//! statement declares.
 //!
 //! ```sql
 //! CREATE EXTERNAL TABLE cities STORED AS LARCH LOCATION 'cities'
 //! OPTIONS ('columns' 'key.tuple(number u32), value.json(name string, people u64)')
 //! ```
 //!
-//! `LOCATION` gives the name of the table in the database. If the statement has no option `columns`, the table has
-//! the columns that it declares itself.
+//! `LOCATION` is the name of the table in the database. Without the option `columns`, the table has the columns that
+//! its metadata declares.
 
 use crate::error::external;
 use crate::table::LarchTable;
@@ -20,14 +20,13 @@ use larch::{Database, Snapshot};
 use std::fmt;
 use std::sync::Arc;
 
-/// The word that stands for Larch after `STORED AS`.
+/// The word for Larch after `STORED AS`.
 pub const FORMAT: &str = "LARCH";
 
-/// The name of the option that declares the columns. In the statement, the option is called `columns`; DataFusion
-/// puts `format.` in front.
+/// The name of the option `columns`, to which DataFusion adds `format.`.
 const COLUMNS: &str = "format.columns";
 
-/// Makes the table provider that a session uses for a table.
+/// Makes a session's table provider for a table.
 pub type Provide = Arc<dyn Fn(LarchTable) -> Arc<dyn TableProvider> + Send + Sync>;
 
 /// Makes the tables of a database available to statements.

@@ -1,5 +1,4 @@
-//! Turns rows into Arrow arrays. The fields that a query needs are decoded from a row's bytes directly into the
-//! arrays, without intermediate values. This module does not know where the rows come from.
+//! Turns rows into Arrow arrays: decodes the fields that a query needs directly from a row's bytes into the arrays.
 
 mod builder;
 mod json;
@@ -13,10 +12,10 @@ use rows::{BadTuple, Decoder, FieldType, Kind, Mistake};
 #[cfg(test)]
 mod tests;
 
-/// The bytes of a row do not contain a value of the type that a column has.
+/// The error for a row whose bytes do not fit a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadField {
-    /// The number of the column in the schema, or `None` if the error is not in the value of a single column.
+    /// The number of the column in the schema, or `None` if the bytes as a whole are wrong.
     pub column: Option<usize>,
     /// What is wrong.
     pub what: String,
@@ -62,15 +61,13 @@ struct Place {
     array: Option<usize>,
     /// The number of the field's column, or `None` if the field is not a column.
     column: Option<usize>,
-    /// The number of bytes that the field has in every tuple, or `None` if this number differs from tuple to tuple,
-    /// or if the field is descending.
+    /// The number of bytes of the field, if it is the same in every tuple and the field is not descending.
     plain_width: Option<usize>,
 }
 
 impl Filler {
-    /// Arrays for these columns, in this order. Each column may be named only once. `groups` are the column groups
-    /// that are read. The parts of each row come in the same order. The arrays begin with room for `capacity`
-    /// rows, so that values need not be moved while the arrays grow.
+    /// Arrays for these columns, in this order, each named once. `groups` are the column groups that are read, in
+    /// the order in which the parts of each row come. The arrays begin with room for `capacity` rows.
     ///
     /// # Panics
     ///
@@ -115,7 +112,7 @@ impl Filler {
     ///
     /// # Errors
     ///
-    /// Fails if a field does not fit its column. After such a failure, the arrays must not be used any more.
+    /// Fails if a field does not fit its column. The arrays must not be used after that.
     #[inline]
     pub fn push(&mut self, key: &[u8], parts: &[&[u8]]) -> Result<(), BadField> {
         for wanted in &self.sources {
@@ -125,13 +122,13 @@ impl Filler {
         Ok(())
     }
 
-    /// Appends `rows` rows. `keys` returns their keys one after the other. For each group that is read, `parts`
-    /// contains that part of each row.
+    /// Appends `rows` rows. `keys` passes their keys to a closure, one after the other. For each group that is read,
+    /// `parts` has that part of each row.
     ///
     /// # Errors
     ///
-    /// Fails if a field does not fit its column. The error also contains the number of the row, counted from the
-    /// first row of this call. After such a failure, the arrays must not be used any more.
+    /// Fails if a field does not fit its column, with the number of the row in this call. The arrays must not be
+    /// used after that.
     pub fn push_rows(
         &mut self,
         keys: impl Fn(&mut dyn FnMut(&[u8])),
@@ -167,8 +164,7 @@ impl Filler {
         self.builders.iter().map(Builder::bytes).sum()
     }
 
-    /// Returns the arrays with all rows that were appended, in the order of the columns that the query wants. Then
-    /// begins new arrays.
+    /// Returns the arrays with all rows so far, in the order of the query's columns, and begins new ones.
     pub fn take(&mut self) -> Vec<ArrayRef> {
         self.rows = 0;
         let next = |(builder, kind): (&mut Builder, &Kind)| {
@@ -179,8 +175,7 @@ impl Filler {
 }
 
 impl Wanted {
-    /// Reads this source of many rows. If all fields have a [plain width](Place::plain_width), all values of a
-    /// field are read before the next field.
+    /// Reads this source of many rows, field after field if all fields have a [plain width](Place::plain_width).
     fn read_all(&self, sources: &[&[u8]], builders: &mut [Builder]) -> Result<(), (usize, BadField)> {
         if self.plain_columns(sources, builders).is_some() {
             return Ok(());
@@ -189,9 +184,8 @@ impl Wanted {
         sources.try_for_each(|(row, bytes)| self.read(bytes, builders).map_err(|bad| (row, bad)))
     }
 
-    /// Reads this source column after column. Returns `None` if a row is damaged. In this case, some of the new
-    /// values may be in the arrays. Also returns `None` if the form of the source does not allow to read it column
-    /// after column. The arrays then have no new values.
+    /// Reads this source column after column. Returns `None` if its form does not allow that, or if a row is
+    /// damaged. In the latter case, the arrays may have some of the new values.
     fn plain_columns(&self, sources: &[&[u8]], builders: &mut [Builder]) -> Option<()> {
         if !matches!(self.form, Form::Tuple { .. }) || self.plain < self.fields.len() {
             return None;
@@ -244,15 +238,14 @@ impl Wanted {
     #[inline]
     fn tuple(&self, bytes: &[u8], has_rest: bool, builders: &mut [Builder]) -> Result<(), BadField> {
         match self.plain_fields(bytes, builders) {
-            // For most tuples, all bytes are read by now.
+            // The usual case: all fields are read.
             Some(left) if self.plain == self.fields.len() && (left.is_empty() || !self.is_all) => Ok(()),
             Some(left) => self.tuple_from(self.plain, (bytes, left), has_rest, builders),
             None => self.tuple_from(0, (bytes, bytes), has_rest, builders),
         }
     }
 
-    /// Reads the fields with a plain width, and returns the bytes after them. Returns `None` if a field is wrong.
-    /// After such a failure, the arrays must not be used any more.
+    /// Reads the leading fields with a plain width, and returns the bytes after them, or `None` if a field is wrong.
     #[inline]
     fn plain_fields<'b>(&self, bytes: &'b [u8], builders: &mut [Builder]) -> Option<&'b [u8]> {
         let mut left = bytes;
@@ -266,8 +259,7 @@ impl Wanted {
         Some(left)
     }
 
-    /// Reads the fields of a tuple from the field number `first` on. `left` are the bytes of the tuple from this
-    /// field on.
+    /// Reads the fields of a tuple from number `first` on, which begin with `left`.
     fn tuple_from(
         &self,
         first: usize,

@@ -1,8 +1,7 @@
-//! Sets of keys. A set is a list of byte ranges, which are in order and do not overlap. This module knows neither
-//! fields nor SQL.
+//! Sets of keys, as sorted lists of byte ranges that do not overlap.
 //!
-//! Invariant: the ranges are in order, and each range ends at or before the beginning of the next one. No range is
-//! empty. Two ranges that touch are not joined, because each of them may stand for one value of a field.
+//! Invariant: each range ends at or before the beginning of the next one, and no range is empty. Ranges that touch
+//! are not joined, because each of them may stand for one value of a field.
 
 use serde::{Deserialize, Serialize};
 use std::ops::Bound;
@@ -10,12 +9,12 @@ use std::ops::Bound;
 #[cfg(test)]
 mod tests;
 
-/// The keys from `low` on and before `high`, or, if `high` is `None`, all keys from `low` on.
+/// The keys from `low` to before `high`, or all keys from `low` on if `high` is `None`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyRange {
     /// The first key.
     pub low: Vec<u8>,
-    /// Where the keys end, or `None` if the range contains all keys after `low`.
+    /// The end of the range, exclusive; `None` if it contains all keys from `low` on.
     pub high: Option<Vec<u8>>,
 }
 
@@ -42,7 +41,7 @@ impl KeyRange {
         (Bound::Included(self.low.clone()), self.high.clone().map_or(Bound::Unbounded, Bound::Excluded))
     }
 
-    /// The range of the keys that consist of `prefix` and a key of this range.
+    /// The range of keys that are `prefix` followed by a key of this range.
     pub fn below(&self, prefix: &[u8]) -> Self {
         let high = match &self.high {
             Some(high) => Some([prefix, high].concat()),
@@ -56,7 +55,7 @@ impl KeyRange {
     }
 }
 
-/// The shortest string that comes after all strings with `prefix`; `None` if no such string exists.
+/// The least string after all strings with `prefix`; `None` if no such string exists.
 fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     match rows::prefix_range(prefix.to_vec()).1 {
         Bound::Excluded(end) => Some(end),
@@ -64,7 +63,7 @@ fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// Whether `one` ends before `other` ends, or at the same place.
+/// Whether the end `one` is at or before the end `other`.
 fn ends_first(one: &Option<Vec<u8>>, other: &Option<Vec<u8>>) -> bool {
     match (one, other) {
         (_, None) => true,
@@ -84,7 +83,7 @@ impl KeySet {
         Self { ranges: vec![KeyRange::all()] }
     }
 
-    /// The keys of any of these ranges.
+    /// The keys in any of these ranges.
     pub fn of(mut ranges: Vec<KeyRange>) -> Self {
         ranges.retain(|range| !range.is_empty());
         ranges.sort_by(|one, other| one.low.cmp(&other.low));
@@ -102,7 +101,7 @@ impl KeySet {
         Self { ranges: joined }
     }
 
-    /// The same set of keys. If two ranges touch, one range takes their place.
+    /// The same set, with ranges that touch joined into one.
     pub fn joined(self) -> Self {
         let mut joined: Vec<KeyRange> = Vec::with_capacity(self.ranges.len());
         for range in self.ranges {

@@ -1,14 +1,11 @@
 //! SQL over a Larch database, whose tables become tables of Apache DataFusion.
 //!
-//! * [`Columns`] says which columns the rows of a table have, where these columns lie in the rows, and what types
-//!   they have.
-//! * [`LarchTable`] is a table of the database as it is at one version. A query reads only the keys that its
-//!   filters allow, and only the column groups that contain its columns. The number of rows, the least key and the
-//!   greatest key are found through the index.
-//! * [`LarchScan`] is the scan in a physical plan. A [`ScanSpec`] describes as a plain value what the scan reads.
-//! * [`BuiltFormat`] writes the rows of a query as files that a table can take in.
-//! * [`MergeJoinFilters`] is a planning rule for sessions that use merge joins. It works around a fault of
-//!   DataFusion.
+//! * [`Columns`] declares the columns of a table: where they lie in its rows, and their types.
+//! * [`LarchTable`] is a table of the database at one version. A query reads only the keys that its filters allow
+//!   and the column groups of its columns. The index gives the number of rows and the least and greatest key.
+//! * [`LarchScan`] is the scan in a physical plan. A [`ScanSpec`] describes, as plain values, what it reads.
+//! * [`BuiltFormat`] writes the rows of a query as files that a table can ingest.
+//! * [`MergeJoinFilters`] is a planning rule for sessions that use merge joins. It works around a bug of DataFusion.
 //!
 //! This crate uses only the public interface of the engine, and the engine does not know this crate.
 

@@ -1,9 +1,9 @@
-//! Changes filters of outer merge joins, so that they can be evaluated for a row without a partner.
+//! Makes the filters of outer merge joins work for rows without a partner.
 //!
 //! `SortMergeJoinExec` of DataFusion 55.2 evaluates the filter of an outer join even for rows whose keys have no
-//! match. For such a row, the columns of the other side are NULL, and DataFusion does not use the result. But the
-//! filter's schema says that such a column is never NULL, so the query ends with `Column 'y' is declared as
-//! non-nullable but contains null values`:
+//! match, although it does not use the result. For such a row, the columns of the other side are NULL. But the
+//! filter's schema says that they never are, so the query ends with `Column 'y' is declared as non-nullable but
+//! contains null values`:
 //!
 //! ```text
 //! SELECT * FROM a LEFT JOIN b ON a.x = b.x AND a.y < b.y       a: (1, 5)  b: (2, 9)       filter: 5 < NULL
@@ -19,7 +19,7 @@ use datafusion::physical_plan::joins::SortMergeJoinExec;
 use datafusion::physical_plan::joins::utils::JoinFilter;
 use std::sync::Arc;
 
-/// A rule that allows NULL in each column of a merge join's filter. It must run after the rules of DataFusion.
+/// A rule that makes each column of a merge join's filter nullable. It must run after DataFusion's own rules.
 #[derive(Debug)]
 pub struct MergeJoinFilters;
 

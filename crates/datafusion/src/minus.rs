@@ -1,8 +1,8 @@
-//! Plans a minus before an unsigned number. The SQL planner of DataFusion refuses such a minus. This module first
-//! converts the number to a signed type.
+//! Plans a minus before an unsigned number, which DataFusion's SQL planner refuses, by casting the number to a
+//! signed type.
 //!
-//! The planner cannot be extended by operators with one operand, but it can be extended by unknown operators with
-//! two operands. Therefore each minus in a statement is replaced by such an operator, and [`Minus`] plans it:
+//! The planner accepts custom operators with two operands but not with one. So each minus in a statement is replaced
+//! by a custom operator, which [`Minus`] plans:
 //!
 //! ```text
 //! SELECT -a FROM t      SELECT NULL <minus> a FROM t      a signed: Negative(a)    a unsigned: Negative(Cast(a))
@@ -18,10 +18,10 @@ use datafusion::sql::parser::{CopyToSource, Statement};
 use datafusion::sql::sqlparser::ast;
 use std::ops::ControlFlow;
 
-/// The name of this operator. It cannot occur in a text of SQL.
+/// The name of the custom operator, which cannot occur in SQL.
 const MINUS: &str = "- of the right side";
 
-/// Plans this operator.
+/// Plans the operator [`MINUS`].
 #[derive(Debug)]
 pub struct Minus;
 
@@ -50,7 +50,7 @@ fn minus() -> ast::BinaryOperator {
     ast::BinaryOperator::Custom(MINUS.to_owned())
 }
 
-/// Replaces each minus with one operand by the operator [`MINUS`]. The minus of a constant is not replaced.
+/// Replaces each unary minus, except before a constant, by the operator [`MINUS`].
 pub fn mark(statement: &mut Statement) {
     match statement {
         Statement::Statement(statement) => mark_in(&mut **statement),

@@ -1,5 +1,4 @@
-//! Finds the keys that a filter allows: comparisons of key fields with constants become ranges of keys. This module
-//! knows how keys are encoded, but it reads no keys.
+//! Turns filters into sets of keys: comparisons of key fields with constants become ranges of keys. No key is read.
 //!
 //! ```text
 //! key (a, b, c):  a = 1 AND b IN (2, 3) AND c > 4    the ranges (1, 2, 4)… to the end of (1, 2) and (1, 3, 4)… to that of (1, 3)
@@ -7,9 +6,8 @@
 //!                 a = 1 AND b > 2 OR a > 1           the ranges of both sides, together
 //! ```
 //!
-//! The set of keys for a filter contains every key that passes the filter. It may also contain other keys. The
-//! result says for each filter whether the set may contain keys that do not pass the filter. This is also right if
-//! there are several filters, because each of them only removes values of a field.
+//! The set for a filter contains every key that passes the filter, and possibly others. The result says for each
+//! filter whether the set is exact. Further filters do not change this, because each only removes values of a field.
 
 use crate::columns::{Columns, Form};
 use crate::key_set::{KeyRange, KeySet};
@@ -24,11 +22,11 @@ use std::cmp::Ordering;
 #[cfg(test)]
 mod tests;
 
-/// A filter may list values for a field. For each combination with the values of the fields before it, there is a
-/// range. This is the most ranges that may result.
+/// The most ranges of a set. A filter that lists values for a field makes a range for each combination with the
+/// values of the fields before it.
 const MAX_RANGES: usize = 1024;
 
-/// How well a set of keys describes which keys a filter allows.
+/// How well a set of keys matches a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fit {
     /// The filter was not used for the set.
@@ -57,11 +55,10 @@ pub fn narrow(columns: &Columns, filters: &[&Expr]) -> Narrowed {
     Narrowed { keys: narrowed.keys.joined(), ..narrowed }
 }
 
-/// What a filter says about one field.
+/// What a filter says about one field of the key.
 struct OfField {
     field: usize,
-    /// The allowed values as ranges of bytes. The bytes of the field are compared with these ranges, together with
-    /// all bytes of the key that follow the field.
+    /// The allowed values, as ranges of the bytes of a key from this field to the key's end.
     values: KeySet,
     is_exact: bool,
 }
@@ -181,8 +178,7 @@ impl<'c> KeyFields<'c> {
                 let mut values = Vec::with_capacity(list.len());
                 for value in list {
                     let Expr::Literal(value, _) = value else { return None };
-                    // A NULL in a list equals nothing. If such a list is negated, as in `NOT IN`, no row passes
-                    // the filter.
+                    // A NULL in a list equals nothing, and with `NOT IN` lets no row pass.
                     if value.is_null() {
                         return None;
                     }
@@ -223,8 +219,8 @@ impl<'c> KeyFields<'c> {
         Some(OfField { field, values, is_exact: true })
     }
 
-    /// The number of the field that is the column `column`, and the type to which its values are cast before they
-    /// are compared.
+    /// The number of the field that is the column `column`, and the type to which its values are cast before the
+    /// comparison, if any.
     fn seen<'e>(&self, column: &'e Expr) -> Option<(usize, Option<&'e DataType>)> {
         match column {
             Expr::Cast(cast) => Some((self.field(&cast.expr)?, Some(cast.field.data_type()))),
@@ -285,7 +281,7 @@ impl KeyField<'_> {
         }
     }
 
-    /// Whether the range contains all keys with one certain value of the field, and no other keys.
+    /// Whether the range contains exactly the keys with a single value of the field.
     fn is_value(&self, range: &KeyRange) -> bool {
         match &self.declaration {
             None => *range == self.one(range.low.clone()),
@@ -293,11 +289,11 @@ impl KeyField<'_> {
         }
     }
 
-    /// The keys in which this value comes next.
+    /// The keys with this value in the field.
     fn one(&self, value: Vec<u8>) -> KeyRange {
         match &self.declaration {
             Some(_) => KeyRange::of_prefix(value),
-            // The key ends with this value.
+            // The field takes the rest of the key.
             None => KeyRange { high: Some([&value[..], &[0]].concat()), low: value },
         }
     }
@@ -328,9 +324,8 @@ impl KeyField<'_> {
         })
     }
 
-    /// The bytes of all values for which a comparison is true after a cast to numbers with fractions. For example,
-    /// a query makes such a cast to compare `id` with 10.5. If two values are in order, the numbers to which they
-    /// are cast are also in order. But several values may be cast to the same number.
+    /// The bytes of all values for which a comparison is true after a cast to a type with fractions, as in `id >
+    /// 10.5`. The cast keeps the order of values, but may map several of them to the same number.
     fn compared_as(&self, to: &DataType, op: Operator, value: &ScalarValue) -> Option<KeySet> {
         if self.field_type.kind == Kind::F32 {
             return self.compared_as_double(to, op, value);
@@ -361,8 +356,8 @@ impl KeyField<'_> {
         if f64::from(near) == *number {
             return self.compared(op, &single(near)?);
         }
-        // No value of the field equals the constant, so the field is compared with the least value above the
-        // constant. In a key, -0.0 is the same as 0.0.
+        // No value of the field equals the constant, so the field is compared with the least value above it. In a
+        // key, -0.0 is written as 0.0.
         let above = if f64::from(near) > *number { near } else { near.next_up() } + 0.0;
         match op {
             Operator::Lt | Operator::LtEq => self.compared(Operator::Lt, &single(above)?),
@@ -394,7 +389,7 @@ impl KeyField<'_> {
                     Err(_) => return Some(Operand::Above),
                 },
             },
-            // In SQL, -0.0 comes before 0.0, and there are many NaNs. A key knows only one zero and one NaN.
+            // SQL tells -0.0 from 0.0 and knows many NaNs. A key has one zero and one NaN.
             Kind::F32 => match value {
                 ScalarValue::Float32(Some(number)) if is_plain((*number).into()) => FieldValue::F32(*number),
                 _ => return None,
@@ -429,7 +424,7 @@ impl KeyField<'_> {
         let mut key = Vec::new();
         match (declaration.encode(std::slice::from_ref(&value), &mut key), value) {
             (Ok(()), _) => Some(Operand::Value(key)),
-            // A whole number that is too small or too large for the field.
+            // The number is too small or too large for the field.
             (Err(_), FieldValue::Signed(number)) if number < 0 => Some(Operand::Below),
             (Err(_), FieldValue::Signed(_) | FieldValue::Unsigned(_)) => Some(Operand::Above),
             (Err(_), _) => None,
@@ -478,13 +473,12 @@ fn bytes(value: &ScalarValue) -> Option<&[u8]> {
     }
 }
 
-/// Casts whole numbers to the type `to` and compares them with a constant. Returns two whole numbers: the first
-/// one that is not less than the constant, and the first one that is greater than the constant. Returns `None` if
-/// `kind` is no whole number, or if the cast does not keep the order.
+/// The first whole number that, cast to the type `to`, is not less than a constant, and the first one that is
+/// greater. `None` if `kind` is not a kind of whole numbers, or if the cast does not keep the order.
 fn borders(to: &DataType, kind: Kind, value: &ScalarValue) -> Option<(i128, i128)> {
     let digits = digits(kind)?;
     match (to, value) {
-        // When Arrow casts whole numbers, it rounds as this code does, and it compares in the same order.
+        // Arrow's casts round as these do, and it compares in the same order.
         (DataType::Float64, ScalarValue::Float64(Some(value))) if is_plain(*value) => {
             Some(borders_by(|number| (number as f64).total_cmp(value)))
         }
@@ -501,9 +495,9 @@ fn borders(to: &DataType, kind: Kind, value: &ScalarValue) -> Option<(i128, i128
     }
 }
 
-/// Returns two whole numbers: the first one for which `compare` does not return `Less`, and the first one for
-/// which it returns `Greater`. If there is no such number, the result is greater by one than the largest whole
-/// number of 64 bits. For growing numbers, `compare` must return first `Less`, then `Equal`, and then `Greater`.
+/// The first whole number for which `compare` does not return `Less`, and the first one for which it returns
+/// `Greater`. For growing numbers, `compare` must return `Less`, then `Equal`, then `Greater`. If no number of 64
+/// bits qualifies, the result is one more than the largest.
 fn borders_by(compare: impl Fn(i128) -> Ordering) -> (i128, i128) {
     let first = |is_past: &dyn Fn(Ordering) -> bool| {
         let (mut low, mut high) = (i128::from(i64::MIN), i128::from(u64::MAX) + 1);
@@ -520,8 +514,7 @@ fn borders_by(compare: impl Fn(i128) -> Ordering) -> (i128, i128) {
     (first(&Ordering::is_ge), first(&Ordering::is_gt))
 }
 
-/// The most digits that a whole number of this kind has. `None` if `kind` is no kind of whole numbers, or if its
-/// numbers have 128 bits.
+/// The most digits of a whole number of this kind, or `None` if it is not a kind of whole numbers, or has 128 bits.
 fn digits(kind: Kind) -> Option<u8> {
     match kind {
         Kind::U8 | Kind::I8 => Some(3),

@@ -1,7 +1,6 @@
-//! Finds out facts about the keys of a scan before the scan reads them: the number of rows, the first and the last
-//! key, and where to divide the keys among several readers. For this, it reads pages of the index. If the values of
-//! the first and the last key are needed, it reads a data page for each of these keys. For an exact count, it reads
-//! a data page for each end of a range.
+//! Finds out, before a scan reads, how many rows it has, its first and last key, and where to divide its keys among
+//! several readers. This reads pages of the index, a data page each for the first and the last key if their values
+//! are needed, and a data page at each end of a range for an exact count.
 
 use crate::columns::Columns;
 use crate::fill::Filler;
@@ -13,32 +12,31 @@ use datafusion::common::{ColumnStatistics, ScalarValue, Statistics};
 use larch::stats::{Estimate, RangeStats};
 use larch::{Key, Readable};
 
-/// If the keys consist of at most this many ranges, the rows of each range are counted. Otherwise the number of
-/// rows is not known before the scan.
+/// The rows of each range are counted if the keys have at most this many ranges. Otherwise the number of rows is not
+/// known before the scan.
 const MAX_COUNTED_RANGES: usize = 64;
 
-/// An estimate has a lower and an upper bound. If the bounds for a range differ by at most this number of rows,
-/// the rows are counted exactly. If an end of the range lies within a file, the bounds can differ by the rows of
-/// one more page.
+/// If the bounds of the estimate for a range differ by at most this many rows, the rows are counted exactly. Each
+/// end of the range that lies within a file makes the bounds differ by up to a page of rows.
 const MAX_UNCERTAIN_ROWS: u64 = 4096;
 
-/// The least number of bytes for which another reader is useful.
+/// The least number of bytes that are worth another reader.
 const MIN_PARTITION_BYTES: u64 = 256 << 10;
 
 /// What is known about the keys of a scan.
 #[derive(Debug)]
 pub struct Outline {
-    /// For each reader, the ranges that it reads, in the order of keys. There is at least one reader.
+    /// The ranges of each reader, in key order. At least one reader.
     pub partitions: Vec<Vec<KeyRange>>,
-    /// How many of the first fields of the key have a single value.
+    /// How many leading fields of the key have a single value.
     pub pinned: usize,
     /// The statistics of the scan, with an entry for each column of the table.
     pub statistics: Statistics,
 }
 
 impl Outline {
-    /// Finds out what is known about the keys `keys`. The scan will read the columns of `projection`, with at most
-    /// `partitions` readers.
+    /// The outline of a scan of `keys`, which will read the columns of `projection` with at most `partitions`
+    /// readers.
     ///
     /// # Errors
     ///
@@ -99,8 +97,8 @@ impl Outline {
     }
 }
 
-/// The number of bytes that a scan of the groups `groups` reads. The scan reads the main tree, which contains the
-/// keys, and the trees of the other groups.
+/// The number of bytes that a scan of `groups` reads: those of the main tree, which contains the keys, and of the
+/// trees of the other groups.
 fn read_bytes(stats: &RangeStats, groups: &[usize]) -> u64 {
     let beside = groups.iter().filter(|group| **group > 0).filter_map(|group| stats.groups.get(*group));
     let beside: u64 = beside.map(|group| group.bytes.high).sum();
@@ -116,14 +114,13 @@ fn precision(rows: Estimate) -> Precision<usize> {
     }
 }
 
-/// Divides the pieces, in their order, among at most `count` readers. Each reader gets about `share` bytes.
+/// Divides the pieces, in their order, among at most `count` readers, about `share` bytes each.
 fn shares(cut: Vec<(KeyRange, u64)>, count: usize, share: u64) -> Vec<Vec<KeyRange>> {
     let mut partitions = vec![Vec::new()];
     let mut taken = 0_u64;
     for (range, bytes) in cut {
         let last = partitions.last_mut().expect("there is one at the start");
-        // A reader gets the next piece only if at most half of this piece would exceed the reader's share.
-        // Otherwise the next reader gets it.
+        // A piece goes to the next reader if half of it or more would exceed this reader's share.
         if !last.is_empty() && taken + bytes / 2 >= share && partitions.len() < count {
             partitions.push(Vec::new());
             taken = 0;
@@ -134,9 +131,8 @@ fn shares(cut: Vec<(KeyRange, u64)>, count: usize, share: u64) -> Vec<Vec<KeyRan
     partitions
 }
 
-/// Derives statistics of the key's columns from the first and the last key. For the first field of the key, these
-/// are the least and the greatest value. For a later field, they are known only if all fields before it have a
-/// single value.
+/// Derives the least and greatest values of the key's columns from the first and the last key. They are known for
+/// the first field, and for a later field if all fields before it have a single value.
 fn describe_key(
     source: &TableSource,
     ranges: &[KeyRange],
@@ -171,8 +167,8 @@ fn describe_key(
     Ok(())
 }
 
-/// The first key of the first range and the last key of the last range; `None` if the first or the last range has
-/// no keys.
+/// The first key of the first range and the last key of the last range, or `None` if one of these ranges has no
+/// keys.
 fn ends(source: &TableSource, ranges: &[KeyRange]) -> larch::Result<Option<(Key, Key)>> {
     let (Some(first), Some(last)) = (ranges.first(), ranges.last()) else { return Ok(None) };
     let keys = source.table.select([""; 0])?;
@@ -182,7 +178,7 @@ fn ends(source: &TableSource, ranges: &[KeyRange]) -> larch::Result<Option<(Key,
     Ok(first.zip(last).map(|((first, _), (last, _))| (first, last)))
 }
 
-/// The values of a column in each of two keys. `None` if one of the keys is not a valid key of the table.
+/// The values of a column in two keys, or `None` if one of them is not a valid key of the table.
 fn values(columns: &Columns, column: usize, keys: [&Key; 2]) -> Option<[ScalarValue; 2]> {
     let mut filler = Filler::new(columns, &[column], &[], keys.len());
     for key in keys {

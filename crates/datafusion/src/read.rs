@@ -1,18 +1,16 @@
-//! Reads the rows of one partition and makes batches from them. This module does not know what a query does with
-//! the batches.
+//! Reads the rows of one partition as a stream of batches.
 //!
 //! ```text
 //! stream:    asks for batch 1    gives batch 1, asks for 2    gives 2, asks for 3
 //! a thread   reads batch 1       reads batch 2                …
 //! ```
 //!
-//! A call on a thread that may wait for the disk reads one batch. Between two calls, no thread is occupied.
-//! Therefore a query with many partitions does not run out of threads, whichever partition it waits for. One batch
-//! is read ahead. When the stream is dropped, no further call is made. If a call is running at this moment, it
-//! ends with its batch. This does not take long, because the size of a batch is limited.
+//! Each batch is read by a call on a thread that may block. Between two calls, no thread is occupied, so a query
+//! with many partitions does not run out of threads, whichever partition it waits for. One batch is read ahead. When
+//! the stream is dropped, no further call is made, and a running one ends with its batch, whose size is limited.
 //!
-//! Here a *batch* is a batch of DataFusion and not a row batch of the engine. From its first row on, a batch has
-//! memory from DataFusion's pool, until the query has taken the batch.
+//! Here a *batch* is one of DataFusion and not a row batch of the engine. Its memory is reserved in DataFusion's
+//! pool from its first rows until the query takes it.
 
 use crate::error::{BadRow, external};
 use crate::fill::{BadField, Filler};
@@ -33,14 +31,13 @@ use smallvec::SmallVec;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// When the reader finds that a batch has this many bytes, the batch ends.
+/// A batch ends when it is found to have this many bytes.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// Each time that this many rows were appended, the reader measures the arrays and asks the pool for their memory.
+/// After this many rows, the reader measures the arrays and reserves their memory in the pool.
 const ROWS_BETWEEN_REQUESTS: usize = 1024;
 
-/// A part of at least this many bytes is long. If one of the rows that are appended together has a long part, the
-/// reader measures the arrays right after these rows.
+/// After rows with a part of at least this many bytes, the reader measures the arrays at once.
 const LONG_BYTES: usize = BATCH_BYTES / ROWS_BETWEEN_REQUESTS;
 
 /// What a partition has to read.
@@ -93,10 +90,10 @@ enum Next {
     End,
 }
 
-/// A call on another thread. It returns a batch, and the state that reads the next batch.
+/// A call on another thread, which returns a batch and the state for the next one.
 type Call = SpawnedTask<(Box<Reading>, Read)>;
 
-/// A batch, and the memory that it takes from the pool; `None` if no row is left.
+/// A batch with its reservation in the pool; `None` if no row is left.
 type Read = Result<Option<(RecordBatch, MemoryReservation)>>;
 
 fn call(mut reading: Box<Reading>) -> Call {
@@ -113,24 +110,23 @@ struct Reading {
     groups: Vec<usize>,
     memory: MemoryReservation,
     filler: Filler,
-    /// The rows of the current range that are still to be read.
+    /// The remaining rows of the current range.
     rows: Option<Rows>,
     /// The number of ranges that were begun.
     begun: usize,
     /// How many rows may still be returned; `u64::MAX` if there is no limit.
     left: u64,
-    /// The number of rows that were appended since the arrays were last measured.
+    /// The rows appended since the arrays were last measured.
     unmeasured: usize,
 }
 
-/// The rows of a range. They are read either with their whole values, or only with their parts in some column
-/// groups.
+/// The rows of a range, with whole values or with their parts in some column groups.
 enum Rows {
     Whole(Range<Value>),
     Parts(Range<Parts>),
 }
 
-/// Says that a batch is full before all rows of the range were read.
+/// The batch is full, and the range may have more rows.
 struct Full;
 
 impl Reading {
@@ -146,7 +142,7 @@ impl Reading {
         self.left == 0 || self.rows.is_none() && self.begun == self.work.ranges.len()
     }
 
-    /// Reads the next batch. The call waits for pages.
+    /// Reads the next batch. Blocks while pages are read.
     fn batch(&mut self) -> Read {
         while !self.is_done() {
             let mut rows = match self.rows.take() {
@@ -249,8 +245,7 @@ fn push(source: &TableSource, rows: &RowBatch<'_>, filler: &mut Filler) -> Resul
     Ok(parts.iter().flatten().any(|part| part.len() >= LONG_BYTES))
 }
 
-/// Does the same as [`push`] for a single row. If parts of the row are stored outside of its page, they are loaded
-/// together.
+/// The same as [`push`] for a single row. Parts that are stored outside of its page are loaded together.
 fn push_row(source: &TableSource, row: &RowRef<'_>, filler: &mut Filler) -> Result<bool> {
     let parts = (0..row.part_count()).map(|part| row.inline_part(part));
     if let Some(parts) = parts.collect::<Option<SmallVec<[&[u8]; 4]>>>() {

@@ -1,5 +1,5 @@
-//! The scan of a table in a physical plan: the keys and columns that it reads, their order, and what DataFusion may
-//! know about its rows. Nothing is read until a partition is executed (see [`crate::read`]).
+//! The scan of a table in a physical plan: the keys and columns that it reads, their order, and what is known about
+//! its rows. Nothing is read until a partition is executed (see [`crate::read`]).
 
 use crate::key_set::KeyRange;
 use crate::outline::Outline;
@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 
-/// A scan of those keys of a table that lie in certain ranges.
+/// A scan of some key ranges of a table.
 #[derive(Clone, Debug)]
 pub struct LarchScan {
     source: Arc<TableSource>,
@@ -41,7 +41,7 @@ pub struct LarchScan {
     metrics: ExecutionPlanMetricsSet,
 }
 
-/// A description of what a scan reads, as plain values. It can be sent to another process that has the same rows.
+/// What a scan reads, as plain values that can be sent to another process with the same rows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScanSpec {
     /// The name of the table.
@@ -52,7 +52,7 @@ pub struct ScanSpec {
     pub projection: Vec<usize>,
     /// For each partition, the ranges of keys that it reads, in the order of keys.
     pub partitions: Vec<Vec<KeyRange>>,
-    /// The number of fields at the beginning of the key that have a single value in all rows.
+    /// How many leading fields of the key have a single value in all rows.
     pub pinned: usize,
     /// The most rows that each partition returns.
     pub fetch: Option<usize>,
@@ -84,7 +84,7 @@ impl LarchScan {
     ///
     /// # Errors
     ///
-    /// Fails if the scan is for another table, or for other columns.
+    /// Fails if the scan is of another table or has other columns.
     pub fn of_spec(source: Arc<TableSource>, spec: ScanSpec) -> Result<Self> {
         let (table, columns) = (source.table.name(), source.columns.to_string());
         if (&*spec.table, &spec.columns) != (table, &columns) {
@@ -106,14 +106,14 @@ impl LarchScan {
         &self.spec
     }
 
-    /// The scan with other partitions, for example with only some of its own. What was known about the rows is not
-    /// true for other partitions, so nothing is known about them.
+    /// The scan with other partitions, for example with only some of its own. It drops what is known about the rows,
+    /// which may not hold for other partitions.
     pub fn with_partitions(&self, partitions: Vec<Vec<KeyRange>>) -> Self {
         let statistics = Arc::new(Statistics::new_unknown(&self.schema));
         Self { statistics, ..self.with(ScanSpec { partitions, ..self.spec.clone() }) }
     }
 
-    /// The same scan with another specification. For example, it may have another order or fewer rows.
+    /// The same scan with another specification, such as another order or fewer rows.
     fn with(&self, spec: ScanSpec) -> Self {
         let properties = Arc::new(properties(&self.source, &spec, &self.schema));
         Self { spec, properties, metrics: ExecutionPlanMetricsSet::new(), ..self.clone() }
@@ -132,7 +132,7 @@ fn properties(source: &TableSource, spec: &ScanSpec, schema: &SchemaRef) -> Plan
             place.map(|place| Arc::new(Column::new(schema.field(place).name(), place)) as Arc<dyn PhysicalExpr>);
         match (column, at < spec.pinned) {
             (Some(column), true) => constants.push(ConstExpr::from(column)),
-            // A field with a single value has no influence on the order.
+            // A field with a single value does not affect the order.
             (None, true) => {}
             (Some(column), false) => {
                 let descending = field.field_type.is_descending != is_reversed;
@@ -151,7 +151,7 @@ fn properties(source: &TableSource, spec: &ScanSpec, schema: &SchemaRef) -> Plan
         EmissionType::Incremental,
         Boundedness::Bounded,
     )
-    // When a task waits for the thread that reads, other tasks can run.
+    // While a task waits for the thread that reads, other tasks can run.
     .with_scheduling_type(SchedulingType::Cooperative)
 }
 
@@ -238,7 +238,7 @@ impl ExecutionPlan for LarchScan {
         let is_whole = args.partition().is_none() || self.spec.partitions.len() == 1;
         match (is_whole, self.spec.fetch) {
             (true, None) => Ok(self.statistics.clone()),
-            // If the scan has a limit, its least and greatest values may differ from those of all rows.
+            // With a limit, the least and greatest values may differ from those of all rows.
             (true, Some(fetch)) => {
                 let mut statistics = Statistics::new_unknown(&self.schema);
                 let most = fetch.saturating_mul(self.spec.partitions.len());
@@ -266,7 +266,7 @@ impl ExecutionPlan for LarchScan {
     }
 
     fn try_pushdown_sort(&self, order: &[PhysicalSortExpr]) -> Result<SortOrderPushdownResult<Arc<dyn ExecutionPlan>>> {
-        // If the scan has a limit, it must return the first rows, so its order cannot be reversed.
+        // A scan with a limit must return the first rows, so its order cannot be reversed.
         if self.spec.fetch.is_some() {
             return Ok(SortOrderPushdownResult::Unsupported);
         }

@@ -1,14 +1,14 @@
 //! `COPY … TO … STORED AS LARCH`: writes the rows of a query as built files, which `larch ingest` takes into a
-//! table. This module does not know how a row is encoded.
+//! table.
 //!
 //! ```sql
 //! COPY (SELECT city, number, people FROM cities) TO 'shards' STORED AS LARCH
 //! OPTIONS ('columns' 'key.tuple(city string, number u32), value.tuple(people u64)')
 //! ```
 //!
-//! Each partition of the query becomes a shard: a directory below the directory that the statement names. Shards are
-//! built at the same time. Shards are finished only after every row has been written to its shard, so a query that
-//! fails leaves no shard that could be ingested.
+//! Each partition of the query becomes a shard: a directory below the one that the statement names. Shards are built
+//! in parallel, and finished only after all rows have been written, so a failed query leaves no shard that could be
+//! ingested.
 
 use crate::columns::Columns;
 use crate::error::external;
@@ -43,17 +43,17 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// DataFusion passes the options of a statement on with this prefix before their names.
+/// DataFusion passes the options of a statement on with this prefix.
 const PREFIX: &str = "format.";
 
 /// The names of the options, without the prefix.
 const COLUMNS: &str = "columns";
 const GROUPS: &str = "groups";
 
-/// A shard gets at least this much memory to sort its rows.
+/// The least memory that a shard gets to sort its rows.
 const MIN_SORT_BYTES: u64 = 4 << 20;
 
-/// All shards together get this much memory to sort their rows.
+/// The memory that all shards share to sort their rows.
 const SORT_BYTES: u64 = 64 << 20;
 
 /// Lets a session write `COPY … STORED AS LARCH`: register this type as a file format.
@@ -146,7 +146,7 @@ impl FileFormat for BuiltFiles {
                 sink.original_url
             );
         };
-        // The path without the trailing slash. If the directory exists, DataFusion adds a slash to the path.
+        // Without the trailing slash that DataFusion adds to the path of a directory that exists.
         let directory = directory.components().collect();
         let writer = RowWriter::new(columns, &input.schema()).map_err(external)?;
         let groups = match (writer.parts(), &self.groups[..]) {
@@ -163,8 +163,8 @@ impl FileFormat for BuiltFiles {
     }
 
     fn file_source(&self, schema: TableSchema) -> Arc<dyn FileSource> {
-        // The trait demands a value that could read files of this format. The reader that is returned here is
-        // never used: the files are only written, and a plan that would read them fails earlier.
+        // Required by the trait but never used: these files are only written, and a plan that would read them fails
+        // earlier.
         Arc::new(ArrowSource::new_file_source(schema))
     }
 }
@@ -212,8 +212,8 @@ impl ExecutionPlan for BuildExec {
         vec![&self.input]
     }
 
-    /// DataFusion must not mix the partitions: rows that come in order are already sorted, and rows of one key range
-    /// stay together.
+    /// DataFusion must not redistribute the rows: they may be sorted already, and rows of one key range stay
+    /// together.
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {
         vec![false]
     }
@@ -254,7 +254,7 @@ impl ExecutionPlan for BuildExec {
     }
 }
 
-/// Builds one shard from each stream, all shards at the same time. Returns the number of rows.
+/// Builds a shard from each stream, all in parallel. Returns the number of rows.
 async fn build(
     shards: Vec<SendableRecordBatchStream>,
     writer: Arc<RowWriter>,
@@ -282,8 +282,8 @@ async fn build(
         added.push(shard.map_err(external)??);
     }
     let total = added.iter().map(|(_, rows)| rows).sum();
-    // One thread finishes all shards. If the query is cancelled meanwhile, the thread goes on, so it cannot happen
-    // that only some shards are finished.
+    // One thread finishes all shards. It goes on even if the query is cancelled, so that never only some are
+    // finished.
     wait(move || {
         for (files, rows) in added {
             // A shard without rows is removed when its builder is dropped.
@@ -302,8 +302,8 @@ async fn build(
 /// Removes all finished shards after one shard could not be finished.
 fn take_back(directory: &Path, shards: usize) {
     for shard in 0..shards {
-        // If a shard is not finished, its directory is no directory of built files. This call then does nothing.
-        // The directory of such a shard may remain. The error of the query tells the user that it is no result.
+        // For an unfinished shard, which is not a directory of built files, this does nothing. Its directory may
+        // remain; the error of the query says that it is not a result.
         larch::bulk::BuiltFiles::at(directory.join(shard_name(shard))).and_then(|files| files.remove()).ok();
     }
 }
@@ -312,7 +312,7 @@ fn shard_name(number: usize) -> String {
     format!("{number:05}")
 }
 
-/// Makes the directory. If the directory exists already, it must be empty.
+/// Creates the directory, or checks that it is empty if it exists.
 fn claim(directory: &Path) -> Result<()> {
     let disk = Machine::real().disk;
     disk.create_dir(directory).map_err(external)?;
@@ -347,7 +347,7 @@ async fn add(
     Ok((files, count))
 }
 
-/// Runs work that may wait for the disk, on a thread where waiting is allowed.
+/// Runs work that may block on the disk, on a thread that may block.
 async fn wait<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
     SpawnedTask::spawn_blocking(work).join_unwind().await.map_err(external)?
 }

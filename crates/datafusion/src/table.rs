@@ -1,4 +1,4 @@
-//! A table of a database as a query sees it, at one version. This type plans scans; it does not read rows itself.
+//! A table of a database at one version, for DataFusion. It plans scans and reads no rows itself.
 
 use crate::columns::{BadColumns, Columns};
 use crate::error::external;
@@ -17,8 +17,8 @@ use larch::{Database, Snapshot, Table, Version};
 use rows::Declaration;
 use std::sync::Arc;
 
-/// A table of Larch for DataFusion, as a snapshot shows it. Cloning is cheap. The table keeps the snapshot until
-/// it is no longer registered. To see later rows, register the table again with a new snapshot.
+/// A table of Larch for DataFusion, as a snapshot shows it. Cloning is cheap. It holds the snapshot until it is
+/// deregistered. To see later rows, register the table again with a new snapshot.
 ///
 /// A query reads only the keys that pass its filters, and only the column groups of its columns.
 ///
@@ -50,7 +50,7 @@ pub struct LarchTable {
 }
 
 impl LarchTable {
-    /// Makes a table with the columns `columns`. The table shows the rows of the snapshot.
+    /// A table with the columns `columns` and the rows of the snapshot.
     ///
     /// # Errors
     ///
@@ -61,9 +61,9 @@ impl LarchTable {
         Ok(Self { source: Arc::new(TableSource { table: table.clone(), snapshot: snapshot.clone(), columns, schema }) })
     }
 
-    /// Makes a table with the columns that the metadata of the table declares. If the metadata declares the fields
-    /// of the key (see `docs/format/tuple.md`), their columns are `key_0`, `key_1`, …; otherwise the key is one
-    /// column, `key`. The value is one column, `value`; in a table with column groups, each group is a column.
+    /// A table with the columns that its metadata declares. If the metadata declares the fields of the key (see
+    /// `docs/format/tuple.md`), their columns are `key_0`, `key_1`, …; otherwise the key is one column, `key`. The
+    /// value is one column, `value`, or a column for each column group.
     pub fn of(snapshot: &Snapshot, table: &Table) -> Self {
         let options = table.options();
         let columns = match Declaration::from_bytes(&options.metadata) {
@@ -78,8 +78,8 @@ impl LarchTable {
         &self.source.columns
     }
 
-    /// The number of the database, and the number of the table in it. A table may later get the name of another
-    /// table. But no two tables ever have the same two numbers.
+    /// The ids of the database and of the table in it. Names may be reused, but no two tables ever have the same two
+    /// ids.
     pub fn identity(&self) -> (u64, u32) {
         (self.source.table.database_id(), self.source.table.number())
     }
@@ -94,12 +94,11 @@ impl LarchTable {
         self.source.snapshot.version()
     }
 
-    /// The scan that a specification describes. The scan may have been planned by another process that sees the
-    /// same rows.
+    /// The scan that a specification describes, which another process with the same rows may have planned.
     ///
     /// # Errors
     ///
-    /// Fails if the specification is for another table, or for other columns than this table has.
+    /// Fails if the specification is of another table, or has other columns than this table.
     pub fn scan_of(&self, spec: ScanSpec) -> Result<LarchScan> {
         LarchScan::of_spec(self.source.clone(), spec)
     }
@@ -145,11 +144,11 @@ impl TableProvider for LarchTable {
         let projection = projection.cloned().unwrap_or_else(|| (0..self.source.schema.fields().len()).collect());
         let options = &state.config_options().execution;
         let (partitions, rows) = (options.target_partitions, options.batch_size.get());
-        // If the query wants only a few rows, one reader finds them soon, so one partition is enough.
+        // A query for a few rows needs only one reader, so only one partition.
         let partitions = if limit.is_some_and(|limit| limit <= rows) { 1 } else { partitions };
         let source = self.source.clone();
         let columns = projection.clone();
-        // The outline reads index pages and may wait for the disk, so another thread does it.
+        // The outline reads index pages and may block, so it is made on another thread.
         let outline = move || Outline::of(&source, narrowed.keys, narrowed.pinned, &columns, partitions);
         let outline = SpawnedTask::spawn_blocking(outline).join_unwind().await.map_err(external)?.map_err(external)?;
         Ok(Arc::new(LarchScan::new(self.source.clone(), projection, outline, limit)))

@@ -1,5 +1,4 @@
-//! What a scan reads: a table, the version at which it is read, and its columns. This type does not know what the
-//! query asks for.
+//! What a scan reads from: a table, the version at which it is read, and its columns.
 
 use crate::columns::Columns;
 use datafusion::arrow::datatypes::SchemaRef;

@@ -1,5 +1,4 @@
-//! Turns the rows of a query into keys and values: the opposite of [`crate::fill`]. This module does not know where
-//! the bytes go.
+//! Turns the rows of a query into keys and values: the opposite of [`crate::fill`].
 
 use crate::columns::{BadColumns, Columns, Field, Form, Source, Step, data_type};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
@@ -86,8 +85,7 @@ impl RowWriter {
                 other.name()
             )));
         }
-        // Each column of the query has the name of a column of the table. So if the query has more columns than
-        // the table, two of its columns have the same name.
+        // All columns of the query have names of table columns, so if they are more, two of them have the same name.
         if query.fields().len() > wanted.fields().len() {
             return Err(BadColumns::new(
                 "two columns of the query have one name; give each another one with AS".to_owned(),
@@ -108,7 +106,7 @@ impl RowWriter {
         self.parts
     }
 
-    /// The types of the fields of the key, if the key is a tuple with an end marker.
+    /// The types of the key's fields, if the key is a tuple without a rest.
     pub fn key(&self) -> Option<&Declaration> {
         let key = &self.targets[0];
         (key.form == Form::Tuple { has_rest: false }).then_some(&key.tuple)
@@ -176,10 +174,10 @@ impl Target {
         })
     }
 
-    /// Returns an array for each field. Arrays are cast to the types that the table's columns have in Arrow.
+    /// Returns an array for each field, cast to the type that the table's column has in Arrow.
     fn arrays(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>, Unwritable> {
-        // If a value does not fit the type of its column, this must be an error, and the cast must not turn the
-        // value into NULL.
+        // A value that does not fit the type of its column must be an error. With `safe`, the cast would make it
+        // NULL.
         let options = CastOptions { safe: false, ..CastOptions::default() };
         let cast = |((column, kind), name): ((&usize, &Kind), &String)| {
             let array = batch.column(*column);
@@ -189,8 +187,7 @@ impl Target {
             };
             let (given, wanted) = (array.data_type(), data_type(*kind));
             let written = cast(array, &wanted)?;
-            // The cast cuts off digits of a fraction for which the type has no room. Then the number has changed,
-            // so it is refused.
+            // The cast truncates digits for which the type has no room. Such a number is refused.
             if given.is_numeric()
                 && wanted.is_numeric()
                 && *given != wanted

@@ -1,5 +1,5 @@
 //! Lets the engine call the extractors of the crate `rows`. The engine and `rows` do not know each other; this crate
-//! knows both, and nothing else.
+//! knows both.
 
 use larch::index::IndexKeys;
 use rows::Extractor;
@@ -22,8 +22,7 @@ impl IndexKeys for RowKeys {
     }
 }
 
-/// Makes the extractor of an index with this declaration. A program passes this function to
-/// [`larch::Builder::extractors`].
+/// Makes the extractor for the declaration of an index. Pass this function to [`larch::Builder::extractors`].
 ///
 /// # Errors
 ///

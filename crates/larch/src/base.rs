@@ -1,5 +1,5 @@
-//! Contains what all other folders use: errors, options, events, bounds of keys, and the bytes of commits and log
-//! records. This folder does not know what a database is.
+//! What all other folders use: errors, options, events, bounds of keys, and the encoding of commits and log records.
+//! This folder does not know what a database is.
 
 pub mod bounds;
 pub mod conflict;

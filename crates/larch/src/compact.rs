@@ -1,10 +1,9 @@
-//! Keeps levels in shape. One function picks the next compaction, and another function decides which versions the
-//! compaction keeps. Both functions only compute. Only the execution of a pick changes files. This module does not
-//! know how commits arrive.
+//! Keeps levels in shape. Picking the next compaction and deciding which versions it keeps are pure functions
+//! elsewhere; this module runs what was picked. It does not know how commits arrive.
 //!
 //! Compactions hold the lock of levels (`Writes::levels`) in shared mode. Before a compaction begins, it claims the
-//! levels and keys that it changes. So two compactions at the same time never change the same keys of a level
-//! (decision 56). Only one thread at a time chooses a compaction.
+//! levels and keys that it will change, so that no two concurrent compactions change the same keys of a level
+//! (decision 56). Only one thread at a time picks.
 
 pub mod cut;
 pub mod execute;
@@ -29,7 +28,7 @@ use os::{Job, Polled};
 /// The name that this work has in the error about cancelled work.
 pub const WORK: &str = "the compaction";
 
-/// The job that runs compactions as long as anything can be compacted.
+/// The job that runs compactions as long as there is something to compact.
 #[derive(Debug)]
 pub struct CompactJob(pub Weak<Core>);
 
@@ -40,8 +39,8 @@ impl Job for CompactJob {
             return Polled::Idle;
         }
         let _guard = StopOnPanic::new(&core);
-        // If the lock cannot be shared, another thread holds it exclusively. That thread wakes this job when it
-        // releases the lock.
+        // If the lock cannot be shared, another thread holds it exclusively or waits to, and wakes this job when it
+        // is done.
         let Some(levels) = core.writes.levels.try_share() else { return Polled::Idle };
         let troubles = &core.background.troubles;
         let now = core.env.machine.clock.now();
@@ -58,9 +57,9 @@ impl Job for CompactJob {
                 }
                 Polled::Idle
             }
-            // The picked table was dropped meanwhile, so the next poll looks at the other tables.
+            // The picked table was dropped meanwhile; the next poll looks at the other tables.
             Err((_, Error::NoSuchTable(_))) => Polled::Worked,
-            // The compaction of this table failed, so the table has to wait. The next poll compacts other tables.
+            // This table has to wait for its retry; the next poll compacts other tables.
             Err((table, error)) => {
                 let trouble = troubles.compaction_failed(table.id, &table.name, &error, core.env.machine.clock.now());
                 core.env.report(|| trouble.event());
@@ -71,27 +70,27 @@ impl Job for CompactJob {
     }
 }
 
-/// A table may wait until the readers at the oldest version are gone. If a table waits for this, the call begins
-/// to watch these readers. Returns true if they were gone before the watch began.
+/// If a table can be compacted only once the readers at the oldest version are gone, begins to watch these readers.
+/// Returns true if they were gone before the watch began.
 fn has_lost_readers(core: &Core) -> bool {
     let watched = core.writes.picks.waits_for();
     core.views.snapshots.watch(watched);
     watched.is_some_and(|oldest| core.views.oldest_seen() != oldest)
 }
 
-/// What one call of [`compact_once`] has done.
+/// The outcome of one call of [`compact_once`].
 enum Compacted {
     Something,
     /// Nothing can be compacted, or the database is closing.
     Nothing,
-    /// Another thread is choosing a compaction at the moment. That thread wakes the jobs when it has chosen.
+    /// Another thread is choosing a compaction right now. It wakes the jobs when it is done.
     ChosenElsewhere,
 }
 
-/// Does one compaction, or offers it to a worker. Among the tables that `may` be compacted, it takes the pick with
-/// the highest score that does not overlap with a compaction under way. If `levels` is `None`, a caller asked for
-/// the compaction and holds the lock of levels exclusively. Such a compaction does not wait until level 0 has more
-/// files, and it is not offered to a worker. An error names the table whose files could not be compacted.
+/// Does one compaction, or offers it to a worker: the pick with the highest score, among the tables for which `may`
+/// is true, that does not overlap with a compaction under way. `levels` is `None` if a caller asked for the
+/// compaction and holds the lock of levels exclusively. Such a compaction does not wait for level 0 to get more
+/// files, and is not offered to a worker. An error names the table that could not be compacted.
 fn compact_once(
     core: &Arc<Core>,
     levels: Option<SharedLevels>,
@@ -107,7 +106,7 @@ fn compact_once(
         Choice::Pick { view, table, pick, claimed, place } => (view, table, pick, claimed, place),
     };
     let Some(table) = view.files.tables.get(&table) else { return Ok(Compacted::Something) };
-    // Other threads may now choose and start more compactions.
+    // Let other threads choose and start more compactions meanwhile.
     core.background.wake_compact();
     let own = match (levels, place) {
         (Some(levels), Some(_place)) => {
@@ -127,28 +126,27 @@ fn compact_once(
     Ok(if is_done { Compacted::Something } else { Compacted::Nothing })
 }
 
-/// What a thread does after choosing.
+/// What a call of [`choose`] decided.
 enum Choice {
     Nothing,
     /// Another thread is choosing.
     Elsewhere,
-    /// Files were cut, so the thread chooses again.
+    /// Files were cut, so choose again.
     Cut,
-    /// A compaction of the table was picked from the files in `view`. `claimed` keeps other threads from changing
-    /// the levels and keys that the compaction changes.
+    /// A compaction of the table was picked from the files in `view`. `claimed` keeps other compactions away from
+    /// the levels and keys that it changes.
     Pick {
         view: Arc<View>,
         table: TableId,
         pick: Pick,
         claimed: Claimed,
-        /// The place that was reserved with a worker, if a worker should do the merge.
+        /// The place reserved with a worker, if a worker should do the merge.
         place: Option<Place>,
     },
 }
 
-/// Examines the tables that have changed, cuts rows off their files where range erases hide enough of them, and
-/// claims the best pick. If another thread is already choosing, returns at once; that thread wakes the jobs when
-/// it has chosen.
+/// Examines the tables that have changed, cuts files where range erases hide enough of their rows, and claims the
+/// best pick. If another thread is already choosing, returns at once; that thread wakes the jobs when it is done.
 fn choose(core: &Arc<Core>, is_asked: bool, may: &impl Fn(TableId) -> bool) -> Result<Choice, (Arc<TableInfo>, Error)> {
     let picks = &core.writes.picks;
     let Some(_choosing) = picks.try_choose() else { return Ok(Choice::Elsewhere) };
@@ -157,9 +155,8 @@ fn choose(core: &Arc<Core>, is_asked: bool, may: &impl Fn(TableId) -> bool) -> R
     let looks = level0::looks(&core.env.cache.counters().snapshot());
     let now = Now { time: core.env.machine.clock.now(), is_asked, looks };
     let mut tables = picks.take(oldest, now).into_iter();
-    // The order of these two calls matters. If a compaction ends between the two calls, it is in `under_way`, and
-    // its new files are also in `view`. If the calls came in the other order, such a compaction could be missing
-    // in both.
+    // The order of these two calls matters. A compaction that ends between them is in `under_way`, and its new files
+    // are in `view`. In the other order, it could be missing from both.
     let under_way = picks.under_way();
     let view = core.views.newest();
     let mut is_cut = false;
@@ -174,14 +171,14 @@ fn choose(core: &Arc<Core>, is_asked: bool, may: &impl Fn(TableId) -> bool) -> R
         }
         let claims = under_way.get(&id).map_or(&[][..], Vec::as_slice);
         if !claims.is_empty() && cut::is_due(table, &boundaries) {
-            // The files can be cut only when no compaction of the table is under way. So the table gets no new
-            // compaction until then.
+            // Files can be cut only while no compaction of the table runs, so the table gets no new compaction until
+            // then.
             picks.examined(id, Pick::Nothing, true);
             picks.put_off([id]);
             continue;
         }
         match cut::cut(core, table, &boundaries) {
-            // The install of the cut has noted that the table changed, so the table will be examined again.
+            // Installing the cut marked the table as changed, so it will be examined again.
             Ok(true) => is_cut = true,
             Ok(false) => {
                 let options = &core.env.options.levels;
@@ -223,7 +220,7 @@ fn choose(core: &Arc<Core>, is_asked: bool, may: &impl Fn(TableId) -> bool) -> R
 ///
 /// # Errors
 ///
-/// The error says why writes are refused, or why a compaction failed.
+/// Returns why writes are refused, or why a compaction failed.
 pub fn compact_due(core: &Arc<Core>) -> Result<()> {
     let next = || {
         core.check_writable()?;
@@ -241,17 +238,17 @@ pub fn compact_due(core: &Arc<Core>) -> Result<()> {
             Err(error) => break Err(error),
         }
     };
-    // While this thread held the lock, the compaction jobs could do nothing, even if they were woken.
+    // The compaction jobs could do nothing while this thread held the lock, even if they were woken.
     core.background.wake_compact();
     outcome
 }
 
-/// Merges all files of a table into its deepest level, unless `watch` ends the merge early. Tells `watch` how many
-/// bytes were read.
+/// Merges all files of a table into its deepest level, unless `watch` ends the merge early. Reports to `watch` how
+/// many bytes were read.
 ///
 /// # Errors
 ///
-/// The error says why writes are refused, why the compaction failed, or that `watch` has ended it.
+/// Returns why writes are refused, why the compaction failed, or that `watch` has ended it.
 pub fn compact_table(core: &Arc<Core>, table: TableId, watch: &Watch<'_>) -> Result<()> {
     let outcome = {
         let _levels = core.own_levels();

@@ -7,14 +7,14 @@
 //!        ──▶ its files: a second name, or copies ─┘
 //! ```
 //!
-//! Every copy shows one version: it has all commits up to this version, and none after it. A copy has no logs: rows
-//! that are only in memory are written to files of the copy. Commits do not wait for a copy, because making a copy
-//! takes no lock that commits take.
+//! Every copy shows one version: it has all commits up to this version and none after it. A copy has no logs: rows
+//! that are only in memory are written to files of the copy. A copy takes no lock that commits take, so it never
+//! makes them wait.
 //!
 //! Invariants:
-//! - The last step that makes a directory is a rename. Before this step, the directory has the file `UNFINISHED`
-//!   and is not a database.
-//! - Two directories share only files that never change again. These are the SSTs.
+//! - The last step of making a directory is a rename. Until then, the directory has the file `UNFINISHED` and is not
+//!   a database.
+//! - Two directories share only files that never change again, that is, SSTs.
 
 mod beside;
 pub(crate) mod list;

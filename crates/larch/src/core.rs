@@ -1,11 +1,11 @@
-//! What the handles, the committer and the background jobs of one open database have in common.
+//! The state that the handles, the committer and the background jobs of one open database share.
 //!
-//! Locks are taken in the order that [`writes`] names. The lock of the newest view comes last. Callbacks of the
-//! program are called only while no other lock than `levels` or `altering` is held. Such callbacks get the
-//! progress of long work, or change the options of a table. If a callback panics, nothing that these two locks
-//! protect is left half changed. A thread that holds a lock does not wait for background work. There is one
-//! exception: imports, large batches and the sharing of a table wait for flushes while they hold `levels` and
-//! `writer`. This is safe because a flush takes only the locks `manifest` and `numbering`.
+//! Locks are taken in the order that [`writes`] names, and the lock of the newest view comes last. Callbacks of the
+//! program (progress of long work, changes to a table's options) run with no lock held other than `levels` or
+//! `altering`, and a panic in a callback leaves nothing under these two locks half changed. A thread that holds a
+//! lock does not wait for background work, with one exception: imports, large batches, and clones, splits and renames
+//! of tables wait for flushes while they hold `levels` and `writer`. This is safe because a flush takes only the locks
+//! `manifest` and `numbering`.
 
 pub mod ahead;
 pub mod background;
@@ -64,19 +64,16 @@ pub struct Core {
     /// The jobs of the database in the pool of threads. A read-only database has jobs only if it follows a writer in
     /// another process.
     pub background: Background,
-    /// For a follower, what it knows about the writer that it follows.
+    /// What a follower knows about its writer. Set only in a follower.
     pub followed: OnceLock<FollowedWriter>,
-    /// The lock is held while the database is open for writing. The lock is released after everything that uses the
-    /// files is gone.
+    /// Held while the database is open for writing. Released after everything that uses the files is gone.
     #[expect(dead_code, reason = "it does its work by being dropped")]
     lock: Option<Box<dyn Lock>>,
-    /// When this value is dropped, it removes the directory of a temporary database. The lock is released before
-    /// that.
+    /// Removes the directory of a temporary database when dropped, which happens after the lock is released.
     pub temporary: OnceLock<TemporaryDirectory>,
-    /// If set, the close calls this function when no background work runs any more.
+    /// Called by the close once no background work runs any more, if set.
     pub at_close: OnceLock<fn(&Core)>,
-    /// Set if the close goes on in the background after the last handle is gone. This field is dropped after the
-    /// lock.
+    /// Set if the close goes on in the background after the last handle is gone. Dropped after the lock.
     pub closing: Mutex<Option<BackgroundClose>>,
 }
 
@@ -91,18 +88,18 @@ fn shows(options: &Options) -> Shows {
 
 const PANICKED: &str = "a write or background job panicked; its message is on standard error";
 
-/// Refuses writes if the thread that holds this guard panics. Without this guard, writers could wait forever for
-/// background work that this thread will not do any more. They could also find a change of the log or the manifest
-/// that is only half done. If the thread was already panicking when it made the guard, the panic began outside of
-/// the guarded code and has broken nothing. For example, a callback of the program may panic while an index is
-/// built. The unfinished index is then dropped under a guard.
+/// Refuses writes if the thread that holds this guard panics. Otherwise writers could wait forever for background
+/// work that this thread will never do, or could meet a half-done change of the log or the manifest. A thread that
+/// was already panicking when it made the guard does not count: its panic began outside the guarded code and has
+/// broken nothing. For example, after a callback of the program has panicked while an index was built, the unfinished
+/// index is dropped under a guard.
 pub struct StopOnPanic<'a> {
     core: &'a Core,
     was_panicking: bool,
 }
 
 impl<'a> StopOnPanic<'a> {
-    /// Guards the thread that calls this function.
+    /// Guards the calling thread.
     pub fn new(core: &'a Core) -> Self {
         Self { core, was_panicking: std::thread::panicking() }
     }
@@ -117,7 +114,7 @@ impl Drop for StopOnPanic<'_> {
 }
 
 impl Core {
-    /// A database that has no writer and no manifest yet. A read-only database never gets them.
+    /// A database without a writer and a manifest, which the open adds later. A read-only database never gets them.
     pub fn new(env: Environment, lock: Option<Box<dyn Lock>>, view: View, visible: Version) -> Self {
         let reserve = Reserve::new(env.machine.disk.clone(), &env.directory, env.options.reserve_bytes);
         Self {
@@ -134,7 +131,7 @@ impl Core {
         }
     }
 
-    /// Refuses writes from now on, and returns the error for the caller.
+    /// Refuses all writes from now on. Returns `error`, for the caller to pass on.
     pub fn stop_writes(&self, error: Error) -> Error {
         if self.writes.stop(&error) {
             self.env.report(|| Event::WritesStopped { error: error.to_string() });
@@ -145,18 +142,20 @@ impl Core {
         error
     }
 
-    /// Whether all commits up to `version` are durable. In a read-only database this is always true: only the
-    /// process that wrote the commits can make them durable.
+    /// Whether all commits up to `version` are durable. Always true in a read-only database: only the process that
+    /// wrote the commits can make them durable.
     pub fn is_durable(&self, version: Version) -> bool {
         self.writes.sync.is_durable(version) || self.env.options.read_only
     }
 
     /// Makes all commits up to `version` durable. Reads must already see these commits. A program should also call
-    /// this before it passes the result of a read on. The result may depend on a commit that is not durable yet.
+    /// this before it passes on the result of a read, because the result may depend on a commit that is not durable
+    /// yet.
     ///
     /// # Errors
     ///
-    /// [`Error::OutcomeUnknown`], after which all writes fail; [`Error::Forked`].
+    /// [`Error::OutcomeUnknown`] if a sync fails or has failed, after which all writes fail; [`Error::Forked`] in a
+    /// child of the process that opened the database.
     pub fn make_durable(&self, version: Version) -> Result<()> {
         if self.is_durable(version) {
             return Ok(());
@@ -165,8 +164,8 @@ impl Core {
         self.writes.sync.wait(version).map_err(|error| self.sync_failed(error))
     }
 
-    /// Whether the commits up to `version` are durable, or `None` if a sync can still make them durable. After a
-    /// failed sync, the result is an error, and nobody knows whether these commits are durable.
+    /// Whether the commits up to `version` are durable. `None` if a sync can still make them durable, an error if a
+    /// sync failed and it is unknown whether they are durable.
     pub fn durable_outcome(&self, version: Version) -> Option<Result<()>> {
         if self.env.options.read_only {
             return Some(Ok(()));
@@ -179,20 +178,19 @@ impl Core {
     ///
     /// # Errors
     ///
-    /// [`Error::OutcomeUnknown`].
+    /// [`Error::OutcomeUnknown`] if the sync fails.
     pub fn sync(&self, unsynced: Unsynced) -> Result<()> {
         unsynced.sync().map_err(|error| self.sync_failed(error))
     }
 
-    /// Refuses writes after a failed sync of the log. The returned error tells the commits that wait for the sync
-    /// what happened.
+    /// Refuses writes after a failed sync of the log. Returns the error for the commits that wait for this sync.
     pub fn sync_failed(&self, cause: LogError) -> Error {
         self.writes.sync.fail(&cause);
         self.stop_writes(Error::OutcomeUnknown { what: "the latest commits are durable", cause })
     }
 
-    /// The error of a commit that could not be appended to the log. If the cause is a failed sync, writes are
-    /// refused from now on.
+    /// Converts the error of a commit that could not be appended to the log. If the cause is a failed sync, writes
+    /// are refused from now on.
     pub fn not_appended(&self, cause: NotAppended) -> Error {
         match cause {
             NotAppended::Refused(error) => error.into(),
@@ -200,8 +198,8 @@ impl Core {
         }
     }
 
-    /// Waits until all commits in the log of `writer` have been applied to the memtables. The caller has locked
-    /// `writer`.
+    /// Waits until all commits in the log of `writer` have been applied to the memtables. The caller holds the
+    /// writer's lock.
     ///
     /// # Errors
     ///
@@ -210,7 +208,7 @@ impl Core {
         self.views.visible_versions().wait(writer.last_version()).map_err(|broken| self.commit_broke(broken))
     }
 
-    /// Refuses writes, because a commit is in the log but was not applied, so reads will never see it.
+    /// Refuses writes, because a commit that is in the log was not applied, so reads will never see it.
     pub fn commit_broke(&self, _: Broken) -> Error {
         self.stop_writes(Error::WritesStopped(PANICKED.to_owned()))
     }
@@ -219,21 +217,21 @@ impl Core {
     ///
     /// # Errors
     ///
-    /// [`Error::Forked`] in a child process; [`Error::WritesStopped`], with the cause, after an error that ended all
-    /// writes.
+    /// [`Error::Forked`] in a child process; [`Error::WritesStopped`], with the cause, if an earlier error has ended
+    /// all writes.
     pub fn check_writable(&self) -> Result<()> {
         self.env.check_origin()?;
         self.writes.check()
     }
 
-    /// The clock for a thread that waits for other threads. The clock is `None` on a machine without threads,
-    /// because nothing would happen while the thread waits.
+    /// The clock for a thread that waits for other threads. `None` on a machine without threads, where waiting would
+    /// be pointless because nothing else runs meanwhile.
     pub fn patient_clock(&self) -> Option<&dyn Clock> {
         self.env.machine.threads.are_real().then_some(&*self.env.machine.clock)
     }
 
-    /// Waits until background work has made more progress than `seen`, the progress that the caller has seen
-    /// already. On a machine without threads, this thread does the work itself.
+    /// Waits until background work has made more progress than `seen`. On a machine without threads, does the work
+    /// on this thread.
     pub fn wait_progress(&self, seen: u64) {
         self.background.drive();
         if self.env.machine.threads.are_real() {
@@ -241,15 +239,15 @@ impl Core {
         }
     }
 
-    /// Locks the levels exclusively: waits until no other thread changes levels, and then keeps other threads from
+    /// Locks the levels exclusively: waits until no compaction is changing levels, and then keeps others from
     /// changing them.
     pub fn own_levels(&self) -> OwnedLevels<'_> {
         self.take_back_without_threads();
         self.writes.levels.own()
     }
 
-    /// On a machine without threads, takes back all offers to workers, because nothing happens there while a thread
-    /// waits.
+    /// On a machine without threads, takes back all offers to workers, because no worker can finish one while this
+    /// thread waits.
     pub fn take_back_without_threads(&self) {
         if !self.env.machine.threads.are_real() {
             self.withdraw_offers();
@@ -265,7 +263,7 @@ impl Core {
         }
     }
 
-    /// If any table should stay in memory, begins to load the pages of such tables in the background.
+    /// Begins to load the tables that should stay in memory, in the background. Does nothing if no table should.
     pub fn warm_kept_tables(&self) {
         if self.views.newest().files.tables.values().any(|table| table.info.options.in_memory) {
             self.background.warmth.request_tables();
@@ -275,7 +273,7 @@ impl Core {
 }
 
 impl Drop for Core {
-    /// The last part of a close, which the drop of the last handle began. No background work runs at this point.
+    /// The last part of a close that began with the drop of the last handle. No background work runs any more.
     fn drop(&mut self) {
         self.withdraw_offers();
         if !self.background.is_closing() || self.check_writable().is_err() {
@@ -285,8 +283,8 @@ impl Drop for Core {
             at_close(self);
         }
         if let Some(writer) = self.writes.writer.lock().as_mut() {
-            // The last record of the log proves how much of the log is durable. The log is complete without this
-            // record, which only helps a later open to recognize damage.
+            // The last record of the log proves how much of the log is durable. Without it, the log is still
+            // complete; the record only helps a later open to recognize damage.
             writer.append_proof().ok();
         }
         if let Some(next) = self.writes.ahead.take_next() {

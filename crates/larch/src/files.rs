@@ -1,4 +1,4 @@
-//! Writes files of a database, from rows or from other files. It also copies files. This folder does not know when
+//! Writes the files of a database, from rows or from other files, and copies files. This folder does not know when
 //! files are written, or how new files are installed.
 
 pub mod copied_file;

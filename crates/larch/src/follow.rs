@@ -1,5 +1,5 @@
-//! Lets a read-only database follow the process that writes to it. The follower shows new files. If the program
-//! has chosen this, the follower also shows the commits in the logs.
+//! Lets a read-only database follow the process that writes to it. A follower shows new files, and, if the program
+//! wants this, also the commits in the logs.
 //!
 //! ```text
 //!   writer     log ── commits ──▶ LogTail ──▶ memory sets ─┐

@@ -1,5 +1,4 @@
-//! Gives the fuzz targets access to decoders that are otherwise private. This module is compiled only with `--cfg
-//! fuzzing`.
+//! Exposes private decoders to the fuzz targets. Compiled only with `--cfg fuzzing`.
 
 pub use crate::base::ops::{BatchOps, Op};
 pub use crate::base::record::{

@@ -1,5 +1,5 @@
-//! The types that a program uses: databases, caches, tables, selections, batches and snapshots. These types check
-//! arguments and call the code that does the work.
+//! The types that a program uses: databases, caches, tables, selections, batches and snapshots. They check arguments
+//! and call the code that does the work.
 
 pub mod async_writes;
 pub mod attempt;

@@ -1,6 +1,6 @@
-//! Bulk import: rows are written directly to sorted files, without the log and the memtables. They become visible
+//! Bulk import: rows are written straight to sorted files, bypassing the log and the memtables, and become visible
 //! together at the end. This module does not know how rows are sorted. If an import fails or is dropped, its files
-//! are removed. After a crash, the next open removes the files of unfinished imports.
+//! are removed; after a crash, the next open removes them.
 
 pub mod built;
 pub mod share;
@@ -18,16 +18,15 @@ use os::sync::atomic::Ordering;
 use sort::{ImportReport, RowSorter};
 use take_in::take_in;
 
-/// The name that this work has in the error about cancelled work.
+/// The name of this work in [`Error::Cancelled`].
 const WORK: &str = "the import";
 
-/// An import of rows into one table. [`Table::import`](crate::Table::import) begins an import. Rows can be added
-/// in any order, but ascending keys are fastest. [`Import::finish`] makes all rows visible at once. If the import
-/// is dropped instead, the table stays as it was.
+/// An import of rows into one table, begun by [`Table::import`](crate::Table::import). Rows can be added in any
+/// order, but ascending keys are fastest. [`Import::finish`] makes all rows visible at once. If the import is
+/// dropped instead, the table stays as it was.
 ///
-/// If rows come in key order, the import keeps no rows in memory. Otherwise it keeps some rows in memory, at most
-/// three quarters of the write buffer. It then also writes each row at least twice, and needs free disk space for
-/// about two copies of all rows.
+/// If rows come in key order, the import keeps no rows in memory. Otherwise it buffers rows in up to three quarters
+/// of the write buffer, writes each row at least twice, and needs free disk space for about two copies of all rows.
 #[derive(Debug)]
 #[must_use = "an import has no effect until it is finished"]
 pub struct Import {
@@ -51,8 +50,9 @@ impl Import {
     ///
     /// # Errors
     ///
-    /// [`Error::Grouped`] if the table splits its values into column groups; [`Error::KeyTooLong`],
-    /// [`Error::ValueTooLong`]; an error if a file cannot be written. After a disk error, drop the import.
+    /// [`Error::Grouped`] if the table splits its values into column groups; [`Error::KeyTooLong`] or
+    /// [`Error::ValueTooLong`] if the key or the value is too long; an error if a file cannot be written. After a
+    /// disk error, drop the import.
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.sorter.add(key, value)
     }
@@ -62,20 +62,20 @@ impl Import {
     ///
     /// # Errors
     ///
-    /// [`Error::PartCount`] if the value has more or fewer parts than the table has groups; otherwise fails as
-    /// [`Import::add`] does.
+    /// [`Error::PartCount`] if the number of parts differs from the number of groups; otherwise the errors of
+    /// [`Import::add`].
     pub fn add_parts(&mut self, key: &[u8], parts: &[impl AsRef<[u8]>]) -> Result<()> {
         self.sorter.add_parts(key, parts)
     }
 
-    /// Makes all rows visible at once, and makes them durable. `watch` is told how many bytes of a merge are done,
-    /// and says whether to go on. Rows that came in key order need no merge.
+    /// Makes all rows visible at once, and durable. `watch` is told how many bytes of a merge are done, and decides
+    /// whether to go on. Rows that came in key order need no merge.
     ///
     /// # Errors
     ///
-    /// [`Error::TableDropped`]; [`Error::Cancelled`] if `watch` ends the import; an error if files cannot be written
-    /// or installed; [`Error::Full`] if level 0 of the table is full and its compactions fail. After an error the
-    /// table is as it was before, except perhaps after [`Error::OutcomeUnknown`].
+    /// [`Error::TableDropped`] if the table was dropped; [`Error::Cancelled`] if `watch` ends the import; an error
+    /// if files cannot be written or installed; [`Error::Full`] if level 0 of the table is full and its compactions
+    /// fail. After an error the table is as it was before, except perhaps after [`Error::OutcomeUnknown`].
     pub fn finish<G: GoOn>(self, watch: impl FnMut(Progress) -> G) -> Result<ImportReport> {
         let core = self.core().clone();
         let (run, report) = self.sorter.finish(&Watch::new(WORK, watch))?;
@@ -87,12 +87,12 @@ impl Import {
     }
 }
 
-/// Checks that a table can take imported files, before the work on these files begins.
+/// Checks that a table can take imported files, before any work on them begins.
 ///
 /// # Errors
 ///
-/// [`Error::ReadOnly`] or another error that says why writes are refused; [`Error::TableDropped`],
-/// [`Error::HasIndexes`].
+/// [`Error::ReadOnly`] or another error that says why writes are refused; [`Error::TableDropped`] if the table was
+/// dropped; [`Error::HasIndexes`] if it has indexes.
 pub fn check_table(table: &TableHandle, work: &'static str) -> Result<()> {
     let core = table.core();
     if core.env.options.read_only {

@@ -1,5 +1,5 @@
-//! Levels of files: what to merge next, which compaction has claimed which files, and which merges are offered to
-//! other processes. This module makes these decisions. It does not know how files are read or written.
+//! Decisions about levels of files: what to merge next, which compaction has claimed which files, and which merges
+//! are offered to other processes. This module does not know how files are read or written.
 
 pub mod claim;
 pub mod level0;

@@ -1,8 +1,8 @@
 //! Larch: an embeddable, ordered storage engine for data much larger than memory.
 //!
-//! A [`Database`] has [tables](Table) of rows, which are sorted by key. Files are immutable. Each file has a
-//! B-tree index. The nodes of this B-tree are ordinary pages, which come into memory and leave it in the same way
-//! as pages of rows. So the program decides how much memory the engine uses, whatever the size of the data.
+//! A [`Database`] holds [tables](Table), and a table holds rows sorted by key. Rows live in immutable files. Each
+//! file has a B-tree index whose nodes are ordinary pages: they are cached and evicted like pages of rows. So the
+//! program decides how much memory the engine uses, whatever the size of the data.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -27,51 +27,51 @@
 //!
 //! # Three forms of a read
 //!
-//! A read whose pages are all in memory never waits. If a page is missing, the form of the read decides what
-//! happens next:
+//! A read whose pages are all in memory never waits. What happens when a page is missing depends on the form of the
+//! read:
 //!
 //! * [`get`](Reader::get), [`multi_get`](Reader::multi_get) and [`range`](Reader::range) wait for the disk.
-//! * [`try_get`](Reader::try_get) and [`Range::try_next`] read nothing from disk. If a page is missing, they
-//!   answer that they would fault.
+//! * [`try_get`](Reader::try_get) and [`Range::try_next`] never touch the disk. If a page is missing, they report
+//!   that they would fault.
 //! * [`get_async`](Reader::get_async), [`multi_get_async`](Reader::multi_get_async) and
-//!   [`scan_async`](Reader::scan_async) are futures for any executor. With them, one thread can have thousands of
-//!   reads under way. A future can be dropped at any time.
+//!   [`scan_async`](Reader::scan_async) are futures for any executor. With them, one thread can keep thousands of
+//!   reads in flight. A future can be dropped at any time.
 //!
-//! These are methods of a [`Reader`], which a [`Table`] lends. Snapshots, transactions and [selections](Selection)
-//! have all of these methods. The moves of a [`Cursor`] come in all three forms.
+//! These are methods of [`Reader`]. A [`Table`] dereferences to its `Reader`; snapshots, transactions and
+//! [selections](Selection) have the same methods. The moves of a [`Cursor`] come in all three forms, too.
 //!
 //! # Three forms of a write
 //!
-//! A write waits in three cases: the write buffer is full, level 0 of its table is full, or commits are slowed.
+//! A write waits while the write buffer or level 0 of its table is full, and while commits are being slowed down.
 //!
 //! * [`Table::insert`], [`Batch::commit`] and [`Batch::submit`] block their thread while they wait.
-//! * [`Table::insert_async`], [`Batch::commit_async`] and [`Batch::submit_async`] are futures. While they wait,
-//!   other tasks run.
-//! * [`Batch::try_submit`] does not wait. It gives the batch back instead.
+//! * [`Table::insert_async`], [`Batch::commit_async`] and [`Batch::submit_async`] are futures: other tasks run while
+//!   they wait.
+//! * [`Batch::try_submit`] never waits. If it would have to, it hands the batch back.
 //!
 //! # Transactions
 //!
 //! [`Database::transact`] runs reads and writes that take effect together, as if nothing else happened at the same
-//! time. If another commit changes what the transaction has read, all of its work is done again.
+//! time. If another commit changes what the transaction has read, the whole transaction is retried.
 //! [`Database::transact_async`] does the same in a task. [`Database::begin`] returns a [`Transaction`] that the
-//! program commits itself. If another commit has changed what this transaction has read, its commit returns a
-//! [`Conflict`]. A [`Batch`] writes without reading; [`Table::insert_new`], [`Table::compare_and_swap`] and
-//! [`Table::fetch_update`] are for a single row.
+//! program commits itself; its commit returns a [`Conflict`] if another commit has changed what it has read. A
+//! [`Batch`] writes without reading. [`Table::insert_new`], [`Table::compare_and_swap`] and [`Table::fetch_update`]
+//! are for a single row.
 //!
 //! # Indexes
 //!
-//! [`Table::index_by`] makes an [`Index`] of a table. The index finds rows by other keys than the keys in the
-//! table. Every commit updates the index. A closure makes the index keys, and the program passes this closure
-//! again after each open. [`Table::create_index`] makes an index from a declaration, which says how to make the
-//! index keys. The engine does not know the types of values, so a program [registers](Builder::extractors)
-//! extractors that understand declarations.
+//! [`Table::index_by`] makes an [`Index`] of a table, which finds rows by something other than their key. Every
+//! commit keeps it up to date. A closure computes the index keys of a row, and the program passes this closure again
+//! after each open. [`Table::create_index`] makes an index from a declaration, which describes the index keys
+//! instead. The engine does not know the types of values, so a program [registers](Builder::extractors) extractors
+//! that understand declarations.
 //!
 //! # Bulk loads
 //!
 //! [`Table::import`] writes rows straight into sorted files. [`Builder::build_files`] does the same without a
 //! database, on any machine. [`Table::ingest`] then makes such files part of a table without reading a row.
 //!
-//! # Databases for a while
+//! # Temporary databases
 //!
 //! [`Builder::temporary`] opens a database in a new directory, which is removed when the last handle is dropped.
 //! [`Builder::in_memory`] opens a database in the memory of the process.
@@ -82,36 +82,35 @@
 //! rows that are not in files yet. In addition, the engine uses at most 16 MiB for building, merging and reading
 //! ahead, and a few hundred bytes for each file.
 //!
-//! A compaction does not make the cache cold: if pages of the old files were in use, the compaction loads the pages
-//! of the new files that replace them. [`Table::warm`] loads pages of a table before the first read. The engine
-//! itself loads pages of tables in two cases: if a table is [to be in memory](TableOptions::in_memory), and after
-//! a restart with [`Builder::warm_from_last`].
+//! A compaction does not leave the cache cold: if pages of the old files were in use, it loads the pages of the new
+//! files that replace them. [`Table::warm`] loads pages of a table before the first read. The engine loads pages by
+//! itself for tables [kept in memory](TableOptions::in_memory), and after a restart with
+//! [`Builder::warm_from_last`].
 //!
 //! # Durability
 //!
-//! The call that commits returns when the commit is on stable storage ([`Durability::Synced`], the default), or
-//! when the operating system has it ([`Durability::Buffered`]). [`Batch::submit`] returns at once with a
-//! [`Commit`], for which the program can wait later: in a thread, with a future, or with a callback. After a
-//! crash, the database has a prefix of all commits in commit order. The prefix contains every commit with
-//! [`Durability::Synced`] whose call has returned. After a failed sync the database refuses writes until it is
-//! opened again.
+//! A call that commits returns when the commit is on stable storage ([`Durability::Synced`], the default), or as
+//! soon as the operating system has it ([`Durability::Buffered`]). [`Batch::submit`] returns at once with a
+//! [`Commit`], for which the program can wait later: in a thread, with a future, or with a callback. After a crash,
+//! the database holds a prefix of all commits in commit order, and this prefix contains every [`Durability::Synced`]
+//! commit whose call has returned. After a failed sync, the database refuses writes until it is opened again.
 //!
 //! # Trouble
 //!
-//! If a flush or a compaction fails, for example because the disk is full, the engine tries again by itself.
-//! [`Metrics::troubles`](stats::Metrics::troubles) says what fails and why. Writes succeed until the write buffer
-//! is full. Then they fail with [`Error::Full`], which names the cause. When the cause is gone, they succeed
-//! again. A corrupt file stops only the compactions of its table.
+//! If a flush or a compaction fails, for example because the disk is full, the engine retries it by itself.
+//! [`Metrics::troubles`](stats::Metrics::troubles) says what fails and why. Writes succeed until the write buffer is
+//! full. From then on they fail with [`Error::Full`], which names the cause, until the cause is gone. A corrupt file
+//! stops only the compactions of its table.
 //!
 //! # Features
 //!
-//! These are the features of the crate for cargo. Only `lz4` and `zstd` are on by default.
+//! Cargo features of the crate. Only `lz4` and `zstd` are on by default.
 //!
 //! * `lz4`: [`Compression::Lz4`].
-//! * `zstd`: [`Compression::Zstd`]. It contains `lz4`, and building it takes a C compiler.
+//! * `zstd`: [`Compression::Zstd`]. It implies `lz4`, and needs a C compiler to build.
 //! * `bytes`: a [`Key`] or a [`Value`] becomes `bytes::Bytes` without a copy.
 //! * `serde`: reports and numbers about a database implement `Serialize`.
-//! * `tracing`: the [events](event) of the engine go to the crate `tracing`, too.
+//! * `tracing`: the [events](event) of the engine also go to the crate `tracing`.
 //!
 //! A program that was built without a codec refuses options that ask for it, and databases that need it. The error
 //! names the missing feature.

@@ -6,12 +6,12 @@
 //! of a begin record:     previous log's number u64 | previous log's end u64
 //! ```
 //!
-//! A log names the log before it, its previous log. If the previous log was durable when the new log was made, the
-//! header of the new log names it. Otherwise the first record of the new log, the begin record, names it. So a new
-//! log can begin before the previous log is durable.
+//! Each log names the previous log. If the previous log was durable when the new log was created, the header of the
+//! new log names it. Otherwise the first record of the new log, the begin record, does, so that a new log can begin
+//! before the previous log is durable.
 //!
-//! Invariants: each record has a greater version than the record before it. When [`SyncPoint::wait`] has returned
-//! for the version of a commit, the commit is durable.
+//! Invariants: versions of records ascend. When [`SyncPoint::wait`] has returned for the version of a commit, the
+//! commit is durable.
 
 mod chain;
 mod reader;
@@ -24,7 +24,7 @@ pub use reader::LogReader;
 pub use sync::{SyncPoint, Ticket};
 pub use writer::LogWriter;
 
-/// The number of bytes that come before the ops in a payload.
+/// Bytes before the ops in a payload.
 const COMMIT_HEADER_BYTES: usize = 12;
 
 #[cfg(test)]

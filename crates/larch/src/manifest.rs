@@ -1,7 +1,6 @@
-//! Knows which files exist: an immutable [`FileSet`], the edits that lead from one file set to the next, and the
-//! log that stores the edits. Only the modules in this folder make file sets from edits. An open makes an empty
-//! file set. A repair makes a file set from the files that it finds. These modules do not know what the files
-//! contain.
+//! Which files exist: an immutable [`FileSet`], the edits that lead from one file set to the next, and the log that
+//! stores the edits. Only the modules in this folder make file sets from edits; an open makes an empty file set, and
+//! a repair makes one from the files that it finds. These modules do not know what the files contain.
 
 pub mod db_file;
 pub mod directory;

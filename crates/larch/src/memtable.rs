@@ -1,21 +1,21 @@
 //! Rows of one table in memory, ordered by key and version. This module does not know which versions a reader
 //! should see, which commits are durable, or when the memtable is flushed.
 //!
-//! Rows are in a skip list in an arena (decision 47). They are ordered by key, and for each key from the newest
-//! version to the oldest. So one search finds "the newest version at or before `at`". Range erases are not in the
-//! skip list. They are kept separately, cut into fragments that do not overlap.
+//! Rows are in a skip list in an arena (decision 47), sorted by key and, within a key, from the newest version to
+//! the oldest. So one seek finds "the newest version at or before `at`". Range erases are kept apart from the skip
+//! list, cut into fragments that do not overlap.
 //!
 //! Invariants:
-//! - Nothing is removed. If a batch writes a key twice, the list has two rows with the same key and version, and
-//!   the row that was added last hides the other.
-//! - Before a reader may read at a version, all commits up to this version are applied. So what a reader sees at
-//!   its version does not change when more commits are applied.
+//! - Nothing is removed. If a batch writes a key twice, the list has two rows with the same key and version, and the
+//!   row that was added last hides the other.
+//! - A reader reads at a version only after all commits up to that version are applied. So what it sees does not
+//!   change when more commits are applied.
 //! - If a put and a range erase have the same version, the put wins; see [`crate::base::ops::BatchOps::resolve`].
 //!
-//! Thread safety: any number of threads may apply batches, and any number of threads may read at the same time.
-//! Each batch is applied by one thread. Looking up a row takes no lock and allocates nothing. For most keys
-//! without a row, the filter of the memory set says that they have none (decision 68). A reader that asks for
-//! range erases takes a read lock, but only if the memtable has any.
+//! Thread safety: any number of threads may apply batches and read at the same time; each batch is applied by one
+//! thread. Looking up a row takes no lock and allocates nothing. Most lookups of absent keys are answered by the
+//! filter of the memory set (decision 68). A reader that asks for range erases takes a read lock, but only if the
+//! memtable has any.
 
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, RwLock};
@@ -44,25 +44,25 @@ use node::{Content, Node};
 use set_filter::TableFilter;
 use skip_list::{Probe, SkipList};
 
-/// A walk over the range erases lists at most this many fragments each time that it takes the lock.
+/// Fragments that a walk over the range erases copies each time it takes the lock.
 const LISTED_ERASES: usize = 64;
 
 /// Rows of one table in memory.
 #[derive(Debug)]
 pub struct Memtable {
     rows: SkipList,
-    /// Knows which keys the rows have. It is `None` if the set of this memtable has no filter.
+    /// Filter over the keys of the rows, or `None` if the memory set has no filter.
     filter: Option<TableFilter>,
     range_erases: RwLock<Fragments>,
-    /// The number of rows that were applied and not replaced.
+    /// Rows that were applied and not replaced.
     row_count: AtomicU64,
-    /// The number of erases of single rows that were applied.
+    /// Erases of single rows that were applied.
     erase_count: AtomicU64,
-    /// The number of range erases that were applied. While it is 0, readers need not take the lock.
+    /// Range erases that were applied. While it is 0, readers need not take the lock.
     range_erase_count: AtomicU64,
     /// The memory of the rows in the arena.
     row_bytes: AtomicU64,
-    /// The estimated memory of the range erases. It is a copy of the number in `range_erases`.
+    /// Estimated memory of the range erases: a copy of the number in `range_erases`.
     range_erase_bytes: AtomicU64,
 }
 
@@ -73,8 +73,7 @@ pub struct Rows<'m> {
     inserter: skip_list::Inserter<'m>,
 }
 
-/// The memory that a row takes in addition to its key and its value, in bytes: a header and a link. Some rows have
-/// more links.
+/// Bytes that a row takes beyond its key and its value, for a header and one link. Some rows have more links.
 pub const ROW_BYTES: u64 = node::SMALLEST_BYTES as u64;
 
 impl Default for Memtable {
@@ -84,7 +83,7 @@ impl Default for Memtable {
 }
 
 impl Memtable {
-    /// An empty memtable. It will put its rows into `arena` and its keys into `filter`.
+    /// An empty memtable that puts its rows into `arena` and its keys into `filter`.
     fn in_arena(arena: Arc<Arena>, filter: Option<TableFilter>) -> Self {
         Self {
             rows: SkipList::new(arena),
@@ -109,15 +108,13 @@ impl Memtable {
         self.batch().apply(key, version, kind, value);
     }
 
-    /// Returns an object through which one thread adds rows, one after the other. Adding rows is faster if their
-    /// keys are in ascending order.
+    /// Returns an inserter through which one thread adds the rows of a batch. Ascending keys are faster.
     pub fn batch(&self) -> Rows<'_> {
         Rows { memtable: self, inserter: self.rows.inserter() }
     }
 
-    /// Erases the keys in `start..end` with a range erase that has the version `version`. If `end` is empty,
-    /// erases all keys from `start` on. Returns the memory of all range erases of the memtable before this call
-    /// and after it, in bytes.
+    /// Adds a range erase of the keys in `start..end` at `version`. If `end` is empty, it erases all keys from
+    /// `start` on. Returns the memory of all range erases of the memtable before and after this call, in bytes.
     pub fn remove_range(&self, start: &[u8], end: &[u8], version: Version) -> (u64, u64) {
         let mut fragments = self.range_erases.write();
         let before = fragments.memory_bytes();
@@ -129,8 +126,8 @@ impl Memtable {
         (before, fragments.memory_bytes())
     }
 
-    /// The same as [`Memtable::get`], but `at` must be a visible version: the filter may not know a row yet that is
-    /// still being applied.
+    /// Like [`Memtable::get`], but consults the filter first. `at` must be a visible version: the filter may not yet
+    /// have a row that is still being applied.
     #[inline]
     pub fn look_up(&self, key: &SoughtKey<'_>, at: Version) -> Option<MemRow> {
         let is_denied = self.filter.as_ref().is_some_and(|filter| !filter.may_have(key.hash()));
@@ -153,17 +150,16 @@ impl Memtable {
         self.range_erases.read().cover(key, at)
     }
 
-    /// Whether any range was erased. It costs one atomic load.
+    /// Whether any range was erased. Costs one atomic load.
     pub fn has_range_erases(&self) -> bool {
         self.range_erase_count.load(Ordering::Acquire) != 0
     }
 
-    /// The range erases in fragments. Fragments are sorted and do not overlap, and each comes with the versions of
-    /// all its range erases. If another thread applies a range erase while the caller walks over the fragments,
-    /// all or some parts of this range erase may be missing.
+    /// The range erases as sorted fragments that do not overlap, each with the versions of all its range erases. If
+    /// another thread applies a range erase during the iteration, all or some parts of it may be missing.
     pub fn range_erases(&self) -> impl Iterator<Item = RangeErase<Arc<[u8]>>> + '_ {
         let mut chunk = Vec::new().into_iter();
-        // All fragments that begin before this key were listed already.
+        // All fragments that begin before this key have been returned or are in `chunk`.
         let mut next = self.has_range_erases().then(|| Arc::from([]));
         std::iter::from_fn(move || {
             if chunk.len() == 0 {
@@ -176,20 +172,19 @@ impl Memtable {
         })
     }
 
-    /// The newest range erase at or before `at` that covers `key`, and the keys around `key` for which the answer
-    /// is the same.
+    /// The newest range erase at or before `at` that covers `key`, together with the keys around `key` for which the
+    /// answer is the same.
     pub fn cover_around(&self, key: &[u8], at: Version, direction: Direction) -> CoverAround {
         self.range_erases.read().cover_around(key, at, direction)
     }
 
-    /// Every row, sorted by key and from the newest to the oldest version. Other threads may add rows while the
-    /// caller walks over the rows.
+    /// All rows, sorted by key and from the newest to the oldest version. Other threads may add rows during the
+    /// iteration.
     pub fn all_versions(&self) -> impl Iterator<Item = MemRow> + '_ {
         self.rows_from(self.rows.first())
     }
 
-    /// Every row from `start` on, in the same order. Other threads may add rows while the caller walks over the
-    /// rows.
+    /// All rows from `start` on, in the same order. Other threads may add rows during the iteration.
     pub fn versions_from<'m>(&'m self, start: &[u8]) -> impl Iterator<Item = MemRow> + use<'m> {
         self.rows_from(self.rows.first_from(&Probe::before(start)))
     }
@@ -206,8 +201,8 @@ impl Memtable {
         })
     }
 
-    /// The memory that the rows and the range erases take, in bytes. The memory of the rows is exact. The memory
-    /// of the range erases is an estimate, which the module `fragments` explains.
+    /// Memory of the rows and the range erases, in bytes. Exact for rows, an estimate for range erases, see the
+    /// module `fragments`.
     pub fn bytes(&self) -> u64 {
         self.row_bytes.load(Ordering::Relaxed) + self.range_erase_bytes.load(Ordering::Relaxed)
     }
@@ -217,7 +212,7 @@ impl Memtable {
         self.row_count.load(Ordering::Relaxed)
     }
 
-    /// The number of erases of single rows that were applied.
+    /// The number of erases of single rows.
     pub fn erases(&self) -> u64 {
         self.erase_count.load(Ordering::Relaxed)
     }

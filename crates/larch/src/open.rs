@@ -1,4 +1,4 @@
-//! Opens a database: reads the manifest, recovers commits from logs, and begins the background work. An open reads
+//! Opens a database: reads the manifest, recovers commits from logs, and starts the background work. An open reads
 //! no page of any SST. This module does not know how a log is read.
 
 mod begin;
@@ -34,12 +34,15 @@ use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Opens the database in `directory`, with the given `cache` or with a new cache of its own.
+/// Opens the database in `directory` with `cache`, or with a new cache of its own.
 ///
 /// # Errors
 ///
-/// [`Error::NotADatabase`], [`Error::Locked`], [`Error::NoThreads`], [`Error::BadOptions`]; an error if the
-/// manifest or a log is damaged; an error of the disk.
+/// [`Error::NotADatabase`] if the directory has no database and none may be created; [`Error::WithinDatabase`] if a
+/// new database would be inside another one; [`Error::UnfinishedCopy`] if the directory has a copy that was not
+/// completed; [`Error::Locked`] if the database is already open for writing; [`Error::NoThreads`] if no thread can be
+/// started; [`Error::BadOptions`] if the options are refused; an error if the manifest or a log is damaged; an error
+/// of the disk.
 pub fn open(
     machine: Machine,
     directory: PathBuf,
@@ -60,8 +63,8 @@ pub fn open(
     if !has_database {
         check_outside(&*machine.disk, &directory)?;
     }
-    // A writer looks for the database a second time, after it has taken the lock. Because of this first look, an
-    // open that will be refused makes no directory.
+    // A writer looks for the database again after it has taken the lock. This first look avoids making a directory
+    // for an open that will be refused.
     if (options.read_only || !options.create) && !has_database {
         return Err(Error::NotADatabase(directory));
     }
@@ -98,16 +101,16 @@ fn open_read_only(machine: Machine, directory: PathBuf, options: Options, cache:
     Ok(core)
 }
 
-/// Saves which pages are in memory, if the options say that the next open loads them.
+/// Saves the list of pages that are in memory, if the next open is to load them.
 fn save_warm_state(core: &Core) {
     if core.env.options.warm_from_last {
-        // An error is ignored. If the file is missing, the next open loads no pages early, so its first reads are
+        // An error is ignored: without the file, the next open loads no pages early, and only its first reads are
         // slower.
         state::save(&core.env, &core.views.newest()).ok();
     }
 }
 
-/// The number of files that the tables of a database have.
+/// The number of files of all tables.
 fn file_count(core: &Core) -> u64 {
     core.views.newest().files.tables.values().map(|table| table.files().count() as u64).sum()
 }
@@ -133,12 +136,11 @@ fn open_follower(
 
 fn open_writer(machine: Machine, directory: PathBuf, options: Options, cache: Arc<PageCache>) -> Result<Arc<Core>> {
     let begin_time = machine.clock.now();
-    // Threads are started before files and directories are made. If the threads did not start, writers would wait
-    // for flushes forever.
+    // Threads are started before files and directories are made: without threads, writers would wait forever for
+    // flushes.
     machine.threads.start().map_err(|error| Error::NoThreads(error.to_string()))?;
     machine.disk.create_dir(&directory).map_err(|error| Error::io("create", &directory, error))?;
-    // `hold` returns a machine that finds the files of the database in this directory even if the directory is
-    // moved later.
+    // `hold` returns a machine that keeps finding the files of the database even if the directory is moved later.
     let machine = hold(&machine, &directory)?;
     let lock = lock(&machine, &directory)?;
     let opener = opener(&machine, &directory, &options, cache);
@@ -146,13 +148,13 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, cache: Ar
     let mut files = if ManifestLog::exists(&machine, &directory)? {
         ManifestLog::read(&machine, &ManifestLog::current(&machine, &directory)?, &opener)?
     } else if ManifestLog::is_unfinished_copy(&machine, &directory)? {
-        // After the first look, another process began a copy here, and ended before the copy was complete.
+        // After the first look, another process began a copy here and ended before the copy was complete.
         return Err(Error::UnfinishedCopy(directory));
     } else if machine.disk.exists(&directory.join(LIST)).map_err(|error| Error::io("look in", &directory, error))? {
-        // The directory has files that were built for other databases. They are not what is left of a database.
+        // The directory has files that were built for other databases; they are not the remains of a database.
         return Err(Error::NotADatabase(directory));
     } else if listed.iter().any(|name| !matches!(name, ListedFile::Manifest(_))) {
-        // If the creation of a database was not finished, only manifests are left.
+        // An unfinished creation of a database leaves only manifests.
         return Err(ManifestLog::current_is_missing(&directory));
     } else if !options.create {
         return Err(Error::NotADatabase(directory));
@@ -164,11 +166,11 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, cache: Ar
     files.check_readable_by(options.compat)?;
     files.check_codecs()?;
     files.written_for = Some(options.compat.to_string());
-    // In an object store, another process may open the database at the same time as this one. That process gets
-    // another epoch, so the files of the two processes have different names.
+    // In an object store, another process may be opening the database at the same time. It gets another epoch, so
+    // the files of the two processes have different names.
     files.epoch = lock.holder().map_or(files.epoch + 1, |holder| holder.max(files.epoch + 1));
-    // The next number is greater than the numbers of all files that an earlier writer may have left. So no such
-    // file is overwritten.
+    // Start above the numbers of all files that an earlier writer may have left, so that none of them is
+    // overwritten.
     files.next_number =
         listed.iter().filter_map(ListedFile::number).map(|number| number + 1).fold(files.next_number, u64::max);
     let last = files.last_version;
@@ -180,8 +182,8 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, cache: Ar
     }
     let tables: Vec<TableId> = dropped.iter().map(|(table, _)| *table).collect();
     let begun = Beginning { core: &core, listed: &listed, dropped: &tables }.begin()?;
-    // If the old manifest is continued, it still names the files of a dropped index until the next edit is
-    // written. So these files are kept.
+    // If the old manifest is continued, it names the files of a dropped index until the next edit is written. So
+    // these files are kept.
     let kept = dropped.into_iter().flat_map(|(_, names)| names).filter(|_| begun.is_old_manifest);
     remove_orphans(&core, listed, kept.collect(), &begun);
     core.env.report(|| Event::Opened {
@@ -196,8 +198,8 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, cache: Ar
     jobs::begin(&core);
     core.at_close.set(save_warm_state).expect("a database is opened once");
     if core.views.newest().memory.len() > 1 {
-        // The recovered rows are flushed here, if possible. Otherwise a process that ends soon would leave this
-        // work to the next process.
+        // Flush the recovered rows now if possible. A process that ends soon would otherwise leave this work to the
+        // next one.
         flush::attempt(&core);
     }
     // If the reserve cannot be filled, the next put reports that the disk is full.
@@ -210,9 +212,9 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, cache: Ar
     Ok(core)
 }
 
-/// Drops the indexes whose build was not finished when the database was closed or the process ended. Returns the
-/// tables with their entries and the names of the files of these tables. The manifest that this open writes does
-/// not contain these indexes.
+/// Drops the indexes that were still being built when the database was closed or the process ended. Returns the
+/// tables of their entries, each with the names of its files. The manifest that this open writes does not contain
+/// these indexes.
 fn drop_unfinished_indexes(files: &mut FileSet, opener: &FileOpener) -> Vec<(TableId, Vec<String>)> {
     let unfinished = |files: &FileSet| {
         let mut indexes = files.tables.indexes();
@@ -230,8 +232,8 @@ fn drop_unfinished_indexes(files: &mut FileSet, opener: &FileOpener) -> Vec<(Tab
     dropped
 }
 
-/// Takes the lock of the directory. If the lock is held because this process is still closing the same database,
-/// the call waits until the lock is released.
+/// Takes the lock of the directory. If it is held because this process is still closing the same database, waits
+/// until that close is done.
 fn lock(machine: &Machine, directory: &Path) -> Result<Box<dyn Lock>> {
     let path = directory.join(LOCK);
     loop {
@@ -248,8 +250,8 @@ fn lock(machine: &Machine, directory: &Path) -> Result<Box<dyn Lock>> {
     }
 }
 
-/// Removes those of the `listed` files that earlier writers left behind: SSTs that the manifest does not name and
-/// that are not `kept`, and the manifests and logs that this open does not need.
+/// Removes files that earlier writers left behind: SSTs in `listed` that are neither in the manifest nor in `kept`,
+/// and the manifests and logs that this open does not need.
 fn remove_orphans(core: &Core, listed: Vec<ListedFile>, kept: Vec<String>, begun: &Begun) {
     let view = core.views.newest();
     let live: BTreeSet<String> = view

@@ -1,5 +1,5 @@
-//! The modules that a program sees in addition to the root of the crate. They only contain names of types and
-//! functions, which are defined in other folders. Each of these modules explains its topic and gives an example.
+//! The public modules besides the root of the crate. They only re-export types and functions of other folders. Each
+//! module explains its topic and gives an example.
 
 pub mod backup;
 pub mod bulk;

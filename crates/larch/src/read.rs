@@ -1,4 +1,4 @@
-//! Reads of a database: a get, a range, a cursor. They take the newest view, and begin again when this view is
+//! Reads of a database: a get, a range, a cursor. They read in the newest view, and start over when this view is
 //! replaced. This module knows nothing of writing and compaction.
 
 pub mod again;
@@ -27,13 +27,13 @@ pub use scan::Scan;
 
 use crate::view::value::Parts;
 
-/// A [`Range`] that gives some parts of each row, see [`Selection`](crate::Selection).
+/// A [`Range`] that returns some parts of each row, see [`Selection`](crate::Selection).
 pub type PartRange = Range<Parts>;
 
 /// A [`Cursor`] that lends some parts of each row, see [`Selection`](crate::Selection).
 pub type PartCursor = Cursor<Parts>;
 
-/// A [`Scan`] that gives some parts of each row, see [`Selection`](crate::Selection).
+/// A [`Scan`] that returns some parts of each row, see [`Selection`](crate::Selection).
 pub type PartScan = Scan<Parts>;
 
 #[cfg(test)]

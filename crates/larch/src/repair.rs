@@ -1,17 +1,15 @@
-//! Saves everything that can be read of a damaged database into a new database. The repair only reads the damaged
-//! database: it takes no lock there, and writes and removes no files there. This module does not know how pages
-//! are read.
+//! Salvages a damaged database into a new database. The damaged database is only read: the repair takes no lock
+//! there, and writes and removes no files there. This module does not know how pages are read.
 //!
-//! The information comes from three places. The manifest says which files belong to the database, to which table
-//! each file belongs, which part of the file this table sees, and after which commit each import came. The
-//! manifest is read up to its first damage. If the manifest is damaged or missing, all SSTs in the directory are
-//! used, and the footer of each SST names its table. Logs are replayed up to their first damage. The repair does
-//! not use levels: for each key, it saves the newest version in any file or log, unless a newer range erase hides
-//! this version.
+//! The manifest says which files belong to the database, to which table each file belongs, which slice of the file
+//! the table sees, and after which commit each import came. It is read up to its first damage. If the manifest is
+//! damaged or missing, all SSTs in the directory are used, and the footer of each SST names its table. Logs are
+//! replayed up to their first damage. Levels do not matter: for each key, the repair saves the newest version in any
+//! file or log, unless a newer range erase hides it.
 //!
-//! If a page cannot be read, it is skipped together with the rows below it, and listed in the report. If only a
-//! value or a part of a row is in such a page, only this row is skipped. If an erase or a version is lost, older
-//! versions that it had hidden may become visible again.
+//! An unreadable page is skipped together with the rows below it, and listed in the report. If only a value or a
+//! part of a row is in such a page, only this row is skipped. If an erase or a version is lost, older versions that
+//! it had hidden may become visible again.
 
 mod damaged;
 mod report;
@@ -31,14 +29,12 @@ use save::save_table;
 use sst::Compression;
 use std::path::Path;
 
-/// The write buffer of the new database, in bytes. It is large enough for values that were written with any write
-/// buffer.
+/// Write buffer of the new database, in bytes: large enough for values that were written with any write buffer.
 const WRITE_BUFFER_BYTES: u64 = 8 << 30;
 
-/// Saves everything that can be read of the database in `damaged` into a new database in the directory `new`. This
-/// directory must be empty or must not exist. During the repair, no process may write to `damaged`. The repair
-/// itself writes nothing there. `watch` is called with the number of rows that were saved so far, and its result
-/// says whether to go on.
+/// Saves everything that can be read of the database in `damaged` into a new database in the directory `new`, which
+/// must be empty or not exist. No process may write to `damaged` meanwhile; the repair writes nothing there. `watch`
+/// is called with the number of rows saved so far, and decides whether to go on.
 ///
 /// For each key, the repair saves the newest version that can be read, and no older versions. It reads all files
 /// and logs, and holds the rows of all logs in memory. It needs disk space for about two copies of the rows.
@@ -57,10 +53,10 @@ const WRITE_BUFFER_BYTES: u64 = 8 << 30;
 /// # Errors
 ///
 /// [`Error::RepairTarget`] if `new` is not empty; [`Error::WithinDatabase`] if `new` is inside `damaged` or inside
-/// another database; [`Error::NotADatabase`] if `damaged` has no file of a database; the errors of opening and
-/// writing the new database; [`Error::Cancelled`] if `watch` ends the repair; [`Error::BadOptions`] in a program that
-/// was built without the features `lz4` or `zstd`. After an error, `new` may contain a part of the rows. Damage is no
-/// error: the report lists it.
+/// another database; [`Error::NotADatabase`] if `damaged` has no file of a database; [`Error::Cancelled`] if `watch`
+/// ends the repair; [`Error::BadOptions`] if the program was built without the features `lz4` or `zstd`; an error of
+/// opening or writing the new database. After an error, `new` may hold some of the rows. Damage is not an error: the
+/// report lists it.
 pub fn repair<G: GoOn>(
     damaged: impl AsRef<Path>,
     new: impl AsRef<Path>,
@@ -81,7 +77,8 @@ pub fn repair_on<G: GoOn>(
     watch: impl FnMut(Progress) -> G,
 ) -> Result<RepairReport> {
     let watch = Watch::new("the repair", watch);
-    // A file does not say whether its pages are packed by LZ4. So without a codec, sound pages would count as lost.
+    // A file does not say whether its pages are packed with LZ4, so without the codec, sound pages would count as
+    // lost.
     if let Some(feature) = [Compression::Lz4, Compression::ZSTD].into_iter().find_map(Compression::missing_feature) {
         return Err(Error::BadOptions(format!(
             "a repair may need every codec, and this program was built without feature {feature} of larch-db; build it \
@@ -99,8 +96,7 @@ pub fn repair_on<G: GoOn>(
     source.replay_logs(machine, damaged, &mut report);
     let db = Database::builder(new).machine(machine.clone()).write_buffer_bytes(WRITE_BUFFER_BYTES).open()?;
     for (id, table) in &mut source.tables {
-        // The name of a table may come from the footer of a file. It may be invalid, or another table may have the
-        // same name.
+        // The name may come from the footer of a file. It may be invalid, or another table may have it already.
         if check_new_name(&table.name).is_err() || db.existing_table(&table.name)?.is_some() {
             let name = format!("table-{}", id.0);
             report.guesses.push(format!("a second table {:?} is named {name:?}", table.name));

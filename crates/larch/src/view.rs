@@ -1,5 +1,5 @@
-//! The memtables and the file set of one moment. Readers see them together. Views are immutable: if the memory
-//! sets or the files change, a new view is made, and each reader takes the new view between two of its steps.
+//! A view: the memtables and the file set at one moment, which readers see together. Views are immutable. A change
+//! of the memory sets or the files makes a new view, and readers switch to it between two of their steps.
 
 pub mod ahead;
 pub mod cover;
@@ -32,35 +32,34 @@ pub struct View {
     pub generation: u64,
     /// The memory sets, newest first. Writes go to the first set.
     pub memory: Vec<Arc<MemSet>>,
-    /// Files.
+    /// The files of all tables.
     pub files: Arc<FileSet>,
 }
 
 impl View {
-    /// Whether both views consist of the same memory set objects and the same file set object. Two objects that
-    /// are merely equal do not count as the same.
+    /// Whether both views share the same memory sets and the same file set. Compares pointers: equal but separate
+    /// objects do not count.
     pub fn shows_the_same_as(&self, other: &Self) -> bool {
         let memory = self.memory.iter().map(Arc::as_ptr).eq(other.memory.iter().map(Arc::as_ptr));
         memory && Arc::ptr_eq(&self.files, &other.files)
     }
 
-    /// The write buffer has `buffer_bytes` bytes. Returns how many of them the memory sets that are being flushed
-    /// do not use.
+    /// Bytes of a write buffer of `buffer_bytes` that the memory sets being flushed do not use.
     pub fn left_bytes(&self, buffer_bytes: u64) -> u64 {
         let frozen = self.memory.iter().skip(1).map(|memory| memory.used_bytes());
         buffer_bytes.saturating_sub(frozen.sum())
     }
 
-    /// The files of `table`. Every read and write calls this, and so finds out whether the table was dropped.
+    /// The files of `table`. Every read and write calls this, which is how it notices that the table was dropped.
     ///
     /// # Errors
     ///
-    /// [`Error::TableDropped`].
+    /// [`Error::TableDropped`] if the view no longer has the table.
     pub fn files_of(&self, table: &TableInfo) -> Result<&TableFiles> {
         self.files.tables.get(&table.id).ok_or_else(|| Error::TableDropped(table.name.clone()))
     }
 
-    /// `table` in this view, for a reader at the version `at`.
+    /// `table` as a reader at version `at` sees it in this view.
     pub fn table(&self, table: &TableInfo, at: Version) -> Result<TableView<'_>> {
         Ok(TableView { view: self, files: self.files_of(table)?, at, own: None })
     }
@@ -75,7 +74,7 @@ pub struct TableView<'v> {
     pub files: &'v TableFiles,
     /// The version.
     pub at: Version,
-    /// If a transaction reads, the rows that it has written. They are newer than all other rows.
+    /// The rows that the reading transaction has written, if any. They are newer than all other rows.
     pub own: Option<&'v OwnRows>,
 }
 
@@ -86,7 +85,7 @@ impl<'v> TableView<'v> {
         Self { own, ..self }
     }
 
-    /// The memtables of the table in this view, newest first. Memtables of a transaction are not included.
+    /// The memtables of the table in this view, newest first, without the transaction's own writes.
     pub fn memtables(self) -> impl Iterator<Item = &'v Arc<Memtable>> + use<'v> {
         self.view.memory.iter().filter_map(move |memory| memory.table(self.files.info.id))
     }

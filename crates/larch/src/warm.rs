@@ -1,6 +1,6 @@
-//! Loads pages before a reader asks for them. It loads four kinds of pages: the pages of a range that a caller
-//! names, the pages of tables that are to be in memory, pages that were in memory at the last close, and pages of
-//! new files that replace pages in memory. This module does not know the eviction policy of the cache.
+//! Loads pages before a reader asks for them: the pages of a range that a caller names, of tables that are kept in
+//! memory, of the last close's warm state, and of new files that replace pages in memory. This module does not know
+//! the eviction policy of the cache.
 
 pub mod heat;
 pub mod install;

@@ -1,6 +1,5 @@
-//! Compactions that other processes do. The writer offers a compaction. A worker in another process merges the
-//! files and says which new files it has written. The writer installs the new files. Only the writer changes the
-//! manifest.
+//! Compactions by other processes. The writer offers a compaction, a worker in another process merges the files and
+//! reports the new files that it has written, and the writer installs them. Only the writer changes the manifest.
 //!
 //! ```text
 //!   writer                                    worker
@@ -13,14 +12,14 @@
 //!   removes job and result; two minutes later, the owner file
 //! ```
 //!
-//! The writer and the workers only exchange files in the directory `workers`, see `docs/format/workers.md`. When
-//! the writer offers a job, it reserves the numbers for the new files, and no other job gets these numbers. After
-//! the writer has taken a job back, the worker may still write a file for it. Because of its number, such a file
-//! never has the name of another file. No manifest names it, so it is removed.
+//! The writer and the workers exchange only files in the directory `workers`, see `docs/format/workers.md`. With
+//! each offer, the writer reserves the numbers of the new files, which no other job gets. So a worker that still
+//! writes a file after the writer has taken the job back never collides with another file; no manifest names that
+//! file, and it is removed.
 //!
-//! A worker may die at any point. After that, no new beat comes, and the writer takes the job back. The writer
-//! then does the merge itself, or offers it again. If the writer dies, nobody uses the results of its jobs: the
-//! next writer has another epoch, and the name of a job contains the epoch.
+//! A worker may die at any point. Its beats then stop, and the writer takes the job back and either does the merge
+//! itself or offers it again. If the writer dies, nobody uses the results of its jobs: the next writer has another
+//! epoch, which is part of the name of a job.
 
 pub mod beat;
 pub mod worker;

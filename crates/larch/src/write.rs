@@ -1,5 +1,5 @@
-//! How writes get into the database. Batches become commits, commits become rows in memory, and rows in memory
-//! become files of level 0. This module does not know how files are merged into deeper levels.
+//! The write path: batches become commits, commits become rows in memory, and rows in memory become files of level
+//! 0. This module does not know how files are merged into deeper levels.
 
 pub mod change;
 pub mod commit;

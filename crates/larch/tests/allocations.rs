@@ -1,4 +1,4 @@
-//! Tests how much memory reads allocate when all pages are in memory. An allocator counts the bytes.
+//! Tests how much memory reads and commits allocate, with an allocator that counts the bytes.
 
 use kit::allocations::{Counting, Thread};
 use larch::index::{IndexKeys, IndexOptions};
@@ -42,13 +42,13 @@ fn a_cached_get_allocates_nothing_in_any_form() {
     assert_eq!(Thread::so_far().count - before, 0);
 }
 
-/// Runs `work` twenty times, and returns the least number of bytes that it allocated in a run. In some runs the
-/// number is greater, because the simulated disk allocates, too.
+/// Runs `work` twenty times, and returns the fewest bytes that a run allocated. Some runs allocate more, because of
+/// the simulated disk.
 fn least_bytes(mut work: impl FnMut(u32)) -> u64 {
     (0..20).map(|i| Thread::during(|| work(i)).1.bytes).min().expect("there are some")
 }
 
-/// The bytes that a commit and an install allocate if there are `tables` tables, each with rows in memory.
+/// The bytes that a commit and an install allocate in a database of `tables` tables, each with rows in memory.
 fn bytes_with_tables(tables: u32) -> (u64, u64) {
     let machine = os::Machine::simulated_on(os::sim::SimDisk::new(1), 1);
     let db = Database::builder("db").machine(machine).reserve_bytes(0).open().expect("the disk works");
@@ -83,13 +83,12 @@ fn a_commit_and_an_install_cost_the_same_among_ten_and_ten_thousand_tables() {
     let (few, many) = (bytes_with_tables(10), bytes_with_tables(10_000));
     println!("commit and install allocate {few:?} bytes among 10 tables, {many:?} among 10,000");
     assert_eq!(many.0, few.0, "of a commit");
-    // The install changes two maps. Each map is a tree. With 10,000 tables, a path through the tree is ten nodes
-    // longer than with 10 tables.
+    // The install changes two maps, which are trees. With 10,000 tables, a path in a tree is ten nodes longer than
+    // with 10 tables.
     assert!(many.1 <= few.1 + 8192, "of an install");
 }
 
-/// Makes an index key from the first bytes of a value. Each time, notes how many bytes the thread has allocated
-/// and not freed.
+/// Makes an index key from the first bytes of a value. Each time, notes the thread's live bytes.
 struct FirstBytes;
 
 thread_local! {
@@ -120,8 +119,7 @@ impl IndexKeys for FirstBytes {
 const LARGE_ROWS: u32 = 120;
 const LARGE_BYTES: usize = 200_000;
 
-/// A table with large values and an index. If `is_flushed`, all rows of the table are in files; otherwise some are
-/// in memory.
+/// A table with large values and an index. If `is_flushed`, all its rows are in files; otherwise some are in memory.
 fn large_values(is_flushed: bool) -> (Database, Table) {
     let machine = os::Machine::simulated_on(os::sim::SimDisk::new(1), 1);
     let builder = Database::builder("db").machine(machine).cache_bytes(1 << 20).write_buffer_bytes(4 << 20);
@@ -139,8 +137,7 @@ fn large_values(is_flushed: bool) -> (Database, Table) {
     (db, table)
 }
 
-/// While `work` runs, the extractor notes how many bytes the thread has. Returns the greatest of these numbers,
-/// minus the bytes that the thread had before.
+/// By how much the thread's live bytes, as the extractor notes them, exceed those before `work`, at most.
 fn most_live_bytes(work: impl FnOnce()) -> i64 {
     let before = Thread::so_far().live_bytes();
     MOST_LIVE.set(before);
@@ -148,8 +145,7 @@ fn most_live_bytes(work: impl FnOnce()) -> i64 {
     MOST_LIVE.get() - before
 }
 
-/// A read may hold at most this many bytes: the rows of one round at each end, and some values that are being
-/// read.
+/// The most bytes that a read may hold: the rows of one round at each end, and some values that are being read.
 const ROUNDS_BYTES: i64 = 6 << 20;
 
 #[test]

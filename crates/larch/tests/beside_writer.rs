@@ -1,4 +1,4 @@
-//! A database that is opened read-only while another process writes to it. Every read either sees the rows of
+//! Tests a database that is opened read-only while another process writes to it: every read either sees the rows of
 //! exactly one version, or returns an error that says why it cannot.
 
 #![allow(clippy::disallowed_methods, reason = "a thread of the machine writes beside one that reads")]
@@ -37,14 +37,14 @@ fn reader_of(machine: &Machine) -> Database {
     builder.cache_bytes(24 << 10).open_files(1).open().expect("there is a database")
 }
 
-/// Reads a row of another file of `db`, without keeping its pages. The reader keeps only one file open, so its
-/// next read must open a file again.
+/// Reads a row of another table of `db`, without keeping its pages. The reader keeps only one file open, so its next
+/// read must open a file again.
 fn close_files(db: &Database) {
     let other = db.existing_table("other").expect("a name").expect("it is there");
     assert!(other.admitting(Admit::Pass).get("k").expect("a new read takes the newest files").is_some());
 }
 
-/// A writer with its present rows. `shown` has the rows that were in files after each step that changed the files.
+/// A writer with its current rows. `shown` has the rows that were in files after each step that changed the files.
 struct Writer {
     machine: Machine,
     db: Option<Database>,
@@ -79,7 +79,7 @@ impl Writer {
         }
     }
 
-    /// Stores the present rows in `shown`. All rows must be in files.
+    /// Stores the current rows in `shown`. All rows must be in files.
     fn note(&mut self) {
         self.shown.insert(self.db().version(), self.now.clone());
     }
@@ -99,7 +99,7 @@ impl Writer {
     }
 }
 
-/// A range of a reader, and the rows that the range still has to give.
+/// A range of a reader, and the rows that it still has to return.
 struct Open<'m> {
     range: Range,
     at: Version,
@@ -116,7 +116,7 @@ struct Counts {
     whole: u32,
 }
 
-/// Checks the error of a read at the version `at`: it must say that the files were replaced by files of another
+/// Checks the error of a read at the version `at`: it must say that the files were replaced by those of another
 /// version.
 #[track_caller]
 fn check_outdated(error: Error, at: Version, newest: Version) {
@@ -151,8 +151,7 @@ fn reads_beside_a_writer_show_one_version_or_name_two() {
     assert!(gets > 1000 && renewed > 50 && outdated > 50 && went_on > 10 && whole > 10, "{counts:?}");
 }
 
-/// Opens a range and a snapshot. While the writer writes more, this reads from the range, from the snapshot, and
-/// the newest rows.
+/// Opens a range and a snapshot, and while the writer writes more, reads from both, and the newest rows.
 fn check_steps(rng: &mut StdRng, writer: &mut Writer, (db, table): (&Database, &Table), counts: &mut Counts) {
     let at = db.version();
     let model = writer.shown[&at].clone();
@@ -237,7 +236,7 @@ fn check_rows(rng: &mut StdRng, open: &mut Option<Open<'_>>, newest: Version, co
     counts.went_on += u32::from(open.is_some());
 }
 
-/// Reads some rows of the snapshot from the end. Checks these rows, or the error.
+/// Reads some rows of the snapshot from the end, and checks them, or the error.
 fn check_snapshot_range(rng: &mut StdRng, (snapshot, table): (&Snapshot, &Table), model: &Model, newest: Version) {
     let count = rng.random_range(0..20);
     let mut expected = model.iter().rev();
@@ -251,7 +250,7 @@ fn check_snapshot_range(rng: &mut StdRng, (snapshot, table): (&Snapshot, &Table)
     }
 }
 
-/// Reads some rows around a key with a cursor. Checks these rows, or the error.
+/// Reads some rows around a key with a cursor, and checks them, or the error.
 fn check_snapshot_cursor(rng: &mut StdRng, (snapshot, table): (&Snapshot, &Table), model: &Model, newest: Version) {
     let (mut cursor, from) = (snapshot.cursor(table), key(rng.random_range(0..600)));
     let mut expected = model.range(from.clone()..);
@@ -272,7 +271,7 @@ fn check_snapshot_cursor(rng: &mut StdRng, (snapshot, table): (&Snapshot, &Table
     }
 }
 
-/// When the file in which a cursor stands is replaced, the cursor can move on in both directions in the new files.
+/// When the file under a cursor is replaced, the cursor can move on in both directions in the new files.
 #[test]
 fn a_cursor_goes_on_in_new_files_of_the_same_version() {
     let disk = SimDisk::new(1);
@@ -300,8 +299,8 @@ fn a_cursor_goes_on_in_new_files_of_the_same_version() {
     }
 }
 
-/// A compaction replaces every file but keeps all versions. So a range that was begun before the compaction still
-/// gives all its rows.
+/// A compaction replaces every file but keeps all versions, so a range that was begun before it still returns all its
+/// rows.
 #[test]
 fn a_range_goes_on_in_new_files_of_the_same_version() {
     let disk = SimDisk::new(1);
@@ -347,7 +346,7 @@ fn pages_of_files_that_stay_are_not_read_again_for_newer_files() {
     assert_eq!(db.metrics().page_reads, reads);
 }
 
-/// If the writer drops a table, the reader can use the table until it takes the newest files.
+/// If the writer drops a table, the reader can use it until it takes the newest files.
 #[test]
 fn a_table_that_a_writer_dropped_is_said_to_be_dropped() {
     let disk = SimDisk::new(1);
@@ -361,7 +360,7 @@ fn a_table_that_a_writer_dropped_is_said_to_be_dropped() {
     assert_eq!(db.tables(), ["other"]);
 }
 
-/// If the newest manifest names a file and the file is missing, a read returns an error that names the file.
+/// If a file is missing that the newest manifest names, a read returns an error that names the file.
 #[test]
 fn a_file_that_is_missing_from_the_newest_set_is_named() {
     let disk = SimDisk::new(1);
@@ -378,17 +377,17 @@ fn a_file_that_is_missing_from_the_newest_set_is_named() {
     assert!(matches!(&error, Error::Page(_)) && error.to_string().contains(".sst"), "{error}");
 }
 
-/// A disk of a reader. Before one of the reader's operations, another process writes to the database.
+/// A reader's disk. Before one of the reader's operations, another process writes to the database.
 #[derive(Debug)]
 struct Interrupted {
     disk: Arc<SimDisk>,
-    /// The number of operations before the other process acts.
+    /// The number of operations until the other process acts.
     left: AtomicU64,
 }
 
 impl Interrupted {
-    /// Counts an operation. At the chosen one, opens and closes the database as a writer, which replaces the
-    /// manifest and the log.
+    /// Counts an operation. At the chosen one, opens the database as a writer, writes to it, and closes it, which
+    /// replaces the manifest and the log.
     fn count(&self) {
         if self.left.fetch_sub(1, Ordering::Relaxed) == 0 {
             let writer = write_to(&Machine::simulated_on(self.disk.clone(), 3));
@@ -449,7 +448,7 @@ fn a_manifest_that_is_replaced_between_any_two_steps_of_opening_and_reading_is_r
         let table = db.existing_table("t").expect("a name").expect("it is there");
         let value = table.get("k").expect("it is read again").expect("it has a value");
         if between.left.load(Ordering::Relaxed) <= step {
-            // The open and the read need fewer operations than `step`, so the other process has not acted.
+            // The open and the read needed no more than `step` operations, so the other process has not acted.
             assert_eq!(value[..], *b"older");
             break;
         }
@@ -459,7 +458,7 @@ fn a_manifest_that_is_replaced_between_any_two_steps_of_opening_and_reading_is_r
     assert!(interrupted >= 4, "{interrupted} steps");
 }
 
-/// The writer writes all rows of one round in one commit. So if a read sees rows of two rounds, it has mixed two
+/// The writer writes all rows of a round in one commit, so a read that sees rows of two rounds has mixed two
 /// versions.
 #[test]
 fn reads_beside_a_compacting_writer_on_the_machines_disk_see_one_round_each() {

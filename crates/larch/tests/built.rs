@@ -1,5 +1,5 @@
-//! Tests files that were built without the database: a table takes in either all of them or none. Reads then see
-//! the same rows as if the rows had been written to the table.
+//! Tests of built files: a table ingests either all of them or none, and reads then see the same rows as if they had
+//! been written to the table.
 
 #![allow(clippy::disallowed_methods, reason = "threads of the machine write while files are taken in")]
 
@@ -29,7 +29,7 @@ fn open(machine: &Machine) -> larch::Result<Database> {
     builder.write_buffer_bytes(64 << 10).cache_bytes(1 << 20).open()
 }
 
-/// Options of tables, depending on the seed. Over all seeds, every way in which files can store rows occurs.
+/// Options of tables that depend on the seed. Over all seeds, every way in which files can store rows occurs.
 fn options(seed: u64) -> TableOptions {
     let kinds = [PageIndexKind::Btree, PageIndexKind::Flat, PageIndexKind::Both];
     let compressions = [Compression::None, Compression::Lz4, Compression::ZSTD];
@@ -49,7 +49,7 @@ fn halves(value: &[u8]) -> [&[u8]; 2] {
     [left, right]
 }
 
-/// Builds files with `rows` in `directory`. The rows are given in their order.
+/// Builds files in `directory` from `rows`, in this order.
 fn build(
     machine: &Machine,
     directory: &str,
@@ -140,7 +140,7 @@ fn a_table_has_what_writes_of_the_same_rows_would_give() {
                 if random.random_bool(0.3) {
                     new.sort();
                 }
-                // The files may be built with other options than the options of the table.
+                // The files may be built with other options than those of the table.
                 let form = if random.random_bool(0.5) { seed } else { seed + 13 };
                 let form = TableOptions { groups: options.groups.clone(), ..self::options(form) };
                 build(&machine, &directory, &form, new.clone()).expect("the disk works");
@@ -203,8 +203,7 @@ fn files_without_a_neighbour_go_to_the_deepest_level_and_later_directories_win()
     let mark = |key: u32| table.get(format!("{key:06}")).expect("the disk works").expect("it is there")[0];
     assert_eq!([399, 400, 449, 450, 499, 500, 999].map(mark), [1, 3, 3, 4, 4, 2, 2]);
     assert_eq!(files(0), 0, "each goes above what it overlaps, and no higher");
-    // The same files are taken in once more. Their rows count as newer than all rows of the table, as if they were
-    // written again.
+    // The same files are ingested once more. Their rows are newer than all rows of the table, as if written again.
     ingest(&table, &["again", "again"]).expect("the disk works");
     assert_eq!([399, 400, 500, 599, 600].map(mark), [1, 3, 3, 3, 2]);
     is_sound(&db);
@@ -269,7 +268,7 @@ fn a_crash_at_any_moment_leaves_all_rows_or_none() {
             let outcome =
                 db.table("t").and_then(|table| table.ingest(&["a", "b"], IngestOptions { verify: false, remove }));
             let is_done = outcome.as_ref().is_ok_and(|report| report.not_removed.is_empty());
-            // If the call has returned no error, the rows must exist after a crash.
+            // If the ingest has succeeded, the rows must survive a crash.
             disk.crash();
             drop(db);
             let db = open(&machine).expect("the disk works");
@@ -281,8 +280,7 @@ fn a_crash_at_any_moment_leaves_all_rows_or_none() {
             let files = db.table("t").expect("it is there").stats().expect("it is there").files;
             assert_eq!(sst_names(&disk, HERE).len() as u64, files, "orphans are removed");
             if seen == before {
-                // If the crash came before the table took in the files, their directories are still complete. So
-                // the files can be taken in now.
+                // If the crash came before the install, the directories are still complete and can be ingested now.
                 let table = db.table("t").expect("it is there");
                 ingest(&table, &["a", "b"]).expect("the disk works");
                 assert!(rows(&table) == after);
@@ -429,8 +427,8 @@ fn a_building_that_ends_early_leaves_nothing_and_one_that_crashed_can_begin_agai
                 Err(Error::NotBuiltFiles(_)) => {
                     build(&machine, "shard", &options, rows()).expect("the disk works");
                 }
-                // Only the last sync has failed, after the list had got its final name. So it depends on the crash
-                // whether the list keeps this name.
+                // Only the last sync has failed, after the list got its final name. The crash decides whether it
+                // keeps that name.
                 Ok(_) => {
                     kept += 1;
                     assert!(error.to_string().contains("cannot sync directory"), "{error}");
@@ -614,7 +612,7 @@ fn a_compaction_brings_files_of_another_form_into_that_of_the_table() {
 #[test]
 fn a_repair_without_a_manifest_does_not_mix_built_files_with_those_of_tables() {
     let (machine, disk) = Machine::simulated(5);
-    // No two files have a key in common, so no compaction merges any files.
+    // The files do not overlap, so no compaction merges them.
     let db = Database::builder(HERE).machine(machine.clone()).open().expect("the disk works");
     let (first, second) = (db.table("first").expect("a table"), db.table("second").expect("a table"));
     first.insert("mine", "1").expect("the disk works");

@@ -1,5 +1,5 @@
-//! Tests how many pages of the cache ranges keep pinned between two rows. However many ranges are open, they keep
-//! only a part of the cache. A range that keeps no page goes on from its last key.
+//! Tests how many pages of the cache ranges keep pinned between two rows. However many ranges are open, they pin
+//! only a part of the cache. A range that has lost its pages goes on from its last key.
 
 use larch::rows::Direction;
 use larch::{Database, Range, Table, TableOptions};
@@ -20,8 +20,8 @@ fn value(i: u32) -> Vec<u8> {
     vec![i as u8; 200]
 }
 
-/// Makes a table whose rows are in one level, and are two and a half times as large as the cache. Every tenth row
-/// is also in a newer file.
+/// Makes a table two and a half times as large as the cache, with its rows in one level. Every tenth row is also in a
+/// newer file.
 fn rows() -> (Database, Table) {
     let machine = Machine::simulated_on(SimDisk::new(1), 1);
     let db = Database::builder("db").machine(machine).cache_bytes(CACHE_BYTES).open().expect("the disk works");
@@ -37,7 +37,7 @@ fn rows() -> (Database, Table) {
     (db, table)
 }
 
-/// A range, and the rows that the range still has to give.
+/// A range, and the rows that it still has to return.
 struct Open {
     range: Range,
     left: std::ops::Range<u32>,
@@ -59,8 +59,8 @@ impl Open {
     }
 }
 
-/// Checks how many bytes of the cache the ranges keep. The limit is a little higher than a quarter, because the
-/// pinned bytes are not counted after every row.
+/// Checks how many bytes of the cache the ranges pin. The limit is a little higher than a quarter, because pinned
+/// bytes are not counted after every row.
 #[track_caller]
 fn check_usage(db: &Database) {
     let usage = db.metrics().cache;
@@ -84,8 +84,7 @@ fn thousands_of_idle_ranges_keep_a_quarter_of_the_cache_and_go_on_from_their_key
         check_usage(&db);
         assert!(db.metrics().cache.cursor_bytes > 0, "it is counted");
 
-        // Other reads find room in the cache. The pages that these reads load stay in the cache. If ranges kept
-        // too many pages, these pages would be evicted.
+        // Pages that other reads load stay in the cache. If ranges pinned too many pages, these would be evicted.
         for i in (0..ROWS).step_by(997) {
             assert_eq!(table.get(key(i)).expect("the disk works").as_deref(), Some(&value(i)[..]));
             let reads = db.metrics().page_reads;
@@ -107,7 +106,7 @@ fn thousands_of_idle_ranges_keep_a_quarter_of_the_cache_and_go_on_from_their_key
     }
 }
 
-/// How many pages `work` asks for. Pages in memory are included.
+/// How many pages `work` asks for, in memory or not.
 fn requests(db: &Database, work: impl FnOnce()) -> u64 {
     let asked = || db.metrics().page_hits + db.metrics().page_reads;
     let before = asked();
@@ -115,8 +114,8 @@ fn requests(db: &Database, work: impl FnOnce()) -> u64 {
     asked() - before
 }
 
-/// Even if thousands of ranges are idle, a range that is being read asks for each page once, and not again for
-/// each row. The same is true if many ranges are read in turns.
+/// A range that is being read asks for each page once, and not again for each row, even if thousands of ranges are
+/// idle, or if several ranges are read in turns.
 #[test]
 fn ranges_that_are_read_do_not_seek_row_by_row_because_others_are_open() {
     let (db, table) = rows();

@@ -1,6 +1,6 @@
-//! Tests reads and transactions as futures, while rows are written, flushed and merged. The futures run under
-//! executors that do not know Larch: tokio with one thread, tokio with several threads, smol, and an executor that
-//! is written here. They also run in handlers of the web server axum.
+//! Tests reads and transactions as futures, while rows are written, flushed and merged, under executors that do not
+//! know Larch: tokio with one thread, tokio with several threads, smol, an executor that is written here, and
+//! handlers of the web server axum.
 
 #![allow(
     clippy::disallowed_types,
@@ -29,8 +29,8 @@ fn value(i: u32, round: u32) -> Vec<u8> {
     format!("{i} in {round} ").repeat(if i.is_multiple_of(100) { 2000 } else { 5 }).into_bytes()
 }
 
-/// Waits until no page is in use, and returns the use of the cache. Pages that were asked for ahead may still
-/// arrive after the last read, and the thread that receives such a page holds it for a moment.
+/// Waits until no page is in use, and returns the use of the cache. Pages of the readahead may arrive after the last
+/// read, and the thread that receives such a page pins it for a moment.
 fn at_rest(db: &Database) -> CacheUsage {
     let mut usage = db.cache().usage();
     let mut patience = 1_000_000;
@@ -50,7 +50,7 @@ struct Fixture {
 }
 
 impl Fixture {
-    /// A database on the disk of this machine. It has more rows than its cache can hold.
+    /// A database on the disk of this machine, with more rows than its cache can hold.
     fn new() -> Self {
         let directory = tempfile::tempdir().expect("the system has room");
         let builder = Database::builder(&directory).durability(Durability::Buffered);
@@ -101,7 +101,7 @@ impl Fixture {
     }
 
     fn finish(self) {
-        // Compactions also pin pages, so they are finished first.
+        // Compactions pin pages, too, so they are finished first.
         self.db.compact_due().expect("the disk works");
         let usage = at_rest(&self.db);
         assert_eq!((usage.pinned_bytes, usage.held_bytes, usage.in_flight_bytes, usage.queued), (0, 0, 0, 0));
@@ -158,7 +158,7 @@ fn under_smol() {
     fixture.finish();
 }
 
-/// A task of the executor that is written in this file. When the task is woken, it puts itself into the queue.
+/// A task of this file's executor. When it is woken, it puts itself into the queue.
 struct Task {
     future: Mutex<Option<Pin<Box<dyn Future<Output = ()> + Send>>>>,
     queue: Mutex<Sender<Arc<Task>>>,
@@ -167,7 +167,7 @@ struct Task {
 impl Wake for Task {
     fn wake(self: Arc<Self>) {
         let queue = self.queue.lock().expect("nobody panics").clone();
-        // An error is ignored: when all tasks are done, nobody receives from the queue any more.
+        // The error is ignored: when all tasks are done, nobody receives from the queue any more.
         queue.send(self).ok();
     }
 }
@@ -221,9 +221,9 @@ fn a_future_may_go_from_thread_to_thread() {
     fixture.finish();
 }
 
-/// Begins `gets` reads of single rows at the same time, and polls them until one of them waits for memory. Then
-/// four other reads are awaited one after the other, and the first reads are not polled until these have ended. A
-/// program does this if it reads in the body of a loop over `buffer_unordered`.
+/// Begins `gets` reads of single rows, and polls them until one of them waits for memory. Then awaits four other
+/// reads, during which the first ones are not polled, as in a program that reads in the body of a loop over
+/// `buffer_unordered`.
 fn one_more_ends(cache_bytes: u64, gets: u32, rows: u32) {
     let directory = tempfile::tempdir().expect("the system has room");
     let db = Database::builder(&directory).cache_bytes(cache_bytes).open().expect("the disk works");
@@ -250,8 +250,7 @@ fn one_more_ends(cache_bytes: u64, gets: u32, rows: u32) {
             if db.cache().usage().queued > 0 {
                 break;
             }
-            // This waits until all waiting reads were woken, so that the pages of all have arrived before any of
-            // them goes on.
+            // Waits until all these reads were woken, so that the pages of all arrive before any of them goes on.
             let mut waiting: BTreeSet<u32> = begun.keys().copied().collect();
             while !waiting.is_empty() {
                 waiting.remove(&woken.recv().expect("this end has a sender, too"));
@@ -282,7 +281,7 @@ struct Numbered {
 
 impl Wake for Numbered {
     fn wake(self: Arc<Self>) {
-        // An error is ignored: at the end, nobody receives these numbers any more.
+        // The error is ignored: at the end, nobody receives these numbers any more.
         self.woken.lock().expect("nobody panics").send(self.number).ok();
     }
 }

@@ -1,5 +1,5 @@
-//! Tests that a follower sees all commits up to some version and no later ones, whatever the writer does at the
-//! same time. When a follower has ended, none of its files is left.
+//! Tests that a follower sees all commits up to some version and no later ones, whatever the writer does meanwhile,
+//! and that a follower that has ended leaves none of its files.
 
 use larch::{Database, Durability, Follow, Readable as _, Snapshot, Version};
 use os::sim::SimDisk;
@@ -49,13 +49,13 @@ fn rows_at(db: &Database, snapshot: &Snapshot) -> Rows {
     all
 }
 
-/// Those `rows` of `version` whose tables were not dropped after this version.
+/// The `rows` of tables that were not dropped at `version` or later.
 fn known(dropped: &BTreeMap<String, Version>, rows: Rows, version: Version) -> Rows {
     let is_there = |name: &str| dropped.get(name).is_none_or(|dropped| *dropped < version);
     rows.into_iter().filter(|((name, _), _)| is_there(name)).collect()
 }
 
-/// A follower, its snapshots with the rows that were read from them, and the newest version that was read from it.
+/// A follower, its snapshots with the rows that they had, and the newest version that it has shown.
 type Follower = (Database, Vec<(Snapshot, Rows)>, Version);
 
 /// A writer with the rows of each of its versions, and its followers with their snapshots.
@@ -67,8 +67,8 @@ struct World {
     rows: Rows,
     history: History,
     followers: Vec<Follower>,
-    /// For each table, the version at which it was last dropped. A drop has no version of its own. A follower sees
-    /// it when it takes the new files.
+    /// For each table, the version at which it was last dropped. A drop has no version of its own: a follower sees it
+    /// when it takes the new files.
     dropped: BTreeMap<String, Version>,
 }
 
@@ -167,7 +167,7 @@ impl World {
             1 => _ = self.followers.swap_remove(at),
             2 => kept.clear(),
             3 => {
-                // Tables that were dropped after the snapshot was made cannot be opened.
+                // Tables that were dropped since the snapshot cannot be opened.
                 for (snapshot, rows) in kept {
                     let version = snapshot.version();
                     let (seen, before) = (known(&self.dropped, rows_at(db, snapshot), version), rows.clone());
@@ -291,7 +291,7 @@ fn a_writer_that_cannot_look_at_leases_removes_nothing_that_is_read() {
         let table = db.table("a").expect("the disk works");
         world.disk.fail_operation(n, ErrorKind::PermissionDenied);
         for round in 0..3 {
-            // Each of these calls may fail.
+            // Any of these calls may fail.
             table.insert("key", format!("round {round}")).ok();
             db.flush().ok();
             db.compact().ok();

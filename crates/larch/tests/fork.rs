@@ -1,5 +1,5 @@
-//! Tests that a process that forks after it has opened a database can still use the database. In the child
-//! process, every call returns an error, and the child does not harm the database.
+//! Tests that a process that forks after it has opened a database can still use it, and that the child gets an error
+//! from every call and does not harm the database.
 
 #![cfg(target_os = "linux")]
 #![allow(unsafe_code, reason = "a fork")]
@@ -47,8 +47,8 @@ fn a_forked_child_is_refused_and_leaves_the_database_as_it_is() {
             refused &= is_refused(db.drop_table("t").map(drop));
             refused &= is_refused(table.alter(|options| options.metadata = vec![1]));
             refused &= is_refused(table.clone_as("v").map(drop));
-            // Dropping these values in the child writes nothing, removes no file, and does not wait for a thread
-            // that the child does not have.
+            // In the child, these drops write nothing, remove no file, and do not wait for threads, which the child
+            // does not have.
             drop((import, table, db, in_temporary, temporary));
             // SAFETY: no code of the parent may run when the child ends.
             unsafe { nix::libc::_exit(i32::from(!refused)) }

@@ -1,5 +1,4 @@
-//! Tests what an open database costs while nobody uses it: memory in addition to its rows and the shared cache,
-//! file descriptors, and threads.
+//! Tests what an idle database costs: memory beside its rows and the shared cache, file descriptors, and threads.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "descriptors and threads are the machine's")]
@@ -35,15 +34,15 @@ fn open(directory: &Path, cache: &Cache, i: usize) -> Database {
     Database::builder(directory.join(i.to_string())).cache(cache).open().expect("the disk works")
 }
 
-/// The test first writes to each database, so that its log, manifest and files are used. Then it waits until the
-/// databases have closed their files.
+/// Writes to each database, so that its log, manifest and files are used, and then waits until the databases have
+/// closed their files.
 #[test]
 fn an_idle_database_costs_no_thread_two_descriptors_and_16_kib() {
     let machine = Machine::real();
     let scratch = Scratch::new("idle");
     let directory = scratch.path();
     let cache = Cache::with_open_files(8 << 20, OPEN_FILES);
-    // After one database was opened and closed, the process has allocated everything that it allocates only once.
+    // Opening and closing one database makes the process allocate everything that it allocates only once.
     drop(open(directory, &cache, DATABASES));
     let before = Process::live_bytes();
     let (descriptors_before, threads_before) = (descriptors(), threads());
@@ -58,9 +57,8 @@ fn an_idle_database_costs_no_thread_two_descriptors_and_16_kib() {
         })
         .collect();
     assert!(threads() < threads_before + 16, "{} threads", threads());
-    // The databases close their files a second after the last use. If they do not, this test waits forever. Then
-    // the process has open only directories, locks, the files that the cache keeps open, and what asynchronous
-    // reads need.
+    // The databases close their files a second after the last use; otherwise this test hangs. Then only directories,
+    // locks, the files that the cache keeps open, and what asynchronous reads need are open.
     while descriptors() > descriptors_before + 2 * DATABASES + OPEN_FILES + 8 {
         machine.clock.sleep(Duration::from_millis(10));
     }

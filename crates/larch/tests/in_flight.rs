@@ -1,6 +1,5 @@
-//! Tests commits that are not durable yet: one thread makes many commits, and threads, futures and callbacks wait
-//! for them. The simulated disk crashes and fails. Some tests run on a machine without threads, and some with
-//! threads.
+//! Tests commits in flight: one thread makes many commits, and threads, futures and callbacks wait for them, while
+//! the simulated disk crashes and fails. Some tests run on a machine without threads, some with threads.
 
 #![allow(
     clippy::disallowed_types,
@@ -124,7 +123,7 @@ fn one_thread_awaits_a_thousand_commits_with_few_syncs() {
         versions
     }));
     assert!(versions.is_sorted() && versions.len() == 1000);
-    // One sync makes all these commits durable. The job that prepares the next log runs one or two more syncs.
+    // One sync makes all these commits durable. The job that prepares the next log adds one or two.
     let syncs = disk.sync_count() - before;
     assert!((1..=4).contains(&syncs), "{syncs} syncs");
 }
@@ -166,8 +165,7 @@ fn threads_futures_and_callbacks_wait_beside_each_other_while_logs_end() {
     assert_eq!(table.iter().count(), 1200);
 }
 
-/// After a crash, all commits that were reported as durable still exist. Only the newest commits may be lost, and
-/// none of the lost ones was reported as durable.
+/// After a crash, only the newest commits may be lost, and none of them was reported as durable.
 #[test]
 fn a_crash_leaves_a_prefix_with_all_that_was_said_to_be_durable() {
     let mut lost = 0;

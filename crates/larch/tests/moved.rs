@@ -1,5 +1,4 @@
-//! Tests on a real disk what happens if the directory of an open database, of a backup or of a copy is moved or
-//! removed.
+//! Tests on a real disk what happens when the directory of an open database, a backup or a copy is moved or removed.
 
 #![allow(clippy::disallowed_methods, reason = "a user moves and removes directories with the tools of the system")]
 
@@ -15,7 +14,7 @@ fn open(directory: &Path) -> Database {
     Database::builder(directory).write_buffer_bytes(64 << 10).open().expect("the disk works")
 }
 
-/// Makes a database with some rows. Each byte of their values is `byte`.
+/// Makes a database with some rows, whose values consist of `byte`.
 fn filled(directory: &Path, byte: u8) -> (Database, Table) {
     let db = open(directory);
     let table = db.table("t").expect("the disk works");
@@ -27,7 +26,7 @@ fn write(table: &Table, keys: std::ops::Range<u32>, byte: u8) -> Result<()> {
     keys.into_iter().try_for_each(|key| table.insert(key.to_be_bytes(), [byte; VALUE_BYTES]))
 }
 
-/// The number of rows whose values have only the byte `byte`.
+/// The number of rows whose values consist of `byte`.
 fn rows(directory: &Path, byte: u8) -> usize {
     let db = open(directory);
     assert!(db.check(|_| {}).expect("the disk works").problems.is_empty());
@@ -102,8 +101,8 @@ fn a_writer_whose_lock_file_was_removed_makes_way_for_the_next_one() {
 
 #[test]
 fn a_relative_path_is_that_of_the_open_whatever_the_directory_of_the_process_is() {
-    // To change the working directory of the process would disturb other tests. So this test uses a symbolic link,
-    // and later lets the link lead to another directory.
+    // A change of the working directory would disturb other tests, so this one uses a symbolic link that later leads
+    // elsewhere.
     let scratch = tempfile::tempdir().expect("a directory");
     let (link, one, two) = (scratch.path().join("link"), scratch.path().join("one"), scratch.path().join("two"));
     fs::create_dir(&one).and_then(|()| fs::create_dir(&two)).expect("the disk works");
@@ -138,7 +137,7 @@ fn a_copy_and_a_backup_go_where_they_began_or_nowhere() {
     assert_eq!(fs::read_dir(&backups).expect("it is there").count(), 0, "nothing came to the other directory");
     assert!(Backups::at(&elsewhere).verify(|_| {}).expect("the disk works").problems.is_empty());
     assert_eq!(Backups::at(&elsewhere).list().expect("the disk works").len(), 2);
-    // A checkpoint whose directory is removed behaves in the same way.
+    // So does a checkpoint whose directory is removed.
     let copy = scratch.path().join("copy");
     let mut is_removed = false;
     let outcome = db.checkpoint_with(&copy, |_| {

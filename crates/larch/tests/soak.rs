@@ -1,7 +1,6 @@
-//! Tests that a million reads, half of them in a database opened read-only, and transactions of every kind leave
-//! no memory behind. An allocator counts the bytes in use. At the end this number must be the same as at the
-//! beginning. Nobody writes during the reads, so the database makes no new view, and the memory of a read can be
-//! freed only when the read ends.
+//! Tests that a million reads, half of them in a database opened read-only, and transactions of every kind leak no
+//! memory: an allocator counts the bytes in use, which must be the same at the end as at the beginning. Nobody writes
+//! during the reads, so no new view frees what a read has left behind.
 
 use kit::allocations::{Counting, Thread};
 use larch::index::{IndexKeys, IndexOptions};
@@ -33,7 +32,7 @@ fn poll<T>(future: impl Future<Output = T>, times: u32) -> Option<T> {
     })
 }
 
-/// Does one read. Its kind and its key follow from `i`. Returns whether the read was dropped before it was done.
+/// Does one read, whose kind and key follow from `i`. Returns whether it was dropped before it was done.
 fn read(db: &Database, i: u32) -> bool {
     let table = db.existing_table("t").expect("the disk works").expect("the table is there");
     let key = key(i);
@@ -73,8 +72,8 @@ fn read(db: &Database, i: u32) -> bool {
     cut_short
 }
 
-/// Checks that half a million reads leave nothing behind: no bytes, no pages in use, and nothing else that
-/// `metrics` counts.
+/// Checks that half a million reads leave nothing behind: no bytes, no pages in use, and nothing else that the
+/// metrics count.
 fn check(read_only: bool) {
     let disk = SimDisk::new(1);
     let open = |read_only: bool| {
@@ -99,8 +98,7 @@ fn check(read_only: bool) {
         db
     };
 
-    // The first reads and transactions are not counted: they fill the cache, and its lists get their final
-    // lengths.
+    // The first reads are not counted: they fill the cache, and its lists get their final lengths.
     let mut cut_short = (0..50_000).filter(|&i| read(&db, i)).count();
     let at_start = Thread::so_far().live_bytes();
     cut_short += (0..500_000).filter(|&i| read(&db, i)).count();
@@ -149,7 +147,7 @@ impl IndexKeys for FirstByte {
     }
 }
 
-/// A database of 2,000 rows with an index. Its write buffer is small, so that large transactions move into files.
+/// A database of 2,000 rows with an index. Its write buffer is so small that large transactions spill into files.
 struct Indexed {
     db: Database,
     table: Table,
@@ -185,7 +183,7 @@ impl Indexed {
         tx
     }
 
-    /// Does one transaction. Its kind and its rows follow from `i`. It does not change the number of rows.
+    /// Does one transaction, whose kind and rows follow from `i`, and which does not change the number of rows.
     fn transaction(&self, i: u32) {
         let Self { db, table, index } = self;
         let key = row(i);
@@ -209,8 +207,8 @@ impl Indexed {
                 assert!(tx.commit().expect("the disk works").is_ok());
             }
             5 | 6 => {
-                // There are two cases: the writes take more than a transaction's share of the write buffer, or
-                // more than half of the write buffer.
+                // The writes take either more than a transaction's share of the write buffer, or more than half of
+                // it.
                 let mut tx = self.begin();
                 for j in 0..INDEXED_ROWS / (i % 18 - 3) {
                     tx.insert(table, row(i + j), value(j)).expect("the disk works");
@@ -291,8 +289,7 @@ fn transactions_of_every_kind_leave_nothing_behind() {
         // The bytes of the simulated disk are subtracted, because the manifest grows on the disk.
         Thread::so_far().live_bytes() - disk.memory_bytes() as i64
     };
-    // The first reads and transactions are not counted: they fill the cache, and its lists get their final
-    // lengths.
+    // The first transactions are not counted: they fill the cache, and its lists get their final lengths.
     (0..18 * 20).for_each(|i| indexed.transaction(i));
     let at_start = settle();
     (0..18 * 100).for_each(|i| indexed.transaction(i));

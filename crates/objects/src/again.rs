@@ -1,5 +1,5 @@
-//! Repeats a request to a store if the store may give another answer in a later attempt. This module does not know
-//! what the request is.
+//! Repeats a request to a store as long as a later attempt may get another answer. This module does not know what
+//! the request is.
 
 use os::Clock;
 use os::store::is_certain;
@@ -7,12 +7,11 @@ use os::{Random, sync::Arc};
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
-/// The longest time from the start of the first attempt to the start of the last attempt. The client of a store in
-/// a network already repeats a request for longer than this. So a request that has failed there is not repeated
-/// here.
+/// The longest time from the start of the first attempt to the start of the last. The client of a networked store
+/// already repeats a request for longer than this, so a request that failed there is not repeated here.
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// A wait between two attempts is a random part of a time. These are the first and the longest such time.
+/// The first and the longest value of a time that doubles. Each pause is a random part of it.
 const WAITS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(2));
 
 /// Decides when to repeat a request.
@@ -25,13 +24,13 @@ pub struct Again {
 }
 
 impl Again {
-    /// Begins to count the time now.
+    /// Starts counting the time.
     pub fn new(clock: &Arc<dyn Clock>, random: &Arc<dyn Random>) -> Again {
         Again { clock: clock.clone(), random: random.clone(), begin: clock.now(), wait: WAITS.0 }
     }
 
-    /// Waits for a random part of a time that doubles with each call. If the wait would end after [`DEADLINE`],
-    /// returns false without waiting.
+    /// Sleeps for a random part of a time that doubles with each call. Returns false at once if the pause would end
+    /// after [`DEADLINE`].
     pub fn pause(&mut self) -> bool {
         let part = (self.random.next_u64() >> 32) as u32;
         let pause = self.wait.mul_f64(f64::from(part) / f64::from(u32::MAX));
@@ -43,9 +42,8 @@ impl Again {
         true
     }
 
-    /// Makes the request, and repeats it until its answer is final or the next attempt would begin after
-    /// [`DEADLINE`]. An answer is final if a later attempt would get the same answer. For example, `AlreadyExists`
-    /// is final.
+    /// Makes the request, and repeats it until the answer is final or the next attempt would start after
+    /// [`DEADLINE`]. An answer is final if a later attempt would get the same, as with `AlreadyExists`.
     ///
     /// # Errors
     ///

@@ -1,10 +1,9 @@
-//! A branch of a database is another database that uses SSTs of the first one. This module knows which SSTs of a
-//! database its branches may need. The writer of the database does not remove these SSTs. It does not know how a
-//! branch is made.
+//! Knows which SSTs of a database its branches may need, so that the writer does not remove them. A branch is
+//! another database that uses SSTs of the first one. This module does not know how a branch is made.
 //!
-//! In its own journal, each branch has the file `PARENTS`, which lists the files that the branch needs. Later a
-//! branch may need fewer files, but never others. So an old list always includes the files that the branch needs
-//! now. If a list keeps a file from being removed, the list is read again.
+//! Each branch has the file `PARENTS` in its own journal, which lists the files that it needs. Over time a branch
+//! may need fewer files, but never others, so an old list always includes the files that it needs now. A list that
+//! keeps a file from being removed is read again.
 //!
 //! | the journal of the branch | |
 //! |---|---|
@@ -14,9 +13,9 @@
 //!
 //! A branch of a branch may need files of all databases above it. Let C be a branch of B, and B a branch of this
 //! database. C is added to this database before B can give up a file that C needs. But this writer may have read
-//! the list of B before it knows C. So after it has read that a branch does not need a file, it puts a sheet
-//! before it removes the file. When this sheet is put, the writer learns all branches that were added before it
-//! read the list.
+//! the list of B before it learned of C. So after it has read that a branch does not need a file, it puts a sheet
+//! before it removes the file. By putting this sheet, it learns of all branches that were added before it read the
+//! list.
 //!
 //! Thread safe.
 
@@ -30,11 +29,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
-/// To make a branch may take this long, measured by the clocks of two machines. After this time, the writer makes
+/// How long it may take to make a branch, measured by the clocks of two machines. After this time, the writer makes
 /// sure that the branch is never made.
 pub const MADE_WITHIN: Duration = Duration::from_secs(3600);
 
-/// If a branch keeps a file from being removed, its list is read again after this time.
+/// After this time, the list of a branch that keeps a file from being removed is read again.
 const ASKED_AGAIN_AFTER: Duration = Duration::from_secs(300);
 
 /// What a branch needs.
@@ -42,9 +41,9 @@ const ASKED_AGAIN_AFTER: Duration = Duration::from_secs(300);
 pub enum Needs {
     /// The branch does not exist yet, so it may need all SSTs.
     All,
-    /// The branch needs these SSTs. The map has their lengths by their names.
+    /// The branch needs these SSTs: names and lengths.
     These(BTreeMap<String, u64>),
-    /// The branch needs no SSTs of this database now, and will never need any.
+    /// The branch needs no SST of this database, and never will.
     Nothing,
 }
 
@@ -54,7 +53,7 @@ pub fn journal_at(store: &Arc<dyn Store>, outside: &Outside, prefix: &str) -> Jo
     Journal::new(Arc::new(folder), outside.clone(), CUTS)
 }
 
-/// The parents of a database, as `table` of its journal says.
+/// The parents of a database, according to `table` of its journal.
 pub fn parents_in(journal: &Journal, table: &Table) -> io::Result<Parents> {
     let mut table = table.clone();
     table.names.retain(|name, _| name == PARENTS);
@@ -66,7 +65,7 @@ pub fn parents_in(journal: &Journal, table: &Table) -> io::Result<Parents> {
 ///
 /// # Errors
 ///
-/// The journal of the branch cannot be read.
+/// An error of the store, or `InvalidData`, if the journal of the branch cannot be read.
 pub fn needs(store: &Arc<dyn Store>, outside: &Outside, id: u64, branch: &Branch) -> io::Result<Needs> {
     let journal = journal_at(store, outside, &branch.prefix);
     let (table, next) = journal.newest()?;
@@ -78,20 +77,19 @@ pub fn needs(store: &Arc<dyn Store>, outside: &Outside, id: u64, branch: &Branch
     Ok(of_this.map_or(Needs::Nothing, |parent| Needs::These(parent.files)))
 }
 
-/// Makes sure that a missing branch is never made: puts a sheet without the branch under the number that the first
-/// sheet of the branch would have.
+/// Makes sure that a missing branch is never made, by putting a sheet without files under the number of the
+/// branch's first sheet.
 ///
 /// # Errors
 ///
-/// `AlreadyExists` if meanwhile the branch was made, or another database was made in its place; an error of the
-/// store.
+/// `AlreadyExists` if the branch, or another database in its place, was made meanwhile; an error of the store.
 fn prevent(store: &Arc<dyn Store>, outside: &Outside, branch: &Branch) -> io::Result<()> {
     let journal = journal_at(store, outside, &branch.prefix);
     let (table, _) = journal.newest()?;
     journal.begin_at(branch.sheet, &table, 0, &[])
 }
 
-/// Like [`needs`], but if the branch does not exist after [`MADE_WITHIN`], makes sure that it is never made.
+/// Like [`needs`], but also makes sure that a branch which does not exist after [`MADE_WITHIN`] is never made.
 ///
 /// # Errors
 ///
@@ -109,16 +107,16 @@ pub fn settled_needs(store: &Arc<dyn Store>, outside: &Outside, id: u64, branch:
     }
 }
 
-/// What the writer of a database knows about the needs of its branches.
+/// What the writer of a database knows about its branches' needs.
 #[derive(Debug)]
 pub struct Branches {
     journal: Arc<Journal>,
     parents: Arc<ParentsOf>,
     known: Mutex<HashMap<u64, Known>>,
-    /// Whether the list of some branch was read after the last sheet was put.
+    /// Whether any branch's list was read since the last sheet was put.
     has_read: AtomicBool,
-    /// This lock is held while the lists of branches are read. Without it, a thread could use a list that another
-    /// thread has read, before a sheet was put.
+    /// Held while lists of branches are read. Otherwise a thread could use a list that another thread has read
+    /// before a sheet was put.
     dividing: Mutex<()>,
 }
 
@@ -136,16 +134,15 @@ impl Branches {
         Branches { journal, parents, known, has_read, dividing: Mutex::new(()) }
     }
 
-    /// Divides SSTs that are no longer in the manifest into two lists: those that can be removed, and those that
-    /// branches may need. Files that are stored with other databases are in neither list, because this database
-    /// only gives them up.
+    /// Divides SSTs that are no longer in the manifest into those that can be removed and those that branches may
+    /// need. SSTs that are stored with other databases are in neither list; this database just releases them.
     ///
     /// # Errors
     ///
-    /// This process is not the writer any more, or its parents cannot be read.
+    /// An error if this process is no longer the writer, or if its parents cannot be read.
     pub fn divide(&self, files: Vec<String>) -> io::Result<(Vec<String>, Vec<String>)> {
         let _dividing = self.dividing.lock();
-        // Lists that are read after this moment are new enough, however long this call takes.
+        // Lists that are read after this moment are fresh enough, however long this call takes.
         let begin = self.journal.outside.clock.now();
         let parents = self.parents.get()?;
         let (others, own): (BTreeSet<_>, BTreeSet<_>) =
@@ -159,7 +156,7 @@ impl Branches {
             if !self.has_read.swap(false, Ordering::Relaxed) {
                 return Ok((free, kept));
             }
-            // This put may find branches that were not known before, so the loop starts again.
+            // This put may find branches that were not known before, so start again.
             self.journal.put_now()?;
         }
     }
@@ -175,8 +172,8 @@ impl Branches {
         })
     }
 
-    /// What a branch needs. If the known list keeps `file` and was not read shortly before `now`, the list is read
-    /// again.
+    /// What a branch needs. The list is read again if the known one keeps `file` and was not read shortly before
+    /// `now`.
     fn needs(&self, id: u64, branch: &Branch, file: &str, now: Duration) -> Arc<Needs> {
         let known = self.known.lock().get(&id).cloned();
         let is_enough = |known: &Known| match &*known.needs {
@@ -187,10 +184,10 @@ impl Branches {
         if let Some(known) = known.filter(is_enough) {
             return known.needs;
         }
-        // If the journal of a branch cannot be read, the branch may need all files.
+        // A branch whose journal cannot be read may need all files.
         let read = settled_needs(self.journal.store(), &self.journal.outside, id, branch).unwrap_or(Needs::All);
         self.has_read.store(true, Ordering::Relaxed);
-        // Reading the list may have taken a long time, so the clock is read again.
+        // Reading the list may have taken long, so read the clock again.
         let (needs, at) = (Arc::new(read), self.journal.outside.clock.now());
         self.known.lock().insert(id, Known { needs: needs.clone(), at });
         needs

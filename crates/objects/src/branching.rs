@@ -1,5 +1,5 @@
-//! Makes a branch of a database. A branch is a second database in the same store, and it shares the SSTs of the
-//! first database. This module does not know which SSTs a database has. Its caller knows that.
+//! Makes a branch of a database: a second database in the same store, which shares the SSTs of the first. This
+//! module does not know which SSTs a database has; its caller does.
 //!
 //! ```text
 //! 1  the journal of the branch is looked at: it has no files, and ends before sheet n
@@ -8,10 +8,10 @@
 //! 4  sheet n of the branch: these files, and PARENTS, which says where its SSTs lie
 //! ```
 //!
-//! After step 2, no writer removes an SST that the manifest of step 3 has: before a writer can put a sheet which
-//! says that it does not need a file any more, it reads the sheet of step 2. Step 4 succeeds only if nobody else
-//! has put sheet n. So if a process must know whether the branch will exist, it tries to put sheet n itself.
-//! Either this succeeds, and the branch will never exist, or it finds the sheet of the branch.
+//! After step 2, no writer removes an SST that is in the manifest of step 3: it reads the sheet of step 2 before it
+//! can put a sheet that gives up a file. Step 4 succeeds only if nobody else has put sheet n. So a process that
+//! must know whether the branch will exist tries to put sheet n itself. Either it succeeds, and the branch will
+//! never exist, or it finds the sheet of the branch.
 //!
 //! | what ends in between | what is left |
 //! |---|---|
@@ -31,45 +31,45 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::time::Duration;
 
-/// The manifest and the logs of the origin are copied to one sheet. They may have at most this many bytes.
+/// The most bytes that the origin's manifest and logs may have, because they are copied to one sheet.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// The most attempts to make a branch. An attempt fails if sheets are removed while it reads them.
+/// How many times to try to make a branch. A try fails if sheets are removed while it reads them.
 const ATTEMPTS: u32 = 3;
 
-/// A function that returns the names and lengths of the SSTs that the database on a disk has. The disk can only be
-/// read, and has the files of the database as they were at one moment.
+/// Returns the names and lengths of the SSTs of the database on a disk. The disk is read-only, and shows the
+/// database's files as they were at one moment.
 pub type SstsOf<'f> = &'f dyn Fn(&Arc<StoreDisk>) -> io::Result<Vec<DirectoryEntry>>;
 
 /// What a new branch consists of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BranchReport {
-    /// The number of SSTs that the branch shares with the origin.
+    /// SSTs that the branch shares with the origin.
     pub files: u64,
-    /// The bytes of the SSTs that the branch shares.
+    /// Bytes of these SSTs.
     pub bytes: u64,
-    /// The bytes of the manifest and of the logs, which were copied.
+    /// Bytes of the manifest and the logs, which were copied.
     pub copied_bytes: u64,
 }
 
-/// A branch that a database has.
+/// A branch of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BranchInfo {
     /// The prefix of the branch in the store.
     pub prefix: String,
-    /// When the making of the branch began, as the time since the start of 1970.
+    /// When the making of the branch began, as time since the start of 1970.
     pub since: Duration,
-    /// How many SSTs of the database the branch needs, and their bytes. `None` if the branch does not exist yet,
-    /// because it is being made or because its making was never finished.
+    /// How many SSTs of the database the branch needs, and their bytes. `None` if the branch does not exist,
+    /// because it is still being made or was never finished.
     pub files: Option<(u64, u64)>,
 }
 
-/// What was removed together with a database.
+/// What was removed with a database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DropReport {
-    /// The number of SSTs that belonged only to this database.
+    /// SSTs that only this database had.
     pub files: u64,
-    /// The bytes of the SSTs that belonged only to this database.
+    /// Bytes of these SSTs.
     pub bytes: u64,
 }
 
@@ -81,14 +81,15 @@ fn no_database(prefix: &str) -> io::Error {
     error(ErrorKind::NotFound, format!("there is no database at {prefix}"))
 }
 
-/// Makes a branch of the database at the prefix `from`. The branch is at the prefix `to`. The branch has all
-/// commits that were durable in the store when the call began. `store` must understand names that begin with `/`.
-/// `directory` is the path of the disk on which `ssts_of` is called.
+/// Makes a branch, at the prefix `to`, of the database at the prefix `from`. It has all commits that were durable
+/// in the store when the call began. `store` must understand names that begin with `/`. `directory` is the path of
+/// the disk that `ssts_of` is called with.
 ///
 /// # Errors
 ///
-/// `NotFound` if no database is at `from`; `AlreadyExists` if a database is at `to`; an error of the store or of
-/// `ssts_of`.
+/// `NotFound` if no database is at `from`; `AlreadyExists` if one is at `to`; `InvalidInput` if `to` equals `from`
+/// or has line breaks; `FileTooLarge` if the manifest and the logs are too long to copy; `Interrupted` if sheets
+/// were removed again and again while this call read them; an error of the store or of `ssts_of`.
 pub fn branch(
     store: &Arc<dyn Store>,
     outside: &Outside,
@@ -132,9 +133,9 @@ impl Branching<'_> {
             return Err(no_database(from));
         }
         let branch = Branch { prefix: to.to_owned(), sheet, since: outside.clock.wall().as_secs() };
-        // The branch is added first to the databases above the origin, and then to the origin. The origin never
-        // gets further files of the databases above it. So every file of them that the branch gets from the origin
-        // was already needed by the origin when the branch was added to them.
+        // Add the branch to the databases above the origin first, then to the origin. The origin never gets further
+        // files of the databases above it. So every file of theirs that the branch gets was still needed by the
+        // origin when the branch was added to them.
         let mut parents = parents_in(&origin, &seen).map_err(|error| self.again(error))?;
         for parent in &mut parents.0 {
             parent.id = outside.random.next_u64();
@@ -165,7 +166,7 @@ impl Branching<'_> {
             report.bytes += bytes;
             let prefix = lying.having(&name).map_or(from, |parent| &parent.prefix);
             let Some(parent) = parents.0.iter_mut().find(|parent| parent.prefix == prefix) else {
-                // The list of parents has changed during this call: the origin was dropped and made again.
+                // The list of parents has changed during this call, because the origin was dropped and made again.
                 return Err(self.again(ErrorKind::NotFound.into()));
             };
             parent.files.insert(name, bytes);
@@ -181,8 +182,8 @@ impl Branching<'_> {
         Ok(report)
     }
 
-    /// If `cause` says that an object is missing, the object was probably removed during this call. Then the
-    /// result is the error that makes the caller try again. Any other cause is returned as it is.
+    /// Turns an error about a missing object, which was probably removed during this call, into the error that
+    /// makes the caller try again. Other errors are returned as they are.
     fn again(&self, cause: io::Error) -> io::Error {
         if cause.kind() != ErrorKind::NotFound {
             return cause;
@@ -191,12 +192,12 @@ impl Branching<'_> {
     }
 }
 
-/// The branches that may need files of the database at the prefix `of`. Branches that need none of its files any
-/// more are left out.
+/// The branches that may need files of the database at the prefix `of`. Branches that no longer need any are left
+/// out.
 ///
 /// # Errors
 ///
-/// A journal cannot be read.
+/// `NotFound` if no database is at `of`; an error of the store, or `InvalidData`, if a journal cannot be read.
 pub fn branches(store: &Arc<dyn Store>, outside: &Outside, of: &str) -> io::Result<Vec<BranchInfo>> {
     let (table, next) = journal_at(store, outside, of).newest()?;
     if next == 1 {
@@ -221,16 +222,15 @@ fn needing(
     Ok(found)
 }
 
-/// Drops the database at the prefix `at`, with all its SSTs. Its writer is stopped by a takeover. If the database
-/// is a branch, it gives up the files of other databases. The last sheet stays, and so do the fences, which are the
-/// sheets that an earlier writer would meet. Because of these sheets, a process that does not know about the drop
-/// cannot write to the database.
+/// Drops the database at the prefix `at`, with all its SSTs. A takeover stops its writer. A branch releases the
+/// files of other databases. The last sheet stays, and so do the fences, which are sheets that an earlier writer
+/// would meet: they keep a process that does not know of the drop from writing to the database.
 ///
 /// # Errors
 ///
 /// `NotFound` if nothing is at this prefix; `InvalidInput` if the prefix has directories, because then it is not a
-/// database; `DirectoryNotEmpty` if branches need files of the database; an error of the store. If a call fails
-/// before it is done, the next call continues the work.
+/// database; `DirectoryNotEmpty` if branches need files of the database; an error of the store. A call that fails
+/// halfway can be repeated to finish the work.
 pub fn drop_database(store: &Arc<dyn Store>, outside: &Outside, at: &str) -> io::Result<DropReport> {
     let journal = journal_at(store, outside, at);
     let (table, next) = journal.newest()?;
@@ -242,18 +242,18 @@ pub fn drop_database(store: &Arc<dyn Store>, outside: &Outside, at: &str) -> io:
             format!("{at} has backups, and no database; to remove them all, remove every object whose name begins so");
         return Err(error(ErrorKind::InvalidInput, why));
     }
-    // If a branch needs files, this call returns an error before it stops the writer.
+    // If a branch needs files, fail before the writer is stopped.
     refuse_if_needed(store, outside, at, &table.branches, "")?;
     journal.take_over(|_| Ok(None))?;
     let dropped = journal.drop_files().and_then(|()| {
-        // A branch may have been made before the names of all files were removed. Then it needs the SSTs.
+        // A branch may have been made before the names of all files were removed. It then needs the SSTs.
         let objects = loop {
             let branches = journal.branches();
             refuse_if_needed(store, outside, at, &branches, "the database is dropped, but its files stay: ")?;
             let objects = objects_of(&journal)?;
-            // When this sheet is put, all branches are known that were added before their lists were read. If
-            // nothing has changed, the listed objects belong to this database: if another database had been made
-            // in its place before the listing, this put would have met a sheet of that database.
+            // After this put, all branches are known that were added before their lists were read. If nothing has
+            // changed, the listed objects are this database's: had another database been made in its place before
+            // the listing, this put would have met one of its sheets.
             journal.put_now()?;
             if journal.branches() == branches {
                 break objects;

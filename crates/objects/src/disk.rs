@@ -1,13 +1,12 @@
-//! The disk of a database in a store. This module does not know how sheets are put, nor how objects are read.
+//! The disk of a database in a store. This module does not know how sheets are put, or how objects are read.
 //!
-//! The disk has one directory, which may have directories within it, but no deeper ones. Files whose names end
-//! with `.sst` are objects of the store. They are written once and are durable when they are synced. When such a
-//! file is opened for reads, nothing checks whether it exists. Files in the directory `workers` are objects, too.
-//! Each of them is put as a whole. All other files are in the journal and can grow. The names of directories are
-//! also in the journal. There, they end with `/`. Second names for files, and directories at other places, are
-//! refused.
+//! The disk has one directory, which may have subdirectories, but no deeper ones. Files whose names end with `.sst`
+//! are objects of the store: they are written once, and durable when they are synced. Opening one for reads does
+//! not check that it exists. Files in the directory `workers` are objects, too, each put as a whole. All other
+//! files are in the journal and can grow. The journal also has the names of directories, which end with `/` there.
+//! Hard links, and directories anywhere else, are refused.
 //!
-//! Some files may also be on this machine, see [`Local`].
+//! Some files may be on this machine, see [`Local`].
 
 use crate::branches::Branches;
 use crate::grown_file::GrownFile;
@@ -24,27 +23,27 @@ use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-/// The name of the directory with files through which the writer and the workers exchange jobs. The folder in the
-/// store has the same name.
+/// The directory of files through which the writer and the workers exchange jobs, and the folder in the store with
+/// the same name.
 pub(crate) const EXCHANGE: &str = "workers";
 
-/// The name of a file that every database has: if it exists, there is a database.
+/// A file that exists if and only if the directory has a database.
 const DATABASE: &str = "CURRENT";
 
-/// Says which files are on a disk of this machine.
+/// Which files are on a disk of this machine.
 #[derive(Clone, Debug)]
 pub struct Local {
     /// The disk.
     pub disk: Arc<dyn Disk>,
-    /// The directory for the logs of one database. When a commit is synced, it is in the files of this directory,
-    /// and about two puts later also in the store. If another machine takes over, it may not have the last
-    /// commits, but it always has a prefix of all commits.
+    /// The directory for the logs of one database. A synced commit is in this directory at once, and in the store
+    /// about two puts later. If another machine takes over, it may lack the last commits, but it always has a
+    /// prefix of all commits.
     pub logs: Option<PathBuf>,
     /// The directory for data that a process writes and reads again soon, see [`Disk::scratch`].
     pub scratch: Option<PathBuf>,
 }
 
-/// The same information as [`Local`], as a [`StoreDisk`] stores it.
+/// [`Local`], as a [`StoreDisk`] uses it.
 #[derive(Debug, Default)]
 pub(crate) struct Nearby {
     pub logs: Option<LocalLogs>,
@@ -59,19 +58,18 @@ pub struct StoreDisk {
     /// The databases whose files this database uses because it is a branch.
     parents: Arc<ParentsOf>,
     directory: PathBuf,
-    /// Says which files are on this machine, for example logs. A sync of such a file does not wait for the store.
+    /// Files on this machine, for example logs. A sync of such a file does not wait for the store.
     nearby: Nearby,
     uploads: Arc<Uploads>,
 }
 
 impl StoreDisk {
-    /// A disk that shows the files in `store` as if they were in `directory`. When a commit is synced, it is in
-    /// the store.
+    /// A disk that shows the files in `store` as if they were in `directory`. A synced commit is in the store.
     pub fn new(store: Arc<dyn Store>, directory: &Path, outside: Outside) -> Arc<StoreDisk> {
         StoreDisk::with_cuts(CUTS, store, directory, outside, Nearby::default())
     }
 
-    /// Like [`StoreDisk::new`], but the files that `local` names are on this machine.
+    /// Like [`StoreDisk::new`], but with the files of `local` on this machine.
     pub fn with_local(store: Arc<dyn Store>, directory: &Path, outside: Outside, local: Local) -> Arc<StoreDisk> {
         let Local { disk, logs, scratch } = local;
         let logs = logs.map(|logs| LocalLogs::new(disk.clone(), &logs));
@@ -92,8 +90,8 @@ impl StoreDisk {
 
     /// A disk with the files of a journal.
     pub(crate) fn of_journal(mut journal: Journal, directory: &Path, nearby: Nearby) -> Arc<StoreDisk> {
-        // If the store fails, the logs on this machine may have synced bytes that the journal does not have. So a
-        // put that has failed is repeated as soon as the store answers.
+        // While the store fails, the logs on this machine may have synced bytes that the journal lacks. So a failed
+        // put is repeated as soon as the store answers.
         journal.puts_again = nearby.logs.is_some();
         let (journal, directory) = (Arc::new(journal), directory.to_owned());
         let parents = Arc::new(ParentsOf::new(&journal));
@@ -107,17 +105,16 @@ impl StoreDisk {
         &self.journal
     }
 
-    /// If the machine has no threads, does the work of timers that are due.
+    /// Does the work of timers that are due, on a machine without threads.
     #[cfg(test)]
     pub(crate) fn drive(&self) {
         self.removals.drive();
         self.uploads.drive();
     }
 
-    /// If the file `name` is a log and logs are stored on this machine, returns these logs.
+    /// The logs on this machine, if they are kept here and `name` is one of them.
     fn logs(&self, name: &str) -> Option<&LocalLogs> {
-        // Copies of the database are in directories within this one. Their logs are in the journal and not on this
-        // machine.
+        // Copies of the database are in subdirectories, and their logs are in the journal.
         self.nearby.logs.as_ref().filter(|_| name.ends_with(LOG) && !name.contains('/'))
     }
 
@@ -153,8 +150,8 @@ impl StoreDisk {
         })
     }
 
-    /// The growing files in the directory `within`, and the directories in it. The file [`PARENTS`] is left out,
-    /// because the engine does not know it.
+    /// The growing files and the directories in the directory `within`. [`PARENTS`] is left out, because the engine
+    /// does not know it.
     fn grown_entries(&self, within: &str) -> impl Iterator<Item = DirectoryEntry> + use<> {
         let start = if within.is_empty() { String::new() } else { as_directory(within) };
         let files = self.journal.list_files().into_iter().filter(|(name, _)| name != PARENTS);
@@ -165,7 +162,7 @@ impl StoreDisk {
         })
     }
 
-    /// Returns an error if the directory of the file `name` does not exist.
+    /// Returns an error if the directory of `name` does not exist.
     fn check_directory_of(&self, name: &str) -> io::Result<()> {
         match name.split_once('/') {
             Some((within, _)) if self.journal.file(&as_directory(within)).is_none() => Err(ErrorKind::NotFound.into()),
@@ -173,13 +170,12 @@ impl StoreDisk {
         }
     }
 
-    /// The name of the object that has the SST `name`. The object is stored with this database or with one of its
-    /// parents.
+    /// The object of the SST `name`, which is stored with this database or with one of its parents.
     fn object_of(&self, name: &str) -> io::Result<String> {
         Ok(self.parents.get()?.object_of(name))
     }
 
-    /// The name of the object for a file in the directory `workers`; `None` if `path` is not such a file.
+    /// The object of a file in the directory `workers`; `None` for other files.
     fn exchanged(&self, path: &Path) -> Option<String> {
         let name = path.file_name()?.to_str()?;
         (path.parent()? == self.directory.join(EXCHANGE)).then(|| format!("{EXCHANGE}/{name}"))
@@ -189,7 +185,7 @@ impl StoreDisk {
         directory == self.directory.join(EXCHANGE)
     }
 
-    /// The name of a file that is in this directory or in a directory within it.
+    /// The name of a file in this directory or in a subdirectory.
     fn name<'p>(&self, action: &'static str, path: &'p Path) -> io::Result<&'p str> {
         let within = path.strip_prefix(&self.directory).ok();
         let is_file = |within: &&Path| {
@@ -202,7 +198,7 @@ impl StoreDisk {
         })
     }
 
-    /// The name of a directory within this directory. It is empty for this directory itself.
+    /// The name of a subdirectory; empty for this directory itself.
     fn directory_name<'p>(&self, action: &'static str, directory: &'p Path) -> io::Result<&'p str> {
         if directory == self.directory {
             return Ok("");
@@ -234,7 +230,7 @@ impl StoreDisk {
     }
 }
 
-/// The name that a directory has in the journal.
+/// A directory's name in the journal.
 fn as_directory(name: &str) -> String {
     format!("{name}/")
 }
@@ -383,13 +379,13 @@ impl Disk for StoreDisk {
 
     fn remove_dir(&self, directory: &Path) -> io::Result<()> {
         if self.is_exchange(directory) {
-            // In a store, a folder exists exactly as long as it has an object, so nothing has to be removed.
+            // In a store, a folder exists exactly as long as it has an object.
             return Ok(());
         }
         let name = self.directory_name("remove directory", directory)?;
         let removed = match self.entries(name) {
-            // A directory that still has objects is not removed: a listing finds these objects by the name of the
-            // directory.
+            // A directory that still has objects is not removed: listings find these objects by the directory's
+            // name.
             Ok(entries) if !entries.is_empty() || name.is_empty() => Err(ErrorKind::DirectoryNotEmpty.into()),
             Ok(_) => self.journal.remove(&as_directory(name)),
             Err(error) => Err(error),
@@ -398,7 +394,7 @@ impl Disk for StoreDisk {
     }
 
     fn sync_dir(&self, directory: &Path) -> io::Result<()> {
-        // Names of objects are durable as soon as the objects are. So only changed names in the journal need a
+        // Names of objects are durable as soon as the objects are. So only names that changed in the journal need a
         // sync.
         if !self.journal.has_changed_names() {
             return Ok(());
@@ -456,7 +452,7 @@ struct StoreLock {
     journal: Arc<Journal>,
     removals: Arc<Removals>,
     epoch: u64,
-    /// The right to write logs on this machine. This lock is released only after the last sheet was put.
+    /// The right to write logs on this machine, given back only after the last sheet was put.
     _local: Option<Box<dyn Lock>>,
 }
 
@@ -473,8 +469,7 @@ impl Lock for StoreLock {
 impl Drop for StoreLock {
     fn drop(&mut self) {
         if !self.removals.is_empty() {
-            // Removals may take a long time, so the sync comes first. If this sync fails, only bytes are lost that
-            // were never synced.
+            // Removals may take long, so sync first. If this fails, only bytes that were never synced are lost.
             self.journal.sync().ok();
         }
         self.removals.remove_all();

@@ -1,5 +1,4 @@
-//! A file that is stored in the journal. This module does not know in which sheets of the journal the bytes of the
-//! file are.
+//! A file that is stored in the journal. This module does not know which sheets have the bytes of the file.
 
 use crate::journal::Journal;
 use os::File;
@@ -7,11 +6,10 @@ use os::sync::{Arc, Mutex};
 use std::io::{self, ErrorKind};
 use std::ops::Range;
 
-/// A handle that goes through the file reads this many bytes at once, because each piece of the file in a sheet
-/// costs a request.
+/// How many bytes a reading handle reads at once, because each piece of the file in a sheet costs a request.
 const AHEAD_BYTES: u64 = 8 << 20;
 
-/// The first time, such a handle reads only this many bytes, because it may need only the beginning of the file.
+/// How many bytes it reads the first time, because it may need only the beginning of the file.
 const FIRST_AHEAD_BYTES: u64 = 128 << 10;
 
 /// A file that can grow.
@@ -22,8 +20,8 @@ pub struct GrownFile {
     ahead: Mutex<Ahead>,
 }
 
-/// Bytes that a handle has read ahead. Another handle may write to the file meanwhile. So these bytes are used
-/// only as long as the length of the file is unchanged, and only if this handle itself does not write.
+/// Bytes that a handle has read ahead. Another handle may write to the file, so they are used only as long as the
+/// length of the file is unchanged, and never once this handle itself has written.
 #[derive(Debug, Default)]
 struct Ahead {
     from: u64,
@@ -42,7 +40,7 @@ impl GrownFile {
         *self.ahead.lock() = Ahead::default();
     }
 
-    /// The bytes of a range of the file. If they were read ahead, nothing is read from the journal.
+    /// Reads a range of the file, from the bytes that were read ahead if they include it.
     fn read(&self, range: Range<u64>) -> io::Result<Vec<u8>> {
         let mut ahead = self.ahead.lock();
         if !ahead.is_used {

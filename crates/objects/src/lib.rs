@@ -1,5 +1,5 @@
-//! A disk whose files are objects of a store, so that the engine runs on object storage as it runs on a disk. The
-//! only thing that this crate knows about databases is how file names end: `.sst` is a file that is written once.
+//! A disk whose files are objects of a store, so that the engine runs on object storage as it runs on a disk. All
+//! that this crate knows about databases is that files whose names end with `.sst` are written once.
 //!
 //! ```text
 //! sst/00000024-9.sst      a file that is written once: an object
@@ -7,11 +7,10 @@
 //! workers/00000052-9.job     what a writer and compaction workers tell each other: objects that are put whole
 //! ```
 //!
-//! Everything that changes is in one sequence of objects, the journal. The objects of the journal are numbered and
-//! are called sheets. A writer puts its next sheet only if no sheet has this number yet. So if two writers put
-//! sheets with the same number, only one succeeds. The other finds the sheet of the first one, before it can
-//! promise that any of its bytes are durable. `docs/format/store.md` describes the bytes, and decision 74 gives
-//! the reasons.
+//! Everything that changes is in one sequence of numbered objects, the journal, whose objects are called sheets. A
+//! writer puts its next sheet only if no sheet has that number yet. So if two writers put sheets with the same
+//! number, only one succeeds, and the other finds the winner's sheet before it can promise that any of its bytes
+//! are durable. `docs/format/store.md` describes the bytes, and decision 74 gives the reasons.
 
 mod again;
 mod branches;

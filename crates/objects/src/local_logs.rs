@@ -1,15 +1,15 @@
 //! Logs on a disk of this machine, in addition to the journal: a sync of a log waits only for this disk, and the
-//! journal gets the bytes soon after. This module knows only one thing about logs: how their names end.
+//! journal gets the bytes soon after. All that this module knows about logs is how their names end.
 //!
 //! ```text
 //! LOCK                held by the writer
 //! 7/00000031.log      a log of the writer with epoch 7, which is this machine's
 //! ```
 //!
-//! If the process or the machine stops, nothing is lost if the next writer is on this machine. But if another
-//! machine takes over first, the bytes are lost that the journal did not get in time. These are the bytes of about
-//! the last two puts. The commits that remain are a prefix of all commits, because the journal gets bytes in the
-//! order in which they were written.
+//! If the process or the machine stops, nothing is lost as long as the next writer is on this machine. If another
+//! machine takes over first, the bytes are lost that the journal did not get in time, about those of the last two
+//! puts. The remaining commits are a prefix of all commits, because the journal gets bytes in the order in which
+//! they were written.
 
 use crate::grown_file::GrownFile;
 use crate::journal::{Journal, LeftFile};
@@ -27,8 +27,7 @@ pub const LOG: &str = ".log";
 #[derive(Debug)]
 pub struct LocalLogs {
     machine: Arc<dyn Disk>,
-    /// The same disk as `machine`, but it keeps using the directory that was locked last, even if that directory
-    /// is moved.
+    /// The same disk as `machine`, but bound to the directory that was locked last, even if that is moved.
     held: Mutex<Arc<dyn Disk>>,
     directory: PathBuf,
     /// The epoch of this writer.
@@ -36,7 +35,7 @@ pub struct LocalLogs {
 }
 
 impl LocalLogs {
-    /// Keeps logs in `directory`, which belongs to this database alone.
+    /// Keeps logs in `directory`, which no other database uses.
     pub fn new(disk: Arc<dyn Disk>, directory: &Path) -> LocalLogs {
         let held = Mutex::new(disk.clone());
         LocalLogs { machine: disk, held, directory: directory.to_owned(), epoch: AtomicU64::new(0) }
@@ -46,8 +45,8 @@ impl LocalLogs {
         self.held.lock().clone()
     }
 
-    /// Makes sure that no other process of this machine writes logs here. If two processes wrote here, the journal
-    /// might never get commits that one of them has promised.
+    /// Keeps other processes of this machine from writing logs here. If two processes did, one of them might
+    /// promise commits that the journal never gets.
     ///
     /// # Errors
     ///
@@ -68,7 +67,7 @@ impl LocalLogs {
         self.folder(self.epoch.load(Ordering::Relaxed)).join(name)
     }
 
-    /// The logs that the writer of this epoch has left on this machine.
+    /// The logs that the writer of `epoch` has left on this machine.
     pub fn left(&self, epoch: u64) -> io::Result<Vec<LeftFile>> {
         let folder = self.folder(epoch);
         let disk = self.disk();
@@ -84,8 +83,8 @@ impl LocalLogs {
         logs.map(|entry| open(entry.name)).collect()
     }
 
-    /// Makes the folder for a writer, and removes the folders of all other writers. Call this only when the
-    /// journal has the logs that earlier writers have left on this machine.
+    /// Makes the folder of a new writer, and removes those of all other writers. The journal must already have the
+    /// logs that earlier writers have left on this machine.
     pub fn begin(&self, epoch: u64) -> io::Result<()> {
         self.epoch.store(epoch, Ordering::Relaxed);
         let disk = self.disk();
@@ -102,8 +101,7 @@ impl LocalLogs {
         Ok(())
     }
 
-    /// Removes a log, if it is on this machine. After that, the caller removes the name of the log from the
-    /// journal.
+    /// Removes a log, if it is on this machine. The caller then removes its name from the journal.
     pub fn remove(&self, name: &str) -> io::Result<()> {
         match self.disk().remove(&self.path(name)) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
@@ -111,7 +109,7 @@ impl LocalLogs {
         }
     }
 
-    /// Makes a log.
+    /// Creates a log.
     pub fn create(&self, name: &str) -> io::Result<Arc<dyn File>> {
         let disk = self.disk();
         let file = disk.open(&self.path(name), Access::Create)?;
@@ -129,13 +127,12 @@ impl LocalLogs {
     }
 }
 
-/// Puts new bytes of logs to the store soon, in the background. If a put fails, it is tried again after a pause,
-/// which doubles with each failure. While puts fail, nothing more can be written to logs, because otherwise more
-/// and more bytes could be lost.
+/// Puts new bytes of logs to the store soon, in the background. A failed put is tried again after a pause that
+/// doubles with each failure. Meanwhile, logs take no writes, because otherwise more and more bytes could be lost.
 #[derive(Debug)]
 pub struct Uploads {
     journal: Arc<Journal>,
-    /// The reason why the last attempt failed. It is cleared when an attempt succeeds.
+    /// Why the last attempt failed; cleared when an attempt succeeds.
     trouble: Mutex<Option<UploadTrouble>>,
     /// Set once, before anything is written.
     worker: OnceLock<Box<dyn Worker>>,
@@ -145,14 +142,14 @@ pub struct Uploads {
 struct UploadTrouble {
     kind: ErrorKind,
     why: String,
-    /// The time before the next attempt.
+    /// The pause before the next attempt.
     wait: Duration,
 }
 
 /// The pause after the first failure, and the longest pause.
 const WAITS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));
 
-/// The job that puts the new bytes of logs to the store.
+/// Puts the new bytes of logs to the store.
 #[derive(Debug)]
 struct UploadJob(Weak<Uploads>);
 
@@ -166,7 +163,7 @@ impl Job for UploadJob {
             return if uploads.journal.is_synced() { Polled::Idle } else { Polled::Worked };
         };
         if uploads.journal.is_synced() {
-            // The journal does not repeat this put, and every later call of the journal returns the error.
+            // The journal does not repeat this put, and returns the error from every later call.
             return Polled::Idle;
         }
         let wait = trouble.take().map_or(WAITS.0, |before| (2 * before.wait).min(WAITS.1));
@@ -185,7 +182,7 @@ impl Uploads {
         uploads
     }
 
-    /// Wakes the job that puts the new bytes: now, or after the pause that follows a failure.
+    /// Wakes the upload job now or, after a failure, leaves it to its pause.
     fn begin(&self) {
         let worker = self.worker.get().expect("it is set when this is made");
         if self.trouble.lock().is_none() {
@@ -194,8 +191,7 @@ impl Uploads {
         worker.drive();
     }
 
-    /// Makes the attempt that is due. Only a machine without threads needs this call, because there no thread
-    /// makes the attempt.
+    /// Makes the attempt that is due, on a machine without threads, where no thread does so.
     #[cfg(test)]
     pub fn drive(&self) {
         self.worker.get().expect("it is set when this is made").drive();
@@ -234,8 +230,8 @@ impl File for LocalLog {
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         self.uploads.check()?;
-        // The bytes go to the journal first. So if another writer has taken over, the error of the journal comes
-        // before anything is written to the file on this machine.
+        // Write to the journal first: if another writer has taken over, it fails before anything is written to the
+        // file on this machine.
         self.grown.write_at(bytes, offset)?;
         self.local.write_at(bytes, offset)
     }

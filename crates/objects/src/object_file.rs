@@ -1,5 +1,5 @@
-//! Files that are objects of a store. One type in this module is a file that is being written, and the other type
-//! is a file that is read. This module does not know what the bytes mean.
+//! Files that are objects of a store: one type for a file being written, one for a file being read. This module
+//! does not know what the bytes mean.
 
 use crate::journal::Journal;
 use os::store::StoreObject;
@@ -7,10 +7,10 @@ use os::sync::{Arc, Mutex, OnceLock};
 use os::{File, Upload};
 use std::io::{self, ErrorKind};
 
-/// The folder with these objects.
+/// The folder of these objects.
 pub const FOLDER: &str = "sst";
 
-/// The name of the object for the file `file`.
+/// The object of the file `file`.
 pub fn name_of(file: &str) -> String {
     format!("{FOLDER}/{file}")
 }
@@ -29,7 +29,7 @@ pub struct NewObject {
 
 #[derive(Debug)]
 struct NewState {
-    /// The upload of the object. It is `None` after the upload has finished or failed.
+    /// `None` after the upload has finished or failed.
     upload: Option<Box<dyn Upload>>,
     end: u64,
     is_finished: bool,
@@ -79,7 +79,7 @@ impl File for NewObject {
         if state.is_finished {
             return Ok(());
         }
-        // A process that knows that another writer has taken over must not make objects.
+        // A process that knows that another writer has taken over must not create objects.
         self.journal.check_not_fenced()?;
         let upload = state.upload.take().ok_or_else(|| unsupported("the object has failed"))?;
         upload.finish()?;
@@ -100,8 +100,7 @@ impl File for NewObject {
     }
 }
 
-/// A file that can be read. Opening it does not check whether its object exists; if it is missing, the first read
-/// returns an error.
+/// A file that is read. Opening it does not check that its object exists; if it does not, the first read fails.
 #[derive(Debug)]
 pub struct ObjectFile {
     journal: Arc<Journal>,

@@ -1,5 +1,5 @@
-//! Knows which files of a branch are stored with other databases of the same store, its parents. This module does
-//! not know how a branch is made.
+//! Which files of a branch are stored with other databases of the same store, its parents. This module does not
+//! know how a branch is made.
 //!
 //! ```text
 //! PARENTS      a file of the journal, text:
@@ -8,9 +8,8 @@
 //! 00000024-9.sst 73728                         an SST that lies there, and its length
 //! ```
 //!
-//! If the file `PARENTS` does not name an SST, this SST is stored with the branch itself. No two SSTs of a
-//! database have the same name. Names are never added to `PARENTS`. When the manifest of the branch no longer has
-//! an SST, its name is removed from `PARENTS`.
+//! An SST that `PARENTS` does not name is stored with the branch itself. No two SSTs of a database have the same
+//! name. Names are never added to `PARENTS`, and a name is removed when the SST leaves the branch's manifest.
 //!
 //! Thread safe.
 
@@ -23,14 +22,14 @@ use std::io::{self, ErrorKind};
 const HEAD: &str = "LARCHPARENTS1";
 const PARENT: &str = "parent";
 
-/// Another database, with which some files of this database are stored.
+/// Another database that stores files of this one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parent {
-    /// The number that this branch has in the journal of the parent.
+    /// The number of this branch in the parent's journal.
     pub id: u64,
     /// The prefix of the parent in the store.
     pub prefix: String,
-    /// The names and lengths of the files that are stored with the parent.
+    /// The names and lengths of the files that the parent stores.
     pub files: BTreeMap<String, u64>,
 }
 
@@ -38,18 +37,18 @@ pub struct Parent {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parents(pub Vec<Parent>);
 
-/// The name that other databases of the store use for the folder of the database at `prefix`.
+/// The name of the folder of the database at `prefix`, as other databases of the store use it.
 pub fn folder_of(prefix: &str) -> String {
     if prefix.is_empty() { "/".to_owned() } else { format!("/{prefix}/") }
 }
 
 impl Parents {
-    /// The parent with which `file` is stored.
+    /// The parent that stores `file`.
     pub fn having(&self, file: &str) -> Option<&Parent> {
         self.0.iter().find(|parent| parent.files.contains_key(file))
     }
 
-    /// The name of the object for the SST `file`.
+    /// The object of the SST `file`.
     pub fn object_of(&self, file: &str) -> String {
         match self.having(file) {
             Some(parent) => format!("{}{}", folder_of(&parent.prefix), name_of(file)),
@@ -67,11 +66,11 @@ impl Parents {
         self.0.iter().any(|parent| !parent.files.is_empty()).then(|| text.into_bytes())
     }
 
-    /// Reads the bytes of the file `PARENTS`.
+    /// Decodes the bytes of the file `PARENTS`.
     ///
     /// # Errors
     ///
-    /// `InvalidData` if these are not the bytes of a file `PARENTS`.
+    /// `InvalidData` if the bytes are malformed.
     pub fn decode(bytes: &[u8]) -> io::Result<Parents> {
         let wrong = |what: &str| io::Error::new(ErrorKind::InvalidData, format!("{PARENTS} is corrupt: {what}"));
         let text = std::str::from_utf8(bytes).map_err(|_| wrong("it is no text"))?;
@@ -100,7 +99,7 @@ impl Parents {
 #[derive(Debug)]
 pub struct ParentsOf {
     journal: Arc<Journal>,
-    /// The number and the contents of the newest file `PARENTS` that this process has read.
+    /// The number and the contents of the newest version of `PARENTS` that this process has read.
     known: Mutex<Option<(u64, Arc<Parents>)>>,
 }
 
@@ -109,7 +108,7 @@ impl ParentsOf {
         ParentsOf { journal: journal.clone(), known: Mutex::default() }
     }
 
-    /// The present parents. Each version of the file `PARENTS` is read from the store only once.
+    /// The present parents. Each version of `PARENTS` is read from the store only once.
     ///
     /// # Errors
     ///
@@ -127,8 +126,7 @@ impl ParentsOf {
         Ok(parents)
     }
 
-    /// Removes from `PARENTS` the names of files that the manifest does not have any more. The next sheet has this
-    /// change.
+    /// Removes files from `PARENTS` that the manifest no longer has. The change is in the next sheet.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! Puts an object under a name only if no object has this name. If an object has it, this module finds out whether
-//! this process has put that object. It does not know what the bytes mean.
+//! Puts an object if its name is free. If the name is taken, finds out whether an earlier attempt of this process
+//! took it. This module does not know what the bytes mean.
 
 use crate::again::Again;
 use os::Store;
@@ -10,19 +10,18 @@ use std::sync::mpsc;
 /// The outcome of a put.
 #[derive(Debug)]
 pub enum Put {
-    /// The store has the object with the bytes of this put.
+    /// The object has the bytes of this put.
     Own,
-    /// Another object has this name. These are its bytes.
+    /// Another object has the name. These are its bytes.
     Taken(Vec<u8>),
 }
 
-/// Puts an object if no object has its name. No other process puts the same bytes under this name. So if the store
-/// already has an object with the same bytes, an earlier attempt of this process has put it, and the answer was
-/// lost.
+/// Puts an object if its name is free. No other process puts the same bytes under this name. So if the store has
+/// them already, an earlier attempt of this process has put them, and the answer was lost.
 ///
 /// # Errors
 ///
-/// An error of the store. After this error, nobody knows whether the store has the object.
+/// An error of the store. It is then unknown whether the store has the object.
 pub fn put_once(store: &dyn Store, mut again: Again, name: &str, bytes: &[u8]) -> io::Result<Put> {
     loop {
         let error = match store.put_if_absent(name, bytes) {
@@ -30,8 +29,8 @@ pub fn put_once(store: &dyn Store, mut again: Again, name: &str, bytes: &[u8]) -
             Err(error) if error.kind() == ErrorKind::AlreadyExists => match store.get(name) {
                 Ok(found) if found == bytes => return Ok(Put::Own),
                 Ok(found) => return Ok(Put::Taken(found)),
-                // The name is taken, but the object was not found: the store may have answered with a state before
-                // the put.
+                // The name is taken, but the object was not found: the store may have answered with a state from
+                // before the put.
                 Err(error) => error,
             },
             Err(error) if is_certain(error.kind()) => return Err(error),
@@ -48,19 +47,19 @@ pub fn put_once(store: &dyn Store, mut again: Again, name: &str, bytes: &[u8]) -
 pub enum Begun {
     /// This put has made the object.
     Done,
-    /// An object already has this name. An earlier attempt of the same put may have made it.
+    /// The name is taken, perhaps by an earlier attempt of the same put.
     Taken,
     /// The store gave no answer.
     Unknown,
 }
 
-/// Puts each object if no object has its name. All puts are under way at the same time. If the store does only one
-/// put at a time, it begins with the last object.
+/// Puts each object if its name is free, all at the same time. A store that does one put at a time starts with the
+/// last object.
 pub fn put_together(store: &dyn Store, objects: &[(String, Vec<u8>)]) -> Vec<Begun> {
     let (sender, receiver) = mpsc::channel::<(usize, io::Result<()>)>();
     for (place, (name, bytes)) in objects.iter().enumerate().rev() {
         let sender = sender.clone();
-        // An error is ignored: if the receiver does not exist any more, nobody waits for this put.
+        // This fails only if the receiver is gone, and then nobody waits for this put.
         let done: PutDone = Box::new(move |put| sender.send((place, put)).unwrap_or_default());
         store.begin_put_if_absent(name, bytes.clone(), done);
     }

@@ -1,8 +1,8 @@
 //! SSTs that the database no longer needs, but that are removed only later, because followers may still read them
 //! or branches may need them. This module does not know why the database no longer needs them.
 //!
-//! A timer removes the files whose time has come, even if the writer has nothing else to do. Thread safe. No lock
-//! is held while a request to the store is under way.
+//! A timer removes the files that are due, even if the writer has nothing else to do. Thread safe. No lock is held
+//! while a request to the store is under way.
 
 use crate::branches::Branches;
 use crate::journal::Journal;
@@ -13,25 +13,25 @@ use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
-/// After the database has given up an object, the object can still be read for this long. The reason is that
-/// followers on a store have no leases that would keep an object. A writer that closes the database removes all
-/// waiting objects at once. If a writer dies, the next writer removes these objects after this time.
+/// How long an object stays readable after the database has given it up, because followers on a store have no
+/// leases that would keep it. A writer that closes the database removes all waiting objects at once. If a writer
+/// dies, the next one removes its objects after this time.
 pub const REMOVED_AFTER: Duration = Duration::from_secs(600);
 
-/// The files that wait.
+/// The files that wait to be removed.
 #[derive(Debug)]
 pub struct Removals {
     journal: Arc<Journal>,
     branches: Branches,
-    /// The files that wait, each with the time when it may be removed, ordered by this time.
+    /// The waiting files with the times when they are due, in this order.
     waiting: Mutex<VecDeque<(Duration, String)>>,
-    /// The files whose time has come and that no branch needs, so they can be removed.
+    /// The due files that no branch needs, so that they can be removed.
     free: Mutex<VecDeque<String>>,
     /// Set once, before anything waits.
     worker: OnceLock<Box<dyn Worker>>,
 }
 
-/// The job that removes one object in each step.
+/// Removes one object per step.
 #[derive(Debug)]
 struct RemovalJob(Weak<Removals>);
 
@@ -63,8 +63,8 @@ impl Removals {
     ///
     /// # Errors
     ///
-    /// An error if this process is not the writer, or knows that another process has taken over. After an error,
-    /// the file is not removed.
+    /// An error if this process is not the writer, or knows that another process has taken over. The file is then
+    /// not removed.
     pub fn add(&self, file: &str) -> io::Result<()> {
         self.journal.check_writer()?;
         self.waiting.lock().push_back((self.now() + REMOVED_AFTER, file.to_owned()));
@@ -73,8 +73,7 @@ impl Removals {
         Ok(())
     }
 
-    /// Removes the files whose time has come. Only a machine without threads needs this call, because there no
-    /// thread removes them.
+    /// Removes the files that are due, on a machine without threads, where no thread does so.
     pub fn drive(&self) {
         if let Some(worker) = self.worker.get() {
             worker.drive();
@@ -86,8 +85,8 @@ impl Removals {
         self.waiting.lock().is_empty() && self.free.lock().is_empty()
     }
 
-    /// If this process is still the writer, removes all waiting files that no branch needs. The next writer
-    /// removes the other waiting files.
+    /// Removes all waiting files that no branch needs, if this process is still the writer. The next writer removes
+    /// the others.
     pub fn remove_all(&self) {
         if self.journal.check_writer().is_ok() {
             self.divide_due(Duration::MAX);
@@ -97,7 +96,7 @@ impl Removals {
         self.free.lock().clear();
     }
 
-    /// Removes one file whose time has come at `now`. Returns false if no file can be removed.
+    /// Removes one file that is due at `now`. Returns false if no file can be removed.
     fn remove_one(&self, now: Duration) -> bool {
         if self.journal.check_writer().is_err() {
             return false;
@@ -108,8 +107,7 @@ impl Removals {
         self.remove_free()
     }
 
-    /// Finds out which of the files whose time has come can be removed. Files that a branch needs have to wait
-    /// again, after the files that are waiting already.
+    /// Finds out which of the due files can be removed. Files that a branch needs go to the end of the queue.
     fn divide_due(&self, now: Duration) {
         let due: Vec<String> = {
             let waiting = &mut *self.waiting.lock();
@@ -118,15 +116,15 @@ impl Removals {
         if due.is_empty() {
             return;
         }
-        // If nobody knows what the branches need, all these files count as needed.
+        // If the branches' needs cannot be found out, all these files count as needed.
         let (free, kept) = self.branches.divide(due.clone()).unwrap_or((Vec::new(), due));
         self.free.lock().extend(free);
         let again = now.saturating_add(REMOVED_AFTER);
         self.waiting.lock().extend(kept.into_iter().map(|file| (again, file)));
     }
 
-    /// Removes the first of the files in `free`. If the removal fails, all files in `free` have to wait again,
-    /// because the other removals would mostly fail for the same reason. Then the result is false.
+    /// Removes the first file in `free`. If that fails, returns false, and all files in `free` have to wait again,
+    /// because the other removals would mostly fail for the same reason.
     fn remove_free(&self) -> bool {
         let Some(file) = self.free.lock().pop_front() else { return false };
         let removed = self.journal.store().remove(&name_of(&file));
@@ -139,10 +137,10 @@ impl Removals {
         is_gone
     }
 
-    /// Sets the timer so that the job is polled when the time of the first waiting file has come.
+    /// Sets the timer for the time when the first waiting file is due.
     fn set_timer(&self) {
         if self.journal.check_writer().is_err() {
-            // This process is not the writer, so it will not remove any files.
+            // Not the writer, so this process will not remove any files.
             return;
         }
         let first = self.waiting.lock().front().map(|(due, _)| *due);

@@ -1,24 +1,23 @@
-//! A tier keeps blocks of a store's objects on a disk of this machine. It is used between memory and the store:
-//! bytes that were read from the store once can be read from the disk the next time, even after a restart. This
-//! module does not know what the bytes mean, nor how requests to the store are made.
+//! A cache tier on a local disk, between memory and a store: it keeps blocks of the store's objects, so that bytes
+//! that were read from the store once can be read from the disk the next time, even after a restart. This module
+//! does not know what the bytes mean, or how requests to the store are made.
 //!
 //! ```text
 //! BLOCKS   slots of 16 KiB, one block of an object in each
 //! KEYS     32 bytes for each slot: which block is in it, and the checksum of the object, the place and the bytes
 //! ```
 //!
-//! The tier identifies an object by its name and by the identity of the database. The hash and the checksum of a
-//! block include both. If a database is removed and made again, its files have the same names as before, and only
-//! the identity differs. Before `bind` has set the identity, the tier keeps no blocks and searches for none.
+//! An object is identified by its name and by the identity of the database; a block's hash and checksum include
+//! both. If a database is removed and made again, its files have the same names as before, and only the identity
+//! differs. Until `bind` sets the identity, the tier neither keeps blocks nor looks for any.
 //!
-//! After a crash, the files `BLOCKS` and `KEYS` may contradict each other. If a block does not fit its checksum,
-//! it counts as missing and is read from the store. The checksum finds damage by a crash, a flipped bit, and two
-//! objects with the same hash. So the tier need not sync its files.
+//! After a crash, `BLOCKS` and `KEYS` may contradict each other. A block that does not match its checksum counts as
+//! missing, and is read from the store. The checksum detects the effects of a crash, flipped bits, and two objects
+//! with the same hash, so the tier need not sync its files.
 //!
-//! If no slot is free, the clock algorithm chooses a slot for a new block: a hand goes around over the slots. It
-//! passes over each slot that was used after the hand last passed it, and stops at the first slot that was not
-//! used. The block in this slot is given up. If the disk is full, the tier becomes smaller by an eighth. A full
-//! disk never makes a read fail.
+//! If no slot is free, the CLOCK algorithm finds one for a new block: a hand goes round the slots, passes over
+//! those that were used since its last visit, and takes the first that was not. The block there is dropped. If the
+//! disk is full, the tier shrinks by an eighth; a full disk never makes a read fail.
 //!
 //! Thread safe. No lock is held while a request to the disk or to the store is under way.
 
@@ -34,29 +33,28 @@ use std::path::Path;
 /// The size of a block of an object; the last block of an object may be shorter.
 pub const TIER_BLOCK_BYTES: u64 = 16 << 10;
 
-/// The bytes of one block in `KEYS`.
+/// The length of an entry in `KEYS`.
 const KEY_BYTES: usize = 32;
 
-/// The most bytes that may wait to be written to the disk. A block that comes while so many bytes wait is not
-/// kept.
+/// The most bytes that may wait to be written to the disk. A block that would exceed this is not kept.
 const MOST_WAITING_BYTES: u64 = 16 << 20;
 
-/// The tier keeps only blocks of files in this folder of a database, because these files never change.
+/// The tier keeps only blocks of files in this folder of a database, because they never change.
 const KEPT_FOLDER: &str = "sst";
 
-/// Whether the tier keeps blocks of an object. The object may belong to any database of the store, because the
-/// checksum includes the whole name of the object.
+/// Whether the tier keeps blocks of an object, which may be of any database in the store: the checksum includes the
+/// object's whole name.
 fn is_kept(object: &str) -> bool {
     let folder = object.rsplit_once('/').map_or("", |(folder, _)| folder);
     folder.rsplit('/').next() == Some(KEPT_FOLDER)
 }
 
-/// What a tier is made of.
+/// What a tier needs.
 #[derive(Clone, Debug)]
 pub struct TierOptions {
     /// The disk.
     pub disk: Arc<dyn Disk>,
-    /// Makes the reads from this disk. Many reads can be under way at the same time.
+    /// Makes the reads from this disk, many of them at the same time.
     pub reads: Arc<dyn Reads>,
     /// The threads that write blocks to the disk.
     pub threads: Arc<dyn Threads>,
@@ -67,15 +65,15 @@ pub struct TierOptions {
 /// What a tier has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TierCounts {
-    /// The number of reads that the disk has answered.
+    /// Reads whose blocks were all in the tier, even if some of them turned out to be damaged.
     pub hits: u64,
-    /// The number of reads that went to the store.
+    /// Reads for which the tier lacked a block.
     pub misses: u64,
-    /// The number of blocks on the disk whose bytes did not fit their checksums.
+    /// Blocks on the disk that did not match their checksums.
     pub damaged: u64,
-    /// The number of blocks in the tier.
+    /// Blocks in the tier.
     pub blocks: u64,
-    /// The greatest number of blocks that the tier may have at present.
+    /// The most blocks that the tier may have at present.
     pub slots: u64,
 }
 
@@ -95,8 +93,8 @@ struct Tier {
     state: Mutex<TierState>,
     waiting_bytes: AtomicU64,
     tickets: AtomicU64,
-    /// The identity of the database; 0 before it is known. It is read and set with relaxed accesses. If a read
-    /// does not see the identity yet, it does not use the tier, which does no harm.
+    /// The identity of the database; 0 until it is known. Accesses are relaxed: a read that does not see the
+    /// identity yet just does not use the tier.
     database: AtomicU64,
 }
 
@@ -128,7 +126,7 @@ struct Slot {
 
 const EMPTY: Slot = Slot { key: None, bytes: 0, crc: 0, is_used: false };
 
-/// An object, as the tier identifies it.
+/// An object's identity in the tier.
 #[derive(Clone, Debug)]
 struct TierObject {
     /// The identity of the database.
@@ -137,13 +135,13 @@ struct TierObject {
 }
 
 impl TierObject {
-    /// FNV-1a is used because names are short. If two objects have the same hash, the checksum tells them apart.
+    /// FNV-1a, because names are short. If two objects have the same hash, the checksum tells them apart.
     fn hash(&self) -> u64 {
         let bytes = self.database.to_le_bytes().into_iter().chain(self.name.bytes());
         bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
     }
 
-    /// A checksum over the bytes of the block, its object, and its number in the object.
+    /// The checksum of a block's bytes, its object, and its number in the object.
     fn checksum(&self, block: u64, bytes: &[u8]) -> u32 {
         let place = [&self.database.to_le_bytes(), self.name.as_bytes(), &block.to_le_bytes()].concat();
         crc_fast::crc32_iscsi(bytes) ^ crc_fast::crc32_iscsi(&place).rotate_left(7)
@@ -179,15 +177,15 @@ impl Slot {
 }
 
 impl TierState {
-    /// Takes a slot for a block: a new slot, or one that was not used for a long time. The slot has no key until
-    /// the block is written.
+    /// Takes a slot for a block: a new one, or one that was not used for a while. It has no key until the block is
+    /// written.
     fn take(&mut self) -> Option<u32> {
         if self.slots.len() < self.most {
             self.slots.push(EMPTY);
             return u32::try_from(self.slots.len() - 1).ok();
         }
-        // The search goes around twice. In the first round, each slot that has a block loses the mark that it was
-        // used. If the second round finds no slot either, the blocks of all slots are still being written.
+        // The hand goes round twice. In the first round, each slot with a block loses its mark. If the second round
+        // finds no slot either, all slots have blocks that are still being written.
         for _ in 0..2 * self.slots.len() {
             let at = self.hand;
             self.hand = (at + 1) % self.slots.len();
@@ -210,7 +208,7 @@ impl TierState {
         }
     }
 
-    /// Gives up slots at the end of the files until at most `most` slots are left.
+    /// Drops slots at the end of the files until at most `most` are left.
     fn shrink(&mut self, most: usize) {
         self.most = most;
         while self.slots.len() > most {
@@ -246,20 +244,20 @@ impl Tier {
             if let Some(key) = slot.key
                 && state.places.insert(key, at).is_some()
             {
-                // Two slots have the same key. A lookup never finds the earlier one, so nothing marks it as used,
-                // and the hand gives it up later.
+                // Two slots have the same key. A lookup never finds the earlier one, so it is never marked as used,
+                // and the hand takes it later.
                 slot.is_used = false;
             }
             state.slots.push(slot);
         }
-        // The budget may be smaller than it was when the tier was open before.
+        // The budget may be smaller than it was at the last open.
         blocks.set_len(blocks.len()?.min(most as u64 * TIER_BLOCK_BYTES))?;
         let (waiting_bytes, tickets) = (AtomicU64::new(0), AtomicU64::new(1 << 63));
         let (state, database) = (Mutex::new(state), AtomicU64::new(0));
         Ok(Tier { blocks, keys, reads, threads, state, waiting_bytes, tickets, database })
     }
 
-    /// The slots with all blocks of a range. The result is `None` if the tier does not have one of these blocks.
+    /// The slots with all blocks of a range; `None` if the tier lacks one of them.
     fn find(&self, object: &TierObject, range: &Range<u64>) -> Option<Vec<(u32, u64, Slot)>> {
         let object = object.hash();
         let mut state = self.state.lock();
@@ -274,8 +272,7 @@ impl Tier {
             };
             slot.is_used = true;
             found.push((at, block, *slot));
-            // Only the last block of an object may be shorter than a whole block, so no block comes after this
-            // one.
+            // Only an object's last block may be shorter than a whole block.
             if u64::from(slot.bytes) < TIER_BLOCK_BYTES {
                 break;
             }
@@ -284,9 +281,9 @@ impl Tier {
         Some(found)
     }
 
-    /// Writes the blocks of `bytes` to the tier. `start` is the offset in the object from which they were read, a
-    /// multiple of the block size. If the object ends in the last block, this block may be shorter. A block that
-    /// the tier already has is replaced only if `anew` says so.
+    /// Writes the blocks of `bytes`, which were read from the offset `start` in the object, a multiple of the block
+    /// size. If the object ends in the last block, that block may be shorter. A block that the tier already has is
+    /// replaced only with [`Anew::Yes`].
     fn keep(self: &Arc<Tier>, object: TierObject, start: u64, bytes: Vec<u8>, anew: Anew) {
         let length = bytes.len() as u64;
         if self.waiting_bytes.fetch_add(length, Ordering::Relaxed) + length > MOST_WAITING_BYTES {
@@ -331,15 +328,15 @@ impl Tier {
             state.shrink(most);
             most
         };
-        // The disk is full, or has failed. An error is ignored: if the files cannot be cut, the bytes at their
-        // ends are simply not used.
+        // The disk is full or has failed. If the files cannot be truncated either, the bytes at their ends are just
+        // not used.
         self.blocks.set_len(most as u64 * TIER_BLOCK_BYTES).ok();
         self.keys.set_len(most as u64 * KEY_BYTES as u64).ok();
     }
 }
 
-/// Whether a range is read again from the store because the bytes of an earlier read were damaged. If so, the new
-/// bytes replace the blocks that the tier has.
+/// Whether a range is read again because the bytes of an earlier read were damaged, so that the new bytes replace
+/// the tier's blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Anew {
     No,
@@ -362,7 +359,7 @@ struct GatheringState {
 }
 
 impl Gathering {
-    /// Called with the outcome of the read of one block. When all blocks have an outcome, the whole read ends.
+    /// Takes the outcome of the read of one block. The last one ends the whole read.
     fn take(self: &Arc<Self>, place: usize, (at, block, slot): (u32, u64, Slot), read: Option<&[u8]>) {
         let bytes = read.filter(|bytes| self.object.checksum(block, bytes) == slot.crc).map(<[u8]>::to_vec);
         if bytes.is_none() {
@@ -392,7 +389,7 @@ impl Gathering {
     }
 }
 
-/// Reads whole blocks from the store, gives the caller the range that it has asked for, and keeps the blocks.
+/// Reads whole blocks from the store, gives the caller the range that it asked for, and keeps the blocks.
 fn fetch(
     store: &Arc<dyn Store>,
     tier: &Arc<Tier>,
@@ -420,8 +417,8 @@ fn fetch(
 }
 
 impl TieredStore {
-    /// Opens a tier for `store`. The tier keeps blocks of the store's objects in `directory`. No other tier may
-    /// use this directory.
+    /// Opens a tier that keeps blocks of the objects of `store` in `directory`. No other tier may use this
+    /// directory.
     ///
     /// # Errors
     ///
@@ -430,7 +427,7 @@ impl TieredStore {
         Ok(TieredStore { store, tier: Arc::new(Tier::open(directory, options)?) })
     }
 
-    /// The object with this name; `None` if the tier keeps no blocks of it.
+    /// The identity of an object; `None` if the tier keeps no blocks of it.
     fn kept_object(&self, name: &str, range: &Range<u64>) -> Option<TierObject> {
         let database = self.tier.database.load(Ordering::Relaxed);
         let is_kept = is_kept(name) && !range.is_empty() && database != 0;
@@ -515,7 +512,7 @@ impl Store for TieredStore {
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        // Nobody reads the blocks of a removed object again, so the hand gives up their slots later.
+        // Nobody reads the blocks of a removed object again, so the hand takes their slots later.
         self.store.remove(name)
     }
 

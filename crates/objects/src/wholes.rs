@@ -1,20 +1,19 @@
-//! Reads many small objects at once, each of them as a whole. This module does not know what the bytes of the
-//! objects mean.
+//! Reads many small objects at once, each as a whole. This module does not know what their bytes mean.
 
 use os::Store;
 use os::store::RangeDone;
 use std::io;
 use std::sync::mpsc;
 
-/// How many bytes the first request for an object asks for. If the answer has that many bytes, the object may be
-/// longer, and a second request asks for the whole object.
+/// How many bytes the first request for an object asks for. An object that fills the answer may be longer, and is
+/// requested as a whole.
 pub const FIRST_BYTES: u64 = 256 << 10;
 
-/// The most reads that one caller has under way. So even for ten thousand small objects, a caller needs at most
-/// this many connections.
+/// The most reads that one caller has under way, so that even ten thousand small objects need at most this many
+/// connections.
 pub const READS_UNDER_WAY: usize = 64;
 
-/// Reads objects. If the store drops a read without an answer, the result for the object of that read is an error.
+/// Reads objects. A read that the store drops without an answer gives an error for its object.
 pub fn read_each(store: &dyn Store, names: &[String]) -> Vec<io::Result<Vec<u8>>> {
     let given_up = || Err(io::Error::other("the read was given up"));
     let mut reads: Vec<io::Result<Vec<u8>>> = names.iter().map(|_| given_up()).collect();
@@ -26,7 +25,7 @@ pub fn read_each(store: &dyn Store, names: &[String]) -> Vec<io::Result<Vec<u8>>
         }
         let sender = sender.clone();
         let done: RangeDone = Box::new(move |read| {
-            // Sending fails only if the receiver is gone. Then nobody waits for this read.
+            // This fails only if the receiver is gone, and then nobody waits for this read.
             sender.send((place, read.map(<[_]>::concat))).ok();
         });
         store.begin_read(name, 0..FIRST_BYTES, done);

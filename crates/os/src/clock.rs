@@ -9,10 +9,9 @@ pub trait Clock: Send + Sync + Debug {
     fn now(&self) -> Duration;
     /// Time since the Unix epoch.
     fn wall(&self) -> Duration;
-    /// Waits for `time`. A simulated clock does not wait: it moves itself forward by `time`.
+    /// Waits for `time`. A simulated clock moves itself forward instead.
     fn sleep(&self, time: Duration);
-    /// Waits as exactly as it can. If `time` is too short for a sleep, the thread waits in a loop on the
-    /// processor.
+    /// Waits for `time` as exactly as possible. A time that is too short for a sleep is spent spinning.
     fn pause(&self, time: Duration) {
         self.sleep(time);
     }

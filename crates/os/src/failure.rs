@@ -31,8 +31,8 @@ pub(crate) fn cannot(action: &'static str, path: &Path, reason: io::Error) -> io
     io::Error::new(reason.kind(), DescribedError { action, path: path.to_owned(), reason })
 }
 
-/// The error for a process that has lost the directory in which it worked. Once this error was reported, the
-/// process writes nothing in the directory any more.
+/// The error of a process whose held directory, or the lock file in it, was removed. After this error, the process
+/// writes nothing more in the directory.
 pub(crate) fn lost(directory: &Path) -> io::Error {
     let why = format!(
         "the directory {} is not the one any more that this process has opened: it, or the file LOCK in it, was removed; nothing \
@@ -42,8 +42,7 @@ pub(crate) fn lost(directory: &Path) -> io::Error {
     io::Error::new(io::ErrorKind::StaleNetworkFileHandle, why)
 }
 
-/// The text of `error`, with the action and the path. Errors that this crate has made have both in their text
-/// already, so nothing is added to them.
+/// The text of `error`, with the action and the path. Errors of this crate already have both in their text.
 pub fn describe(action: &str, path: &Path, error: &io::Error) -> String {
     if error.get_ref().is_some_and(|inner| inner.is::<DescribedError>()) {
         error.to_string()

@@ -1,4 +1,4 @@
-//! Background work as jobs that are polled. A real machine polls them on a bounded number of threads. A simulated
+//! Background work as jobs that are polled. A real machine polls them on a bounded pool of threads. A simulated
 //! machine polls them on the caller's thread, so that one seed decides everything.
 
 use crate::sync::Arc;
@@ -22,15 +22,15 @@ pub trait Job: Send + Sync {
     fn poll(&self) -> Polled;
 }
 
-/// A class says which jobs are polled first when more jobs are ready than threads. No class can take all threads
-/// from another class; see [`crate::real::ThreadPool`].
+/// The class of a job: which jobs are polled first when more are ready than threads. No class can starve another
+/// class of threads; see [`crate::real::ThreadPool`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
     /// Very short work that callers wait for, such as a sync. It does not wait for work of other classes.
     Urgent,
-    /// Short work that others soon wait for.
+    /// Short work that callers will soon wait for.
     High,
-    /// Long work that must go on.
+    /// Long work that must make progress.
     Normal,
     /// Work that no caller waits for.
     Low,
@@ -41,29 +41,29 @@ impl Priority {
     pub const ALL: [Priority; 4] = [Priority::Urgent, Priority::High, Priority::Normal, Priority::Low];
 }
 
-/// The right to have one job polled. At most one poll of a job runs at a time. Dropping a worker stops it.
+/// The handle of one job, which has it polled. At most one poll of a job runs at a time. Dropping the worker stops it.
 pub trait Worker: Send + Sync + Debug {
-    /// Says that there may be work. It returns at once. A simulated machine only remembers the call.
+    /// Has the job polled soon, because it may have work. Returns at once. A simulated machine only notes the wake.
     fn wake(&self);
-    /// Wakes the worker as [`Worker::wake`] does, but puts the job before the waiting jobs of its class.
+    /// As [`Worker::wake`], but puts the job before the waiting jobs of its class.
     fn wake_first(&self);
-    /// Wakes the worker after `time`, unless it is woken before. Each call replaces the time of the call before.
+    /// Wakes the worker after `time`, unless it is woken before. Each call replaces the time of the one before.
     fn wake_after(&self, time: Duration);
-    /// Polls the job on this thread until the job is idle. This happens only where no other thread polls jobs: on
-    /// a simulated machine, or on a system that refuses threads. Elsewhere the call does nothing.
+    /// Polls the job on this thread until it is idle, but only where no other thread polls jobs: on a simulated
+    /// machine, or on a system that refuses threads. Elsewhere does nothing.
     fn drive(&self);
-    /// Ends the polling: no poll begins any more. It does not wait for a poll that is running.
+    /// Lets no further poll begin. Does not wait for a running poll.
     fn stop(&self);
-    /// If a poll is running on another thread, waits until it ends. A thread that others wait for must not call
+    /// Waits for the end of a poll that is running on another thread. A thread that others wait for must not call
     /// this; see [`Duty`].
     fn join(&self);
 }
 
-/// Where workers come from.
+/// Makes workers, and runs work on other threads.
 pub trait Threads: Send + Sync + Debug {
     /// Makes a worker that polls `job` when it is woken.
     fn sleeping_worker(&self, priority: Priority, job: Arc<dyn Job>) -> Box<dyn Worker>;
-    /// Makes a worker that polls `job`. The worker begins as if it had been woken once.
+    /// Makes a worker that polls `job`, and wakes it.
     fn worker(&self, priority: Priority, job: Arc<dyn Job>) -> Box<dyn Worker> {
         let worker = self.sleeping_worker(priority, job);
         worker.wake();
@@ -73,16 +73,16 @@ pub trait Threads: Send + Sync + Debug {
     ///
     /// # Errors
     ///
-    /// The system's error, if the system refuses the first thread.
+    /// The system's error if it refuses the first thread.
     fn start(&self) -> io::Result<()>;
-    /// Gives `work` to one of the threads, which soon calls it, once. If no threads exist, this thread calls it.
+    /// Has one of the threads call `work` soon. On a machine without threads, this thread calls it.
     fn hand_over(&self, work: Box<dyn FnOnce() + Send>);
-    /// Makes a thread of its own do `work` once; `work` may wait for other work. If the system has no threads, this
-    /// thread does it.
+    /// Calls `work` on a thread of its own, so `work` may block. If the machine has no threads or refuses a new one,
+    /// this thread calls it.
     fn in_thread(&self, work: Box<dyn FnOnce() + Send>) {
         work();
     }
-    /// Whether there are threads that poll the jobs. If not, the callers of [`Worker::drive`] poll them.
+    /// Whether threads poll the jobs. If not, the callers of [`Worker::drive`] do.
     fn are_real(&self) -> bool;
 }
 
@@ -90,9 +90,9 @@ thread_local! {
     static ON_DUTY: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Marks a thread as one that others wait for. Such a thread must not wait for background work itself, because the
-/// work may be waiting for the thread. A thread that makes reads or polls jobs is on duty for its whole life. Any
-/// other thread is on duty while it calls the waker of a task.
+/// Marks a thread as one that others wait for. Such a thread must not wait for background work, because that work may
+/// be waiting for the thread. Threads that make reads or poll jobs are on duty for their whole life, other threads
+/// while they call the waker of a task.
 #[derive(Debug)]
 pub struct Duty {
     before: bool,

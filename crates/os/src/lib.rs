@@ -1,8 +1,8 @@
 //! This crate is the only code that touches the machine: disk, clock, randomness and threads. It has a real machine
 //! and a simulated one. It knows nothing of pages, keys or databases.
 //!
-//! All other crates get a [`Machine`] and reach the outside through it. So a whole database can run in one thread,
-//! on an in-memory disk, and everything follows from one seed.
+//! All other crates get a [`Machine`] and reach the outside world through it. So a whole database can run in one
+//! thread on an in-memory disk, and one seed determines everything that happens.
 
 #![allow(
     clippy::disallowed_types,

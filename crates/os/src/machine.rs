@@ -1,5 +1,5 @@
-//! One handle for the disk, the reads, the clock, the randomness and the threads. This module does not know how
-//! they are used.
+//! One handle for the disk, the reads, the clock, the randomness and the threads. This module does not know how they
+//! are used.
 
 use crate::io::CallerReads;
 use crate::real::{RealClock, RealDisk, RealRandom, RealReads, ThreadPool};
@@ -7,16 +7,16 @@ use crate::sim::{SimClock, SimDisk, SimRandom, SimReads, SimThreads};
 use crate::sync::Arc;
 use crate::{Clock, Disk, Random, Reads, Threads};
 
-/// Everything outside the process. Cloning shares it.
+/// Everything outside the process. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Machine {
     /// Files.
     pub disk: Arc<dyn Disk>,
-    /// Reads of files, many at once.
+    /// Asynchronous reads of files.
     pub reads: Arc<dyn Reads>,
     /// Time.
     pub clock: Arc<dyn Clock>,
-    /// Identifiers.
+    /// Random numbers for identifiers.
     pub random: Arc<dyn Random>,
     /// Background work.
     pub threads: Arc<dyn Threads>,
@@ -34,29 +34,27 @@ impl Machine {
         }
     }
 
-    /// The machine that the process runs on, with an empty disk in memory. The disk ends when its last handle is
-    /// dropped.
+    /// The machine that the process runs on, but with an empty disk in memory, which lives as long as its last handle.
     pub fn in_memory() -> Machine {
         Machine { disk: SimDisk::that_never_crashes(), reads: Arc::new(CallerReads), ..Machine::real() }
     }
 
-    /// A machine in memory with an empty disk. Every choice of the machine follows from `seed`.
+    /// A machine in memory with an empty disk, whose every choice follows from `seed`.
     pub fn simulated(seed: u64) -> (Machine, Arc<SimDisk>) {
         let disk = SimDisk::new(seed);
         (Machine::simulated_on(disk.clone(), seed), disk)
     }
 
-    /// A machine like the one of [`Machine::simulated`], but reads are held back until they are driven. The order
-    /// in which they are driven follows from `seed`.
+    /// As [`Machine::simulated`], but reads are held back until they are driven, in an order that follows from `seed`.
     pub fn simulated_with_reads(seed: u64) -> (Machine, Arc<SimDisk>, Arc<SimReads>) {
         let (machine, disk) = Machine::simulated(seed);
         let reads = SimReads::new(seed);
         (Machine { reads: reads.clone(), ..machine }, disk, reads)
     }
 
-    /// A machine in memory with this disk, which may be an image of another machine's disk. A number that counts
-    /// the machines on this disk is mixed into `seed`. So each of these machines draws different numbers, as real
-    /// machines would. Identities in files are made from these numbers, so they stay unique.
+    /// A machine in memory with this disk, which may be an image of another machine's disk. The number of machines
+    /// that the disk has had is mixed into `seed`. So each of them draws other numbers, as real machines would, and
+    /// the identities in files that are made from these numbers are unique.
     pub fn simulated_on(disk: Arc<SimDisk>, seed: u64) -> Machine {
         let clock = Arc::new(SimClock::new());
         let seed = seed ^ disk.count_machine().wrapping_mul(0x9e37_79b9_7f4a_7c15);

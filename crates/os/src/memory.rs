@@ -1,43 +1,42 @@
-//! Memory under a limit that is never exceeded, not even by one block. A cache keeps its pages in this memory.
-//! This module does not know what a page is.
+//! Memory for the pages of a cache, under a limit that is never exceeded, not even by one block. This module does not
+//! know what a page is.
 //!
-//! A usual allocator keeps freed memory for the same thread, and for allocations of the same size. So a process
-//! whose pages come and go in many threads ends up with a multiple of the memory that it uses. For each block, an
-//! [`Arena`] knows whether the block is *backed*, which means that the system has been asked for its memory. An
-//! arena never asks the system for more than the limit, whatever buffers come and go.
+//! A general-purpose allocator keeps freed memory for the same thread and for allocations of the same size. So a
+//! process whose pages come and go in many threads ends up with several times the memory that it uses. An [`Arena`]
+//! tracks for each block whether it is *backed*, which means that the arena has asked the system for its memory. It
+//! never asks for more than the limit, whatever buffers come and go.
 //!
-//! Memory comes in slabs of 2 MiB, aligned to 2 MiB, so that one huge page can lie under each slab. A buffer is a run
-//! of blocks of 4 KiB within a slab, and takes at most half of the slab. A block is in a buffer, or spare, or free:
+//! Memory comes in slabs of 2 MiB, aligned to 2 MiB, so that one huge page fits under each slab. A buffer is a run of
+//! 4 KiB blocks within a slab, and takes at most half of the slab. A block is in a buffer, or spare, or free:
 //!
-//! * When a buffer is dropped, its run becomes spare: it is put on the list of runs of its length, still backed.
-//!   The next buffer of that length takes this run. This is the usual case in a full cache of pages of one size,
-//!   and costs a lock and a pop.
-//! * If no spare run has the length of a new buffer, all spare runs become free, and free neighbours are joined.
-//!   Then the buffer takes a place in the first slab that has a long enough run of backed free blocks.
-//! * If no slab has such a run either, new blocks are backed, in a new slab or in a hole of an old slab. If the
-//!   limit is reached, other free blocks are given back to the system first. So a buffer is refused only if buffers
-//!   alone fill the limit. Fragmented free memory is never the reason. Addresses are plentiful.
+//! * When a buffer is dropped, its run becomes spare: it goes on the list of runs of its length, still backed. The
+//!   next buffer of that length takes it. This is the usual case in a full cache of pages of one size, and costs a
+//!   lock and a pop.
+//! * If no spare run has the length of a new buffer, the buffer takes backed free blocks of the first slab that has a
+//!   long enough run of them. If no slab has one, all spare runs become free, which joins free neighbours, and the
+//!   slabs are searched again.
+//! * If that fails too, new blocks are backed, in a new slab or in a hole of an old slab. If the limit is reached,
+//!   other free blocks are given back to the system first. So a buffer is refused only if the buffers alone would
+//!   exceed the limit, and never because free memory is fragmented. Addresses are plentiful.
 //!
-//! A new slab gets huge pages if the limit has room for the whole slab. From then on the whole slab is backed. The
-//! system backs a whole huge page when its first byte is touched. Random accesses to huge pages cost a third less.
-//! All other slabs refuse huge pages, and are backed block by block. Arenas with a limit below
-//! [`HUGE_LIMIT_BYTES`] use no huge pages, because a whole slab would be a large part of their limit. When blocks
-//! of a slab with huge pages are given back, the system splits the huge page. From then on it is an ordinary slab.
-//! So runs of blocks in slabs with huge pages are given back last. A slab without a backed block is unmapped.
+//! A new slab gets a huge page if the limit has room for the whole slab. All of the slab then counts as backed,
+//! because the system backs a huge page when its first byte is touched. Random accesses to huge pages cost a third
+//! less. All other slabs refuse huge pages, and are backed block by block. Arenas with a limit below
+//! [`HUGE_LIMIT_BYTES`] use no huge pages, because one slab would be a large part of their limit. When blocks of a
+//! huge page are given back, the system splits the page, and the slab becomes an ordinary slab. So these blocks are
+//! given back last. A slab without a backed block is unmapped.
 //!
-//! The arena itself takes 144 bytes for each slab (the address, and two bits for each block), 12 bytes for each
-//! slab in the three trees that find slabs, and 8 bytes for each spare run. For 24 GiB (12,288 slabs), this is 1.9
-//! MiB without the spare runs. If all spare memory is single blocks, the spare runs take 0.2 % of it
+//! The arena itself takes 144 bytes for each slab (the address, and two bits for each block), 12 bytes for each slab
+//! in the three trees that find slabs, and 8 bytes for each spare run. For 24 GiB (12,288 slabs), this is 1.9 MiB
+//! without the spare runs. If all spare memory is single blocks, the spare runs take 0.2 % of it
 //! ([`Arena::overhead_bytes`]).
 //!
 //! Invariants between any two calls: `used <= backed`; `backed <= max(limit, used)`, except during a call of
-//! [`Arena::set_limit`]; no two buffers share a byte. Some systems cannot take back single blocks: systems other
-//! than Linux, and systems whose pages are not 4 KiB. On these systems a slab is backed as a whole, and it is given
-//! back as a whole or not at all. If memory is locked (`mlockall`), only whole slabs can be given back, and buffers
-//! may be refused earlier.
+//! [`Arena::set_limit`]; no two buffers share a byte. Systems other than Linux, and systems whose pages are not
+//! 4 KiB, cannot take back single blocks. There a slab is backed and given back only as a whole. If memory is locked
+//! (`mlockall`), only whole slabs can be given back, too, and buffers may be refused earlier.
 //!
-//! Thread safe: there is one lock. The lock is held while the system maps or takes back memory, at most 4 MiB at a
-//! time.
+//! Thread safe, with one lock. The lock is held while the system maps or takes back memory, at most 4 MiB at a time.
 
 mod buffer;
 mod give;
@@ -61,20 +60,18 @@ use system::{HugePages, map, unmap};
 
 const SLAB_BYTES: usize = SLAB_BLOCKS * BLOCK_BYTES;
 
-/// The longest run that a buffer can have. Two such runs fit into a slab. Longer runs would leave large parts of
-/// many slabs unused.
+/// The longest run of a buffer. Two such runs fit into a slab. Longer ones would leave large parts of slabs unused.
 const LONGEST_BLOCKS: usize = SLAB_BLOCKS / 2;
 
-/// Arenas with this limit or a higher one use huge pages. The limit is 16 huge pages. So huge pages that are partly
-/// used are a small part of the arena.
+/// Arenas with at least this limit use huge pages. It is 16 huge pages, so that partly used ones are a small part of
+/// the arena.
 pub const HUGE_LIMIT_BYTES: u64 = 32 << 20;
 
 /// How many blocks [`Arena::set_limit`] gives back before it lets other threads take the lock.
 const STEP_BLOCKS: usize = 2 * SLAB_BLOCKS;
 
-/// The bytes that all living arenas have asked the system for and have not given back. All accesses are relaxed,
-/// because the number is a statistic and orders no other memory access. It is an atomic of `std`, because it must
-/// outlive each model that a model checker runs.
+/// The backed bytes of all living arenas. All accesses are relaxed, because the number is a statistic and orders no
+/// other memory access. It is an atomic of `std`, because it must outlive each model that a model checker runs.
 static BACKED_BYTES: AtomicUsize = AtomicUsize::new(0);
 
 /// Memory for buffers, up to a limit.
@@ -92,7 +89,7 @@ impl Arena {
         Arc::new(Arena { state: Mutex::new(ArenaState::new(limit_bytes, discards_blocks)) })
     }
 
-    /// Takes a run back.
+    /// Takes back the run of a buffer.
     ///
     /// # Safety
     /// The run lies in this slab. It was given to a buffer, and the buffer does not use the run after this call.
@@ -101,9 +98,9 @@ impl Arena {
         self.state.lock().release(RunStart { slab, first }, capacity / BLOCK_BYTES);
     }
 
-    /// Changes the limit. When the call returns, the arena has given back all memory above the limit except the
-    /// memory of buffers, which it gives back when the buffers are dropped. A caller that drops buffers for a
-    /// lower limit should drop them before this call: then memory is given back in large pieces.
+    /// Changes the limit. On return, the arena has given back all memory above the limit, except memory of buffers,
+    /// which it gives back when they are dropped. A caller that drops buffers for a lower limit should drop them
+    /// before this call, so that memory is given back in large pieces.
     pub fn set_limit(&self, bytes: u64) {
         let mut state = self.state.lock();
         state.limit_bytes = bytes;
@@ -118,22 +115,22 @@ impl Arena {
         self.state.lock().limit_bytes
     }
 
-    /// How many bytes the system was asked for and has not got back, whether they are in buffers or not.
+    /// The bytes that the arena has asked the system for and not given back, in buffers or not.
     pub fn backed_bytes(&self) -> u64 {
         (self.state.lock().backed * BLOCK_BYTES) as u64
     }
 
-    /// The backed bytes of all arenas of the process that are alive.
+    /// The backed bytes of all living arenas of the process.
     pub fn all_backed_bytes() -> usize {
         BACKED_BYTES.load(Ordering::Relaxed)
     }
 
-    /// How many bytes are in buffers, counted in whole blocks.
+    /// The bytes in buffers, in whole blocks.
     pub fn used_bytes(&self) -> u64 {
         (self.state.lock().used * BLOCK_BYTES) as u64
     }
 
-    /// The heap memory that the arena takes for its own data.
+    /// The heap memory of the arena's own data.
     pub fn overhead_bytes(&self) -> u64 {
         (size_of::<Arena>() + self.state.lock().memory_bytes()) as u64
     }
@@ -158,13 +155,13 @@ struct RunStart {
 }
 
 struct Slab {
-    /// Start of `SLAB_BYTES` that [`map`] gave; `None` if no slab with this number is mapped.
+    /// The start of the mapping; `None` if no slab with this number is mapped.
     start: Option<NonNull<u8>>,
     /// Blocks that are neither in a buffer nor spare.
     free: Blocks,
-    /// Blocks that the system was asked for. Every block that is not free is backed.
+    /// Every block that is not free is backed.
     backed: Blocks,
-    /// Whether all of the slab is backed, on huge pages where the system had them.
+    /// Whether all of the slab is backed, by a huge page if the system had one.
     huge: bool,
 }
 
@@ -174,13 +171,12 @@ struct ArenaState {
     discards_blocks: bool,
     /// Blocks in buffers.
     used: usize,
-    /// Blocks with memory behind them.
+    /// Backed blocks.
     backed: usize,
     slabs: Vec<Slab>,
     /// Numbers of slabs that are not mapped.
     vacant: Vec<u32>,
-    /// The runs of dropped buffers, with a list for each length in blocks. The run that became spare last is at
-    /// the end of its list.
+    /// Spare runs: a stack for each length in blocks.
     spare: Vec<Vec<RunStart>>,
     /// For each slab, the length of its longest run of free blocks.
     free_runs: Longest,
@@ -193,8 +189,7 @@ struct ArenaState {
     searches: usize,
 }
 
-// SAFETY: the addresses in `ArenaState` point to memory that belongs to the arena and its buffers, and to no
-// thread.
+// SAFETY: the addresses in `ArenaState` point to memory that belongs to the arena and its buffers, not to a thread.
 unsafe impl Send for ArenaState {}
 
 impl ArenaState {
@@ -263,7 +258,7 @@ impl ArenaState {
         Some(place)
     }
 
-    /// A run of free blocks that are backed.
+    /// Takes a run of free blocks that are backed.
     fn take_backed(&mut self, blocks: usize) -> Option<RunStart> {
         let number = self.backed_runs.first(blocks as u16)?;
         let slab = &mut self.slabs[number];
@@ -273,7 +268,7 @@ impl ArenaState {
         Some(RunStart { slab: number as u32, first: run.start as u16 })
     }
 
-    /// A run of free blocks, which this call backs. No run may be spare.
+    /// Takes a run of free blocks, and backs them. No run may be spare.
     fn take_new(&mut self, blocks: usize) -> Option<RunStart> {
         let number = self.slab_for(blocks)?;
         let slab = &mut self.slabs[number];
@@ -293,9 +288,9 @@ impl ArenaState {
         Some(RunStart { slab: number as u32, first: run.start as u16 })
     }
 
-    /// A slab with a free run of `blocks` blocks. If the arena uses huge pages and the limit has room for a whole
-    /// slab, this is a new slab, and all of it is backed. Otherwise this is the first slab with a hole, or a new slab
-    /// that is not backed yet. If the system takes back only whole slabs, this is always a new slab that is backed.
+    /// A slab with a free run of `blocks` blocks: a new slab, all of it backed, if the arena uses huge pages and the
+    /// limit has room for a whole slab; otherwise the first slab with a long enough hole, or a new slab without backed
+    /// blocks. If the system takes back only whole slabs, always a new slab, all of it backed.
     fn slab_for(&mut self, blocks: usize) -> Option<usize> {
         let room = self.limit().saturating_sub(self.backed);
         if !self.discards_blocks {
@@ -360,7 +355,7 @@ impl ArenaState {
         }
     }
 
-    /// One step towards the limit. False when nothing is left to do.
+    /// Takes one step towards the limit. Returns false when nothing is left to do.
     fn shrink(&mut self) -> bool {
         let excess = self.backed.saturating_sub(self.limit());
         if excess == 0 {
@@ -371,8 +366,8 @@ impl ArenaState {
         self.give_back(excess.min(STEP_BLOCKS)) > 0
     }
 
-    /// Gives back `blocks` free blocks. If the system takes back only whole slabs, the call may give back more
-    /// blocks. The call gives back fewer only if no more blocks are free, or if the system does not take them.
+    /// Gives back `blocks` free blocks, or more if the system takes back only whole slabs. Gives back fewer only if no
+    /// more are free, or if the system does not take them.
     fn give_back(&mut self, blocks: usize) -> usize {
         let mut given = 0;
         while given < blocks {
@@ -384,9 +379,8 @@ impl ArenaState {
         given
     }
 
-    /// Gives back a run of at most `most` blocks, or a slab. Whole slabs are given back first, if a slab has at
-    /// most `most` blocks. Then the longest runs are given back, because each run costs a system call. Slabs with
-    /// huge pages come last.
+    /// Gives back a free slab if `most` is at least a slab, and otherwise a run of at most `most` blocks. The longest
+    /// run goes first, because each run costs a system call. Runs of huge pages go last.
     fn give_back_run(&mut self, most: usize) -> usize {
         let whole = most >= SLAB_BLOCKS || !self.discards_blocks;
         if whole && let Some(number) = self.backed_runs.first(SLAB_BLOCKS as u16) {
@@ -398,7 +392,7 @@ impl ArenaState {
         if self.discards_blocks { self.discard_run(most) } else { 0 }
     }
 
-    /// Gives back the beginning of the longest run.
+    /// Gives back up to `most` blocks from the start of the longest run.
     fn discard_run(&mut self, most: usize) -> usize {
         let runs = if self.loose_runs.greatest() > 0 { &self.loose_runs } else { &self.backed_runs };
         let longest = runs.greatest();
@@ -409,8 +403,7 @@ impl ArenaState {
         let slab = &mut self.slabs[number];
         let start = slab.start.expect("slabs with free blocks are mapped");
         if slab.huge {
-            // From now on this slab refuses huge pages. Otherwise the system would one day join the blocks into a
-            // huge page again.
+            // Otherwise the system might join the remaining blocks into a huge page again.
             // SAFETY: the slab is mapped.
             unsafe { system::advise(start, SLAB_BYTES, HugePages::Refused) };
             slab.huge = false;
@@ -443,7 +436,7 @@ impl ArenaState {
         self.note(number);
     }
 
-    /// Updates the numbers of a slab in the three trees after the bits of the slab have changed.
+    /// Updates the three trees after the bits of a slab have changed.
     fn note(&mut self, number: usize) {
         let slab = &self.slabs[number];
         let free = slab.free.longest().len() as u16;

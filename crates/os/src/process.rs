@@ -1,5 +1,5 @@
-//! What the process uses of the machine: memory and processor time, as the system counts them. This module also
-//! tells whether the process was forked. This module does not know what the process does.
+//! Facts about the process: its memory and processor time, as the system counts them, and whether it was forked. This
+//! module does not know what the process does.
 
 use std::fs;
 use std::sync::OnceLock;
@@ -11,9 +11,9 @@ use std::time::Duration;
 pub struct ProcessMemory {
     /// The process's own memory: heap and stacks, without mapped files and without the system's page cache.
     pub anonymous_bytes: Option<u64>,
-    /// All memory that is mapped and present, including files.
+    /// All mapped memory that is present, including files.
     pub resident_bytes: Option<u64>,
-    /// The greatest value that `resident_bytes` has had.
+    /// The peak of `resident_bytes`.
     pub peak_resident_bytes: Option<u64>,
 }
 
@@ -22,15 +22,14 @@ pub struct ProcessMemory {
 pub struct Cpu {
     /// Time in the process's own code.
     pub user: Duration,
-    /// Time in which the system worked for the process.
+    /// Time in the kernel on behalf of the process.
     pub system: Duration,
 }
 
-/// The process in which something was made. A child that was forked later has another value, so the value shows
-/// whether the current process is still the same one.
+/// Identifies the process in which a value was made, so that a forked child can tell that it is not that process.
 ///
-/// On Linux, a check costs one read of memory: in a forked child, the system replaces a certain page with zeros
-/// (`MADV_WIPEONFORK`). Elsewhere the check asks the system for the number of the process.
+/// On Linux, a check costs one read of memory, from a page that the system zeroes in a forked child
+/// (`MADV_WIPEONFORK`). Elsewhere the check asks the system for the process id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessOrigin(u64);
 
@@ -46,9 +45,9 @@ impl ProcessOrigin {
     }
 }
 
-/// A number that differs from the numbers of all processes from which this process was forked.
+/// A number that differs from those of all ancestors from which this process was forked.
 fn current() -> u64 {
-    /// The greatest number that this process or a process from which it was forked has had so far.
+    /// The greatest number so far, in this process and its ancestors.
     static LAST: AtomicU64 = AtomicU64::new(0);
     static MARK: OnceLock<Option<&'static AtomicU64>> = OnceLock::new();
     let Some(mark) = MARK.get_or_init(wiped_on_fork) else { return u64::from(std::process::id()) };
@@ -61,8 +60,8 @@ fn current() -> u64 {
     }
 }
 
-/// An atomic number that lives as long as the process. It is zero at first, and zero again in a forked child.
-/// `None` if the system has no such memory.
+/// An atomic number that is never freed. It is zero at first, and zero again in a forked child. `None` if the system
+/// has no such memory.
 #[cfg(all(target_os = "linux", not(miri)))]
 fn wiped_on_fork() -> Option<&'static AtomicU64> {
     use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous};
@@ -85,9 +84,8 @@ fn wiped_on_fork() -> Option<&'static AtomicU64> {
     None
 }
 
-/// Makes writes beyond the limit on file sizes (`ulimit -f`) fail with an error. Without this, the system would end
-/// the process without a message. A program calls this at its start. The change also holds for processes that the
-/// program starts.
+/// Makes writes beyond the file size limit (`ulimit -f`) fail with an error. Otherwise `SIGXFSZ` kills the process
+/// without a message. A program calls this at its start. Processes that it starts inherit the change.
 pub fn report_files_too_large() {
     // SAFETY: the signal calls no function, because it is ignored.
     let before = unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
@@ -117,9 +115,8 @@ fn parse_memory(status: &str) -> ProcessMemory {
     }
 }
 
-/// Parses one line. The line has the process id, the name in parentheses (which may contain spaces and
-/// parentheses), and then numbers. The 14th and 15th fields, counted from 1, are the ticks in user mode and in
-/// system mode.
+/// Parses one line: the process id, the name in parentheses (which may contain spaces and parentheses), and numbers.
+/// Fields 14 and 15, counted from 1, are the ticks in user mode and in system mode.
 fn parse_cpu(stat: &str, ticks_per_second: u64) -> Option<Cpu> {
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_whitespace().skip(14 - 3);

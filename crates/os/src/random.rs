@@ -1,4 +1,4 @@
-//! Randomness for identifiers. Tests do not use it: they have seeds of their own.
+//! Random numbers for identifiers. Tests do not use them: they have seeds of their own.
 
 use std::fmt::Debug;
 

@@ -1,5 +1,5 @@
-//! The machine on which the process runs: its file system, its reads, its clocks, its randomness and its threads.
-//! This module does not know the simulated machine.
+//! The real machine: its file system, reads, clocks, randomness and threads. This module does not know the simulated
+//! machine.
 
 mod clock;
 mod disk;

@@ -1,6 +1,6 @@
-//! A machine in memory whose every choice follows from one seed. It has a disk that crashes, tears writes, fills up
-//! and fails on request; a store that loses answers; clocks that move when told; and workers without threads. This
-//! module does not know what runs on the machine.
+//! The simulated machine, in memory, whose every choice follows from one seed: a disk that crashes, tears writes,
+//! fills up and fails on request, a store that loses answers, a clock that moves when told, and workers without
+//! threads. This module does not know what runs on the machine.
 
 mod clock;
 mod content;

@@ -1,8 +1,8 @@
-//! The only place from which code takes locks, atomics and reference counts. This module does not know what is
-//! locked.
+//! Locks, atomics and reference counts for all other code, so that a model checker can take their place. This module
+//! does not know what is locked.
 //!
-//! This module offers one of three libraries, which is chosen at compile time. The last two libraries run only one
-//! thread at a time, and choose at every lock, wait and atomic which thread goes on:
+//! They come from one of three libraries, chosen at compile time. The last two run only one thread at a time, and
+//! choose at every lock, wait and atomic which thread goes on:
 //!
 //! * std, the default;
 //! * `--cfg shuttle` (`cargo x shuttle`): random schedules, as many as asked for, of code of any size;
@@ -13,18 +13,15 @@
 //! `os::sync::loom`). So no other crate depends on shuttle or loom, and this crate depends on each only under the
 //! cfg with its name.
 //!
-//! Some types come from std whichever library is chosen. `Arc` and `Weak` come from std, because the ones of loom
-//! cannot point to a `dyn Trait`. As a result, a change of a reference count is not a point at which shuttle or
-//! loom chooses a thread. `OnceLock` comes from std, because shuttle and loom have no such type. As a result, the
-//! function that makes the value of a `OnceLock` must not lock or wait. The locks of loom cannot be made in
-//! constants, so no lock of this module can be made in a constant. A test under loom or shuttle has to make every
-//! lock that it uses inside the model. In neither library does time pass: [`Condvar::wait_timeout`] returns only
-//! when it is notified.
+//! `Arc`, `Weak` and `OnceLock` always come from std. Loom's `Arc` cannot point to a `dyn Trait`, so shuttle and loom
+//! do not switch threads at a change of a reference count. They have no `OnceLock`, so the function that initializes
+//! one must not lock or wait. Loom's locks cannot be made in constants, so no lock of this module can, and a test
+//! under loom or shuttle has to make its locks inside the model. In neither library does time pass:
+//! [`Condvar::wait_timeout`] returns only when it is notified.
 //!
-//! A poisoned lock can be taken like any other lock, for three reasons. The panic that poisoned it has been
-//! reported already. The data that our locks guard is valid between any two statements that can panic. And if a
-//! poisoned lock could not be taken, one panic would become a panic in every thread, including threads that only
-//! want to shut down.
+//! Poisoning is ignored, for three reasons. The panic that poisoned a lock has been reported already. The data under
+//! our locks is valid between any two statements that can panic. And otherwise one panic would spread to every
+//! thread, including threads that only want to shut down.
 
 #[cfg(loom)]
 pub use loom;
@@ -61,12 +58,12 @@ impl<T> Mutex<T> {
 }
 
 impl<T: ?Sized> Mutex<T> {
-    /// Waits for the lock.
+    /// Takes the lock, and waits for it if necessary.
     pub fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The lock, unless it is held.
+    /// Takes the lock, unless it is held.
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         match self.0.try_lock() {
             Ok(guard) => Some(guard),
@@ -124,8 +121,8 @@ impl<T: fmt::Debug> fmt::Debug for RwLock<T> {
     }
 }
 
-/// Lets a thread wait for a change of the value that a [`Mutex`] guards. A wait may end without a notification, so
-/// wait in a loop that looks at the value.
+/// A condition variable: lets a thread wait for a change of the value that a [`Mutex`] guards. A wait may end without
+/// a notification, so wait in a loop that checks the value.
 #[derive(Default)]
 pub struct Condvar(sync::Condvar);
 
@@ -140,8 +137,7 @@ impl Condvar {
         self.0.wait(guard).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits as [`Condvar::wait`] does, but at most for `time`. The second value of the result says whether the
-    /// time was up.
+    /// As [`Condvar::wait`], but for at most `time`. The `bool` says whether the time was up.
     pub fn wait_timeout<'a, T>(&self, guard: MutexGuard<'a, T>, time: Duration) -> (MutexGuard<'a, T>, bool) {
         let (guard, timeout) = self.0.wait_timeout(guard, time).unwrap_or_else(PoisonError::into_inner);
         (guard, timeout.timed_out())

@@ -1,8 +1,8 @@
-//! Where a page lies in its file. The parent of a page contains the address of the page. So no list of all
-//! addresses of a file is needed in memory. This module does not know what the page holds.
+//! Where a page lies in its file. A page's address is in its parent, so memory need not hold a list of all
+//! addresses of a file. This module does not know what the page holds.
 
-/// The unit of offsets and stored lengths of pages: all of them are multiples of this number. Uncompressed pages
-/// and nodes start at multiples of [`os::BLOCK_BYTES`].
+/// The unit of offsets and stored lengths of pages. Uncompressed pages start at multiples of [`os::BLOCK_BYTES`],
+/// unless they are packed [tightly](crate::Packing::Tight) as value pages are.
 pub const PACK_BYTES: u64 = 64;
 
 /// The place and the checksum of a page in its file.
@@ -12,11 +12,11 @@ pub const PACK_BYTES: u64 = 64;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Address {
-    /// The offset of the first byte of the page in the file, a multiple of [`PACK_BYTES`].
+    /// Offset of the page in the file, a multiple of [`PACK_BYTES`].
     pub offset: u64,
-    /// The stored length of the page with padding, a multiple of [`PACK_BYTES`].
+    /// Stored length of the page with padding, a multiple of [`PACK_BYTES`].
     pub bytes: u32,
-    /// The crc32c of the stored bytes with padding. It is seeded with the file id and the offset.
+    /// The crc32c of the stored bytes with padding, seeded with the file id and the offset.
     pub crc: u32,
 }
 
@@ -43,7 +43,7 @@ impl Address {
         })
     }
 
-    /// First byte after the page.
+    /// The offset just after the page.
     pub fn end(&self) -> u64 {
         self.offset + u64::from(self.bytes)
     }

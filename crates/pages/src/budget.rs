@@ -1,22 +1,21 @@
-//! How much memory may be used, and which step may exceed this limit. The budget does not know pages or files. The
-//! budget knows only bytes, and which session has the turn to overdraw.
+//! The memory limit of a cache, and the right to exceed it. The budget does not know pages or files, only bytes,
+//! and which session holds the turn to overdraw.
 //!
-//! * A [`Charge`] counts bytes as used as long as the charge lives. A charge first belongs to the session that has
-//!   reserved the bytes. When the page has arrived, the charge belongs to the frame of the page. Dropping the
-//!   charge gives the bytes back.
+//! * A [`Charge`] counts bytes as used while it lives. It first belongs to the session that reserved the bytes, and
+//!   then, once the page has arrived, to the page's frame. Dropping it gives the bytes back.
 //! * [`Budget::try_charge`] never lets the used bytes exceed the limit. Only the holder of the [`Turn`] may exceed
-//!   the limit, by the pages of its own step. The holder does not share these pages. It releases the pages first
-//!   and then the turn. One turn exists for all threads, and another for all tasks. So the used bytes are at most
-//!   the sum of three things. The first is the limit or, if the limit was lowered, what was used at that moment.
-//!   The second is the pages of one step of a thread and of one step of a task. The third is a sum over pinned
-//!   pages: the bytes by which each of them has unpacked to more than was reserved for it.
-//! * No session waits for the turn forever. A thread that holds the turn waits only for the disk and then gives
-//!   the turn back. A task that holds the turn may never be polled again. Then the tasks in the queue [take the
-//!   turn away](crate::cache::parked) once the holder's pages have landed. Queued sessions are woken when these
-//!   pages land and when the turn is given back. In the queue of threads, one is woken. In the queue of tasks, all
-//!   are woken. It would not be enough to wake one task, because a task that is woken may never be polled.
+//!   it, by the pages of its own step. The holder does not share these pages, and releases them before the turn.
+//!   Threads have one turn among them, and tasks another. So the used bytes are at most the sum of: the limit (or,
+//!   if the limit was lowered, what was used at that moment); the pages of one step of a thread and one step of a
+//!   task; and the bytes by which pinned pages have unpacked to more than was reserved for them. In the budget of a
+//!   session's [own memory](crate::OwnMemory), needed pages may exceed the limit without a turn.
+//! * No session waits for the turn forever. A thread that holds it waits only for the disk and then gives it back.
+//!   A task that holds it may never be polled again, so the tasks in the queue [take the turn
+//!   away](crate::cache::parked) once the holder's pages have landed. Queued sessions are woken when these pages
+//!   land and when the turn is given back: one of the threads, but all of the tasks, because a task that is woken
+//!   may never be polled.
 //!
-//! Thread safe. Counters are relaxed: each counter is exact by itself, and orders no other memory access.
+//! Thread safe. The counters are relaxed: each is exact by itself, and orders no other memory access.
 
 use crate::PageKind;
 use crate::wake::wake;
@@ -26,23 +25,23 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::task::{Context, Waker};
 
-/// The bytes of one cache.
+/// The bytes of one cache, or of sessions' own memory.
 #[derive(Debug, Default)]
 pub(crate) struct Budget {
     limit: AtomicU64,
     used: AtomicU64,
-    /// Bytes that are reserved for pages that are not in memory yet; a part of `used`.
+    /// Bytes reserved for pages that are not in memory yet; included in `used`.
     in_flight: AtomicU64,
-    /// The cost of the pages that callers keep because they still use values in these pages. This cost is a part
-    /// of `used`. A page that is kept twice counts twice.
+    /// The cost of the pages that callers hold for values in them; included in `used`. A page that is held twice
+    /// counts twice.
     held: AtomicU64,
-    /// How many pages are in memory and what they cost, by kind.
+    /// The number of pages in memory. Their cost is in `by_kind`.
     frames: AtomicU64,
     by_kind: [AtomicU64; PageKind::ALL.len()],
     /// Whether a thread has the turn.
     taken: Mutex<bool>,
     bell: Condvar,
-    /// Whether a task has the tasks' turn, and which tasks queue for this turn.
+    /// Whether a task holds the tasks' turn, and which tasks queue for it.
     tasks: Mutex<Tasks>,
     queued: AtomicUsize,
 }
@@ -50,7 +49,7 @@ pub(crate) struct Budget {
 #[derive(Debug, Default)]
 struct Tasks {
     is_taken: bool,
-    /// The tasks that wait for the turn. They are included in `queued`. The key is the session's number, so that a
+    /// The tasks that queue for the turn; also counted in `queued`. The key is the session's number, so that a
     /// session that goes away can leave the queue.
     queue: BTreeMap<u64, Waker>,
 }
@@ -90,7 +89,7 @@ impl Budget {
         self.by_kind[kind.index()].load(Ordering::Relaxed)
     }
 
-    /// The number of used bytes above the limit; 0 if the limit is not exceeded.
+    /// By how many bytes the limit is exceeded.
     pub fn excess(&self) -> u64 {
         self.used().saturating_sub(self.limit())
     }
@@ -99,7 +98,7 @@ impl Budget {
     ///
     /// # Errors
     ///
-    /// The error is the number of bytes that must be released before the charge fits.
+    /// How many bytes must be released before the charge fits.
     pub fn try_charge(self: &Arc<Self>, bytes: u64) -> Result<Charge, u64> {
         let limit = self.limit();
         let fits = |used: u64| used.checked_add(bytes).filter(|sum| *sum <= limit);
@@ -109,7 +108,7 @@ impl Budget {
         }
     }
 
-    /// Charges `bytes` whether they fit or not. The top of this file says which callers may do this.
+    /// Charges `bytes` whether they fit or not. The top of this file says who may do this.
     pub fn overdraw(self: &Arc<Self>, bytes: u64) -> Charge {
         self.used.fetch_add(bytes, Ordering::Relaxed);
         self.charge(bytes)
@@ -121,23 +120,23 @@ impl Budget {
     }
 
     /// Counts `bytes` of charged memory as held by a caller. Returns false, and counts nothing, if callers would
-    /// hold more than a quarter of the limit with these bytes.
+    /// then hold more than a quarter of the limit.
     pub fn try_hold(&self, bytes: u64) -> bool {
         let most = self.limit() / 4;
         let fits = |held: u64| held.checked_add(bytes).filter(|sum| *sum <= most);
         self.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok()
     }
 
-    /// Takes back what [`Budget::try_hold`] counted.
+    /// Reverts [`Budget::try_hold`].
     pub fn let_go(&self, bytes: u64) {
         self.held.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Takes the turn if it is free. If another session has the turn, the call waits until the turn is given back,
-    /// or until room may have appeared. If another session has the turn after the wait, too, the call returns
-    /// `None`. The caller then looks for room and queues again.
+    /// Takes the turn if it is free. Otherwise the call waits until the turn is given back or room may have
+    /// appeared, and takes the turn if it is free then. If it is not, the result is `None`: the caller looks for
+    /// room and queues again.
     ///
-    /// The caller must have no page in flight, because the session with the turn may be waiting for that very page.
+    /// The caller must have no page in flight, because the holder of the turn may be waiting for that very page.
     pub fn queue(self: &Arc<Self>) -> Option<Turn> {
         let mut taken = self.taken.lock();
         if *taken {
@@ -152,11 +151,11 @@ impl Budget {
         Some(Turn { budget: Arc::clone(self), is_of_task: false })
     }
 
-    /// Takes the tasks' turn if it is free. Otherwise returns `None`. The task of `context` then queues under the
-    /// number `waiter` until it is woken or [leaves](Budget::leave_queue). The task is woken when the turn is given
-    /// back, when the pages of the turn's holder have landed, and when room may have appeared.
+    /// Takes the tasks' turn if it is free. Otherwise returns `None`, and the task of `context` queues under the
+    /// number `waiter` until it is woken or [leaves](Budget::leave_queue). It is woken when the turn is given back,
+    /// when the holder's pages have landed, and when room may have appeared.
     pub fn poll_queue(self: &Arc<Self>, waiter: u64, context: &Context<'_>) -> Option<Turn> {
-        // Wakers are cloned and dropped outside of the lock, because they run code that is not ours.
+        // Clone and drop wakers outside of the lock, because they run foreign code.
         let waker = context.waker().clone();
         let mut tasks = self.tasks.lock();
         if tasks.is_taken {
@@ -184,8 +183,8 @@ impl Budget {
         drop(waker);
     }
 
-    /// Called when pages were unpinned. It wakes sessions that queue: one thread, and all tasks. A session that
-    /// begins to queue just after the call is woken later, when the turn is given back.
+    /// Wakes one queueing thread and all queueing tasks, because pages were unpinned. A session that begins to
+    /// queue just after this call is woken when the turn is given back.
     pub fn room_appeared(&self) {
         if self.queued() > 0 {
             self.bell.notify_one();
@@ -193,7 +192,7 @@ impl Budget {
         }
     }
 
-    /// Wakes the tasks that queue. This is called when the pages of the task with the turn have landed.
+    /// Wakes the queueing tasks, because the pages of the task with the turn have landed.
     pub fn holder_landed(&self) {
         if self.queued() > 0 {
             self.wake_tasks(|_| {});
@@ -216,7 +215,7 @@ impl Budget {
     }
 }
 
-/// The right to exceed the limit. Dropping this value gives the right back.
+/// The right to exceed the limit. Dropping it gives it back.
 #[derive(Debug)]
 pub(crate) struct Turn {
     budget: Arc<Budget>,
@@ -224,7 +223,7 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
-    /// The budget, if the turn is the tasks'.
+    /// The budget, if this is the tasks' turn.
     pub fn budget_of_tasks(&self) -> Option<&Arc<Budget>> {
         self.is_of_task.then_some(&self.budget)
     }
@@ -241,7 +240,7 @@ impl Drop for Turn {
     }
 }
 
-/// Bytes counted as used until dropped.
+/// Bytes that count as used until dropped.
 pub(crate) struct Charge {
     /// `None` for pages outside every cache.
     budget: Option<Arc<Budget>>,
@@ -256,7 +255,7 @@ enum Purpose {
     Flight,
     /// A page in memory.
     Page(PageKind),
-    /// The hints of a page in memory: where its children are.
+    /// The hints of a page in memory, which say where its children are.
     Hints(PageKind),
 }
 
@@ -271,7 +270,7 @@ impl Charge {
         self.bytes
     }
 
-    /// Takes `bytes` out of a reservation.
+    /// Splits `bytes` off a reservation.
     pub fn split(&mut self, bytes: u64) -> Self {
         assert!(
             bytes <= self.bytes && self.purpose == Purpose::Flight,
@@ -301,8 +300,8 @@ impl Charge {
         other.bytes = 0;
     }
 
-    /// Turns the reservation into the charge of a page that has arrived. The page takes `bytes`, which is at most
-    /// what was reserved. The rest is given back.
+    /// Turns the reservation into the charge of a page that has arrived. The page takes `bytes`, at most what was
+    /// reserved; the rest is given back.
     pub fn convert_to_page(mut self, bytes: u64, kind: PageKind) -> Self {
         drop(self.split(self.bytes - bytes));
         if let Some(budget) = &self.budget {
@@ -314,11 +313,11 @@ impl Charge {
         self
     }
 
-    /// This charge pays for a page. Makes a new charge of `bytes` to the same budget, for the hints of this page.
-    /// `None` if the bytes do not fit.
+    /// Charges `bytes` more to the same budget, for the hints of the page that this charge pays for. `None` if they
+    /// do not fit.
     pub fn for_hints(&self, bytes: u64) -> Option<Self> {
         let (Some(budget), Purpose::Page(kind)) = (&self.budget, self.purpose) else { return None };
-        // Once the budget is full, most calls end here.
+        // The usual exit when the budget is full.
         if bytes == 0 || budget.used().saturating_add(bytes) > budget.limit() {
             return None;
         }

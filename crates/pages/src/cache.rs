@@ -1,28 +1,27 @@
-//! Pages in memory within a budget. The cache finds pages by file and offset, admits them and evicts them. The
-//! cache does not know which sessions read, in which order they read, or what the pages mean. The format layer
+//! The page cache: pages in memory, within a budget. It finds pages by file and offset, admits them and evicts
+//! them. It does not know which sessions read, in which order they read, or what the pages mean. The format layer
 //! supplies a function that checks the structure of a page.
 //!
-//! * The used bytes are the resident, pinned and in-flight pages, each with [its cost](PageRef::cost_bytes), and
-//!   the hints of nodes. They stay within the budget, with two exceptions. First, one step of a thread and one
-//!   step of a task may exceed the budget at the same time, each by its own pages. Second, four times the stored
-//!   bytes are reserved for a compressed page; if the page unpacks to more, it may exceed the budget. The cache
-//!   keeps none of the pages that exceed the budget, so it is within its budget when nothing is pinned.
-//! * A missing page is read once, however many sessions ask for it. All these sessions get the page or the error.
-//!   Only a step that exceeds the budget reads its pages for itself alone. No other step can pin these pages, so
-//!   they are gone when the step is done.
-//! * Once a session has marked a page as in flight, it waits for nothing but the disk until the page has landed.
-//!   Before it marks the page, the session reserves the bytes and, if needed, queues for the turn to overdraw. So
-//!   64 threads make progress in a cache of three pages.
-//! * Contexts of zstd are not part of the budget; see [`Unpacker`]. There are as many contexts as threads that
-//!   unpack pages at the same time. Contexts that no thread uses take at most a sixteenth of the budget.
-//! * For each page that it evicts, an admission looks at no more than [`LOOK`] pages of each stripe.
+//! * The used bytes are the [cost](PageRef::cost_bytes) of all resident, pinned and in-flight pages, plus the hints
+//!   of nodes. They stay within the budget, with two exceptions. First, one step of a thread and one step of a task
+//!   may exceed it at the same time, each with its own pages. Second, four times its stored bytes are reserved for
+//!   a compressed page, and a page that unpacks to more may exceed the budget. The cache keeps none of the excess
+//!   pages, so it is back within its budget when nothing is pinned.
+//! * A missing page is read once, however many sessions ask for it, and all of them get the page or the error. The
+//!   exceptions are a step that exceeds the budget and a session with [memory of its own](crate::OwnMemory): their
+//!   pages are private. No other step can pin them, so they are freed once the session lets go of them.
+//! * Once a session has marked a page as in flight, it waits for nothing but the disk until the page has landed. It
+//!   reserves the bytes and, if needed, queues for the turn to overdraw before that. So 64 threads make progress in
+//!   a cache of three pages.
+//! * zstd contexts are not part of the budget; see [`Unpacker`]. Each thread that unpacks a page uses one. Idle
+//!   contexts take at most a sixteenth of the budget, except that one is always kept.
+//! * To evict one page, an admission looks at no more than [`LOOK`] pages of each stripe.
 //!
 //! The [policy](crate::policy) decides which pages stay and which are evicted.
 //!
-//! Thread safe. A page that is in memory is found without a lock, by one atomic addition. The modules `table` and
-//! [`frame`](crate::frame) explain this. While the lock of a stripe is held, no file is read, no memory of pages is
-//! freed, and no thread waits or is woken. Meanwhile only one other lock may be taken: the lock of the free
-//! frames.
+//! Thread safe. A resident page is found without a lock, by one atomic addition; the modules `table` and
+//! [`frame`](crate::frame) explain how. While a stripe's lock is held, no file is read, no page memory is freed,
+//! and no thread waits or is woken. The only lock that may be taken under it is the lock of the free frames.
 
 pub(crate) mod claim;
 mod file_state;
@@ -55,29 +54,28 @@ use stripe::{KeptShare, Stripe};
 use table::FrameTable;
 pub use usage::{CacheUsage, FilesUsage, ResidentPage};
 
-/// The cache has about one stripe for this many bytes of its budget. With fewer bytes, a stripe would have too few
-/// pages to choose from.
+/// One stripe per this many bytes of the budget, roughly. In a smaller stripe, the policy would have too few pages
+/// to choose from.
 const STRIPE_BYTES: u64 = 4 << 20;
 
 const MAX_STRIPES: u64 = 16;
 
-/// The first table has about one chain for this many bytes of the budget.
+/// The first table has roughly one chain per this many bytes of the budget.
 const CHAIN_BYTES: u64 = 16 << 10;
 
-/// If a caller asks for spare memory this many times in a row, and no read misses a page in between, readers need
-/// no more memory. While a cache is filling, it has memory to spare, but some reads still miss: about one in a few
-/// hundred. So it is very unlikely that 1,024 reads in a row miss no page.
+/// If callers ask for spare memory this many times in a row and no read misses a page in between, readers need no
+/// more memory. A cache that is still filling also has memory to spare, but about one in a few hundred reads
+/// misses, so 1,024 reads in a row without a miss are very unlikely.
 const QUIET_ASKS: u32 = 1024;
 
-/// The cache keeps contexts for unpacking that no thread uses, up to this part of the budget. They are not counted
-/// in the budget.
+/// Idle unpacking contexts may take the budget divided by this number. They are not charged to the budget.
 const UNPACKER_SHARE: u64 = 16;
 
-/// The first table is made for at most this budget, because a cache may be given more bytes than it will ever use.
+/// The first table is sized for at most this budget, because a cache may be given more bytes than it will ever use.
 const MAX_TABLE_BUDGET: u64 = 1 << 30;
 
-/// Checks the structure of a page of the given kind. It is called once the page is in memory and its checksum was
-/// checked. `Err` says what is wrong.
+/// Checks the structure of a page of the given kind, once the page is in memory and its checksum was verified.
+/// `Err` says what is wrong.
 pub type Validate = fn(PageKind, &[u8]) -> Result<(), String>;
 
 /// Pages in memory. Any number of sessions and databases share them.
@@ -87,12 +85,13 @@ pub struct PageCache {
     frames: Arc<Frames>,
     memory: Arc<Arena>,
     unpacker: Unpacker,
-    /// The number of stripes is a power of two, which is chosen when the cache is made.
+    /// A power of two, chosen when the cache is made.
     stripes: Box<[Mutex<Stripe>]>,
     kept: Arc<KeptShare>,
-    /// The most bytes of kept pages that a caller has set; `u64::MAX` for a quarter of the budget.
+    /// The limit for kept pages that a caller has set, in bytes; `u64::MAX` stands for the default, a quarter of
+    /// the budget.
     kept_limit: AtomicU64,
-    /// The stripe at which the next eviction starts. It changes with each eviction, so that all stripes give up
+    /// The stripe at which the next eviction starts. It advances with each eviction, so that all stripes give up
     /// about the same number of bytes.
     next_stripe: AtomicUsize,
     budget: Arc<Budget>,
@@ -103,7 +102,7 @@ pub struct PageCache {
     cursors: Arc<Gauge>,
     next_slot: AtomicU32,
     next_ticket: AtomicU64,
-    /// How often spare memory was asked for since a reader last missed a page. The count goes up to [`QUIET_ASKS`].
+    /// How often spare memory was asked for since a reader last missed a page, up to [`QUIET_ASKS`].
     quiet_asks: AtomicU32,
     counters: Counters,
     trace: Trace,
@@ -138,8 +137,8 @@ impl PageCache {
         })
     }
 
-    /// Changes the budget. Pages that no longer fit leave at once if they are not pinned. Pinned pages leave when
-    /// memory is needed.
+    /// Changes the budget. Unpinned pages that no longer fit are evicted at once, pinned ones when memory is
+    /// needed.
     pub fn set_budget(&self, bytes: u64) {
         self.budget.set_limit(bytes);
         self.limit_kept();
@@ -177,8 +176,8 @@ impl PageCache {
         self.kept.bytes()
     }
 
-    /// Keeps a page as a page of a kept file, if the share of such pages has room. Nothing happens if the cache does
-    /// not have the page.
+    /// Keeps `page` as if its file were [kept](crate::PagedFile::keep), provided that the share for kept pages has
+    /// room. Does nothing if the page is not resident.
     pub fn keep(&self, page: &PageRef) {
         self.with_resident(page, |stripe, frame| stripe.keep(frame, page));
     }
@@ -189,24 +188,23 @@ impl PageCache {
         self.budget.limit()
     }
 
-    /// The bytes of the budget that nothing uses, minus a sixteenth of the budget. This part is subtracted because
-    /// even a full cache sometimes has spare bytes, when a page has made room for a shorter page.
+    /// The unused bytes of the budget, minus a sixteenth of the budget. That margin is subtracted because even a
+    /// full cache has a few spare bytes, for example after a page made room for a shorter one.
     pub fn free_bytes(&self) -> u64 {
         let limit = self.budget.limit();
         (limit - limit / 16).saturating_sub(self.budget.used())
     }
 
-    /// Whether `bytes` more fit into memory that nothing uses and that no reader will soon need. Readers will soon
-    /// need memory if they still miss pages. Readers need no more memory if no page was missed while this function
-    /// was called [`QUIET_ASKS`] times.
+    /// Whether `bytes` more fit into memory that is unused and that no reader will need soon. Readers still need
+    /// memory if any of them missed a page during the last [`QUIET_ASKS`] calls.
     pub(crate) fn has_spare(&self, bytes: u64) -> bool {
         if bytes > self.free_bytes() {
             return false;
         }
         let asks = self.quiet_asks.load(Ordering::Relaxed);
         if asks < QUIET_ASKS {
-            // The count is an estimate: two calls at the same time may count as one, and a call at the same time
-            // as a miss may undo the reset of the count.
+            // The count is an estimate: two concurrent calls may count as one, and a call may undo a concurrent
+            // reset by a miss.
             self.quiet_asks.store(asks + 1, Ordering::Relaxed);
         }
         asks >= QUIET_ASKS
@@ -224,20 +222,20 @@ impl PageCache {
         self.budget.used()
     }
 
-    /// Keeps `page` for a value that is handed to a caller. `None` if callers already keep a quarter of the budget.
-    /// The caller then copies the value out of the page.
+    /// Keeps `page` in memory for a value that is handed to a caller. `None` if callers already hold a quarter of
+    /// the budget; the value must then be copied out of the page.
     pub fn hold(&self, page: &PageRef) -> Option<HeldPage> {
         let bytes = page.cost_bytes();
         self.budget.try_hold(bytes).then(|| HeldPage { page: page.clone(), bytes, budget: Arc::clone(&self.budget) })
     }
 
-    /// How many bytes callers keep by [`PageCache::hold`].
+    /// How many bytes callers hold through [`PageCache::hold`].
     pub fn held_bytes(&self) -> u64 {
         self.budget.held()
     }
 
-    /// How many bytes cursors keep from one step to the next. The owners of cursors count these bytes here, and
-    /// keep the sum within a part of the budget.
+    /// How many bytes cursors keep pinned from one step to the next. The owners of cursors count these bytes here,
+    /// and keep the sum within a part of the budget.
     #[inline]
     pub fn cursors(&self) -> &Arc<Gauge> {
         &self.cursors
@@ -253,22 +251,20 @@ impl PageCache {
         &self.trace
     }
 
-    /// How much a page has been used lately. If the cache does not keep the page, the result says that it has not
-    /// been used.
+    /// How much a page has been used lately; zero if the page is not resident.
     pub fn heat_of(&self, page: &PageRef) -> PageHeat {
         let mut heat = PageHeat::default();
         self.with_resident(page, |stripe, frame| heat = stripe.heat(frame));
         heat
     }
 
-    /// Treats a page as proven: it may be found unused `chances` times before it is evicted. This is for a page
-    /// that is known to be wanted, although nobody has used it here yet. Nothing happens if the cache does not keep
-    /// the page.
+    /// Makes the page proven: the policy may find it unused `chances` times before it evicts it. For a page that is
+    /// known to be wanted although nobody has used it here yet. Does nothing if the page is not resident.
     pub fn prove(&self, page: &PageRef, chances: u8) {
         self.with_resident(page, |stripe, frame| stripe.prove(frame, chances));
     }
 
-    /// Calls `act` with the stripe and the frame of a page that the cache has.
+    /// Calls `act` with the stripe and the frame of `page`, if the page is resident.
     fn with_resident(&self, page: &PageRef, act: impl FnOnce(&mut Stripe, &Frame)) {
         let Some(frame) = self.frames.get(page.number()).filter(|frame| frame.is_of(page)) else { return };
         // The page is pinned, so the frame keeps its name.
@@ -279,9 +275,9 @@ impl PageCache {
         }
     }
 
-    /// Memory of `bytes` bytes for a page. The caller has already paid for these bytes. The memory contains
-    /// whatever was there last. The memory does not come from the arena if it is longer than a run of the arena can
-    /// be, or if it exceeds the budget.
+    /// A buffer of `bytes` bytes for a page. The caller has already charged these bytes. The contents are stale.
+    /// The buffer comes from the heap, not from the arena, if it is longer than the arena's longest run or beyond
+    /// the budget.
     pub(crate) fn buffer(&self, bytes: usize) -> Buffer {
         self.memory.buffer(bytes).unwrap_or_else(|| Buffer::zeroed(bytes))
     }
@@ -291,7 +287,7 @@ impl PageCache {
         &self.unpacker
     }
 
-    /// A number for a file, which no other file of the cache gets.
+    /// A number for a file, which the cache gives to no other file.
     pub(crate) fn new_slot(&self) -> u32 {
         let slot = self.next_slot.fetch_add(1, Ordering::Relaxed);
         assert!(slot != 0, "four billion files were registered with one cache");
@@ -303,7 +299,7 @@ impl PageCache {
         &self.open_files
     }
 
-    /// A name for a read.
+    /// A number that names one read.
     pub(crate) fn new_ticket(&self) -> u64 {
         self.next_ticket.fetch_add(1, Ordering::Relaxed)
     }
@@ -318,12 +314,12 @@ impl PageCache {
     }
 
     fn stripe(&self, key: PageKey) -> &Mutex<Stripe> {
-        // The hash chooses the stripe in the same way as it chooses the table's chain.
+        // The same low bits of the hash choose the stripe and the chain of the table.
         &self.stripes[key.hash() as usize & (self.stripes.len() - 1)]
     }
 
-    /// The page, if it is in memory. If `warm` is set, this counts as a use of the page. The search takes no lock.
-    /// While other pages come or go, the search may miss a page that is in memory.
+    /// The page, if it is in memory. With `warm`, this counts as a use of the page. The lookup takes no lock, and
+    /// may miss a resident page while other pages come or go.
     pub(crate) fn find(&self, key: PageKey, warm: bool) -> Option<PageRef> {
         let page = self.table.find(&self.frames, key)?;
         if warm {
@@ -332,9 +328,8 @@ impl PageCache {
         Some(page)
     }
 
-    /// Finds child `i` of `parent`, as [`PageCache::find`] finds a page. The search first looks where the child
-    /// was seen last. If `prefetched` is false, the call also prefetches the bytes of the child, before the frame
-    /// of the child is found.
+    /// Finds child `i` of `parent` as [`PageCache::find`] does, but first tries the frame where the child was last
+    /// seen. Unless the caller has `prefetched` the child, its bytes are prefetched before its frame is looked at.
     pub(crate) fn find_child(
         &self,
         parent: &PageRef,
@@ -371,7 +366,7 @@ impl PageCache {
         }
     }
 
-    /// From now on, pages of the given file stay no longer than pages of other files.
+    /// Demotes the file's kept pages: from now on they are evicted like pages of other files.
     pub(crate) fn keep_no_more(&self, slot: u32) {
         for (i, stripe) in self.stripes.iter().enumerate() {
             let mut stripe = stripe.lock();
@@ -413,15 +408,14 @@ impl PageCache {
 }
 
 impl Drop for PageCache {
-    /// Frames and pages keep each other alive until each page is taken out of its frame. So all pages are taken
-    /// out here.
+    /// Takes all pages out of their frames. Until then, frames and pages keep each other alive.
     fn drop(&mut self) {
         self.forget_all(|_| true);
     }
 }
 
-/// A page that is kept for a value of a caller. Dropping it frees its part of the quarter of the budget that
-/// callers may keep.
+/// A page that stays in memory for a caller's value. Dropping it returns its bytes to the quarter of the budget
+/// that callers may hold.
 pub struct HeldPage {
     page: PageRef,
     bytes: u64,
@@ -434,8 +428,8 @@ impl HeldPage {
         &self.page
     }
 
-    /// The same page, kept once more for another value. `None` if callers already keep as much of the cache as they
-    /// may.
+    /// Holds the same page once more, for another value. `None` if callers already hold as much of the cache as
+    /// they may.
     pub fn again(&self) -> Option<Self> {
         let Self { page, bytes, budget } = self;
         budget.try_hold(*bytes).then(|| Self { page: page.clone(), bytes: *bytes, budget: Arc::clone(budget) })

@@ -1,14 +1,14 @@
 //! What sessions did: hits, faults, bytes and rounds, by reason and kind of page. The counters do not know why a
 //! session did these things.
 //!
-//! Thread safe, and all counters only grow. A session counts its own hits. It adds its counts to these counters at
-//! each round, after every few dozen hits at the latest, and when it is dropped. So a hit touches no cache line
-//! that other threads use.
+//! Thread safe. All counters only grow. A session counts its own hits and adds them to these counters at each
+//! round, after at most a few dozen hits, and when it is dropped. So a hit touches no cache line that other threads
+//! write.
 
 use crate::PageKind;
 use os::sync::atomic::{AtomicU64, Ordering};
 
-/// Why pages are read. The reason is chosen where a session is opened.
+/// Why pages are read. Chosen where a session is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Reason {
@@ -16,7 +16,7 @@ pub enum Reason {
     Point,
     /// Keys in order.
     Scan,
-    /// Walking the index ahead of a read.
+    /// Walking the index ahead of a read, to load the pages that it will need.
     Precharge,
     /// Merging files.
     Compaction,
@@ -24,7 +24,7 @@ pub enum Reason {
     Statistics,
     /// Checking a file.
     Check,
-    /// Filling memory with pages that are expected to be wanted.
+    /// Filling memory with pages that readers are expected to want.
     Warm,
 }
 
@@ -64,7 +64,7 @@ struct AtomicPages {
     read_bytes: AtomicU64,
 }
 
-/// What was counted for the pages of one kind, for one reason or for all reasons.
+/// The counts for pages of one kind, for one reason or for all reasons.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pages {
     /// Found in memory.
@@ -83,11 +83,11 @@ impl Pages {
     }
 }
 
-/// The hits of one session that are not in the totals yet, with [`HIT_BITS`] bits for each kind.
+/// The hits of one session that are not in the totals yet: [`HIT_BITS`] bits per kind.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HitTally(u64);
 
-/// Bits of the hits of one kind in a tally.
+/// Bits per kind in a tally.
 const HIT_BITS: usize = 6;
 const MAX_HITS: u64 = (1 << HIT_BITS) - 1;
 
@@ -103,8 +103,8 @@ impl HitTally {
     }
 }
 
-/// The totals at one moment. The counters are read one after the other, while other threads may change them. So
-/// sums that should agree may differ a little.
+/// The totals at one moment. They are read one by one while other threads may change them, so sums that should
+/// agree may differ a little.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CounterSnapshot {
     pages: [[Pages; KINDS]; REASONS],
@@ -112,7 +112,7 @@ pub struct CounterSnapshot {
 }
 
 impl Counters {
-    /// Adds the hits of a session, and sets the tally of the session back to 0.
+    /// Adds the hits of a session, and resets its tally.
     #[inline]
     pub(crate) fn add_hits(&self, reason: Reason, tally: &mut HitTally) {
         let mut left = std::mem::take(tally).0;
@@ -132,7 +132,7 @@ impl Counters {
         cell.read_bytes.fetch_add(bytes.into(), Ordering::Relaxed);
     }
 
-    /// Counts a round that has to wait.
+    /// Counts a round that waits for the disk.
     pub(crate) fn add_round(&self, reason: Reason) {
         self.rounds[reason as usize].fetch_add(1, Ordering::Relaxed);
     }

@@ -1,9 +1,9 @@
-//! What can break below a reader. An error names the file, the place and what to do.
+//! What can break below a reader. An error names the file, the place, and what to do about it.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Result of the page layer.
+/// Result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Something broke. A missing page is not an error: see [`crate::Stop::Fault`].
@@ -16,22 +16,22 @@ pub enum Error {
         action: &'static str,
         /// Which file.
         file: PathBuf,
-        /// The system's words.
+        /// The system's error.
         source: os::sync::Arc<io::Error>,
     },
     /// Bytes on disk are not what was written.
     #[error("{} is corrupt: {page} page at offset {offset}: {why}; restore the file from a backup", file.display())]
     Corrupt {
-        /// Which file.
+        /// The kind of the page.
         file: PathBuf,
-        /// Kind of the page.
+        /// The offset of the page in the file.
         page: &'static str,
         /// First byte of the page in the file.
         offset: u64,
         /// What was wrong.
         why: String,
     },
-    /// The file is whole, but this build of the program cannot read one of its pages.
+    /// The file is intact, but this build of the program cannot read one of its pages.
     #[error(
         "{} has pages compressed by {feature}, and this program was built without feature {feature} of larch-db; \
          build it with that feature",
@@ -43,12 +43,12 @@ pub enum Error {
         /// The cargo feature, which has the name of the codec.
         feature: &'static str,
     },
-    /// The file is whole, but only a newer release can read it.
+    /// The file is intact, but only a newer release can read it.
     #[error("{} was made by a newer Larch: {what}; open it with that release or a later one", file.display())]
     Newer {
         /// Which file.
         file: PathBuf,
-        /// What is not known: "feature 23".
+        /// What this release does not know, for example "feature 23".
         what: String,
     },
 }

@@ -1,13 +1,12 @@
 //! A file whose pages are read by address. This module does not know what the pages mean, or which of them are kept
 //! in memory.
 //!
-//! * Making a `PagedFile` opens nothing. The file is opened when the first read is made, not when the read is
-//!   asked for. The cache limits how many files are open at once. The limit includes files that are kept open and
-//!   files that are being read.
-//! * In the cache, each file has a slot: a number that is never used for another file. So a page of a dropped file
+//! * Making a `PagedFile` opens nothing. The file is opened when the first read is made, not when it is asked for.
+//!   The cache limits how many files are open at once, whether kept open or being read.
+//! * Each file has a slot in its cache: a number that is never given to another file. So a page of a dropped file
 //!   is never mistaken for a page of another file.
-//! * A dead file (see [`PagedFile::kill`]) has no pages in the cache and gets none. But the file can still be read
-//!   as long as the disk has it.
+//! * A dead file (see [`PagedFile::kill`]) has no pages in the cache and gets none, but it can still be read as
+//!   long as the disk has it.
 //!
 //! Thread safe.
 
@@ -41,11 +40,11 @@ pub struct PagedFile {
     state: FileState,
 }
 
-/// The stored bytes of a page, within the whole blocks that were read.
+/// The stored bytes of a page, within the whole blocks around it that were read.
 pub(crate) struct StoredPage {
     /// What was read.
     pub buffer: Buffer,
-    /// Where the page starts in it.
+    /// The offset of the page in the buffer.
     pub start: usize,
 }
 
@@ -69,8 +68,8 @@ impl PagedFile {
         Self { slot, id, path, disk, reads, handle: Arc::default(), pool, home, state: FileState::new() }
     }
 
-    /// The number of the file in its cache. The cache never gives this number to another file. For a file outside
-    /// every cache, it is 0.
+    /// The file's number in its cache, which the cache never gives to another file. 0 for a file outside every
+    /// cache.
     #[inline]
     pub fn slot(&self) -> u32 {
         self.slot
@@ -81,7 +80,7 @@ impl PagedFile {
         self.id
     }
 
-    /// Where it lies.
+    /// Where the file lies.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -104,8 +103,8 @@ impl PagedFile {
         Ok(self.len()? == 0)
     }
 
-    /// Says that the file will not be read again. Its pages leave the cache now, or when they are no longer pinned,
-    /// and its descriptor is closed. Dropping the last reference to the file does the same.
+    /// Says that the file will not be read again. Its pages leave the cache, the pinned ones once they are
+    /// unpinned, and its descriptor is closed. Dropping the last reference to the file does the same.
     pub fn kill(&self) {
         if !self.state.kill() {
             self.pool.close(&self.handle);
@@ -115,10 +114,9 @@ impl PagedFile {
         }
     }
 
-    /// Sets whether pages of the file that come into the cache stay there as long as any other page can be evicted.
-    /// This holds within the share of kept pages; see [`PageCache::set_kept_bytes`].
-    ///
-    /// When the file is no longer kept, its pages in memory stay no longer than other pages.
+    /// Sets whether the file's pages, once in the cache, stay there as long as any other page can be evicted. This
+    /// holds within the share for kept pages; see [`PageCache::set_kept_bytes`]. When the file is no longer kept,
+    /// its resident pages are evicted like any other.
     pub fn keep(&self, kept: bool) {
         let before = self.state.keep(kept);
         if before
@@ -162,7 +160,7 @@ impl PagedFile {
         std::ptr::eq(Weak::as_ptr(&self.home), cache)
     }
 
-    /// The stored bytes of the page at `at`, which are not verified yet.
+    /// Reads the stored bytes of the page at `at`, and does not verify them.
     pub(crate) fn read(&self, at: &Address, kind: PageKind) -> Result<StoredPage> {
         verify_address(at).map_err(|why| self.corrupt(kind, at.offset, why))?;
         let start = (at.offset % BLOCK_BYTES as u64) as usize;
@@ -173,15 +171,15 @@ impl PagedFile {
         Ok(stored)
     }
 
-    /// The outcome of a read into `buffer`. The first wanted page starts at `start` in the buffer.
+    /// The outcome of a read into `buffer`, in which the page starts at `start`.
     pub(crate) fn stored(&self, mut buffer: Buffer, start: usize, read: io::Result<usize>) -> Result<StoredPage> {
         let read = read.map_err(|error| self.io_error("read", error))?;
         buffer.set_len_within_capacity(read);
         Ok(StoredPage { buffer, start })
     }
 
-    /// Checks that the bytes which were read from `offset` on reach to the end of the page. A read brings less than
-    /// it asked for only at the end of the file.
+    /// Checks that the bytes read from `offset` on reach to the end of the page. A read comes back short only at
+    /// the end of the file.
     pub(crate) fn check_end(&self, stored: &StoredPage, offset: u64, at: &Address, kind: PageKind) -> Result<()> {
         let end = offset + stored.buffer.len() as u64;
         if at.end() <= end {
@@ -190,16 +188,15 @@ impl PagedFile {
         Err(self.corrupt(kind, at.offset, format!("the file ends at {end}, the page at {}", at.end())))
     }
 
-    /// Returns the object if this file is an object of a store. Its bytes may have been damaged on the way from
-    /// the store, and a second read may bring undamaged bytes. The result is `None` for other files, and while too
-    /// many files are open.
+    /// The store object behind this file, if it is one. Its bytes may have been damaged on the way from the store,
+    /// so a second read may bring intact ones. `None` for other files, and while too many files are open.
     pub(crate) fn object(self: &Arc<Self>) -> Option<StoreObject> {
         let open = Arc::clone(self).try_open().ok()??;
         open.file().object()
     }
 
-    /// Reads into `buffer` again, from `offset` on, after the bytes of the first read were found damaged. `None`
-    /// if a second read cannot bring other bytes. See [`Store::begin_read_anew`](os::Store::begin_read_anew).
+    /// Reads into `buffer` from `offset` on once more, after the first read brought damaged bytes. `None` if a
+    /// second read cannot bring other bytes. See [`Store::begin_read_anew`](os::Store::begin_read_anew).
     pub fn read_anew(self: &Arc<Self>, buffer: &mut [u8], offset: u64) -> Option<io::Result<usize>> {
         let object = self.object()?;
         let (sender, receiver) = std::sync::mpsc::sync_channel(1);
@@ -213,7 +210,7 @@ impl PagedFile {
         }))
     }
 
-    /// What makes the reads of this file.
+    /// Makes the reads of this file.
     pub(crate) fn reads(&self) -> &Arc<dyn Reads> {
         &self.reads
     }
@@ -221,14 +218,13 @@ impl PagedFile {
     /// Calls `act` with the open file. `act` must not open another file.
     fn with_open<T>(&self, act: impl FnOnce(&dyn File) -> io::Result<T>) -> io::Result<T> {
         let opened = self.pool.get(&self.handle, || self.open_on_disk());
-        // This variable is declared before the variable for the file. So it is dropped after the file, even if
-        // `act` panics.
+        // Declared before the file, and so dropped after it, even if `act` panics.
         let _closing = GivesBack(&self.pool);
         let file = opened.map_err(not_opened)?;
         act(&*file)
     }
 
-    /// The error to report if the file could not be read or measured, or if it could not even be opened.
+    /// The error of a failed `action`, or of the open before it.
     fn io_error(&self, action: &'static str, error: io::Error) -> Error {
         match error.downcast::<NotOpened>() {
             Ok(NotOpened(why)) => Error::io("open", &self.path, why),
@@ -241,9 +237,8 @@ impl PagedFile {
     }
 }
 
-/// Each read opens the file at the moment when the read is made. A caller that waits for a read holds something
-/// that keeps the file on the disk. If no caller waits for a read any more, the read may find that the file is
-/// gone. Its error is then dropped.
+/// Each read opens the file when the read is made. Whoever waits for a read holds something that keeps the file on
+/// the disk. If nobody waits any more, the read may find that the file is gone, and its error is dropped.
 impl ReadSource for PagedFile {
     fn open(self: Arc<Self>) -> io::Result<OpenSource> {
         let file = self.pool.get(&self.handle, || self.open_on_disk()).map_err(not_opened)?;
@@ -269,7 +264,7 @@ impl Drop for GivesBack<'_> {
     }
 }
 
-/// Why a file could not be opened when it was to be read.
+/// Why a file could not be opened for a read.
 #[derive(Debug)]
 struct NotOpened(io::Error);
 

@@ -1,15 +1,15 @@
-//! A source that refuses pages although it could give them, so that tests run every fault path. This module does
-//! not know what is read.
+//! A source that refuses pages although it could give them, so that tests run every fault path. It does not know
+//! what is read.
 //!
-//! Such a source keeps the promise that all readers rely on: once a page was refused and fetched, the source gives
-//! it until the step is released. So every run of a step gets further. The source is for one reader, so it is not
-//! `Sync`. It is `Send` if the wrapped source is `Send`.
+//! It keeps the promise that all readers rely on: a page that was refused and then fetched is given until the step
+//! is released, so every run of a step gets further. It is for one reader, so not `Sync`; it is `Send` if the
+//! wrapped source is.
 
 use crate::{PageAt, PageRef, PageSource, Result, Stop};
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 
-/// A source that wraps another source, and faults more often than the wrapped source does.
+/// A source that wraps another one and faults more often.
 pub struct Flaky<S> {
     source: S,
     state: RefCell<FlakyState>,
@@ -19,13 +19,13 @@ pub struct Flaky<S> {
 struct FlakyState {
     /// Pages that were refused since the last fetch.
     noted: Vec<FlakyPlace>,
-    /// Pages that were fetched in this step: they are given until they are released.
+    /// Pages that were fetched in this step, and are given until it is released.
     fetched: HashSet<FlakyPlace>,
-    /// What is remembered from step to step, or `None` if the source remembers nothing.
+    /// What is remembered from step to step, if anything.
     memory: Option<FlakyMemory>,
 }
 
-/// Pages remembered from step to step. The number for each page says how many more times the page will be given.
+/// For each page remembered from step to step: how many more times it will be given.
 struct FlakyMemory {
     touches: HashMap<FlakyPlace, u32>,
     random: SplitMix,
@@ -44,8 +44,8 @@ impl<S: PageSource> Flaky<S> {
         Self::with_memory(source, None)
     }
 
-    /// Refuses pages by a schedule that `seed` decides. A page that is seen for the first time is refused in half
-    /// of the cases. A page is refused again after it was touched 5 to 10 times since it came.
+    /// Refuses pages by a schedule that follows from `seed`. A page that is seen for the first time is refused in
+    /// half of the cases, and a page that came is refused again after 5 to 10 touches.
     pub fn forgetful(source: S, seed: u64) -> Self {
         Self::with_memory(source, Some(FlakyMemory { touches: HashMap::new(), random: SplitMix(seed) }))
     }
@@ -55,8 +55,8 @@ impl<S: PageSource> Flaky<S> {
         Self { source, state: RefCell::new(state), refusals: Cell::new(0) }
     }
 
-    /// How often a page that was needed was refused. Pages that were only peeked at do not count. A test that
-    /// relies on faults asserts that this is not 0.
+    /// How often a needed page was refused; peeks do not count. A test that relies on faults asserts that this is
+    /// not 0.
     pub fn refusals(&self) -> u64 {
         self.refusals.get()
     }
@@ -106,8 +106,8 @@ impl<S: PageSource> Flaky<S> {
 impl<S: PageSource> PageSource for Flaky<S> {
     fn page(&self, at: PageAt<'_>) -> Result<PageRef, Stop> {
         let state = &mut *self.state.borrow_mut();
-        // The wrapped source is always asked. If the wrapped source misses the page itself, it notes the page.
-        // Then the next round fetches this page together with the pages that were refused here.
+        // Ask the wrapped source first. If it misses the page itself, it notes the page, and the next round fetches
+        // it together with the pages that were refused here.
         match self.source.page(at) {
             Ok(_) if state.refuses(place(at)) => self.refusals.set(self.refusals.get() + 1),
             Err(Stop::Fault) => {}

@@ -1,10 +1,11 @@
 //! A page in memory and its pins. A frame does not know how the page is found, or what its payload means.
 //!
-//! The bytes were verified before the page was put into its frame, and they never change. [`PageRef`] is `Send +
-//! Sync`. While a `PageRef` lives, its page is pinned: it cannot be evicted and counts against the budget.
+//! The bytes are verified before the page is put into its frame, and they never change. While a [`PageRef`] lives,
+//! its page is pinned: it cannot be evicted and counts against the budget. A `PageRef` is `Send + Sync`.
 //!
-//! Frames are numbered and never freed while their `Frames` live. So a reader without a lock may look at a frame
-//! that is just being emptied, or that holds another page by then. Everything about a frame goes through one word:
+//! Frames are numbered, and are not freed before their `Frames` are dropped. So a lock-free reader may look at a
+//! frame that is just being emptied, or that holds another page by now. Everything about a frame goes through one
+//! word:
 //!
 //! ```text
 //! bit 31    LIVE      it holds a page
@@ -13,24 +14,23 @@
 //! ```
 //!
 //! * A reader that looks for a page adds a pin and then reads the name. If LIVE and CACHED are set and the name is
-//!   the wanted one, the pin is a reference. In all other cases the reader takes the pin away again, as a
-//!   reference is taken away when it is dropped. While the pin is there, the content that the reader found in the
-//!   frame does not change.
-//! * A page leaves its frame when a thread changes the frame's word to 0 in one atomic step. Only one thread can
-//!   succeed in this. When the cache evicts a page or gives it up, it changes a word that has LIVE and CACHED but
-//!   no pins. The holder of the last pin changes a word that has LIVE and only this pin. So no page is left
-//!   without an owner. A thread that has given up its pin does not look at the frame again, because the frames may
-//!   be gone with the page.
-//! * A reader that looks at an empty frame also adds a pin to the frame's word. So a page is put into a frame by
-//!   adding LIVE and the first pin to the word.
-//! * The content of a live frame is written before LIVE is added (release), and read after LIVE was seen (acquire).
-//!   The thread that set the word to 0 takes the content out. It does so after all holders of the page have
-//!   released the page (release, acquire).
+//!   the wanted one, the pin becomes a reference. Otherwise the reader takes the pin away again, just as a dropped
+//!   reference does. While the pin is there, the contents of a live frame do not change.
+//! * A page leaves its frame when a thread atomically changes the frame's word to 0, in which only one thread can
+//!   succeed. The cache, when it evicts a page or gives it up, does so from a word with LIVE and CACHED but no
+//!   pins. The holder of the last pin does so from a word with LIVE and only this pin. So no page is left without
+//!   an owner. A thread that has given up its pin does not touch the frame again, because the frames may be gone
+//!   with the page.
+//! * A reader that looks at an empty frame adds a pin to its word, too. So a page is put into a frame by adding
+//!   LIVE and the first pin to the word, not by storing it.
+//! * The contents of a live frame are written before LIVE is added (release), and read after LIVE was seen
+//!   (acquire). The thread that set the word to 0 takes the contents out, after all holders of the page have
+//!   released it (release, acquire).
 //!
-//! A frame is one cache line. The frame has all that a reader needs to recognize a page and to reach its bytes.
-//! The other data of a page is stored separately. It is needed only for nodes, and when a page comes or goes. For
-//! each child, a node remembers two places where the child was last seen: its frame and its bytes. So a reader can
-//! prefetch the frame and the page at the same time.
+//! A frame is one cache line. It has all that a reader needs to recognize a page and to reach its bytes. A page's
+//! other data is stored separately, because it is needed only for nodes and when a page comes or goes. A node
+//! remembers for each child where the child's frame and bytes were last seen, so that a reader can prefetch both at
+//! the same time.
 
 use crate::budget::Charge;
 use crate::cost::{cost_bytes, hint_bytes};
@@ -48,20 +48,20 @@ use std::ptr::NonNull;
 const LIVE: u32 = 1 << 31;
 const CACHED: u32 = 1 << 30;
 const PINS: u32 = CACHED - 1;
-/// The most references that are given out. Because of this limit, leaked references can never add up to LIVE or
-/// CACHED. The remaining pins are for readers that look at a frame and are refused.
+/// The most references that are given out, so that leaked references can never add up to LIVE or CACHED. The
+/// remaining pins are for readers that look at a frame and are refused.
 const MAX_PINS: u32 = PINS / 2;
 
-/// The most uses that are counted between two looks of the policy. The policy does not distinguish higher counts.
+/// The most uses that are counted between two looks of the policy, which does not distinguish higher counts.
 const MAX_USES: u8 = 3;
 
-/// How many bytes a reader needs of a page before it knows where in the page to look: the header, the heads of the
-/// keys, the offsets of the rows, and the prefix of the keys behind them. For 148 rows in 16 KiB, this takes 946
+/// How many bytes of a page a reader needs before it knows where in the page to look: the header, the heads of the
+/// keys, the offsets of the rows, and the keys' common prefix behind them. For 148 rows in 16 KiB, these take 946
 /// bytes.
 const FIRST_BYTES: usize = 960;
 
-/// A page in memory, with its header and its payload. Cloning costs one atomic addition. Cloning panics if the page
-/// has half a billion references. This can happen only if references were leaked.
+/// A page in memory, with its header and its payload. Cloning costs one atomic addition, and panics if the page has
+/// half a billion references, which can happen only if references were leaked.
 pub struct PageRef(NonNull<Frame>);
 
 // SAFETY: a frame is shared by references only; its word is atomic, and what it holds is Send + Sync and not changed
@@ -74,99 +74,97 @@ unsafe impl Sync for PageRef {}
 #[repr(C, align(64))]
 pub(crate) struct Frame {
     word: AtomicU32,
-    /// The number of the next frame in the table's chain; 0 for none. It is written under the lock of the chain's
-    /// stripe.
+    /// The next frame in the table's chain; 0 for none. Written under the lock of the chain's stripe.
     next: AtomicU32,
-    /// The name of the page: slot and unit. A reader reads the name before it knows whether this is the page that
-    /// it looks for.
+    /// The page's name: slot and unit. A reader reads it before it knows whether this is the page that it looks
+    /// for.
     slot: AtomicU32,
-    /// The page's place in the policy. It is read and written under the lock of the stripe.
+    /// The page's place in the policy. Read and written under the stripe's lock.
     place: AtomicU32,
     unit: AtomicU64,
-    /// The number of this frame. It is 0 for a frame outside every cache.
+    /// This frame's number; 0 for a frame outside every cache.
     number: u32,
     uses: AtomicU8,
-    /// What readers need of the page in a live frame. The page's address needs an offset, too. That offset is
-    /// taken from the name.
+    /// What readers need of the page in a live frame. It lacks the offset of the page's address, which is in the
+    /// name.
     face: UnsafeCell<Face>,
-    /// The rest of what a live frame holds. It lives as long as the frame does.
+    /// The rest of a live frame's contents. It lives as long as the frame does.
     rest: NonNull<RestCell>,
 }
 
 #[cfg(not(any(loom, shuttle)))]
 const _: () = assert!(size_of::<Frame>() == 64, "a reader takes one line of memory to reach a page");
 
-// SAFETY: `face` and `rest` are reached in two ways only. Readers reach them through a pin of a live frame. The
-// thread that set the word to 0, or that took the frame's number from the list of free ones, reaches them alone;
-// see the top of the file.
+// SAFETY: `face` and `rest` are reached in two ways only: by readers through a pin of a live frame, and exclusively
+// by the thread that set the word to 0 or took the frame's number from the free list; see the top of the file.
 unsafe impl Sync for Frame {}
-// SAFETY: as for Sync above; and everything that a frame holds is Send.
+// SAFETY: as for Sync above; and everything in a frame is Send.
 unsafe impl Send for Frame {}
 
-/// What readers need of a page: its bytes, and the values that a reader compares with the address in the parent.
+/// What readers need of a page: its bytes, and the values that they compare with the address in the parent.
 #[derive(Clone, Copy)]
 struct Face {
     start: NonNull<u8>,
     /// Bytes of the page in memory.
     len: u32,
-    /// Stored bytes and checksum, as in the page's address.
+    /// Stored length and checksum, as in the page's address.
     stored_bytes: u32,
     crc: u32,
-    /// Blocks of the buffer.
+    /// Length of the buffer in blocks.
     blocks: u16,
     kind: PageKind,
 }
 
 impl Face {
-    /// The state of a frame without a page.
+    /// The face of a frame without a page.
     const NONE: Self =
         Self { start: NonNull::dangling(), len: 0, stored_bytes: 0, crc: 0, blocks: 0, kind: PageKind::Data };
 }
 
 type RestCell = UnsafeCell<Option<Rest>>;
 
-/// What a live frame holds beside its face. The fields are dropped in this order: the memory is freed before the
-/// budget is credited, and the frames are dropped last.
+/// A live frame's contents other than its face. The fields are dropped in this order: the memory is freed before
+/// the budget is credited, and the frames are dropped last.
 struct Rest {
     /// The bytes that the face points to.
     buffer: Buffer,
     hints: OnceLock<Hints>,
     charge: Charge,
-    /// `None` for a frame that is alone.
+    /// `None` for a frame outside every cache.
     frames: Option<Arc<Frames>>,
 }
 
-/// Where the children of a page were last seen. Child `i` has the entry at `i` modulo the length. Each entry is a
-/// [`Hint`] as a number.
+/// Where a page's children were last seen. Child `i` uses the cell at `i` modulo the length. A cell is a [`Hint`]
+/// as a number.
 struct Hints {
     cells: Box<[AtomicU64]>,
     charge: Charge,
 }
 
-/// Where a page was last seen: the number of its frame, and the block of memory in which its bytes began. The
-/// number is 0 if the page was not seen.
+/// Where a page was last seen: the number of its frame, and the memory block in which its bytes began. The number
+/// is 0 if the page was not seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Hint(u64);
 
 impl Hint {
-    /// How many bits of a hint are for the number of a frame. This is enough for 1 TiB of pages of 4 KiB. The
-    /// other bits are for the number of a block, and are enough for addresses of 48 bits.
+    /// How many bits of a hint are for the frame number: enough for 1 TiB of pages of 4 KiB. The other bits are for
+    /// the block number, and are enough for addresses of 48 bits.
     const NUMBER_BITS: u32 = 28;
 
-    /// Where `page` is. If the numbers are too large, the hint says that the page was not seen.
+    /// Where `page` is. If a number does not fit, the hint says that the page was not seen.
     fn of(page: &PageRef) -> Self {
         let (number, block) = (page.number(), (page.as_ptr().addr() / BLOCK_BYTES) as u64);
         let fits = number >> Self::NUMBER_BITS == 0 && block >> (u64::BITS - Self::NUMBER_BITS) == 0;
         Self(if fits { block << Self::NUMBER_BITS | u64::from(number) } else { 0 })
     }
 
-    /// Number of the frame, 0 if the page was not seen.
+    /// The number of the frame; 0 if the page was not seen.
     #[inline]
     pub fn number(self) -> u32 {
         (self.0 & ((1 << Self::NUMBER_BITS) - 1)) as u32
     }
 
-    /// Prefetches the bytes of the page that a reader looks at first.
+    /// Prefetches the bytes of the page that a reader needs first.
     #[inline]
     pub fn prefetch(self) {
         self.prefetch_bytes(FIRST_BYTES);
@@ -220,39 +218,39 @@ impl Frame {
         self.place.store(place, Ordering::Relaxed);
     }
 
-    /// Whether the given name is the name of the frame's page, or of the page that last left the frame.
+    /// Whether the page in the frame, or the page that last left it, has the given name.
     #[inline]
     pub fn is_named(&self, key: PageKey) -> bool {
         self.unit.load(Ordering::Relaxed) == key.unit && self.slot.load(Ordering::Relaxed) == key.slot
     }
 
-    /// The name of a page that the cache has. The caller holds the lock of the stripe.
+    /// The name of a resident page. The caller holds the stripe's lock.
     pub fn key(&self) -> PageKey {
         PageKey { slot: self.slot.load(Ordering::Relaxed), unit: self.unit.load(Ordering::Relaxed) }
     }
 
-    /// A reference to the page with the given name, if the frame holds that page and the cache has it.
+    /// A reference to the page with the given name, if that page is in the frame and resident in the cache.
     #[inline]
     pub fn find(&self, key: PageKey) -> Option<PageRef> {
         let word = self.word.fetch_add(1, Ordering::Acquire);
-        // Whatever the frame holds, the reader now has a pin. Dropping the reference removes the pin.
+        // Whatever is in the frame, this thread now has a pin. Dropping the reference removes it.
         let page = PageRef(NonNull::from(self));
         (word & (LIVE | CACHED) == LIVE | CACHED && word & PINS < MAX_PINS && self.is_named(key)).then_some(page)
     }
 
-    /// A reference to a page that the cache has. The caller holds the lock of the stripe.
+    /// A reference to a resident page. The caller holds the stripe's lock.
     pub fn pin(&self) -> PageRef {
         let word = self.word.fetch_add(1, Ordering::Acquire);
         debug_assert!(word & (LIVE | CACHED) == LIVE | CACHED, "what is in the table is the cache's");
         PageRef(NonNull::from(self))
     }
 
-    /// Whether only the cache has the page.
+    /// Whether nothing pins the page.
     pub fn is_unpinned(&self) -> bool {
         self.word.load(Ordering::Relaxed) & PINS == 0
     }
 
-    /// Counts a use of the page. Two uses at the same time may count as one, because the count is only a hint.
+    /// Counts a use of the page. Two concurrent uses may count as one, because the count is only a hint.
     pub fn count_use(&self) {
         let uses = self.uses.load(Ordering::Relaxed);
         if uses < MAX_USES {
@@ -279,16 +277,16 @@ impl Frame {
         uses
     }
 
-    /// Takes the page out if nothing refers to it. The caller drops what is returned. The caller holds the lock of
-    /// the stripe.
+    /// Takes the page out, unless something pins it. The caller holds the stripe's lock, and drops the result
+    /// later.
     pub fn evict(&self) -> Option<Evicted> {
         self.word.compare_exchange(LIVE | CACHED, 0, Ordering::AcqRel, Ordering::Relaxed).ok()?;
         // SAFETY: the word of the live frame was set to 0 here.
         Some(unsafe { self.empty() })
     }
 
-    /// Makes the cache give the page up. The page leaves now or, if other references exist, with the last of them.
-    /// The caller holds the lock of the stripe.
+    /// Makes the cache give the page up. The page leaves its frame now or, if it is pinned, with the last pin. The
+    /// caller holds the stripe's lock.
     pub fn forget(&self) -> Option<Evicted> {
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
@@ -301,30 +299,31 @@ impl Frame {
         }
     }
 
-    /// Takes out what the frame holds. Once the returned [`Evicted`] is dropped, another page may get the frame.
+    /// Takes the contents out of the frame. Once the returned [`Evicted`] is dropped, another page may get the
+    /// frame.
     ///
     /// # Safety
     ///
     /// The caller has set the word to 0. Until then, the frame was live, and had no pins or only one pin, which
     /// belonged to the caller.
     unsafe fn empty(&self) -> Evicted {
-        // SAFETY: the caller has set the word to 0. So until the frame is in the list, no other thread may reach
-        // the page.
+        // SAFETY: the caller has set the word to 0. So until the frame is in the free list, no other thread may
+        // reach the page.
         let page = unsafe { &mut *self.rest.as_ref().get() }.take().expect("a live frame holds a page");
         Evicted { page, number: self.number }
     }
 }
 
-/// What was in a frame that is being emptied. Once this value is dropped, another page may get the frame. So the
-/// value must not be dropped before the frame has left its chain: the next page may belong to a chain of another
-/// stripe, which is under another lock.
+/// The contents of a frame that is being emptied. Dropping this value puts the frame into the free list. So it must
+/// not be dropped before the frame has left its chain: the frame's next page may be in a chain of another stripe,
+/// which is under another lock.
 pub(crate) struct Evicted {
     page: Rest,
     number: u32,
 }
 
 impl Evicted {
-    /// The memory that it took, in bytes.
+    /// The memory that the page took, in bytes.
     pub fn memory_bytes(&self) -> u64 {
         self.page.memory_bytes()
     }
@@ -346,7 +345,7 @@ impl Rest {
 
 /// The frames of a cache. Thread safe.
 pub(crate) struct Frames {
-    /// Segment `i` has `FIRST << i` frames. A segment is made when the first of its frames is needed.
+    /// Segment `i` has `FIRST << i` frames, and is made when the first of them is needed.
     segments: [OnceLock<Segment>; SEGMENTS],
     free: Mutex<Free>,
 }
@@ -354,20 +353,20 @@ pub(crate) struct Frames {
 /// Frames of the first segment.
 const FIRST: u32 = 64;
 
-/// Enough for a frame of each number.
+/// Enough for every number that fits into a `u32`.
 const SEGMENTS: usize = 26;
 
 #[derive(Default)]
 struct Free {
     numbers: Vec<u32>,
-    /// How many frames were ever used. Their numbers begin at 1.
+    /// How many frames were ever taken. Their numbers start at 1.
     made: u32,
 }
 
-/// Frames that are made together.
+/// Frames that are allocated together.
 struct Segment {
     frames: Box<[Frame]>,
-    /// What the frames point to. It was allocated as a box.
+    /// The cells that the frames point to. They were allocated as a box.
     rests: NonNull<[RestCell]>,
 }
 
@@ -394,7 +393,7 @@ impl Segment {
 
 impl Drop for Segment {
     fn drop(&mut self) {
-        // SAFETY: the rests came from a box, and the frames that point to them are dropped with this.
+        // SAFETY: the rests came from a box, and the frames that point to them are dropped here, too.
         drop(unsafe { Box::from_raw(self.rests.as_ptr()) });
     }
 }
@@ -412,7 +411,7 @@ impl Frames {
         self.segments[segment as usize].get()?.frames.get((place - (FIRST << segment)) as usize)
     }
 
-    /// The memory of all frames that were made so far. They stay until these `Frames` are dropped.
+    /// The memory of all frames made so far. They are kept until these `Frames` are dropped.
     pub fn bytes(&self) -> u64 {
         self.segments.iter().filter_map(OnceLock::get).map(Segment::bytes).sum()
     }
@@ -434,7 +433,7 @@ impl Frames {
 }
 
 impl PageRef {
-    /// A page that belongs to no cache and no budget. `buffer` holds a decoded page, as
+    /// A page outside every cache and budget. `buffer` holds a decoded page, as
     /// [`decode_page`](crate::page::decode_page) returns it.
     pub fn detached(buffer: Buffer, header: &PageHeader, at: Address) -> Self {
         let rest = NonNull::from(Box::leak(Box::new(RestCell::new(None))));
@@ -444,7 +443,7 @@ impl PageRef {
         unsafe { Self::begin(NonNull::from(frame), buffer, header, &at, Charge::none(), None) }
     }
 
-    /// A page with the given name. `charge` pays for its memory. The cache does not have the page yet.
+    /// A page with the given name, whose memory `charge` pays for. It is not resident in the cache yet.
     pub(crate) fn charged(
         frames: &Arc<Frames>,
         key: PageKey,
@@ -456,7 +455,7 @@ impl PageRef {
         let frame = frames.take();
         frame.set_name(key);
         frame.uses.store(0, Ordering::Relaxed);
-        // SAFETY: the frame came out of the list of free ones.
+        // SAFETY: the frame came from the free list, so only this thread fills it.
         unsafe { Self::begin(NonNull::from(frame), buffer, header, at, charge, Some(Arc::clone(frames))) }
     }
 
@@ -481,8 +480,8 @@ impl PageRef {
             kind: header.kind,
         };
         let rest = Rest { buffer, hints: OnceLock::new(), charge, frames };
-        // SAFETY: the frame is not live, so a thread that looks at the frame does not look at the page, and only
-        // the caller fills it.
+        // SAFETY: the frame is not live, so threads that look at it do not look at its contents, and only the
+        // caller fills it.
         unsafe {
             *frame.as_ref().face.get() = face;
             *frame.as_ref().rest.as_ref().get() = Some(rest);
@@ -500,8 +499,8 @@ impl PageRef {
 
     #[inline]
     fn face(&self) -> &Face {
-        // SAFETY: while a live frame is pinned, its page is not changed, and no mutable reference to the page
-        // exists. The thread that made the first reference has seen with acquire that the frame is live.
+        // SAFETY: while a live frame is pinned, its page is not changed, and no mutable reference to it exists. The
+        // thread that made the first reference has seen with acquire that the frame is live.
         unsafe { &*self.frame().face.get() }
     }
 
@@ -515,7 +514,7 @@ impl PageRef {
         self.frame().number
     }
 
-    /// Gives the page to the cache: from now on the page is in the table. The caller holds the lock of the stripe.
+    /// Makes the page resident, when it enters the table. The caller holds the stripe's lock.
     pub(crate) fn give_to_cache(&self) {
         self.frame().word.fetch_or(CACHED, Ordering::Release);
     }
@@ -535,14 +534,14 @@ impl PageRef {
         Address { offset, bytes: stored_bytes, crc }
     }
 
-    /// Whether this page has the address and the kind that its parent contains. When the page was read, it was
-    /// verified for the address and kind of that read. But a damaged parent may contain another address or kind.
+    /// Whether this page has the address and the kind that its parent states. The page was verified for the address
+    /// and the kind of the read that brought it, but a damaged parent may state others.
     #[inline]
     pub(crate) fn is(&self, at: &Address, kind: PageKind) -> bool {
         self.kind() == kind && self.address() == *at
     }
 
-    /// What the page costs the cache, in bytes: its buffer and the structures around it, without hints.
+    /// What the page costs the cache, in bytes: its buffer and the structures around it, but not its hints.
     pub fn cost_bytes(&self) -> u64 {
         cost_bytes(self.buffer_bytes())
     }
@@ -552,12 +551,12 @@ impl PageRef {
         u64::from(self.face().blocks) * BLOCK_BYTES as u64
     }
 
-    /// The memory that the page takes now, in bytes: its cost, and its hints if it has any.
+    /// The memory that the page takes now, in bytes: its cost, and its hints if any.
     pub(crate) fn memory_bytes(&self) -> u64 {
         self.rest().memory_bytes()
     }
 
-    /// Whether only this reference and the cache have the page.
+    /// Whether this is the only pin of the page.
     pub(crate) fn is_last(&self) -> bool {
         self.frame().word.load(Ordering::Relaxed) & PINS == 1
     }
@@ -587,7 +586,7 @@ impl PageRef {
         }
     }
 
-    /// Prefetches child `i` of the page and its frame, if the hints say where they were.
+    /// Prefetches child `i` of the page and its frame, if a hint says where they are.
     #[inline]
     pub fn prefetch_child(&self, i: usize) {
         let hint = self.hint(i);
@@ -598,7 +597,7 @@ impl PageRef {
         }
     }
 
-    /// Does the same as [`PageRef::prefetch_child`], but prefetches only the part of the page before its keys.
+    /// Like [`PageRef::prefetch_child`], but prefetches only the first bytes of the page, before its keys.
     #[inline]
     pub fn prefetch_child_head(&self, i: usize) {
         let hint = self.hint(i);
@@ -609,15 +608,15 @@ impl PageRef {
         }
     }
 
-    /// Remembers where child `i` of the page was seen, if the page has hints.
+    /// Remembers where child `i` of the page is, if the page has hints.
     pub(crate) fn set_hint(&self, i: usize, child: &PageRef) {
         if let Some(hints) = self.hints() {
             hints.cell(i).store(Hint::of(child).0, Ordering::Relaxed);
         }
     }
 
-    /// The hints of the page. This call makes the hints if they do not exist yet, the cache keeps the page, and
-    /// the budget has room for hints.
+    /// The hints of the page. They are made here at first use, if the page is resident and the budget has room for
+    /// them.
     #[inline]
     fn hints(&self) -> Option<&Hints> {
         let rest = self.rest();
@@ -667,8 +666,8 @@ impl Drop for PageRef {
         // SAFETY: this thread has just set the word to 0. Until then, the frame was live and had only this pin.
         let evicted = unsafe { frame.empty() };
         if evicted.page.frames.is_none() {
-            // SAFETY: the page has no `Frames`, so its frame was made alone and leaked from a box, and so was the
-            // rest of the frame. The frame cannot be found, and this was the last reference to it.
+            // SAFETY: the page has no `Frames`, so its frame and the frame's rest were each leaked from a box of
+            // their own. The frame cannot be found, and this was the last reference to it.
             unsafe {
                 drop(Box::from_raw(frame.rest.as_ptr()));
                 drop(Box::from_raw(self.0.as_ptr()));

@@ -1,5 +1,4 @@
-//! A number of bytes: the sum of what several holders have. This module does not know what the holders use their
-//! bytes for.
+//! A sum of bytes over several holders. This module does not know what the holders use their bytes for.
 //!
 //! Thread safe. All accesses are relaxed, because the sum serves metrics and rough decisions, and orders no other
 //! memory access.
@@ -24,7 +23,7 @@ impl Gauge {
     }
 }
 
-/// The bytes of one holder. When this value is dropped, its bytes are subtracted from the sum.
+/// The bytes of one holder. Dropping it subtracts them from the sum.
 #[derive(Debug)]
 pub struct Holding {
     gauge: Arc<Gauge>,
@@ -32,13 +31,13 @@ pub struct Holding {
 }
 
 impl Holding {
-    /// What it counts.
+    /// The bytes that this holder counts.
     #[inline]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Counts `bytes` from now on, in place of the earlier count.
+    /// Replaces the count of this holder by `bytes`.
     pub fn set(&mut self, bytes: u64) {
         if bytes > self.bytes {
             self.gauge.0.fetch_add(bytes - self.bytes, Ordering::Relaxed);

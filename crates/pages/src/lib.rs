@@ -1,8 +1,8 @@
 //! Pages of bytes by address, from memory or from disk. This crate knows no keys, no rows and no levels.
 //!
 //! Readers are ordinary synchronous functions over a [`PageSource`] that never blocks. If a page is not in memory,
-//! the step ends with [`Stop::Fault`]. Then [`retry()`] fetches, in one round, everything that the step has noted,
-//! and runs the step again.
+//! the step ends with [`Stop::Fault`]. Then [`retry()`] fetches all pages that the step missed or asked for ahead,
+//! in one round, and runs the step again.
 
 #![deny(unsafe_code)]
 

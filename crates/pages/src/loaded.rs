@@ -1,20 +1,20 @@
-//! A source that gives only pages that are in memory. This source is for callers that only look at what is in
-//! memory, and for reads that may not wait. It knows no disk and leaves no trace: it notes and counts nothing,
-//! pins only the [`PageRef`] that it gives, and does not count a page as used when it finds the page.
+//! A source that gives only pages that are in memory, for callers that just look at what is there and for reads
+//! that may not wait. It knows no disk and leaves no trace: it notes and counts nothing, pins only the [`PageRef`]s
+//! that it gives out, and does not count a find as a use of the page.
 //!
 //! Thread safe.
 
 use crate::{PageAt, PageCache, PageRef, PageSource, Result, Stop};
 use os::sync::Arc;
 
-/// This source never reads a page, so a step that faults would fault each time. So a step over this source is run
-/// once, and not by [`retry`](crate::retry()).
+/// Gives only resident pages. A step over this source runs once, not in [`retry`](crate::retry()): the source never
+/// reads a page, so a step that faults would fault each time.
 pub struct Loaded {
     cache: Arc<PageCache>,
 }
 
 impl Loaded {
-    /// What is in the memory of `cache`.
+    /// The resident pages of `cache`.
     pub fn new(cache: &Arc<PageCache>) -> Self {
         Self { cache: Arc::clone(cache) }
     }

@@ -1,25 +1,25 @@
-//! Notes of what a session was asked for: which pages of which files, and how each page was found. The notes do not
+//! Notes on what a session was asked for: which pages of which files, and how each page was found. The notes do not
 //! know why the pages are read.
 //!
-//! * A page counts once in a step, however often the step runs again or asks for the page. If the cache drops a
-//!   page between two runs, the page is first found and then read, and counts both as found and as read.
-//! * If a page was read for this reader, the first use of the page does not count as a hit, even if this use comes
-//!   some steps later. The reason is that the page was read for this use.
-//! * The session itself counts pages and bytes that it has read, and rounds. The notes have the same numbers.
-//! * The notes keep a few numbers for each file that was touched, the first [`MAX_VISITS`] visits, the pages of the
-//!   current step, and up to 16,384 pages that were brought and not asked for since.
+//! * A page counts once per step, however often the step runs again or asks for it. If the cache drops a page
+//!   between two runs, the page is first found and then read, and counts as both.
+//! * A page that was read for this reader does not count as a hit at its first use, even if that comes some steps
+//!   later: the page was read for this use.
+//! * The session itself also counts the pages and bytes that it read, and its rounds. The numbers agree.
+//! * The notes keep a few numbers per touched file, the first [`MAX_VISITS`] visits, the pages of the current step,
+//!   and up to 16,384 pages that were brought and not asked for since.
 
 use crate::page_read::PageRead;
 use crate::{Address, PageAt, PageHeader, PageKind, PageRef, PagedFile};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-/// How many visits are noted one by one. This is enough for every page of a point read, and for the beginning of a
-/// long scan.
+/// How many visits are noted one by one: enough for every page of a point read, and for the beginning of a long
+/// scan.
 pub const MAX_VISITS: usize = 1000;
 
-/// How many pages that were read ahead are remembered until they are used. These pages take 256 MiB. If more were
-/// read ahead, the others count as hits when they are used.
+/// How many pages that were read ahead are remembered until they are used; they take 256 MiB. Further ones count as
+/// hits when they are used.
 const MAX_UNUSED: usize = 16 << 10;
 
 /// How a page was found.
@@ -27,9 +27,9 @@ const MAX_UNUSED: usize = 16 << 10;
 pub enum PageFound {
     /// It was in memory.
     Hit,
-    /// It was missing, and read.
+    /// The page was missing, and was read for the step.
     Fault,
-    /// It had been read ahead.
+    /// The page had been read ahead.
     Ahead,
     /// The page was missing, and another reader was already bringing it.
     Shared,
@@ -50,15 +50,15 @@ impl PageFound {
 /// A page that a step was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Visit {
-    /// Id of its file.
+    /// The id of the page's file.
     pub file: u64,
-    /// Where it lies there.
+    /// Offset, length and checksum in the file.
     pub at: Address,
-    /// What it is for.
+    /// What the page is for.
     pub kind: PageKind,
-    /// Height of an index node above the lowest pages of its tree; 0 for other pages.
+    /// The height of an index node above the lowest pages of its tree; 0 for other pages.
     pub level: u8,
-    /// How it was found.
+    /// How the page was found.
     pub found: PageFound,
     /// How many rounds the reader had waited before the page was given.
     pub round: u64,
@@ -69,11 +69,11 @@ pub struct Visit {
 pub struct Touched {
     /// Pages that were found in memory, counted once in each step.
     pub hits: u64,
-    /// Pages that were read because a step could not go on without them.
+    /// Pages that were read because a step needed them.
     pub faults: u64,
-    /// Pages that were read before a step needed them.
+    /// Pages that were read ahead.
     pub ahead: u64,
-    /// Pages that were missing, and that another reader brought meanwhile.
+    /// Pages that were missing, and that another reader brought.
     pub shared: u64,
     /// The stored bytes of the pages that count as faults or as read ahead.
     pub read_bytes: u64,
@@ -82,9 +82,9 @@ pub struct Touched {
 /// What a session asked for in one file.
 #[derive(Clone, Debug)]
 pub struct FileNotes {
-    /// Its id.
+    /// The file's id.
     pub id: u64,
-    /// Its path.
+    /// The file's path.
     pub path: PathBuf,
     kinds: [Touched; PageKind::ALL.len()],
 }
@@ -100,10 +100,10 @@ impl FileNotes {
     }
 }
 
-/// What was noted.
+/// What was noted for one session.
 #[derive(Debug, Default)]
 pub struct Notes {
-    /// The files, in the order in which they were first asked for a page.
+    /// In the order in which they were first asked for a page.
     files: Vec<FileNotes>,
     visits: Vec<Visit>,
     visits_left_out: u64,
@@ -120,7 +120,7 @@ impl Notes {
         &self.visits
     }
 
-    /// How many more pages were given to the reader after the pages in [`Notes::visits`].
+    /// How many pages were given to the reader after those in [`Notes::visits`].
     pub fn visits_left_out(&self) -> u64 {
         self.visits_left_out
     }
@@ -130,13 +130,13 @@ impl Notes {
 #[derive(Debug, Default)]
 pub(crate) struct Notebook {
     notes: Notes,
-    /// For the id of each file, the place of the file in the notes.
+    /// File id → place in the notes.
     places: HashMap<u64, usize>,
-    /// Pages that were asked for in this step and are not in memory.
+    /// Pages that this step asked for and that were not in memory.
     missing: BTreeSet<NotedPage>,
-    /// Given in this step.
+    /// Pages given in this step.
     given: HashSet<NotedPage>,
-    /// Pages that were brought into memory and were not given to the reader since.
+    /// Pages that were brought into memory and not given to the reader since.
     brought: HashMap<NotedPage, PageFound>,
 }
 
@@ -148,7 +148,7 @@ impl Notebook {
         &self.notes
     }
 
-    /// The file was asked for a page.
+    /// Notes that the file was asked for a page.
     pub fn meet(&mut self, file: &PagedFile) {
         let files = &mut self.notes.files;
         self.places.entry(file.id()).or_insert_with(|| {
@@ -182,13 +182,13 @@ impl Notebook {
         self.notes.visits.push(Visit { file: file.id(), at, kind, level, found, round });
     }
 
-    /// A step missed a page.
+    /// Notes that a step missed a page.
     pub fn miss(&mut self, at: PageAt<'_>) {
         self.meet(at.file);
         self.missing.insert((at.file.id(), at.address.offset, at.kind));
     }
 
-    /// A page is read from disk.
+    /// Notes that the session reads a page from disk.
     pub fn read(&mut self, read: &PageRead) {
         let PageRead { file, at, kind, needed, .. } = *read;
         let touched = self.touched(file, kind);
@@ -206,8 +206,7 @@ impl Notebook {
         }
     }
 
-    /// Notes that a round is over. If a page was missing and this session did not read it, another reader has
-    /// brought it.
+    /// Notes that a round is over. Missing pages that this session did not read were brought by another reader.
     pub fn end_round(&mut self) {
         for page in std::mem::take(&mut self.missing) {
             self.touched(page.0, page.2).shared += 1;
@@ -215,7 +214,7 @@ impl Notebook {
         }
     }
 
-    /// A step is over.
+    /// Notes that a step is over.
     pub fn end_step(&mut self) {
         self.missing.clear();
         self.given.clear();

@@ -19,7 +19,7 @@ pub const PATH: &str = "numbered";
 /// Id of the file.
 pub const ID: u64 = 0x5EED_CAFE;
 
-/// Payload that makes a page of one block.
+/// The payload that fills a page of one block.
 pub const BLOCK_PAYLOAD: usize = os::BLOCK_BYTES - HEADER_BYTES;
 
 /// What a page of one block costs in memory.
@@ -43,7 +43,7 @@ impl Numbered {
         Self::write(kinds, BLOCK_PAYLOAD, Compression::None, Packing::Block)
     }
 
-    /// Pages as given, one after the other.
+    /// Pages of the given kinds, one after the other.
     pub fn write(kinds: &[PageKind], payload_bytes: usize, compression: Compression, packing: Packing) -> Self {
         let disk = SimDisk::new(0);
         let file = disk.open(Path::new(PATH), Access::Create).expect("the disk is empty");
@@ -65,12 +65,12 @@ impl Numbered {
         cache.register(PATH, ID, Arc::clone(&self.disk) as Arc<dyn Disk>)
     }
 
-    /// The file, registered in a cache. Its reads are held back until the test ends them.
+    /// The file in a cache. Its reads are held back until the test ends them.
     pub fn register_held(&self, cache: &Arc<PageCache>, reads: &Arc<SimReads>) -> Arc<PagedFile> {
         self.register_reading(cache, reads.clone())
     }
 
-    /// The file, registered in `cache`. `reads` makes its reads.
+    /// The file in a cache. `reads` makes its reads.
     pub fn register_reading(&self, cache: &Arc<PageCache>, reads: Arc<dyn Reads>) -> Arc<PagedFile> {
         let machine = Machine { reads, ..Machine::simulated_on(Arc::clone(&self.disk), 0) };
         cache.register_on(PATH, ID, &machine)
@@ -81,7 +81,7 @@ impl Numbered {
         PagedFile::alone(PATH, ID, Arc::clone(&self.disk) as Arc<dyn Disk>)
     }
 
-    /// Asks for a page and checks what comes.
+    /// Asks for a page and checks the bytes.
     pub fn page(&self, source: &impl PageSource, file: &Arc<PagedFile>, number: usize) -> Result<PageRef, Stop> {
         let (kind, at) = self.pages[number];
         let page = source.page(file.at(&at, kind))?;
@@ -89,7 +89,7 @@ impl Numbered {
         Ok(page)
     }
 
-    /// Peeks at a page and checks what comes.
+    /// Peeks at a page and checks the bytes.
     pub fn peek(&self, source: &impl PageSource, file: &Arc<PagedFile>, number: usize) -> Option<PageRef> {
         let (kind, at) = self.pages[number];
         let page = source.peek(file.at(&at, kind))?;
@@ -114,8 +114,7 @@ impl Numbered {
     }
 }
 
-/// Bytes that compress well. The whole contents of a page depend on its number, so two pages differ in more than
-/// one place.
+/// Bytes that compress well. All of them depend on the page's number, so two pages differ in more than one place.
 fn payload(number: usize, bytes: usize) -> Vec<u8> {
     let word = SplitMix(number as u64).next().to_le_bytes();
     word.iter().copied().cycle().take(bytes).collect()

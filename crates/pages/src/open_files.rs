@@ -1,25 +1,23 @@
-//! A bounded number of open files. The limit counts files that are kept open, files that are being read and files
-//! that are being opened. To open one more file, the pool closes the coldest file that is not being read, or it
-//! waits until a reader gives a file back. The pool does not know what is read from the files.
+//! A pool of open files with a limit, which counts files that are kept open, being read or being opened. To open
+//! one more, the pool closes the coldest file that is not being read, or waits until a reader gives a file back.
+//! The pool does not know what is read from the files.
 //!
-//! * Every open file takes a place of the pool, from before it is opened until after it is closed. The pool has
-//!   `limit` places.
-//! * A reader of a file holds a reference to the file. When it has dropped this reference, it calls
-//!   [`OpenFiles::given_back`]. If a file is taken out of its handle, it gets no new readers. It is closed once
-//!   only the pool refers to it.
-//! * A thread that gets no place stands in line. If all files are being read, the first thread in line takes out the
-//!   coldest file. New readers of that file then stand in line, too. So a file that always has a reader does not keep
-//!   the other files out for ever.
-//! * A thread that waits holds no open file of any pool. So it waits only for threads that are reading from the
-//!   disk, and these go on.
+//! * The pool has `limit` places. An open file takes one from before it is opened until after it is closed.
+//! * A reader holds a reference to its file. When it has dropped the reference, it calls [`OpenFiles::given_back`].
+//!   A file that was taken out of its handle gets no new readers, and is closed once only the pool refers to it.
+//! * A thread that finds no place stands in line. If all files are being read, the first in line takes out the
+//!   coldest one. New readers of that file then stand in line, too, so a file that always has a reader does not
+//!   keep other files out forever.
+//! * A waiting thread holds no open file of any pool. So it waits only for threads that are reading from the disk,
+//!   and these make progress.
 //!
-//! When a reader gives a file back while another thread begins to wait, at least one of the two must see what the
-//! other did. The reader drops its reference and then looks whether there are watchers, which are threads that
-//! wait. The waiting thread counts itself as a watcher and then looks at the references. Each of the two threads
-//! has a fence between its two actions.
+//! If a reader gives a file back while another thread begins to wait, at least one of the two must see what the
+//! other did. The reader drops its reference and then looks for watchers: threads in line and files taken out of
+//! their handles. The waiting thread adds itself to the watchers and then looks at the references. Both have a
+//! fence between their two actions.
 //!
-//! A thread that takes both locks takes the lock of the ring first, and then the lock of a handle. Files are
-//! opened and closed while neither lock is held. So a slow open does not delay a reader whose file is open.
+//! Lock order: the ring, then a handle. Files are opened and closed under neither lock, so a slow open does not
+//! delay readers of open files.
 
 use os::File;
 use os::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
@@ -27,12 +25,12 @@ use os::sync::{Arc, Condvar, Mutex, MutexGuard, RwLock};
 use std::collections::VecDeque;
 use std::io;
 
-/// One file's place in the pool.
+/// A file's entry in the pool.
 #[derive(Default)]
 pub(crate) struct FileHandle {
-    /// The file is there if and only if the handle is in the ring.
+    /// `Some` if and only if the handle is in the ring.
     file: RwLock<Option<Arc<dyn File>>>,
-    /// Whether the file was read since the pool last looked at it in search of the coldest file.
+    /// Whether the file was read since the pool last passed it in search of the coldest file.
     touched: AtomicBool,
 }
 
@@ -45,8 +43,7 @@ impl FileHandle {
         Some(Arc::clone(file))
     }
 
-    /// Takes out the file if it is not being read. A new reader has to lock the handle first, so no reader comes
-    /// meanwhile.
+    /// Takes out the file if it is not being read. Under the write lock, no new reader can get it.
     fn take_unused(&self) -> Option<Arc<dyn File>> {
         self.file.write().take_if(|file| is_unused(file))
     }
@@ -57,12 +54,12 @@ fn is_unused(file: &Arc<dyn File>) -> bool {
     Arc::strong_count(file) == 1
 }
 
-/// The files that are open, in a clock.
+/// The open files, as a CLOCK cache.
 pub(crate) struct OpenFiles {
     limit: usize,
     ring: Mutex<FileRing>,
-    /// The number of watchers, which wait until a file is given back: threads in line, and files that were taken
-    /// out of their handles. The count changes only under the lock of the ring.
+    /// Everything that waits for a file to be given back: threads in line, and files that were taken out of their
+    /// handles. Changes only under the lock of the ring.
     watchers: AtomicUsize,
 }
 
@@ -72,9 +69,9 @@ struct FileRing {
     places: usize,
     open: Vec<Arc<FileHandle>>,
     hand: usize,
-    /// Files that were taken out of their handles. They are closed when they are no longer read.
+    /// Files that were taken out of their handles, and are closed when they are no longer read.
     leaving: Vec<Arc<dyn File>>,
-    /// How many files are being closed. Their places are free soon.
+    /// Files being closed, whose places will be free soon.
     closing: usize,
     line: VecDeque<Arc<FileWaiter>>,
 }
@@ -85,7 +82,7 @@ struct FileWaiter {
     changed: Condvar,
 }
 
-/// A place for a file that is not open yet. It is given back when dropped.
+/// A place for a file that is not open yet. Dropping it frees the place.
 struct FilePlace<'p>(&'p OpenFiles);
 
 impl Drop for FilePlace<'_> {
@@ -108,13 +105,12 @@ impl OpenFiles {
         Self { limit: limit.max(1), ring: Mutex::default(), watchers: AtomicUsize::new(0) }
     }
 
-    /// The open file of `handle`. If the file is not open, this call waits until a place is free, and then opens
-    /// the file by `open`. The caller must have no other file open. Once the caller has dropped the file, the
-    /// caller calls [`OpenFiles::given_back`].
+    /// The open file of `handle`. If it is not open, the call waits for a place and opens it with `open`. The
+    /// caller must have no other file open. It calls [`OpenFiles::given_back`] after it has dropped the file.
     ///
     /// # Errors
     ///
-    /// What `open` answers.
+    /// The error of `open`.
     pub fn get(
         &self,
         handle: &Arc<FileHandle>,
@@ -126,11 +122,11 @@ impl OpenFiles {
         }
     }
 
-    /// Does the same as [`OpenFiles::get`], but returns `None` if it would have to wait for a place.
+    /// Like [`OpenFiles::get`], but returns `None` instead of waiting for a place.
     ///
     /// # Errors
     ///
-    /// What `open` answers.
+    /// The error of `open`.
     pub fn try_get(
         &self,
         handle: &Arc<FileHandle>,
@@ -186,8 +182,8 @@ impl OpenFiles {
             FoundFile::Open(file) => return Ok(file),
             FoundFile::Place(place) => place,
         };
-        // The variable for the file is declared after the one for the place. So if this function returns early,
-        // the file is closed before the place becomes free.
+        // `opened` is declared after `place`, so on an early return the file is closed before its place becomes
+        // free.
         let opened = open()?;
         let mut ring = self.ring.lock();
         let mut file = handle.file.write();
@@ -196,7 +192,7 @@ impl OpenFiles {
         }
         *file = Some(Arc::clone(&opened));
         drop(file);
-        // From now on the place belongs to the file.
+        // The place is the file's now.
         std::mem::forget(place);
         ring.open.push(Arc::clone(handle));
         for waiter in ring.line.iter().filter(|waiter| Arc::ptr_eq(&waiter.handle, handle)) {
@@ -243,7 +239,7 @@ impl OpenFiles {
         ring.wake_first();
     }
 
-    /// Takes the place of the file `unused`, which was taken out of its handle, and closes this file.
+    /// Takes a place from [`FileRing::make_place`], and closes the file `unused` that had it before.
     fn take(&self, ring: MutexGuard<'_, FileRing>, unused: Option<Arc<dyn File>>) -> FilePlace<'_> {
         self.watch(&ring);
         drop(ring);
@@ -252,8 +248,7 @@ impl OpenFiles {
         place
     }
 
-    /// Closes the files that were taken out and are not read any more. Then makes the first thread in line look
-    /// again.
+    /// Closes the files that were taken out and are no longer read, and makes the first thread in line look again.
     #[cold]
     fn close_unused(&self) {
         let mut ring = self.ring.lock();
@@ -273,8 +268,8 @@ impl OpenFiles {
         ring.wake_first();
     }
 
-    /// Updates the count of watchers. The fence makes sure that this thread reads the references to files only
-    /// after the update.
+    /// Updates the count of watchers. With the fence, this thread looks at the references to files only after the
+    /// update.
     fn watch(&self, ring: &FileRing) {
         self.watchers.store(ring.line.len() + ring.leaving.len(), Ordering::Relaxed);
         fence(Ordering::SeqCst);
@@ -282,8 +277,8 @@ impl OpenFiles {
 }
 
 impl FileRing {
-    /// A place, if there is one. The place is free, or it belongs to a file that was taken out of its handle and
-    /// has no reader. Then the caller must close this file.
+    /// A place, if one can be had: a free one, or that of an open file without readers, which the caller must
+    /// close.
     fn make_place(&mut self, limit: usize) -> Option<Option<Arc<dyn File>>> {
         if self.places < limit {
             self.places += 1;
@@ -293,9 +288,9 @@ impl FileRing {
         left.or_else(|| self.take_coldest()).map(Some)
     }
 
-    /// Takes out a file that is not being read, and preferably one that was not read lately. The *hand* goes round
-    /// the ring of open files. It clears the mark of each file that was read since the hand last passed, and
-    /// leaves this file open. In the first two laps, marks protect files. In the third lap, they do not.
+    /// Takes out a file that is not being read, preferably one that was not read lately. The *hand* goes round the
+    /// ring. It passes over files that were read since its last visit, and clears their marks. In the third lap,
+    /// marks protect no longer.
     fn take_coldest(&mut self) -> Option<Arc<dyn File>> {
         let lap = self.open.len();
         for step in 0..3 * lap {
@@ -313,7 +308,7 @@ impl FileRing {
         None
     }
 
-    /// Takes the file at the hand out of its handle. The file keeps its readers and gets no new ones.
+    /// Takes the file at the hand out of its handle. It keeps its readers and gets no new ones.
     fn retire_coldest(&mut self) {
         if !self.open.is_empty() {
             self.hand %= self.open.len();

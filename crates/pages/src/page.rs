@@ -1,18 +1,17 @@
-//! What every page starts with, and how a page is stored and checked. This module does not know what a payload means,
-//! which memory a page is read into, or anything about files but their ids.
+//! The common header of all pages, and how a page is stored and checked. This module does not know what a payload
+//! means, which memory a page is read into, or anything about files but their ids.
 //!
 //! ```text
 //!  0        1        2        3        4               8               12              16
 //!  | kind   | codec  | level  | zero   | memory bytes  | stored bytes  | zero          | payload …
 //! ```
 //!
-//! * The memory bytes are the length of header and payload once decoded. The stored bytes are the length of header
-//!   and payload as they are stored, without padding.
-//! * If a page has a codec, its payload is stored compressed. The header is never compressed. The length of a
-//!   compressed payload is at least a [255th](MOST_UNPACKED) of its length in memory.
-//! * Padding after the stored bytes is zero and covered by the checksum in the page's [`Address`].
-//! * The checksum is seeded with the file id and the offset. So the checksum is wrong if the right bytes are in
-//!   the wrong place.
+//! * The memory bytes are the length of header and payload when decoded. The stored bytes are their length as
+//!   stored, without padding.
+//! * If a page has a codec, its payload is stored compressed; its header never is. A compressed page is at least a
+//!   [255th](MOST_UNPACKED) of its length in memory.
+//! * The padding after the stored bytes is zero and covered by the checksum in the page's [`Address`].
+//! * The checksum is seeded with the file id and the offset, so it also detects the right bytes in the wrong place.
 
 mod compression;
 mod packer;
@@ -28,17 +27,17 @@ pub use unpacker::{Undecoded, Unpacker};
 /// Length of the header of every page.
 pub const HEADER_BYTES: usize = 16;
 
-/// The largest page in memory. It is large enough for a value chunk of 1 MiB and for a page of one row of maximal
+/// The largest page in memory: enough for a value chunk of 1 MiB, and for a page with a single row of maximal
 /// length.
 pub const MAX_PAGE_BYTES: usize = 8 << 20;
 
-/// A compressed page takes at most this many bytes of memory for each stored byte. LZ4 cannot exceed this, because
-/// a byte adds at most 255 to the length of a match. zstd can exceed it; a page for which zstd would do so is
-/// stored as LZ4. So the stored bytes of a value limit the memory that the value takes.
+/// A compressed page unpacks to at most this many times its stored bytes, so the stored bytes of a value limit the
+/// memory that it takes. LZ4 cannot exceed this, because each byte adds at most 255 to the length of a match. Where
+/// zstd would exceed it, the page is stored as LZ4 instead.
 pub const MOST_UNPACKED: u64 = 255;
 
-/// What a page is for. The numbers are part of the file format. The number 0 is no kind, so a block of zeros is no
-/// page.
+/// What a page is for. The numbers are part of the file format. No kind has the number 0, so that a block of zeros
+/// is not a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum PageKind {
@@ -58,7 +57,7 @@ pub enum PageKind {
     Filter = 7,
     /// Rows of a column group.
     Group = 8,
-    /// The footer: with it, the file can be opened without any other file.
+    /// The footer, with which the file can be opened without any other file.
     Footer = 9,
     /// Rows of a column group's history.
     GroupHistory = 10,
@@ -100,13 +99,12 @@ impl PageKind {
         }
     }
 
-    /// Whether a page of this kind serves many other pages, or many rows. This is true for nodes, filters and
-    /// range erases.
+    /// Whether pages of this kind serve many other pages or many rows, as nodes, filters and range erases do.
     pub fn serves_many(self) -> bool {
         matches!(self, Self::Index | Self::RangeErase | Self::Flat | Self::Filter)
     }
 
-    /// The place in [`PageKind::ALL`], for arrays that have one cell for each kind.
+    /// The place in [`PageKind::ALL`], for arrays with one cell per kind.
     pub fn index(self) -> usize {
         usize::from(self as u8) - 1
     }
@@ -116,7 +114,7 @@ impl PageKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Codec {
-    /// As it is used.
+    /// Uncompressed.
     None = 0,
     /// One LZ4 block.
     Lz4 = 1,
@@ -139,8 +137,8 @@ impl Codec {
 /// The unit to which the length of a stored page is rounded up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packing {
-    /// The unit is [`os::BLOCK_BYTES`]: the page is read and used where it lies, without a copy. But a compressed
-    /// page, or a page whose offset is not a multiple of a block, is packed as with `Tight`.
+    /// The unit is [`os::BLOCK_BYTES`]: the page is used in the buffer that it was read into, without a copy. A
+    /// compressed page, or a page whose offset is not a multiple of a block, is still packed as with `Tight`.
     Block,
     /// The unit is [`PACK_BYTES`]: no space in the file is lost, but the page is copied out of the blocks that it
     /// shares with other pages.
@@ -164,9 +162,9 @@ pub struct PageHeader {
     pub kind: PageKind,
     /// How the payload is stored.
     pub codec: Codec,
-    /// The height above the lowest pages of its tree; 0 for pages that are not nodes.
+    /// The height above the lowest pages of the tree; 0 for pages that are not nodes.
     pub level: u8,
-    /// The length of header and payload once decoded.
+    /// Length of header and payload when decoded.
     pub memory_bytes: u32,
     /// Length of header and payload as stored, without padding.
     pub stored_bytes: u32,
@@ -188,7 +186,7 @@ impl PageHeader {
     ///
     /// # Errors
     ///
-    /// What is wrong with the bytes, in words.
+    /// A text that says what is wrong with the bytes.
     pub fn decode(page: &[u8]) -> Result<Self, String> {
         let Some(bytes) = page.first_chunk::<HEADER_BYTES>() else {
             return Err(format!("{} bytes are too few for a page header", page.len()));
@@ -219,15 +217,15 @@ impl PageHeader {
 /// Turns a page in memory into the bytes that are written at `offset`, and returns the address for the page's
 /// parent.
 ///
-/// Before the call, `page` has [`HEADER_BYTES`] reserved bytes and then the payload. After the call, it has the
-/// stored bytes with padding. `header` gives the kind and the level of the page. This function is [`pack_page`]
-/// followed by [`seal_page`]. If a writer aligns only plain pages, it calls these two functions itself: it chooses
-/// the offset when it knows whether the page shrank.
+/// On entry, `page` has [`HEADER_BYTES`] reserved bytes and then the payload. On return, it has the stored bytes
+/// with padding. `header` is the kind and the level of the page. This is [`pack_page`] followed by [`seal_page`]. A
+/// writer that aligns only plain pages calls these two itself, because it chooses the offset once it knows whether
+/// the page shrank.
 ///
 /// # Panics
 ///
-/// Panics if the page is longer than [`MAX_PAGE_BYTES`] or shorter than its header, and if `offset` is no multiple
-/// of [`PACK_BYTES`].
+/// Panics if the page is longer than [`MAX_PAGE_BYTES`] or shorter than its header, or if `offset` is not a
+/// multiple of [`PACK_BYTES`].
 pub fn encode_page(
     page: &mut Vec<u8>,
     header: (PageKind, u8),
@@ -240,11 +238,11 @@ pub fn encode_page(
     seal_page(page, packing, file_id, offset)
 }
 
-/// Writes the header. If compression is asked for and saves enough, `packer` compresses the payload. Returns the
-/// codec of the page.
+/// Writes the header, after compressing the payload with `packer` if that is asked for and saves enough. Returns
+/// the codec of the page.
 ///
-/// The compressed page is kept if it takes at least an eighth less of the file than the plain page. With a smaller
-/// saving, it is not worth unpacking the page on every read. Panics as [`encode_page`] does.
+/// A compressed page must take at least an eighth less of the file than the plain page. A smaller saving is not
+/// worth unpacking the page on every read. Panics as [`encode_page`] does.
 pub fn pack_page(
     page: &mut Vec<u8>,
     (kind, level): (PageKind, u8),
@@ -261,8 +259,8 @@ pub fn pack_page(
     codec
 }
 
-/// Compresses the payload in place, if the caller wants this, it saves enough, and this build has the codec. The end
-/// of `page` serves as scratch memory meanwhile.
+/// Compresses the payload in place, if the caller wants this, it saves enough, and this build has the codec. The
+/// space behind the page serves as scratch memory meanwhile.
 fn compress(page: &mut Vec<u8>, compression: Compression, packing: Packing, packer: &mut Packer) -> Codec {
     let memory_bytes = page.len();
     let by_lz4 = |page: &mut Vec<u8>| Packer::lz4(page, HEADER_BYTES).map(|packed_bytes| (Codec::Lz4, packed_bytes));
@@ -295,7 +293,7 @@ fn is_too_dense(memory_bytes: usize, stored_bytes: usize) -> bool {
     memory_bytes as u64 > stored_bytes as u64 * MOST_UNPACKED
 }
 
-/// Pads a packed page and computes its checksum for the place where it will lie. Panics as [`encode_page`] does.
+/// Pads a packed page and computes its checksum for the given offset. Panics as [`encode_page`] does.
 pub fn seal_page(page: &mut Vec<u8>, packing: Packing, file_id: u64, offset: u64) -> Address {
     assert!(offset.is_multiple_of(PACK_BYTES), "a page at offset {offset}");
     let header = PageHeader::decode(page).expect("the caller packed this page");
@@ -314,17 +312,17 @@ pub fn checksum(file_id: u64, offset: u64, stored: &[u8]) -> u32 {
     let mut sum = Digest::new(CrcAlgorithm::Crc32Iscsi);
     sum.update(&seed);
     sum.update(stored);
-    // The sum has 32 bits. The library returns it in a type that serves all widths.
+    // The sum has 32 bits; the library returns it in a type for all widths.
     sum.finalize() as u32
 }
 
-/// Checks the `stored` bytes of a page, and copies or unpacks them into memory of their own. `memory` is called
-/// with a number of bytes, and gives this memory.
+/// Verifies the `stored` bytes of a page, and copies or unpacks them into the buffer that `memory` returns for a
+/// given number of bytes.
 ///
 /// # Errors
 ///
-/// [`Undecoded::Damaged`] if the checksum or the header is wrong, or if the payload does not unpack.
-/// [`Undecoded::MissingFeature`] if this build lacks the codec of the page.
+/// [`Undecoded::Damaged`] if the checksum, the header or a length is wrong, or if the payload does not unpack;
+/// [`Undecoded::MissingFeature`] if this build lacks the page's codec.
 pub fn decode_page(
     stored: &[u8],
     kind: PageKind,
@@ -344,7 +342,7 @@ pub fn decode_page(
     Ok((buffer, header))
 }
 
-/// Copies the header, and calls `payload_of` to unpack the payload. The payload must fill `buffer`.
+/// Copies the header, and unpacks the payload with `payload_of`. The payload must fill the rest of `buffer`.
 fn unpack(
     stored: &[u8],
     buffer: &mut [u8],
@@ -359,8 +357,8 @@ fn unpack(
     }
 }
 
-/// Does the same as [`decode_page`], for a page that has a buffer of its own. If the page is plain, it is used in
-/// this buffer without a copy.
+/// Like [`decode_page`], but for a page that has a buffer of its own. A plain page is used in this buffer without a
+/// copy.
 ///
 /// # Errors
 ///
@@ -381,8 +379,8 @@ pub fn adopt_page(
     }
 }
 
-/// Whether an address can be valid. This is checked before any byte of the page is read, because the address was
-/// itself read from disk and may be damaged.
+/// Refuses an address that cannot be valid, before any byte of the page is read. The address was itself read from
+/// disk and may be damaged.
 pub(crate) fn verify_address(at: &Address) -> Result<(), String> {
     let packed = at.offset.is_multiple_of(PACK_BYTES) && u64::from(at.bytes).is_multiple_of(PACK_BYTES);
     let in_bounds = (1..=MAX_PAGE_BYTES).contains(&(at.bytes as usize));
@@ -390,7 +388,7 @@ pub(crate) fn verify_address(at: &Address) -> Result<(), String> {
     if packed && in_bounds && ends { Ok(()) } else { Err(format!("its parent gives it {} bytes", at.bytes)) }
 }
 
-/// Checks the checksum, then the header, then the lengths.
+/// Verifies the length, the checksum, the header and the padding, in this order.
 fn verify(stored: &[u8], kind: PageKind, at: &Address, file_id: u64) -> Result<PageHeader, String> {
     if stored.len() != at.bytes as usize {
         return Err(format!("{} bytes of {}", stored.len(), at.bytes));

@@ -1,4 +1,4 @@
-//! The name of a page, under which the cache finds the page. This module does not know what the page holds.
+//! The name under which the cache finds a page. This module does not know what the page holds.
 
 use crate::{Address, PACK_BYTES};
 use std::hash::{BuildHasherDefault, Hash, Hasher};
@@ -17,9 +17,9 @@ impl PageKey {
         Self { slot, unit: at.offset / PACK_BYTES }
     }
 
-    /// A hash whose every bit depends on every bit of the key: the two halves of a 128-bit product are folded into
-    /// one. The constants are digits of pi and e. The constants need not be secret, because an attacker chooses
-    /// neither slots nor offsets.
+    /// A hash whose every bit depends on every bit of the key: the two halves of a 128-bit product, folded into
+    /// one. The constants are digits of pi and e. They need not be secret, because an attacker chooses neither
+    /// slots nor offsets.
     #[inline]
     pub fn hash(self) -> u64 {
         let unit = u128::from(self.unit ^ 0x243F_6A88_85A3_08D3);
@@ -36,7 +36,7 @@ impl Hash for PageKey {
     }
 }
 
-/// Passes on the single number that a [`PageKey`] writes.
+/// Passes on the hash that a [`PageKey`] writes.
 #[derive(Default)]
 pub(crate) struct KeyHasher(u64);
 
@@ -47,7 +47,7 @@ impl Hasher for KeyHasher {
 
     #[inline]
     fn write_u64(&mut self, hash: u64) {
-        // In a table for one stripe, the lowest bits are the same in all keys.
+        // All keys of a stripe have the same lowest bits.
         self.0 = hash.rotate_right(16);
     }
 
@@ -57,5 +57,5 @@ impl Hasher for KeyHasher {
     }
 }
 
-/// For tables by [`PageKey`].
+/// Hashes maps by [`PageKey`].
 pub(crate) type KeyHash = BuildHasherDefault<KeyHasher>;

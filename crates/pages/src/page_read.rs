@@ -10,6 +10,6 @@ pub(crate) struct PageRead {
     pub file: u64,
     pub at: Address,
     pub kind: PageKind,
-    /// Whether the step needs the page. If not, the page is read ahead.
+    /// Whether the step needs the page; if not, it is read ahead.
     pub needed: bool,
 }

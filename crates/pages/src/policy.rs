@@ -1,9 +1,9 @@
-//! Which pages stay in memory and which are evicted. The policy does not know the pages themselves, only the names
-//! that their owner gives them. It takes no lock, and reads neither a clock nor the bytes of a page.
+//! The eviction policy: which pages stay in memory and which are evicted. It knows pages only by the names that
+//! their owner gives them, takes no lock, and reads neither a clock nor the bytes of a page.
 //!
-//! The policy belongs to the family of S3-FIFO (Yang and others, SOSP 2023): pages stand in several lines, and a
-//! hit moves nothing. The owner counts the uses of a page, up to three. When the policy looks at the page, the
-//! owner passes this count to the policy.
+//! The policy is of the S3-FIFO family (Yang and others, SOSP 2023): pages stand in several FIFO lines, and a hit
+//! moves nothing. The owner counts the uses of each page, up to three, and passes the count on when the policy
+//! looks at the page.
 //!
 //! ```text
 //!   data  ──> newcomers ──used twice─────────────────> proven ──unused──> gone
@@ -16,29 +16,26 @@
 //!   kept at the owner's wish: goes when there is nothing else
 //! ```
 //!
-//! * A page is a *newcomer* if it was admitted recently, and *proven* if it was used again since then (decision
-//!   18). A *kept* page belongs to a table that is to stay in memory. It is evicted only if no other page can be
-//!   evicted. The owner limits the kept pages to a share of the cache.
-//! * The policy looks at a page when the page is the oldest of its line. So each look moves a page to the end of a
-//!   line or ends the search. [`Policy::evict`] looks at no more pages than its caller allows. If none of these
-//!   pages has to go by the rules below, the call evicts the page that is nearest to going. If all these pages are
-//!   pinned, the result is `None`.
+//! * A page is a *newcomer* when it was admitted recently, and *proven* once it was used again since then (decision
+//!   18). A *kept* page belongs to a table that is to stay in memory; it is evicted only if no other page can be.
+//!   The owner limits the kept pages to a share of the cache.
+//! * The policy looks at the oldest page of a line. Each look moves that page to the end of a line or evicts it.
+//!   [`Policy::evict`] looks at no more pages than its caller allows. If the rules below evict none of them, the
+//!   call evicts the page that comes closest. If all of them are pinned, it returns `None`.
 //! * A pinned page is passed over and keeps its standing. The search goes on in another line, so that pinned pages
-//!   in one line do not hide pages of other lines that could be evicted.
-//! * However long a scan is, its pages stay among the newcomers. So they push out only newcomers. A scan uses its
-//!   nodes often, but all these uses come within a short time. So for a node, only uses that come after it has
-//!   stayed for a while are a reason to keep it.
-//! * Index pages wait in lines of their own, which have a larger share. The next use of an index page comes later
-//!   than the next use of a data page, because one index page leads to a hundred data pages. Index pages that are
-//!   not used are evicted.
-//! * Data pages that were read ahead wait for their use in a line of their own. There they stay, however many
-//!   other pages are missed meanwhile. After their use they are the first pages to be evicted, and they are not
-//!   remembered. If such a page is read ahead again, it does not become proven. Nodes that were read ahead are
-//!   newcomers. Such nodes are evicted if they are unused when the policy looks at them.
-//! * Memory: each page takes a node of 20 bytes and the owner's name for the page, which is together 24 bytes for
-//!   a `u32`. At most a fifth of this memory is spare. The policy also takes 8 bytes for each page that it
-//!   remembers although the page has gone. It has memory to remember a quarter more pages than are resident. At
-//!   worst, the policy takes 40 bytes for each resident page. The memory grows in steps, and is given back when
+//!   in one line do not hide evictable pages in the others.
+//! * However long a scan is, its pages stay among the newcomers and push out nothing but newcomers. A scan uses its
+//!   nodes often, but within a short time. So a node must be used after it has stayed for a while to be worth
+//!   keeping.
+//! * Index pages wait in lines of their own, which have a larger share: one index page leads to a hundred data
+//!   pages, so its next use comes later than that of a data page. Index pages that are not used are evicted.
+//! * Data pages that were read ahead wait for their use in a line of their own, however many other pages are missed
+//!   meanwhile. After their use they are the first to be evicted, and they are not remembered, so that reading them
+//!   ahead again does not make them proven. Nodes that were read ahead are newcomers, and are evicted if they are
+//!   still unused when the policy looks at them.
+//! * Memory: a page takes a node of 20 bytes and the owner's name for it, together 24 bytes for a `u32`. At most a
+//!   fifth of this memory is spare. Each remembered page takes 8 bytes, with room for a quarter more of them than
+//!   pages are resident. At worst, this is 40 bytes per resident page. The memory grows in steps, and is freed when
 //!   the policy is dropped.
 //!
 //! Not thread safe: the cache has a lock around the policy.
@@ -47,7 +44,7 @@ mod ghost;
 
 use ghost::Ghost;
 
-/// What a page is worth to others.
+/// How valuable a page is to other reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// Index nodes, filters and range erases, each of which serves many data pages.
@@ -59,44 +56,42 @@ pub enum Class {
 /// The owner's answer when the policy looks at a page and asks how it was used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
-    /// The page cannot be evicted. Its owner keeps the count of its uses.
+    /// The page cannot be evicted now. The owner did not reset its use count.
     Pinned,
-    /// How often the page was found in memory since the last look; 3 stands for 3 or more. The owner's count is now
-    /// 0.
+    /// How often the page was used since the last look; 3 stands for 3 or more. The owner has reset the count.
     Times(u8),
 }
 
-/// The place by which a resident page is removed.
+/// A resident page's place in the policy, by which it is changed or removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PolicyPlace(pub(crate) u32);
 
 /// Totals since the policy was made. They only grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PolicyCounts {
-    /// Pages that came in.
+    /// Pages that were admitted.
     pub admitted: u64,
-    /// How many of the admitted pages the policy still remembered.
+    /// Admitted pages that the policy still remembered.
     pub remembered: u64,
     /// Newcomers that became proven by their uses.
     pub promoted: u64,
-    /// The number of pages that [`Policy::evict`] has evicted.
+    /// Pages that [`Policy::evict`] has evicted.
     pub evicted: u64,
     /// Pages looked at.
     pub looks: u64,
-    /// How many of the pages that were looked at were pinned.
+    /// Looks that met a pinned page.
     pub pinned: u64,
 }
 
-/// Numbers of the policy that can be changed in order to see their effect.
+/// The policy's tuning parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tuning {
-    /// If data pages that were read ahead take more than this percentage of all bytes, they are the first pages to
-    /// be evicted.
+    /// Above this percentage of all bytes, data pages that were read ahead are evicted first.
     pub ahead_percent: u64,
-    /// If data newcomers take more than this percentage of all bytes, they are the next pages to be evicted.
+    /// Above this percentage of all bytes, data newcomers are evicted next.
     pub data_percent: u64,
-    /// The percentage for index pages. Half of the percentage is for index newcomers, and the other half for index
-    /// pages that have stayed for a while.
+    /// The percentage for index pages: half of it for index newcomers, half for index pages that have stayed for a
+    /// while.
     pub index_percent: u64,
     /// How many uses prove a data newcomer.
     pub data_uses: u8,
@@ -105,13 +100,13 @@ pub struct Tuning {
 }
 
 impl Tuning {
-    /// What the cache uses. A scan reads ahead at most an eighth of the cache. The proven pages have no percentage
-    /// of their own: while scans go on, the remaining 60 % are for them. The other numbers were found by `larch
-    /// bench cache-trace`.
+    /// What the cache uses. A scan reads ahead at most an eighth of the cache. Proven pages have no percentage of
+    /// their own: while scans go on, the remaining 60 % are theirs. The other numbers were found with `larch bench
+    /// cache-trace`.
     pub const DEFAULT: Self = Self { ahead_percent: 15, data_percent: 5, index_percent: 20, data_uses: 2, chances: 3 };
 }
 
-/// Decides which pages stay and which are evicted. `T` is the type of the names that the owner gives to pages.
+/// Decides which pages stay and which are evicted. `T` is the owner's name for a page.
 pub struct Policy<T> {
     nodes: Vec<PolicyNode<T>>,
     /// The first free place. Free places are linked by `newer`.
@@ -138,15 +133,15 @@ struct PolicyNode<T> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Standing {
-    /// The page was read ahead. Its first use is expected, so this use alone does not prove the page.
+    /// Read ahead. The first use is expected, so it alone does not prove the page.
     Ahead,
-    /// A newcomer. All its uses may belong to one step.
+    /// A newcomer. All its uses may come from one step.
     Asked,
-    /// An index page that has stayed for a while, so that its uses belong to a later step. It may also be a data
-    /// page that was read ahead and had not been used when the policy looked at it.
+    /// An index page that has stayed for a while, so that further uses come from a later step; or a data page that
+    /// was read ahead and not used before the policy's first look.
     Stayed,
     Proven,
-    /// The owner wants it to stay.
+    /// The owner wants the page to stay.
     Kept,
 }
 
@@ -157,7 +152,7 @@ struct PolicyLine {
     bytes: u64,
 }
 
-/// What happens to a page that was looked at.
+/// What happens to a page after a look.
 enum EvictionVerdict {
     Goes { remembered: bool },
     Stays { standing: Standing, chances: u8 },
@@ -168,26 +163,26 @@ const AHEAD: usize = 1;
 const INDEX_NEWCOMERS: usize = 2;
 const INDEX_STAYED: usize = 3;
 const PROVEN: usize = 4;
-/// The number of lines of pages that are not kept. A kept page is evicted only when all pages in these lines are
+/// The number of lines for pages that are not kept. A kept page is evicted only when all pages in these lines are
 /// gone or pinned.
 const OPEN_LINES: usize = 5;
 const KEPT_DATA: usize = 5;
 const KEPT_INDEX: usize = 6;
 const LINES: usize = 7;
 
-/// While pages that were read ahead are within their share, one of every 16 looks is at such a page. So the pages
-/// of a scan that has ended make room after a while.
+/// While pages that were read ahead are within their share, one of 16 looks is at one of them, so that the pages of
+/// a finished scan make room after a while.
 const AHEAD_LOOKS: u64 = 16;
 
-/// While data and index pages both exceed their shares, one of every 8 looks is at an index page. So unused nodes
-/// are evicted, but slowly, because most nodes of a cache that is being filled had no time to be used.
+/// While data and index pages both exceed their shares, one of 8 looks is at an index page. So unused nodes are
+/// evicted, but slowly: in a cache that is filling, most nodes had no time to be used.
 const INDEX_LOOKS: u64 = 8;
 
-/// No place.
+/// The end of a list.
 const NONE: u32 = u32::MAX;
 
 impl<T: Copy> Policy<T> {
-    /// No pages yet.
+    /// An empty policy.
     pub fn new(tuning: Tuning) -> Self {
         Self {
             nodes: Vec::new(),
@@ -201,8 +196,8 @@ impl<T: Copy> Policy<T> {
         }
     }
 
-    /// Notes that a page came in. After its eviction, the page is remembered by the hash `key`. `asked` is true if
-    /// a step needs the page, and false if it was read ahead.
+    /// Admits a page. `key` is the hash by which the page is remembered after its eviction. `asked` is true if a
+    /// step needs the page, and false if it was read ahead.
     ///
     /// # Panics
     ///
@@ -226,8 +221,8 @@ impl<T: Copy> Policy<T> {
         PolicyPlace(place)
     }
 
-    /// Makes a page a proven page that has `chances` chances. The owner calls this when it knows that the page is
-    /// wanted, although the policy has seen no uses of the page.
+    /// Makes a page proven, with `chances` chances. For pages that the owner knows to be wanted, although the
+    /// policy has seen no use of them. A kept page stays kept.
     pub fn prove(&mut self, place: PolicyPlace, chances: u8) {
         if self.is_kept(place) {
             return;
@@ -240,13 +235,13 @@ impl<T: Copy> Policy<T> {
         self.push(place.0);
     }
 
-    /// Keeps a page from now on, as long as other pages can be evicted. The owner has to limit how many pages are
-    /// kept.
+    /// Keeps a page from now on, as long as other pages can be evicted. The owner must limit the number of kept
+    /// pages.
     pub fn keep(&mut self, place: PolicyPlace) {
         self.change_standing(place.0, Standing::Kept);
     }
 
-    /// Makes a kept page a proven page.
+    /// Makes a kept page proven.
     pub fn keep_no_more(&mut self, place: PolicyPlace) {
         if self.is_kept(place) {
             self.change_standing(place.0, Standing::Proven);
@@ -258,8 +253,7 @@ impl<T: Copy> Policy<T> {
         self.nodes[place.0 as usize].standing == Standing::Kept
     }
 
-    /// Makes the oldest kept page of a class a proven page, and returns its bytes. Returns `None` if the class has
-    /// no kept page.
+    /// Makes the oldest kept page of a class proven, and returns its bytes; `None` if the class has no kept page.
     pub fn keep_less(&mut self, class: Class) -> Option<u64> {
         let line = match class {
             Class::Data => KEPT_DATA,
@@ -273,7 +267,7 @@ impl<T: Copy> Policy<T> {
         Some(u64::from(self.nodes[oldest as usize].bytes))
     }
 
-    /// Bytes of the pages that are kept.
+    /// Bytes of the kept pages.
     pub fn kept_bytes(&self) -> u64 {
         self.lines[KEPT_DATA].bytes + self.lines[KEPT_INDEX].bytes
     }
@@ -285,7 +279,7 @@ impl<T: Copy> Policy<T> {
         self.push(place);
     }
 
-    /// How many chances a proven page has left. A kept page has all chances.
+    /// How many chances a proven page has left. A kept page has all of them; other pages have `None`.
     pub fn chances(&self, place: PolicyPlace) -> Option<u8> {
         let node = &self.nodes[place.0 as usize];
         match node.standing {
@@ -295,19 +289,18 @@ impl<T: Copy> Policy<T> {
         }
     }
 
-    /// Notes that the owner has removed a page for a reason of its own. The page is not remembered.
+    /// Forgets a page that the owner has removed for a reason of its own. The page is not remembered.
     pub fn remove(&mut self, place: PolicyPlace) {
         self.take_out(place.0);
     }
 
-    /// Chooses the page to evict, and returns the page and its bytes. The policy forgets the page. It looks at no
-    /// more than `look` pages, and `uses` tells how often each of them was used. `None` if all of these pages were
-    /// pinned, or if the policy has no pages.
+    /// Evicts a page, and returns it with its bytes. The call looks at no more than `look` pages, and asks `uses`
+    /// how often each of them was used. `None` if all of them were pinned, or if the policy has no pages.
     pub fn evict(&mut self, look: usize, mut uses: impl FnMut(T) -> Use) -> Option<(T, u64)> {
         let mut coldest: Option<(u8, u32)> = None;
         let mut pinned = 0;
-        // If the first pages of all lines are pinned, the looks go to the lines by turns. With this many looks,
-        // every page of every line is seen.
+        // If the oldest pages of all lines are pinned, the lines take turns. This many looks reach every page of
+        // every line.
         for _ in 0..look.min(LINES * self.pages) {
             let place = self.lines[self.next_line(pinned)?].oldest;
             self.counts.looks += 1;
@@ -339,7 +332,7 @@ impl<T: Copy> Policy<T> {
         Some(self.let_go(place, false))
     }
 
-    /// Decides what happens to an unpinned page. The page was used as often as `times` says since the last look at it.
+    /// Decides what happens to an unpinned page that was used `times` times since the last look.
     fn verdict(&self, node: &PolicyNode<T>, times: u8) -> EvictionVerdict {
         let stays = |standing, chances| EvictionVerdict::Stays { standing, chances };
         let goes = |remembered| EvictionVerdict::Goes { remembered };
@@ -365,8 +358,8 @@ impl<T: Copy> Policy<T> {
         }
     }
 
-    /// The line whose oldest page is looked at next. `pinned` is how many pinned pages this search has met; with
-    /// each of them, the choice moves on to the next line.
+    /// The line whose oldest page is looked at next. The choice moves on by one line for each of the `pinned` pages
+    /// that this search has met.
     fn next_line(&self, pinned: usize) -> Option<usize> {
         let all_bytes = self.bytes() - self.kept_bytes();
         let exceeds = |line: usize, percent: u64| self.lines[line].bytes * 100 > all_bytes * percent;
@@ -419,7 +412,7 @@ impl<T: Copy> Policy<T> {
         self.nodes.capacity() * size_of::<PolicyNode<T>>() + self.ghost.memory_bytes()
     }
 
-    /// A place for `node`, which is in no line yet.
+    /// Finds a place for `node`, which is in no line yet.
     fn take_place(&mut self, node: PolicyNode<T>) -> u32 {
         if self.free != NONE {
             let place = self.free;
@@ -430,7 +423,7 @@ impl<T: Copy> Policy<T> {
         let places = self.nodes.len();
         assert!(places < NONE as usize, "four billion pages are resident");
         if places == self.nodes.capacity() {
-            // The memory grows by a quarter, because doubling would leave half of it unused.
+            // Grow by a quarter: doubling would leave up to half of the memory unused.
             self.nodes.reserve_exact((places / 4).max(16));
         }
         self.nodes.push(node);
@@ -446,7 +439,7 @@ impl<T: Copy> Policy<T> {
         (node.page, u64::from(node.bytes))
     }
 
-    /// Puts a page at the end of the line for its standing.
+    /// Appends a page to the line of its standing.
     fn push(&mut self, place: u32) {
         let line = self.line_of(place);
         self.kept_pages += usize::from(line >= OPEN_LINES);
@@ -460,7 +453,7 @@ impl<T: Copy> Policy<T> {
         }
     }
 
-    /// Takes a page out of the line for its standing.
+    /// Unlinks a page from the line of its standing.
     fn unlink(&mut self, place: u32) {
         let line = self.line_of(place);
         self.kept_pages -= usize::from(line >= OPEN_LINES);

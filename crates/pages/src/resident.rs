@@ -1,5 +1,5 @@
-//! A source that never faults: it reads a missing page at once, while the reader waits. Such a source is for tests
-//! and tools. It knows no cache and no budget, and keeps every page that it has read.
+//! A source that never faults, for tests and tools: it reads a missing page at once, while the reader waits. It
+//! knows no cache and no budget, and keeps every page that it has read.
 
 use crate::cache::Validate;
 use crate::page::{Unpacker, decode_page};
@@ -8,7 +8,7 @@ use os::Buffer;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
-/// Never faults. One reader: `Send`, not `Sync`.
+/// A source that never faults. One reader: `Send`, not `Sync`.
 pub struct Resident {
     validate: Validate,
     unpacker: Unpacker,
@@ -17,7 +17,7 @@ pub struct Resident {
 }
 
 impl Resident {
-    /// A source that checks the structure of each page that it reads with `validate`, as a cache does. It
+    /// A source that checks the structure of each page with `validate` when it reads it, as a cache does. It
     /// distinguishes files by their ids.
     pub fn new(validate: Validate) -> Self {
         Self { validate, unpacker: Unpacker::default(), pages: RefCell::default(), asked: Cell::new(0) }

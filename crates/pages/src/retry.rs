@@ -1,16 +1,15 @@
-//! The fault loop: it runs a step, fetches the pages that the step missed, and runs the step again. The loop runs
-//! in a thread that waits, or in a future. This module also has composite steps. The parts of a composite step
-//! fault together.
+//! The fault loop: it runs a step, fetches the pages that the step missed, and runs the step again, in a thread
+//! that waits or in a future. This module also has composite steps, whose parts fault together.
 
 use crate::{PageSource, Result, Session, Stop};
 use std::future::poll_fn;
 
-/// Runs `step` until it no longer faults. Every round brings all pages that the last run has noted. Fetched pages
-/// stay pinned until the step is done, so that each run gets further.
+/// Runs `step` until it no longer faults. Each round brings all pages that the last run noted. They stay pinned
+/// until the step is done, so that each run gets further.
 ///
 /// # Errors
 ///
-/// The error of `step`, or of [`PageSource::fetch`]. The source is released in this case, too.
+/// The error of `step` or of [`PageSource::fetch`]. The source is released in this case, too.
 pub fn retry<S: PageSource + ?Sized, T>(source: &S, mut step: impl FnMut() -> Result<T, Stop>) -> Result<T> {
     let outcome = loop {
         match step() {
@@ -27,8 +26,8 @@ pub fn retry<S: PageSource + ?Sized, T>(source: &S, mut step: impl FnMut() -> Re
     outcome
 }
 
-/// Does the same as [`retry`], but no thread waits for pages. If this future is dropped before its end, its caller
-/// has to release or drop the session.
+/// Like [`retry`], but no thread waits for pages. If this future is dropped before it ends, the caller has to
+/// release or drop the session.
 ///
 /// # Errors
 ///
@@ -49,13 +48,13 @@ pub async fn retry_async<T>(session: &mut Session, mut step: impl FnMut(&Session
     outcome
 }
 
-/// A composite step. It runs a step for each of `parts` before it answers with a fault, so that all these steps
-/// fault together. For each run, the caller says which parts are left to do.
+/// A composite step: runs `step` for each of `parts`, and only then faults, so that all parts fault together. On
+/// each run, the caller passes the parts that are left to do.
 ///
 /// # Errors
 ///
-/// The error of the first step that fails; after it no further step is run. If no step fails but at least one step
-/// faults, the result is [`Stop::Fault`].
+/// The error of the first part that fails; later parts are not run. [`Stop::Fault`] if no part fails but at least
+/// one faults.
 pub fn together<I>(
     parts: impl IntoIterator<Item = I>,
     mut step: impl FnMut(I) -> Result<(), Stop>,

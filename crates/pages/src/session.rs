@@ -1,21 +1,21 @@
-//! One reader of pages over the cache: its pins, hits and misses. A session does not know what is read, or how the
+//! One reader's view of the cache: its pins, hits and misses. A session does not know what is read, or how the
 //! cache chooses which pages stay.
 //!
-//! * A page that was fetched is found in the pins until [`Session::release`](PageSource::release), whether the
-//!   cache keeps the page or not. So each run of a step gets further than the run before. There is one exception:
-//!   while a future waits, other sessions that find no room may take the pins of its session away; see
-//!   `cache/parked.rs`. Then its step begins anew when the future is polled.
-//! * The session does not pin a page that it finds in the cache. Only the returned [`PageRef`] pins the page. If the
-//!   page is evicted before the next run of the step, that run faults on it, and then the page is pinned.
-//! * A hit takes no lock and allocates nothing. A session makes what it needs for misses at the first miss. So
+//! * A fetched page stays pinned until [`Session::release`](PageSource::release), whether the cache keeps it or
+//!   not. So each run of a step gets further than the one before. The exception: while a future waits, other
+//!   sessions that find no room may take its session's pins away (see `cache/parked.rs`). Its step then starts anew
+//!   when the future is polled.
+//! * A page that is found in the cache is not pinned by the session, only by the returned [`PageRef`]. If the page
+//!   is evicted before the step runs again, that run faults on it, and then the session pins it.
+//! * A hit takes no lock and allocates nothing. What a session needs for misses is made at the first miss. So
 //!   opening a session for a read that finds everything in memory costs only a few stores.
-//! * Pages that are being read land without the session, in the cache or in their flights. A session that goes away
-//!   waits for nothing.
+//! * A page that is being read lands without the session's help, in the cache or in its flight. A session that is
+//!   dropped waits for nothing.
 //! * Pages that are asked for ahead are read in one of two ways. If other threads or the system make the reads,
-//!   the reads begin when the step is done, and the session waits for a page only when a step needs the page. If
-//!   the session's own thread makes the reads, it makes them together with the reads of the next fault.
-//! * A thread that has two sessions releases one session before it fetches in the other. If it did not, one
-//!   session might hold the only right to overdraw while the thread waits for that right in the other session.
+//!   they begin when the step is done, and the session waits for a page only when a step needs it. If the session's
+//!   own thread makes them, it makes them together with the reads of the next fault.
+//! * A thread with two sessions must release one before it fetches in the other. Otherwise one session might hold
+//!   the turn to overdraw while the thread waits for that turn in the other.
 //!
 //! One reader: `Send`, not `Sync`.
 
@@ -52,15 +52,14 @@ pub enum Waits {
     /// The reader waits: a page that a step misses is noted for the next round. The default.
     #[default]
     Now,
-    /// The reader does not wait, but will later: a miss is not noted, but what is asked for ahead is noted.
+    /// The reader does not wait now, but will later: misses are not noted, but requests for pages ahead are.
     Later,
     /// The reader does not wait, and nothing is noted.
     Never,
 }
 
-/// If the cache does not keep a session's pages, the session itself keeps the pages that it has read ahead for
-/// later steps. Unless the caller sets another limit, these pages take at most this many bytes and at most a
-/// sixteenth of the budget.
+/// If the cache does not keep a session's pages, the session itself keeps those that it has read ahead. By default,
+/// these take at most this many bytes and at most a sixteenth of the budget.
 const MAX_AHEAD_BYTES: u64 = 1 << 20;
 
 /// One reader of pages.
@@ -71,12 +70,12 @@ pub struct Session {
     ahead_bytes: u64,
     own_memory: Option<OwnMemory>,
     waits: Cell<Waits>,
-    /// Whether the polling thread itself reads a page if only this page is missing.
+    /// Whether the polling thread itself reads a page that is the only one missing.
     reads_in_poll: bool,
-    /// Notes of what the session was asked for, if the caller wants notes.
+    /// Notes on the pages that were asked for, if the caller wants them.
     notebook: Option<Box<RefCell<Notebook>>>,
     hits: Cell<HitTally>,
-    /// `None` until the first page is missing or asked for ahead.
+    /// `None` until a page is missing or asked for ahead.
     step: RefCell<Option<Box<StepState>>>,
 }
 
@@ -97,49 +96,48 @@ impl Session {
         }
     }
 
-    /// The state of the step in progress: what it asked for and got.
+    /// The state of the step in progress.
     fn step(&self) -> RefMut<'_, StepState> {
         RefMut::map(self.step.borrow_mut(), |step| &mut **step.get_or_insert_default())
     }
 
-    /// Calls `get` with the step in progress, if the step has any pages.
+    /// Calls `get` with the step in progress, if it has any pages.
     #[inline]
     fn of_step(&self, get: impl FnOnce(&mut StepState) -> Option<PageRef>) -> Option<PageRef> {
         let step = &mut *self.step.borrow_mut();
         step.as_mut().filter(|step| step.has_pages()).and_then(|step| get(step))
     }
 
-    /// Sets a limit for a session whose pages the cache does not keep: how many bytes of pages that were read
-    /// ahead the session keeps itself.
+    /// Sets how many bytes of read-ahead pages the session itself keeps, if the cache does not keep its pages.
     pub fn with_ahead_bytes(mut self, bytes: u64) -> Self {
         self.ahead_bytes = bytes;
         self
     }
 
-    /// Gives memory of its own to a session whose pages the cache does not keep. The session reads pages into this
-    /// memory. So the session never waits for room in the cache, and takes no room from other sessions. It does
-    /// not share the pages that it reads.
+    /// Makes the session read pages into memory of its own, so that it neither waits for room in the cache nor
+    /// takes room from other sessions. Its pages are not shared. Only for a session whose pages the cache does not
+    /// keep.
     pub fn with_own_memory(mut self, memory: &OwnMemory) -> Self {
         assert!(self.admit == Admit::Pass, "the cache cannot keep what it does not pay for");
         self.own_memory = Some(memory.clone());
         self
     }
 
-    /// Sets whether [`Session::poll_fetch`] reads a page on the calling thread, which then waits for the disk. It
-    /// does so only if the step misses a single page and no other future of the cache waits. In all other cases
-    /// the reads go to other threads or to the system, as without this call.
+    /// Sets whether [`Session::poll_fetch`] may read a page on the calling thread, which then waits for the disk.
+    /// It does so only if the step misses a single page and no other future of the cache waits. Otherwise, other
+    /// threads or the system make the reads, as without this call.
     pub fn with_reads_in_poll(mut self, in_poll: bool) -> Self {
         self.reads_in_poll = in_poll;
         self
     }
 
-    /// Makes a session take notes of what it is asked for. The session must not have been asked for any page yet.
+    /// Makes the session take notes on the pages that it is asked for. Call this before asking for the first page.
     pub fn with_notes(mut self) -> Self {
         self.notebook = Some(Box::default());
         self
     }
 
-    /// Its notes; empty if it takes none.
+    /// The notes; `None` if the session takes none.
     pub fn notes(&self) -> Option<Ref<'_, Notes>> {
         self.notebook.as_ref().map(|notebook| Ref::map(notebook.borrow(), Notebook::notes))
     }
@@ -156,33 +154,32 @@ impl Session {
         &self.cache
     }
 
-    /// Whether the cache keeps what it reads.
+    /// Which of the session's pages the cache keeps.
     #[inline]
     pub fn admit(&self) -> Admit {
         self.admit
     }
 
-    /// Rounds that had to wait for the disk, since the session was opened.
+    /// How many rounds had to wait for the disk since the session was opened.
     pub fn rounds(&self) -> u64 {
         self.step.borrow().as_ref().map_or(0, |step| step.rounds)
     }
 
-    /// Pages that this session read from disk. Pages that another session read while this session waited do not
+    /// How many pages this session read from disk. Pages that another session read while this one waited do not
     /// count.
     pub fn page_reads(&self) -> u64 {
         self.step.borrow().as_ref().map_or(0, |step| step.reads.iter().sum())
     }
 
-    /// How many of the [`Session::page_reads`] were reads of pages of the given kind.
+    /// How many of the [`Session::page_reads`] were pages of the given kind.
     pub fn reads_of(&self, kind: PageKind) -> u64 {
         self.step.borrow().as_ref().map_or(0, |step| step.reads[kind.index()])
     }
 
-    /// Does the same as [`PageSource::fetch`], for a caller that does not wait. While pages are on their way the
-    /// answer is [`Poll::Pending`], and the task of `context` is woken when it is worth asking again. Once the
-    /// answer is ready, the step is to be run again. The step may miss pages that it had before, if other sessions
-    /// took these pages away meanwhile. If the session is dropped before the answer is ready, it leaves nothing
-    /// behind.
+    /// Like [`PageSource::fetch`], but for a caller that does not wait. While pages are on their way, the result is
+    /// [`Poll::Pending`], and the task of `context` is woken when it should ask again. Once the result is ready,
+    /// run the step again. It may miss pages that it had before, if other sessions took them away meanwhile. A
+    /// session that is dropped before the result is ready leaves nothing behind.
     ///
     /// A step is waited for either by tasks or by threads, not by both.
     ///
@@ -208,8 +205,8 @@ impl Session {
             return Poll::Ready(self.end(step, round));
         }
         step.park(&self.cache, Some(round));
-        // The tasks in the queue are woken when the last page lands. If that was before the session parked, these
-        // tasks could not take the session's pages yet. So this is checked again now.
+        // When the last page lands, the tasks in the queue are woken. If that happened before this session parked,
+        // they could not take its pages, so check again.
         if !arrivals.are_all_here() {
             return Poll::Pending;
         }
@@ -219,9 +216,9 @@ impl Session {
         }
     }
 
-    /// Begins a round for the pages that were asked for since the last round, if there are such pages. A task,
-    /// whose context is given, may have to wait for room first. If the task `waits_for_all`, it also waits for
-    /// pages that are not needed.
+    /// Begins a round for the pages that were asked for since the last round, if any. A task, whose context is
+    /// given, may have to wait for room first. With `waits_for_all`, the round also waits for pages that no step
+    /// needs yet.
     fn begin(&self, step: &mut StepState, context: Option<&Context<'_>>, waits_for_all: bool) -> BegunRound {
         // First take in what has landed, so that it is not asked for again.
         step.read_ahead.gather();
@@ -279,25 +276,25 @@ impl Session {
         BegunRound::Round(round)
     }
 
-    /// Whether a fetch also waits for the pages that were asked for ahead. A precharge wants these pages in memory
-    /// when it is done.
+    /// Whether a fetch also waits for the pages that were asked for ahead. A precharge is done only when they are
+    /// in memory.
     fn waits_for_all(&self) -> bool {
         self.reason == Reason::Precharge
     }
 
-    /// Begins to read the pages that were asked for ahead, if the reads do not keep this thread busy. No step
-    /// needs these pages yet, so the call waits for nothing.
+    /// Begins to read the pages that were asked for ahead, unless this thread would have to make the reads. Waits
+    /// for nothing, because no step needs these pages yet.
     fn begin_ahead(&self, step: &mut StepState) {
         if step.read_ahead.first_hint().is_some_and(|request| request.file.reads().overlap()) {
             self.begin(step, None, false);
         }
     }
 
-    /// Ends a round whose needed pages have all arrived.
+    /// Ends a round whose awaited pages have all arrived.
     fn end(&self, step: &mut StepState, round: Round) -> Result<()> {
         let was_short = round.was_short;
         let (needed, error) = round.gather();
-        // A session that has the turn keeps nothing for later, because other sessions may queue for memory.
+        // A session with the turn keeps nothing for later, because other sessions may queue for memory.
         let room_bytes = step.turn.is_none().then_some(self.ahead_bytes);
         step.read_ahead.end_round(&needed, was_short, self.admit, room_bytes);
         step.pins.extend(needed);
@@ -311,7 +308,7 @@ impl Session {
         Request { key: at.key(), time, needed, file: Arc::clone(file), at: address, kind }
     }
 
-    /// A page in the cache; counts the hit.
+    /// Finds a page in the cache and counts the hit.
     #[inline]
     fn find(&self, at: &PageAt<'_>, key: PageKey) -> Option<PageRef> {
         let warm = self.admit.admits(at.kind);
@@ -331,8 +328,8 @@ impl Session {
         Some(page)
     }
 
-    /// Notes an access in the trace of the cache, if the cache keeps pages of the given kind. Accesses of other
-    /// pages change nothing in the cache.
+    /// Notes an access in the cache's trace, if the cache keeps pages of this kind. Other accesses change nothing
+    /// in the cache.
     fn trace(&self, how: How, key: PageKey, at: &Address, kind: PageKind) {
         if self.admit.admits(kind) {
             self.cache.trace().note(self.reason, how, key, at, kind);
@@ -346,7 +343,7 @@ impl Session {
 }
 
 impl Session {
-    /// The page, if it is pinned or in memory; otherwise it is noted as missing.
+    /// The page, if it is pinned or resident. Otherwise it is noted as missing.
     #[inline]
     fn need(&self, at: &PageAt<'_>) -> Result<PageRef, Stop> {
         let key = at.key();
@@ -375,7 +372,7 @@ impl Session {
         Stop::Fault
     }
 
-    /// The page, if it is in memory. A page that was read ahead stays where it is, for the step that needs it.
+    /// The page, if it is in memory. A page that was read ahead stays put for the step that needs it.
     #[inline]
     fn look(&self, at: &PageAt<'_>) -> Option<PageRef> {
         let key = at.key();
@@ -443,8 +440,7 @@ impl PageSource for Session {
     }
 
     fn ahead_if_spare(&self, at: PageAt<'_>) -> bool {
-        // The page is not asked for if this thread itself would have to read it, because then the step would wait
-        // for the disk.
+        // A read on this thread would make the step wait for the disk, so the page is not asked for in that case.
         self.admit.admits(at.kind)
             && at.file.reads().overlap()
             && self.cache.has_spare(at.address.memory_bytes())
@@ -470,7 +466,8 @@ impl PageSource for Session {
         self.step.borrow_mut().as_mut().is_some_and(|step| !step.read.is_empty() && step.read.remove(&at.key()))
     }
 
-    /// Begins to read what was asked for ahead. If the reader does not wait now, a later release begins these reads.
+    /// Also begins to read the pages that were asked for ahead, unless the reader does not wait now; then a later
+    /// release begins these reads.
     fn release(&self) {
         let step = &mut *self.step.borrow_mut();
         self.end_step(step.as_deref_mut());
@@ -507,14 +504,13 @@ impl Session {
         }
     }
 
-    /// Forgets what the step asked for. Gives back the pages that were fetched for the step, its place in the
-    /// queue and its turn.
+    /// Forgets the step's requests, and gives back its pins, its place in the queue and its turn.
     #[inline(never)]
     fn clear_step(&self, step: &mut StepState) {
         step.needed.clear();
         step.held_up.clear();
         step.read.clear();
-        // If the session did not wait for a round, the pages of this round arrive without the session.
+        // A round that was begun but not waited for lands without the session.
         let had_round = matches!(step.unpark(&self.cache), Unparked::Whole(Some(_)));
         if let Some(waiter) = step.waiter.take() {
             self.cache.budget().leave_queue(waiter);
@@ -522,8 +518,8 @@ impl Session {
         step.losses = 0;
         let had_pins = !step.pins.is_empty() || had_round;
         step.pins.clear();
-        // The pages beyond the budget were dropped with the pins. So they are gone before the next step may exceed
-        // the budget.
+        // Dropping the pins has dropped the pages beyond the budget, so they are gone before another step may
+        // exceed it.
         let had_turn = step.turn.take().is_some();
         if had_pins && !had_turn {
             self.cache.budget().room_appeared();
@@ -535,7 +531,7 @@ impl Session {
 enum BegunRound {
     /// Nothing was asked for.
     Nothing,
-    /// No room is left; the task will be woken.
+    /// No room is left. The task will be woken.
     HeldUp,
     /// Pages are on their way.
     Round(Round),

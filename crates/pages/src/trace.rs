@@ -1,11 +1,11 @@
-//! Which pages sessions ask a cache for, one after the other. With this trace, other policies can be tried on the
+//! A recording of the pages that sessions ask a cache for, in order, so that other policies can be tried on the
 //! same accesses. The trace does not know why the accesses are made.
 //!
-//! * The trace is off unless it was started. While it is off, an access costs a load of one flag. While it is on,
-//!   each access takes a lock.
-//! * Only accesses to pages that the cache keeps are noted, because other accesses change nothing in the cache.
-//! * After a fault, a step runs again, and asks again for the nodes above the missing page. These accesses are
-//!   noted each time.
+//! * The trace is off unless it was started. While it is off, an access costs the load of one flag; while it is on,
+//!   a lock.
+//! * Only accesses to pages that the cache keeps are noted, because others change nothing in the cache.
+//! * A step that runs again after a fault asks again for the nodes above the missing page. These accesses are noted
+//!   each time.
 //!
 //! Thread safe.
 
@@ -14,7 +14,7 @@ use crate::{Address, PageKind, Reason};
 use os::sync::Mutex;
 use os::sync::atomic::{AtomicBool, Ordering};
 
-/// How a page was found when a session asked for it, or the note that a file is dead.
+/// How a page was found when a session asked for it; or the note that a file is dead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum How {
@@ -24,7 +24,7 @@ pub enum How {
     Needed = 1,
     /// Missing, and read ahead: no step needs it yet.
     Ahead = 2,
-    /// Not asked for: its file is dead, and all pages of the file are gone.
+    /// Not an access: the file is dead, and all its pages are gone.
     Dead = 3,
 }
 
@@ -33,13 +33,13 @@ impl How {
     pub const ALL: [Self; 4] = [Self::Hit, Self::Needed, Self::Ahead, Self::Dead];
 }
 
-/// A page that was asked for. 16 bytes.
+/// An access to a page. 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TracedAccess {
-    /// The file, by a number that the cache gives to no other file.
+    /// The slot of the file, which the cache gives to no other file.
     pub file: u32,
-    /// Where the page lies in the file, in units of [`PACK_BYTES`](crate::PACK_BYTES), modulo 2^32. The numbers are
-    /// unique within 256 GiB of a file.
+    /// The page's offset in units of [`PACK_BYTES`](crate::PACK_BYTES), modulo 2^32, which is unique within 256 GiB
+    /// of a file.
     pub unit: u32,
     /// Stored length.
     pub bytes: u32,
@@ -65,19 +65,19 @@ struct TakenAccesses {
 }
 
 impl Trace {
-    /// Records accesses from now on, at most `most` of them. Earlier records are forgotten.
+    /// Starts recording, up to `most` accesses. Earlier records are dropped.
     pub fn start(&self, most: usize) {
         *self.taken.lock() = TakenAccesses { accesses: Vec::new(), most };
         self.is_on.store(true, Ordering::Relaxed);
     }
 
-    /// Ends the recording. Returns the accesses since [`Trace::start`], in the order in which threads noted them.
+    /// Stops recording. Returns the accesses since [`Trace::start`], in the order in which threads noted them.
     pub fn finish(&self) -> Vec<TracedAccess> {
         self.is_on.store(false, Ordering::Relaxed);
         std::mem::take(&mut *self.taken.lock()).accesses
     }
 
-    /// An access by a session whose pages the cache keeps.
+    /// Notes an access by a session whose pages the cache keeps.
     #[inline]
     pub(crate) fn note(&self, reason: Reason, how: How, key: PageKey, at: &Address, kind: PageKind) {
         if self.is_on.load(Ordering::Relaxed) {
@@ -85,7 +85,7 @@ impl Trace {
         }
     }
 
-    /// A file is dead.
+    /// Notes that a file is dead.
     pub(crate) fn note_dead(&self, slot: u32) {
         if self.is_on.load(Ordering::Relaxed) {
             let (kind, how, reason) = (PageKind::Footer, How::Dead, Reason::Check);
@@ -96,8 +96,8 @@ impl Trace {
     #[cold]
     fn take_down(&self, access: TracedAccess) {
         let mut taken = self.taken.lock();
-        // A thread may have seen the flag just before the recording ended, and call this after the end. Then
-        // `most` is 0.
+        // A thread may have seen the flag just before the recording ended, and get here after that. Then `most` is
+        // 0.
         if taken.accesses.len() < taken.most {
             taken.accesses.push(access);
         }

@@ -1,5 +1,5 @@
-//! Neither a hit in the cache nor the unpacking of a page allocates memory, whoever asks for the page and in
-//! whatever way. An allocator that counts its calls checks this.
+//! Checks with a counting allocator that neither a cache hit, through any kind of reader and call, nor unpacking a
+//! page allocates memory.
 
 use kit::allocations::{Counting, Thread};
 use os::sync::Arc;

@@ -75,7 +75,7 @@ impl Numbered {
         })
     }
 
-    /// Checks what must hold when nobody reads.
+    /// Checks what must hold when no session reads.
     fn check_rest(&self) {
         let usage = self.cache.usage();
         assert_eq!((usage.pinned_bytes, usage.in_flight_bytes, usage.queued), (0, 0, 0), "{usage:?}");
@@ -84,7 +84,7 @@ impl Numbered {
     }
 }
 
-/// Wakes the thread that runs a task.
+/// Unparks the thread that runs a task.
 #[derive(Default)]
 struct Alarm {
     rung: Mutex<bool>,
@@ -134,8 +134,8 @@ impl Flying {
         session
     }
 
-    /// A task on a thread of its own. The task runs `steps` one after the other, and asks for a page ahead after
-    /// each step. In the end the task is dropped in the middle of a step.
+    /// A task on a thread of its own: runs `steps` one after the other, asks for a page ahead after each step, and
+    /// is dropped in the middle of a last step.
     fn task(&self, admit: Admit, steps: Vec<Vec<usize>>) -> thread::JoinHandle<Result<()>> {
         let (this, reads) = (self.numbered.clone(), Arc::clone(&self.reads));
         thread::spawn(move || {
@@ -165,7 +165,7 @@ impl Flying {
                 }
             }
             drop(session);
-            // The disk ends the reads that the task left under way.
+            // The disk ends the reads that the task left behind.
             reads.finish();
             Ok(())
         })
@@ -176,8 +176,7 @@ fn check_schedules(test: impl Fn() + Send + Sync + Copy + 'static) {
     check_some_schedules(test, 10_000);
 }
 
-/// Runs `test` on `schedules` schedules. Tests with long schedules use this function, because they can run only a
-/// few.
+/// Runs `test` on `schedules` schedules, for tests whose schedules are so long that they can run only a few.
 fn check_some_schedules(test: impl Fn() + Send + Sync + Copy + 'static, schedules: usize) {
     shuttle::check_random(test, schedules);
     shuttle::check_pct(test, schedules, 3);

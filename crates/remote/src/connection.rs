@@ -1,5 +1,4 @@
-//! A database that is named by its URL, as the engine opens it. This module does not know how requests are sent to
-//! a store.
+//! A database at a URL, as the engine opens it. This module does not know how requests are sent to a store.
 
 use crate::{Patience, Place, RemoteStore};
 use larch::machine::Machine;
@@ -12,37 +11,34 @@ use std::env;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-/// How many reads may be under way. If each read takes 5 ms, a process with 256 reads under way can make 50,000
-/// reads a second.
+/// How many reads may be under way. At 5 ms each, 256 reads make 50,000 per second.
 const DEPTH: usize = 256;
 
-/// By default, the blocks that are kept on this machine may take this many bytes.
+/// The default limit for the blocks that are kept on this machine, in bytes.
 const TIER_BYTES: u64 = 4 << 30;
 
-/// The parts of a database that are also on this machine.
+/// What is also kept on this machine.
 #[derive(Clone, Debug, Default)]
 pub struct Near {
-    /// A directory for logs, in which each database has a directory of its own. With it, a synced commit is on
-    /// this machine at once, and in the store about two puts later. If another machine takes over, the last
-    /// commits are missing there. All commits before the first missing one are there. Without this directory, a
-    /// synced commit is in the store at once.
+    /// A directory for logs, with a subdirectory per database. With it, a synced commit is on this machine at once,
+    /// and in the store about two puts later. A machine that takes over then may lack the last commits, but has a
+    /// prefix of all commits. Without it, a synced commit is in the store at once.
     pub logs: Option<PathBuf>,
-    /// A directory that keeps blocks which were read from the store, and the most bytes that the blocks of each
-    /// database may take. In the directory, each database has a directory of its own.
+    /// A directory for blocks that were read from the store, with a subdirectory per database, and the most bytes
+    /// that the blocks of each database may take.
     pub tier: Option<(PathBuf, u64)>,
-    /// A directory for temporary data of this process: the sorted runs of imports and of new indexes, and large
-    /// transactions. If it is `None`, the system's directory for temporary files is used.
+    /// A directory for temporary data of this process: sorted runs of imports and of new indexes, and large
+    /// transactions. `None` for the system's directory for temporary files.
     pub scratch: Option<PathBuf>,
 }
 
 impl Near {
-    /// The settings of the environment: `LARCH_LOGS` is a directory for logs, `LARCH_TIER` a directory for blocks,
-    /// and `LARCH_TIER_BYTES` the most bytes of these blocks, by default 4 GiB. `LARCH_SCRATCH` is a directory for
-    /// temporary files.
+    /// The settings of the environment: `LARCH_LOGS` is a directory for logs, `LARCH_TIER` one for blocks, which
+    /// take at most `LARCH_TIER_BYTES` (4 GiB by default), and `LARCH_SCRATCH` one for temporary files.
     ///
     /// # Errors
     ///
-    /// The call fails if the value of `LARCH_TIER_BYTES` is not a number.
+    /// `InvalidInput` if the value of `LARCH_TIER_BYTES` is not a number.
     pub fn of_environment() -> io::Result<Self> {
         let bytes = match env::var("LARCH_TIER_BYTES") {
             Ok(bytes) => bytes.parse().map_err(|_| {
@@ -59,20 +55,19 @@ impl Near {
     }
 }
 
-/// A place where a database is, or will be.
+/// The location of a database that exists or is to be made.
 #[derive(Clone, Debug)]
 pub struct Connection {
     /// The store, which counts the requests that it gets.
     pub store: Arc<RemoteStore>,
-    /// The blocks on this machine, if any are to be kept.
+    /// The tier with blocks on this machine, if any.
     pub tier: Option<Arc<TieredStore>>,
     /// A machine whose disk is in the store.
     pub machine: Machine,
     directory: PathBuf,
 }
 
-/// A file name that stands for a place. Two places never have the same name, even if the database at one is a
-/// branch of the database at the other.
+/// A file name for a place. It is unique, even among a database and its branches.
 fn name_of(place: &Place) -> String {
     let text = format!("{}/{}", place.bucket, place.prefix);
     url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
@@ -83,8 +78,8 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// As [`RemoteStore::of_url`]. The call also fails if a directory of `near` cannot be used. It does not find
-    /// out whether the store can be reached: the first request does.
+    /// As [`RemoteStore::of_url`], and an error of the system if a directory of `near` cannot be used. Whether the
+    /// store can be reached is only found out by the first request.
     pub fn of_url(url: &str, near: &Near) -> io::Result<Connection> {
         Connection::new(RemoteStore::of_url(url)?, Path::new(url), near)
     }
@@ -93,7 +88,7 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// The call fails if the system has no threads for the event loop, or if a directory of `near` cannot be used.
+    /// An error of the system if it has no threads for the event loop, or if a directory of `near` cannot be used.
     pub fn of_place(place: Place, patience: Patience, near: &Near) -> io::Result<Connection> {
         let directory = PathBuf::from("/").join(place.prefix.as_ref());
         Connection::new(RemoteStore::new(place, patience)?, &directory, near)
@@ -126,22 +121,21 @@ impl Connection {
         Ok(Connection { store, tier, machine: Machine { disk, reads, ..real }, directory: directory.to_owned() })
     }
 
-    /// A builder of the database. If the database is opened for writing, this process takes over from the process
-    /// that writes to the database.
+    /// A builder of the database. Opening it for writing takes over from the process that writes to it.
     pub fn builder(&self) -> Builder {
         Database::builder(&self.directory).machine(self.machine.clone()).reserve_bytes(0)
     }
 
-    /// Makes a database at the place `to`, which shares the files of this database. The new database has all
-    /// commits that were durable in the store when the call began. Afterwards, both databases can be written to.
-    /// Only the manifest and logs are copied. Neither database need be open. A process that writes to this database
-    /// can go on. If this database is open here and its commits should be in the branch, sync it first.
+    /// Makes a database at the place `to` that shares the files of this one. It has all commits that were durable
+    /// in the store when the call began. Afterwards, both databases can be written to. Only the manifest and the
+    /// logs are copied. Neither database needs to be open, and a process that writes to this one can go on. If this
+    /// database is open here, sync it first, so that its commits are in the branch.
     ///
     /// # Errors
     ///
     /// `NotFound` if no database is here; `AlreadyExists` if a database is at `to`; `InvalidInput` if `to` is in
-    /// another bucket; and other errors of the store. If the call ends before the branch exists, this database
-    /// keeps all its files for an hour.
+    /// another bucket or is this place; other errors of the store. If the call ends before the branch exists, this
+    /// database keeps all its files for an hour.
     pub fn branch(&self, to: &Place) -> io::Result<BranchReport> {
         let from = self.store.place();
         if from.bucket != to.bucket {
@@ -164,36 +158,36 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// `NotFound` if no database was ever here; and other errors of the store.
+    /// `NotFound` if no database was ever here; other errors of the store.
     pub fn branches(&self) -> io::Result<Vec<BranchInfo>> {
         let prefix = self.store.place().prefix.as_ref();
         objects::branches(&self.objects(), &outside(&self.machine), prefix).map_err(|error| self.named(error))
     }
 
-    /// Removes this database with all its files. If a process is still writing to the database, that process gets
-    /// an error at its next write.
+    /// Removes this database with all its files. A process that is still writing to it gets an error at its next
+    /// write.
     ///
     /// # Errors
     ///
-    /// `NotFound` if no database was ever here; `DirectoryNotEmpty` if branches need files of this database; and
-    /// other errors of the store. If the removal fails after it has begun, the next call continues it.
+    /// `NotFound` if no database was ever here; `DirectoryNotEmpty` if branches need files of this database; other
+    /// errors of the store. A removal that fails halfway is continued by the next call.
     pub fn drop_database(&self) -> io::Result<DropReport> {
         let prefix = self.store.place().prefix.as_ref();
         objects::drop_database(&self.objects(), &outside(&self.machine), prefix).map_err(|error| self.named(error))
     }
 
-    /// All objects of the bucket, by names that begin with `/`.
+    /// All objects of the bucket, under names that begin with `/`.
     fn objects(&self) -> Arc<dyn Store> {
         self.store.clone()
     }
 
-    /// The error with the bucket added to its text. Without this, the text names only a prefix within the bucket.
+    /// Adds the bucket to the text of an error, which otherwise names only a prefix within the bucket.
     fn named(&self, error: io::Error) -> io::Error {
         io::Error::new(error.kind(), format!("in {}: {error}", self.store.place().bucket))
     }
 }
 
-/// What a journal needs of a machine.
+/// What a journal needs from a machine.
 fn outside(machine: &Machine) -> Outside {
     Outside {
         clock: machine.clock.clone(),

@@ -1,6 +1,5 @@
-//! Counts the requests that are really sent by HTTP, every attempt separately, and notes the status of each
-//! answer. This module knows the purpose of a request only as far as the method and the query of the request show
-//! it.
+//! Counts the requests that are really sent by HTTP, each attempt separately, and notes the status of each answer.
+//! All that this module knows about the purpose of a request is its method and query.
 
 use crate::counts::{Counters, Kind};
 use crate::last_answer::LastAnswer;
@@ -12,13 +11,13 @@ use object_store::client::{
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
 
-/// Connects as `object_store` does by default, and counts the requests.
+/// Connects as `object_store` does by default, and counts requests.
 #[derive(Debug)]
 pub struct CountingConnector {
     pub counters: Arc<Counters>,
 }
 
-/// Whether a request removes several objects at once, in the form that S3 takes.
+/// Whether a request removes several objects at once, in S3's form.
 fn is_removal(request: &HttpRequest) -> bool {
     request
         .uri()
@@ -26,8 +25,7 @@ fn is_removal(request: &HttpRequest) -> bool {
         .is_some_and(|query| query == "delete" || query.starts_with("delete&") || query.starts_with("delete="))
 }
 
-/// Whether a request asks for a listing. With all three providers, the query of such a request has a certain
-/// parameter.
+/// Whether a request asks for a listing. All three providers mark it by a parameter of the query.
 fn is_listing(request: &HttpRequest) -> bool {
     let query = request.uri().query().unwrap_or_default();
     query
@@ -60,7 +58,7 @@ impl HttpService for CountingService {
         };
         self.counters.count(kind);
         LastAnswer::note(None);
-        // A task that sends a part of an upload has no other time limit.
+        // This is the only time limit of a task that sends a part of an upload.
         let limit = Patience::default().attempt_with(request.body().content_length() as u64);
         let answer = match tokio::time::timeout(limit, self.inner.execute(request)).await {
             Ok(answer) => answer?,

@@ -1,23 +1,22 @@
-//! Counts requests and bytes, by many threads. This module does not know who makes the requests, nor what they
-//! cost.
+//! Counts requests and bytes for many threads. This module does not know who makes the requests, or what they cost.
 
 use os::store::{Counts, Requests};
 use os::sync::atomic::{AtomicU64, Ordering};
 
-/// A kind of request. Stores have prices for these kinds.
+/// The kinds of requests for which stores have prices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A put of an object or of a part of an object, or the beginning or end of an upload in parts.
+    /// A put of an object or a part, or the beginning or end of an upload in parts.
     Put,
     /// A read of a range of an object, or a query for its length and other metadata.
     Get,
     /// A page of a listing.
     List,
-    /// An object removed.
+    /// The removal of an object.
     Delete,
 }
 
-/// Counts that threads share. All accesses are relaxed: the counts are statistics and order no other memory access.
+/// Shared counters. All accesses are relaxed: the counts are statistics and order no other memory access.
 #[derive(Debug, Default)]
 pub struct Counters {
     puts: AtomicU64,
@@ -41,7 +40,7 @@ impl Counters {
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// All so far.
+    /// The counts so far.
     pub fn get(&self) -> Counts {
         let value = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Counts {

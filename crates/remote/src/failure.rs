@@ -1,13 +1,13 @@
-//! Errors of a store, with the object, the bucket and the cause in their text. This module does not know how the
-//! errors are handled. The text has no credentials. Everything after a `?` in an address is left out, because it
-//! may contain a signature.
+//! Errors of a store, whose texts name the object, the bucket and the cause. This module does not know how the
+//! errors are handled. The texts have no credentials: everything after a `?` in an address is left out, because it
+//! may have a signature.
 
 use object_store::Error;
 use os::store::UNAVAILABLE;
 use std::error::Error as _;
 use std::io::{self, ErrorKind};
 
-/// A request that failed, and what is known of the answer.
+/// A request that failed, and what is known about its answer.
 #[derive(Debug)]
 pub struct Refused {
     pub error: object_store::Error,
@@ -15,12 +15,11 @@ pub struct Refused {
     pub answer: Option<u16>,
 }
 
-/// The kind that callers handle. `answer` is the status of the last answer, if it is known. The status is needed
-/// because `object_store` has a single kind of error for most statuses.
+/// The kind that callers handle. `answer` is the status of the last answer, if known. It is needed because
+/// `object_store` has a single kind of error for most statuses.
 pub fn kind_of(error: &Error, answer: Option<u16>) -> ErrorKind {
     match error {
-        // If the bucket does not exist, the store says so only in the text of the error. The status is the same as
-        // for a missing object.
+        // Only the text of the error tells a missing bucket from a missing object; the status is the same.
         Error::NotFound { .. } | Error::Generic { .. }
             if answer.is_none_or(|status| status == 404) && has_no_bucket(error) =>
         {
@@ -47,13 +46,13 @@ fn has_no_bucket(error: &Error) -> bool {
     ["NoSuchBucket", "ContainerNotFound", "bucket does not exist"].iter().any(|part| text.contains(part))
 }
 
-/// Whether the store may have refused a range of an object that exists. Other errors may look the same.
+/// Whether the store may have refused a range of an existing object. Other errors may look the same.
 pub fn may_be_of_range(error: &Error) -> bool {
     let text = causes(error).to_lowercase();
     kind_of(error, None) == UNAVAILABLE && (text.contains("range") || text.contains("416"))
 }
 
-/// The error of a request that failed, with the text "cannot `action` `key` in `bucket`: cause".
+/// The error of a failed request, as "cannot `action` `key` in `bucket`: cause".
 pub fn describe(action: &str, bucket: &str, key: &str, refused: &Refused) -> io::Error {
     let Refused { error, answer } = refused;
     let kind = kind_of(error, *answer);
@@ -66,7 +65,7 @@ pub fn describe(action: &str, bucket: &str, key: &str, refused: &Refused) -> io:
     io::Error::new(kind, text)
 }
 
-/// The text of an error and of the errors that caused it. Each cause is there once.
+/// The text of an error and of the errors that caused it, each once.
 fn causes(error: &Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -80,7 +79,7 @@ fn causes(error: &Error) -> String {
     text
 }
 
-/// The text without the queries of addresses in it.
+/// `text` without the queries of its addresses.
 pub fn without_queries(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

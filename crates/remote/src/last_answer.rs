@@ -7,23 +7,21 @@ tokio::task_local! {
     static LAST_ANSWER: Cell<Option<u16>>;
 }
 
-/// The status of the last answer that a task got. An error of `object_store` contains the status only if
-/// `object_store` has a kind of error for this status alone.
+/// Notes the status of a task's last answer. An error of `object_store` has the status only if `object_store` has a
+/// kind of error for that status alone.
 pub struct LastAnswer;
 
 impl LastAnswer {
-    /// The result of a request, with the status of the last answer to it. The status is `None` if the request is
-    /// not sent by HTTP, or if it was not answered.
+    /// The result of a request, with the status of its last answer; `None` if the request is not sent by HTTP, or
+    /// was not answered.
     pub async fn of<T>(request: impl Future<Output = T>) -> (T, Option<u16>) {
         let both = async { (request.await, LAST_ANSWER.with(Cell::get)) };
         LAST_ANSWER.scope(Cell::new(None), both).await
     }
 
-    /// Notes the status of an answer to this task. `None` means that the task has sent a request that is not
-    /// answered yet.
+    /// Notes the status of an answer to this task, or `None` for a request that is not answered yet.
     pub fn note(status: Option<u16>) {
-        // A task without a scope belongs to an upload in parts. The upload learns the status from its retry
-        // policy, so nothing is noted here.
+        // A task without a scope sends a part of an upload. The upload learns the status from its retry policy.
         LAST_ANSWER.try_with(|last| last.set(status)).ok();
     }
 }

@@ -1,10 +1,10 @@
-//! Databases on object storage. This crate knows how requests are sent to a store, and how the engine gets a store.
-//! It knows nothing of files, logs or manifests.
+//! Databases on object storage: how requests are sent to a store, and how the engine gets a store. This crate knows
+//! nothing of files, logs or manifests.
 //!
 //! [`RemoteStore`] is an [`os::Store`] over the crate `object_store`. Its URL names S3 or a compatible store,
-//! Azure, Google Cloud, a directory (`file://`) or memory (`memory:///`). The store has an event loop of its own,
-//! so its callers need none. Hundreds of requests can be under way without a thread each. A [`Connection`] lets
-//! the engine run on this store:
+//! Azure, Google Cloud, a directory (`file://`) or memory (`memory:///`). It has an event loop of its own, so that
+//! callers need none, and hundreds of requests can be under way without a thread each. A [`Connection`] lets the
+//! engine run on it:
 //!
 //! ```no_run
 //! let connection = larch_remote::Connection::of_url("s3://bucket/database", &larch_remote::Near::default())?;

@@ -1,12 +1,11 @@
-//! The `larch` binary for which a database may also be at a URL: `s3://bucket/prefix`, `gs://…`, `az://…` or
+//! The `larch` binary with support for databases at URLs: `s3://bucket/prefix`, `gs://…`, `az://…` or
 //! `file:///directory`.
 //!
-//! Environment variables set the directories on this machine and other things: `LARCH_LOGS` is a directory for
-//! logs. `LARCH_TIER` is a directory for blocks, which take at most `LARCH_TIER_BYTES`. `LARCH_SCRATCH` is a
-//! directory for the data that an import sorts. `LARCH_PATIENCE` is how many seconds a write waits for a store
-//! that does not answer. `LARCH_PRICE` has the prices of a thousand puts, of a thousand gets and of a gigabyte
-//! read, separated by commas. If `LARCH_PRICE` is set, the command prints at its end how many requests it made and
-//! what they cost.
+//! Settings come from environment variables. `LARCH_LOGS` is a directory for logs. `LARCH_TIER` is a directory for
+//! blocks, which take at most `LARCH_TIER_BYTES`. `LARCH_SCRATCH` is a directory for the data that an import sorts.
+//! `LARCH_PATIENCE` is how many seconds a write waits for a store that does not answer. `LARCH_PRICE` has the
+//! prices of a thousand puts, of a thousand gets and of a gigabyte read, separated by commas; with it, the command
+//! finally prints how many requests it made and what they cost.
 
 use larch_cli::{BranchFound, Branched, Branching, Stored};
 use larch_remote::{Connection, Counts, Near, Place, Price, RemoteStore, is_url};
@@ -16,10 +15,10 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// The stores that the command uses. A command that copies from one store to another uses two stores.
+/// The stores that the command uses: two, if it copies from one store to another.
 static STORES: OnceLock<Mutex<Vec<Arc<RemoteStore>>>> = OnceLock::new();
 
-/// The prices that the environment names.
+/// The prices in the environment.
 static PRICE: OnceLock<Price> = OnceLock::new();
 
 fn main() -> ExitCode {
@@ -37,8 +36,7 @@ fn main() -> ExitCode {
         let url = dir.to_str().filter(|text| is_url(text))?;
         let near = match what {
             Stored::Database => Near::of_environment(),
-            // A backup is verified by what is really in the store, so the copies of blocks on this machine are not
-            // used.
+            // A backup is verified against what is really in the store, without copies of blocks on this machine.
             Stored::Backups => Ok(Near::default()),
         };
         Some(near.and_then(|near| connect(url, &near)).map(|connection| connection.machine))
@@ -57,7 +55,7 @@ fn main() -> ExitCode {
     ended
 }
 
-/// Connects to a store, and remembers the store, so that the command can print the store's requests at the end.
+/// Connects to a store, and remembers it, so that the command can print its requests at the end.
 fn connect(url: &str, near: &Near) -> io::Result<Connection> {
     let connection = Connection::of_url(url, near)?;
     STORES.get_or_init(Mutex::default).lock().push(connection.store.clone());
@@ -90,7 +88,7 @@ fn wrong(why: String) -> io::Error {
     io::Error::new(ErrorKind::InvalidInput, why)
 }
 
-/// The prices that the environment names, if it names any.
+/// The prices in the environment, if any.
 fn price() -> io::Result<Option<Price>> {
     let Ok(text) = env::var("LARCH_PRICE") else { return Ok(None) };
     let prices: Option<Vec<f64>> = text.split(',').map(|price| price.trim().parse().ok()).collect();

@@ -1,5 +1,5 @@
-//! How often a request is repeated, and how long its caller waits in all. This module does not know what the request
-//! is for.
+//! How often a request is repeated, and how long its caller waits in all. This module does not know what the
+//! request is for.
 
 use crate::counts::Counters;
 use crate::failure::{Refused, kind_of};
@@ -12,33 +12,32 @@ use std::io::{self, ErrorKind};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The lowest rate that is expected of a connection, in bytes per second. One attempt at a request may take a
-/// fixed time, plus the time that its bytes take at this rate. With four parts of 8 MiB under way, a line of 64
-/// KiB a second is fast enough.
+/// The lowest expected rate of a connection, in bytes per second. An attempt may take a fixed time plus the time
+/// that its bytes take at this rate. With four parts of 8 MiB under way, a line of 64 KiB per second is fast
+/// enough.
 const SLOWEST_LINE: u64 = 16 << 10;
 
-/// How long a caller waits. Between two attempts, the caller waits a random part of a time that doubles with each
-/// attempt. So if the requests of many clients failed at the same time, the clients do not repeat them at the same
-/// time. If the caller's time is over during an attempt, the attempt goes on to its end. The caller gets the
-/// answer or the error of this attempt.
+/// How long a caller waits. The pause between two attempts is a random part of a time that doubles with each
+/// attempt, so that many clients whose requests failed together do not repeat them together. An attempt that is
+/// under way when the caller's time is up runs to its end, and the caller gets its answer or its error.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
-    /// The time from the first attempt to the beginning of the last attempt. This time is for a store that has
-    /// never answered. This time is short, so that a wrong address is reported soon.
+    /// The time from the first attempt to the start of the last, for a store that has never answered. It is short,
+    /// so that a wrong address is reported soon.
     pub first: Duration,
-    /// The patience for requests that change nothing, and for removals.
+    /// The same time for requests that change nothing, and for removals.
     pub reads: Duration,
-    /// The patience for writes. `None` means that a write waits without end. While the store does not answer,
-    /// writers wait, and keep as many bytes in memory as they may. They go on when the store answers again.
+    /// The same time for writes. `None` means forever: while the store does not answer, writers wait, and keep as
+    /// many bytes in memory as they may.
     pub writes: Option<Duration>,
-    /// The time of one attempt, without the time for its bytes. It includes the attempts that `object_store` makes
-    /// by itself within this attempt.
+    /// The time limit of one attempt, without the time for its bytes. It includes the attempts that `object_store`
+    /// makes by itself within this one.
     pub attempt: Duration,
     /// The longest time between two pieces of an answer at the first attempt. It doubles with each attempt.
     pub stall: Duration,
-    /// The longest time that a caller waits between the first attempt and the second.
+    /// The longest pause between the first two attempts.
     pub first_wait: Duration,
-    /// The longest wait.
+    /// The longest pause between any two attempts.
     pub longest_wait: Duration,
 }
 
@@ -57,12 +56,12 @@ impl Default for Patience {
 }
 
 impl Patience {
-    /// The settings of the environment: `LARCH_PATIENCE` is how many seconds a write waits for a store that does
-    /// not answer. If it is not set, a write waits without end.
+    /// The default, with the setting of the environment: `LARCH_PATIENCE` is how many seconds a write waits for a
+    /// store that does not answer. Without it, a write waits forever.
     ///
     /// # Errors
     ///
-    /// `InvalidInput` if the variable has no number of seconds.
+    /// `InvalidInput` if the variable is not a number of seconds.
     pub fn of_environment() -> io::Result<Patience> {
         let Ok(text) = env::var("LARCH_PATIENCE") else { return Ok(Patience::default()) };
         let seconds = text.parse().map_err(|_| {
@@ -72,19 +71,18 @@ impl Patience {
         Ok(Patience { writes: Some(Duration::from_secs(seconds)), ..Patience::default() })
     }
 
-    /// How long one attempt may take if it sends or gets `bytes` bytes.
+    /// How long an attempt that sends or gets `bytes` bytes may take.
     pub fn attempt_with(&self, bytes: u64) -> Duration {
         self.attempt + Duration::from_secs(bytes / SLOWEST_LINE)
     }
 }
 
-/// The purpose of a request, and the most bytes that the request sends or gets. The purpose decides how long the
-/// caller waits.
+/// The kind of a request, which decides how long the caller waits, with the most bytes that it sends or gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// The request changes nothing, or removes what is of no use any more.
+    /// Changes nothing, or removes what is no longer needed.
     Read(u64),
-    /// It writes.
+    /// Writes.
     Write(u64),
 }
 
@@ -95,23 +93,23 @@ impl Request {
     }
 }
 
-/// The patience of the callers of one store, and what is known of the store.
+/// The patience with one store, and what is known about that store.
 #[derive(Debug)]
 pub struct Patient {
     pub patience: Patience,
     pub counters: os::sync::Arc<Counters>,
-    /// Whether the store has ever fulfilled a request, or has ever refused a request for good.
+    /// Whether the store has ever fulfilled a request or refused one for good.
     answered: AtomicBool,
 }
 
-/// Whether an answer is final, which means that another attempt cannot bring another answer. `AlreadyExists` is
-/// final for the request, but the caller has to find out who has put the object.
+/// Whether no other attempt can bring another answer. `AlreadyExists` is final for the request, but the caller has
+/// to find out who has put the object.
 fn is_final(error: &object_store::Error, answer: Option<u16>) -> bool {
     let kind = kind_of(error, answer);
     is_certain(kind) || kind == ErrorKind::AlreadyExists
 }
 
-/// The times that a caller waits between two attempts. Each is a random part of a time that doubles.
+/// The pauses between attempts, each a random part of a time that doubles.
 pub struct Pauses {
     wait: Duration,
     longest: Duration,
@@ -122,14 +120,14 @@ impl Pauses {
         Pauses { wait: patience.first_wait, longest: patience.longest_wait }
     }
 
-    /// The pauses after `attempts` attempts.
+    /// The pauses after the first `attempts` attempts.
     pub fn of_attempt(patience: &Patience, attempts: usize) -> Pauses {
         let doubled = u32::try_from(attempts.saturating_sub(1)).ok().and_then(|times| 2_u32.checked_pow(times));
         let wait = doubled.and_then(|times| patience.first_wait.checked_mul(times)).unwrap_or(patience.longest_wait);
         Pauses { wait: wait.min(patience.longest_wait), longest: patience.longest_wait }
     }
 
-    /// The next one.
+    /// The next pause.
     pub fn next(&mut self) -> Duration {
         let pause = self.wait.mul_f64(rand::rng().random_range(0.0..1.0));
         self.wait = (2 * self.wait).min(self.longest);
@@ -142,11 +140,10 @@ impl Patient {
         Patient { patience, counters, answered: AtomicBool::new(false) }
     }
 
-    /// How long a caller may wait for another attempt, counted from its first attempt.
+    /// How long after its first attempt a caller may start another one.
     pub fn limit(&self, request: Request) -> Option<Duration> {
         match request {
-            // The accesses are relaxed: a caller that does not see the new value yet waits for a slightly different
-            // time.
+            // Relaxed: a caller that does not see the new value yet just waits for a different time.
             _ if !self.answered.load(Ordering::Relaxed) => Some(self.patience.first),
             Request::Read(_) => Some(self.patience.reads),
             Request::Write(_) => self.patience.writes,
@@ -159,8 +156,8 @@ impl Patient {
         }
     }
 
-    /// Makes a request again and again, until it succeeds, its answer is final, or its time is up. `make` gets the
-    /// longest allowed time between two pieces of the answer.
+    /// Repeats a request until it succeeds, its answer is final, or its time is up. `make` gets the longest allowed
+    /// time between two pieces of the answer.
     pub async fn ask<T, F>(&self, request: Request, mut make: impl FnMut(Duration) -> F) -> Result<T, Refused>
     where
         F: Future<Output = object_store::Result<T>>,
@@ -193,7 +190,7 @@ impl Patient {
     }
 }
 
-/// The error of a request whose answer, or the next piece of whose answer, did not come within the time `within`.
+/// The error of a request whose answer, or the next piece of it, did not come within `within`.
 pub fn no_answer(within: Duration) -> object_store::Error {
     let why = io::Error::new(ErrorKind::TimedOut, format!("no answer within {} s", within.as_secs_f32()));
     object_store::Error::Generic { store: "object store", source: why.into() }

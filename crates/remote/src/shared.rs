@@ -1,4 +1,4 @@
-//! What all requests of one store need, and the requests that concern an object as a whole. This module does not
+//! What all requests of one store share, and the requests that concern an object as a whole. This module does not
 //! know who waits for the requests.
 
 use crate::counts::{Counters, Kind};
@@ -12,34 +12,34 @@ use os::sync::atomic::Ordering;
 use std::fmt;
 use std::io;
 
-/// What requests need.
+/// What the requests of one store share.
 pub struct Shared {
     pub place: Place,
     pub patient: Patient,
     pub counters: Arc<Counters>,
-    /// Whether this code counts a request when it is made. For a store that is reached by HTTP it does not,
-    /// because the connector counts the requests that are really sent.
+    /// Whether requests are counted when they are asked for. With HTTP they are not, because the connector counts
+    /// the requests that are really sent.
     pub counts_asked: bool,
 }
 
 impl Shared {
-    /// The key of an object. A name that begins with `/` begins at the root of the bucket.
+    /// The key of an object. A name that begins with `/` starts at the root of the bucket.
     pub fn key(&self, name: &str) -> Path {
         let root = Path::default();
         let (folder, name) = name.strip_prefix('/').map_or((&self.place.prefix, name), |name| (&root, name));
-        // The name of a listed object is already a path. If it were encoded again, it would be another name.
+        // The name of a listed object is already a path. Encoding it again would change it.
         let name = Path::parse(name).unwrap_or_else(|_| Path::from(name));
         Path::from_iter(folder.parts().chain(name.parts()))
     }
 
-    /// Counts a request, unless the connector counts the requests that are really sent.
+    /// Counts a request that is asked for, unless the connector counts.
     pub fn count(&self, kind: Kind) {
         if self.counts_asked {
             self.counters.count(kind);
         }
     }
 
-    /// The error about an object.
+    /// The error of a failed request for an object.
     pub fn failed(&self, action: &str, key: &Path, refused: &Refused) -> io::Error {
         describe(action, &self.place.bucket, key.as_ref(), refused)
     }
@@ -48,8 +48,7 @@ impl Shared {
     ///
     /// # Errors
     ///
-    /// `AlreadyExists` if an object with this name exists and `mode` does not allow the put to replace it; and
-    /// other errors of the store.
+    /// `AlreadyExists` if the object exists and `mode` does not let the put replace it; other errors of the store.
     pub async fn put(&self, name: &str, bytes: PutPayload, mode: PutMode) -> io::Result<Option<String>> {
         let key = self.key(name);
         let length = bytes.content_length() as u64;
@@ -61,11 +60,11 @@ impl Shared {
         put.await.map(|put| put.e_tag).map_err(|refused| self.failed("put", &key, &refused))
     }
 
-    /// Compares the length of an object, and its tag if it has one, with the values of the upload.
+    /// Checks that an uploaded object has the upload's length and, if it has a tag, the upload's tag.
     ///
     /// # Errors
     ///
-    /// `InvalidData` if the length or the tag differs; and other errors of the store.
+    /// `InvalidData` if the length or the tag differs; other errors of the store.
     pub async fn check_upload(&self, name: &str, bytes: u64, tag: Option<&str>) -> io::Result<()> {
         let key = self.key(name);
         let head = self.patient.ask(Request::Read(0), |_| {

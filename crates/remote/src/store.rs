@@ -1,7 +1,7 @@
 //! A store for the engine, over `object_store`. This module does not know what the objects hold.
 //!
-//! Requests run in an event loop of a few threads that this store owns. The loop wakes a caller that waits. The
-//! caller may be a thread of any kind, even of another executor, because it never enters the loop.
+//! Requests run in an event loop of a few threads that the store owns. The caller may be a thread of any kind, even
+//! one of another executor, because it never enters the loop; the loop wakes it when the answer is there.
 
 use crate::counts::Kind;
 use crate::event_loop::{begin_thread, wait_in};
@@ -26,28 +26,26 @@ use std::ops::Range;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
-/// The threads of the event loop. TLS and the copying of answers keep one thread busy at some hundred MB/s.
+/// Threads of the event loop. TLS and copying keep one of them busy at some hundred MB/s.
 const LOOP_THREADS: usize = 2;
 
-/// The longest object that is read as a whole. The longest such object is a sheet of a journal that contains a
-/// piece of a log.
+/// The longest object that is read as a whole: a sheet of a journal with a piece of a log.
 const LONGEST_WHOLE: u64 = 128 << 20;
 
-/// Pieces of an answer that are shorter than this are joined, because each piece may keep a whole buffer of its
-/// connection alive.
+/// Shorter pieces of an answer are joined, because each piece may keep a whole buffer of its connection alive.
 const SHORT_PIECE_BYTES: usize = 32 << 10;
 
 /// A store over `object_store`.
 pub struct RemoteStore {
     shared: Arc<Shared>,
-    /// `None` only while it is dropped.
+    /// `None` only during the drop.
     event_loop: Option<Runtime>,
     price: OnceLock<Price>,
 }
 
 impl Shared {
-    /// Reads a range of an object. The object may end within the range or before it. Returns the bytes in pieces,
-    /// as they came.
+    /// Reads a range of an object, which may end within the range or before it. Returns the bytes in pieces, as
+    /// they came.
     async fn get_range(&self, name: &str, range: Range<u64>) -> io::Result<Vec<Bytes>> {
         if range.is_empty() {
             return Ok(Vec::new());
@@ -61,7 +59,7 @@ impl Shared {
                 Ok(got) => return pieces_of(got, stall).await,
                 Err(error) => error,
             };
-            // If a range begins at the end of the object, stores refuse it, each in its own words.
+            // Stores refuse a range that begins at the end of the object, each in its own words.
             if may_be_of_range(&error) {
                 self.count(Kind::Get);
                 let head = self.place.store.head(key).await;
@@ -79,11 +77,11 @@ impl Shared {
 }
 
 impl RemoteStore {
-    /// The store at a place.
+    /// A store at `place`.
     ///
     /// # Errors
     ///
-    /// The call fails if the system has no threads for the event loop.
+    /// An error of the system if it has no threads for the event loop.
     pub fn new(place: Place, patience: Patience) -> io::Result<RemoteStore> {
         let event_loop = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(LOOP_THREADS)
@@ -107,18 +105,18 @@ impl RemoteStore {
         RemoteStore::new(Place::of_url(url)?, Patience::of_environment()?)
     }
 
-    /// Where it is.
+    /// The store's location.
     pub fn place(&self) -> &Place {
         &self.shared.place
     }
 
-    /// What was asked so far.
+    /// The requests and bytes so far.
     pub fn counts(&self) -> Counts {
         self.shared.counters.get()
     }
 
-    /// Sets what requests cost, for [metrics](larch::stats::Metrics::store) and explanations. Only the first call
-    /// has an effect.
+    /// Sets the prices of requests, for [metrics](larch::stats::Metrics::store) and explanations. Only the first
+    /// call has an effect.
     pub fn set_price(&self, price: Price) {
         self.price.get_or_init(|| price);
     }
@@ -158,7 +156,7 @@ impl Store for RemoteStore {
                 let got = within(stall, shared.place.store.get(key)).await?;
                 let bytes = got.meta.size;
                 let pieces = pieces_of(got, stall).await?.concat();
-                // If an answer ends early, it is not the whole object.
+                // An answer that ends early is not the whole object.
                 if pieces.len() as u64 == bytes { Ok(pieces) } else { Err(short_answer(pieces.len(), bytes)) }
             });
             let bytes = got.await.map_err(|refused| shared.failed("read", key, &refused))?;
@@ -238,22 +236,21 @@ impl Store for RemoteStore {
     }
 }
 
-/// An answer, if it begins within `time`.
+/// Waits at most `time` for an answer to begin, or for its next piece.
 async fn within<T>(time: Duration, answer: impl Future<Output = object_store::Result<T>>) -> object_store::Result<T> {
     tokio::time::timeout(time, answer).await.unwrap_or_else(|_| Err(no_answer(time)))
 }
 
-/// The error of an answer that has ended before the object.
+/// The error for an answer that ended before the object did.
 fn short_answer(came: usize, expected: u64) -> Error {
     let why = io::Error::new(io::ErrorKind::UnexpectedEof, format!("{came} bytes of {expected} came"));
     Error::Generic { store: "object store", source: why.into() }
 }
 
-/// The bytes of an answer. Each piece must come within `stall`. Long pieces are not joined, because the caller
-/// copies them to many places.
+/// Collects the bytes of an answer, whose pieces must each come within `stall`. Long pieces are not joined, because
+/// the caller copies them to many places.
 async fn pieces_of(got: GetResult, stall: Duration) -> object_store::Result<Vec<Bytes>> {
-    // If the payload is a file and not a stream, it is read as a whole. The stream of a file would give only small
-    // pieces.
+    // A file is read as a whole, because its stream would give only small pieces.
     if !matches!(got.payload, GetResultPayload::Stream(_)) {
         return Ok(vec![got.bytes().await?]);
     }
@@ -303,7 +300,7 @@ impl Drop for ReadToEnd {
 impl Drop for RemoteStore {
     fn drop(&mut self) {
         if let Some(event_loop) = self.event_loop.take() {
-            // A task of any executor may drop the store, and such a task may not wait for the threads.
+            // The store may be dropped by a task of any executor, which may not wait for the threads.
             event_loop.shutdown_background();
         }
     }

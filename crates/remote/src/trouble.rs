@@ -1,6 +1,6 @@
-//! A store for tests, around any `object_store`, that causes trouble on request. It is slow, refuses requests,
-//! loses requests and answers, does things twice, and breaks uploads off. This module does not know what the
-//! objects hold. A seed and the number of a request decide whether the request has trouble.
+//! A store for tests, around any `object_store`, that makes trouble on request: it is slow, refuses requests, loses
+//! requests and answers, does things twice, and breaks uploads off. This module does not know what the objects
+//! hold. A seed and the order of the requests decide which of them have trouble.
 
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
@@ -15,23 +15,23 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How often each kind of trouble happens in a thousand requests, and how slow requests are.
+/// How many of a thousand requests have each kind of trouble, and how slow requests are.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Trouble {
-    /// The store refuses the request for now.
+    /// The store refuses the request, for now.
     pub throttled: u32,
-    /// The request is not done, and the client does not learn that.
+    /// The request is not carried out, and the client gets an error.
     pub lost_requests: u32,
-    /// The request is done, and the client does not learn that.
+    /// The request is carried out, but the client gets an error.
     pub lost_answers: u32,
-    /// The request is done twice, and the client gets the second answer.
+    /// A put is carried out twice, and the client gets the second answer.
     pub duplicates: u32,
     /// The end of an upload in parts fails, and no object is made.
     pub torn_uploads: u32,
-    /// The end of an upload in parts and the removal of its parts never get an answer, and the object does not
+    /// The end of an upload in parts, or the removal of its parts, never gets an answer, and the object does not
     /// exist.
     pub stuck_uploads: u32,
-    /// The time that each request takes in addition to the store's own time.
+    /// Time that each request takes in addition to the store's own.
     pub latency: Duration,
 }
 
@@ -42,7 +42,7 @@ pub struct TroubledStore {
     source: Arc<Source>,
 }
 
-/// What decides.
+/// Decides which requests have trouble.
 #[derive(Debug)]
 struct Source {
     trouble: Trouble,
@@ -62,7 +62,7 @@ impl Source {
         in_a_thousand > 0 && rng.random_range(0..1000) < in_a_thousand
     }
 
-    /// Waits, then lets the request through or fails it.
+    /// Delays the request, and fails it or decides its fate.
     async fn begin(&self) -> Result<Fate> {
         if !self.trouble.latency.is_zero() {
             tokio::time::sleep(self.trouble.latency).await;
@@ -87,13 +87,13 @@ fn failed(why: &str) -> Error {
     Error::Generic { store: "troubled store", source: why.into() }
 }
 
-/// What a client learns of an answer.
+/// What the client learns of an answer.
 fn answer<T>(fate: Fate, answer: Result<T>) -> Result<T> {
     if fate == Fate::LostAnswer { Err(failed("the connection was closed before the answer came")) } else { answer }
 }
 
 impl TroubledStore {
-    /// The store `inner`, with trouble that follows from `seed`.
+    /// The store `inner` with trouble that follows from `seed`.
     pub fn new(inner: Arc<dyn ObjectStore>, seed: u64, trouble: Trouble) -> TroubledStore {
         let rng = Mutex::new(Xoshiro256PlusPlus::seed_from_u64(seed));
         TroubledStore { inner, source: Arc::new(Source { trouble, rng }) }

@@ -1,8 +1,7 @@
-//! An object that is written from its beginning to its end: with one put if it is small, and otherwise with an
-//! upload in parts. Some parts are on their way while the next part is written. This module does not know what the
-//! bytes mean.
+//! An object that is written from front to back: with one put if it is small, otherwise as an upload in parts, some
+//! of which are sent while the next one is written. This module does not know what the bytes mean.
 //!
-//! S3 checks every part against the hash in the signature of its request. The finished object is checked by its
+//! S3 checks each part against the hash in the signature of its request. The finished object is checked by its
 //! length and its tag.
 
 use crate::counts::Kind;
@@ -23,19 +22,18 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-/// Bytes of a part. S3 takes up to 10,000 parts of at least 5 MiB each. With this size, 10,000 parts are 78 GiB.
+/// Bytes of a part. S3 takes up to 10,000 parts of at least 5 MiB each; with this size, that is 78 GiB.
 const PART_BYTES: usize = 8 << 20;
 
-/// How many parts may be on their way. Together with the part that is being filled, the parts under way take 40
-/// MiB of memory.
+/// How many parts may be under way. Together with the part that is being filled, they take 40 MiB of memory.
 const PARTS_UNDER_WAY: usize = 4;
 
-/// An upload.
+/// An upload of one object.
 pub struct RemoteUpload {
     shared: Arc<Shared>,
     event_loop: Handle,
     name: String,
-    /// The gathered bytes, which are less than a part.
+    /// Gathered bytes, less than a part.
     buffer: Vec<u8>,
     bytes: u64,
     parts: Option<Box<dyn MultipartUpload>>,
@@ -59,7 +57,7 @@ impl RemoteUpload {
         self.shared.key(&self.name)
     }
 
-    /// Sends the gathered bytes as a part, as soon as one more part may be on its way.
+    /// Sends the gathered bytes as a part, once fewer than [`PARTS_UNDER_WAY`] parts are under way.
     fn send_part(&mut self) -> io::Result<()> {
         if self.parts.is_none() {
             let (shared, key) = (Arc::clone(&self.shared), self.key());
@@ -81,8 +79,8 @@ impl RemoteUpload {
         let payload = PutPayload::from(std::mem::take(&mut self.buffer));
         self.shared.count(Kind::Put);
         self.shared.counters.written_bytes.fetch_add(payload.content_length() as u64, Ordering::Relaxed);
-        // The future of a part is made here, so that the parts are numbered in their order. The future runs in the
-        // event loop.
+        // The parts are numbered when their futures are made, so make them here, in order. They run in the event
+        // loop.
         let _entered = self.event_loop.enter();
         let part = self.parts.as_mut().expect("it was begun").put_part(payload);
         self.under_way.push(self.event_loop.spawn(part));
@@ -92,7 +90,7 @@ impl RemoteUpload {
     fn wait_for_part(&self, part: JoinHandle<object_store::Result<()>>) -> io::Result<()> {
         let (shared, key) = (Arc::clone(&self.shared), self.key());
         wait_in(&self.event_loop, async move {
-            // Each attempt has a time limit, and the retry policy decides when the last attempt has failed.
+            // Each attempt has a time limit, and the retry policy decides which attempt is the last.
             match part.await {
                 Ok(sent) => {
                     sent.map_err(|error| shared.failed("upload a part of", &key, &Refused { error, answer: None }))
@@ -114,8 +112,7 @@ impl RemoteUpload {
         let mut parts = self.parts.take().expect("there are parts");
         wait_in(&self.event_loop, async move {
             shared.count(Kind::Put);
-            // This request is not repeated. If the upload succeeded and only the answer was lost, the later check
-            // of the object finds this out.
+            // Not repeated: if the upload succeeded and only the answer was lost, the check below finds out.
             let (outcome, answer) = LastAnswer::of(timeout(shared.patient.patience.reads, parts.complete())).await;
             let error = match outcome {
                 Ok(Ok(put)) => return Ok(put.e_tag),
@@ -125,7 +122,7 @@ impl RemoteUpload {
                     shared.failed("finish the upload of", &key, &Refused { error, answer })
                 }
             };
-            // If only the answer was lost, the object is there. If the object is not there, the parts are removed.
+            // If only the answer was lost, the object exists. If it does not, the parts are removed.
             let head = shared.patient.ask(Request::Write(0), |_| {
                 shared.count(Kind::Get);
                 shared.place.store.head(&key)
@@ -141,13 +138,13 @@ impl RemoteUpload {
     }
 }
 
-/// Removes the parts of an upload, if the store answers in time. If the parts stay, the store removes them by its
-/// own rule for unfinished uploads.
+/// Removes the parts of an upload, if the store answers in time. Otherwise the store removes them by its own rule
+/// for unfinished uploads.
 async fn take_back(mut parts: Box<dyn MultipartUpload>, shared: &Shared) {
     drop(timeout(shared.patient.patience.attempt, parts.abort()).await);
 }
 
-/// If a part fails, it is sent again like any other put. Parts have the patience of all requests.
+/// Sends failed parts again, with the same patience as other writes.
 #[derive(Debug)]
 struct PartPolicy {
     shared: Arc<Shared>,

@@ -1,9 +1,9 @@
-//! Where a database is, by its URL. This module does not know what lies at that place.
+//! Locates a database by its URL. This module does not know what lies at that place.
 //!
-//! `s3://bucket/prefix`, `gs://bucket/prefix`, `az://container/prefix`, `file:///directory`, `memory:///prefix`,
-//! and the other forms of addresses that `object_store` knows. Credentials, regions and endpoints come from the
-//! same sources as for the tools of the providers: variables such as `AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT`,
-//! `AWS_REGION`, or the machine's role.
+//! URLs are `s3://bucket/prefix`, `gs://bucket/prefix`, `az://container/prefix`, `file:///directory`,
+//! `memory:///prefix`, and the other forms that `object_store` knows. Credentials, regions and endpoints come from
+//! where the providers' tools find them: variables such as `AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT`, `AWS_REGION`, or
+//! the machine's role.
 
 use crate::connector::CountingConnector;
 use crate::counts::Counters;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use url::Url;
 
-/// A store, and the place of the objects in the store.
+/// A store, and a prefix in it.
 #[derive(Clone, Debug)]
 pub struct Place {
     /// The store.
@@ -29,12 +29,12 @@ pub struct Place {
     pub prefix: Path,
     /// The bucket or container, without credentials, for people.
     pub bucket: String,
-    /// The counters of the requests that were sent by HTTP. For other stores it is `None`, and the requests that
-    /// were made are counted.
+    /// Counts the requests that are really sent by HTTP. `None` for stores without HTTP, for which the requests
+    /// that are asked for are counted.
     pub(crate) counters: Option<Arc<Counters>>,
 }
 
-/// Whether a text is the URL of a store and not a path: it has a scheme and `//`.
+/// Whether a text is the URL of a store, with a scheme and `//`, and not a path.
 pub fn is_url(text: &str) -> bool {
     let scheme = text.split_once("://").map(|(scheme, _)| scheme);
     scheme.is_some_and(|scheme| scheme.len() > 1 && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()))
@@ -45,9 +45,9 @@ impl Place {
     ///
     /// # Errors
     ///
-    /// `InvalidInput` if the text is not the URL of a store, if it has credentials, or if the environment lacks a
-    /// required setting. It is also an error if a part of the text would be ignored: what follows a `#`, the
-    /// segments `.` and `..`, or a port beside a bucket.
+    /// `InvalidInput` if the text is not the URL of a store, if it has credentials, if the environment lacks a
+    /// required setting, or if a part of the text would be ignored: what follows a `#`, the segments `.` and `..`,
+    /// or a port beside a bucket.
     pub fn of_url(text: &str) -> io::Result<Place> {
         let url = Url::parse(text).map_err(|error| wrong(format!("this is no URL of a store: {error}")))?;
         if !url.username().is_empty() || url.password().is_some() || url.query().is_some() {
@@ -60,8 +60,8 @@ impl Place {
         }
         refuse_what_is_left_out(text, &url)?;
         let (scheme, path) = ObjectStoreScheme::parse(&url).map_err(|error| wrong(error.to_string()))?;
-        // In some addresses, the bucket is not the host but the beginning of the path. Then the path of the object
-        // does not contain the bucket.
+        // In some addresses, the bucket is not the host but the beginning of the path, which is then not part of an
+        // object's path.
         let segments: Vec<&str> = url.path().split('/').filter(|segment| !segment.is_empty()).collect();
         let before = segments.len().saturating_sub(path.parts().count());
         let place = segments[..before].iter().map(|segment| format!("/{segment}")).collect::<String>();
@@ -111,7 +111,7 @@ impl Place {
         Ok(Place { store, prefix: path, bucket, counters: Some(counters) })
     }
 
-    /// A place in a store that exists already.
+    /// A place in an existing store.
     pub fn within(store: Arc<dyn ObjectStore>, prefix: &str) -> Place {
         let bucket = store.to_string();
         Place { store, prefix: Path::from(prefix), bucket, counters: None }
@@ -122,7 +122,7 @@ fn wrong(why: String) -> io::Error {
     io::Error::new(ErrorKind::InvalidInput, why)
 }
 
-/// Refuses an address if a part of it would have no effect. Otherwise two different texts could name the same
+/// Refuses an address of which a part would have no effect. Otherwise two different texts could name the same
 /// database by accident.
 fn refuse_what_is_left_out(text: &str, url: &Url) -> io::Result<()> {
     if let Some(fragment) = url.fragment() {
@@ -137,8 +137,8 @@ fn refuse_what_is_left_out(text: &str, url: &Url) -> io::Result<()> {
              AWS_ENDPOINT=http://127.0.0.1:9000"
         )));
     }
-    // The parser resolves `.` and `..`. It also drops tabs and line ends, and spaces at both ends of the text. If
-    // the parser writes a character as %XX, the meaning stays the same.
+    // The parser resolves `.` and `..`, and drops tabs, line ends, and spaces at both ends. That it writes some
+    // characters as %XX does not change the meaning.
     let understood = decoded(url.as_str());
     if understood.trim_end_matches('/') != decoded(text).trim_end_matches('/') {
         return Err(wrong(format!(
@@ -149,13 +149,13 @@ fn refuse_what_is_left_out(text: &str, url: &Url) -> io::Result<()> {
     Ok(())
 }
 
-/// A text in which each `%XX` was replaced by its byte.
+/// `text` with each `%XX` replaced by its byte.
 fn decoded(text: &str) -> String {
     percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
-/// Refuses the address of a server that `object_store` cannot use: at some addresses it panics, and at others every
-/// request fails.
+/// Refuses the address of a server that `object_store` cannot use: it panics at some, and fails every request at
+/// others.
 fn check_endpoint(builder: &AmazonS3Builder) -> io::Result<()> {
     for (key, variable) in [
         (AmazonS3ConfigKey::S3Endpoint, "AWS_ENDPOINT_URL_S3"),
@@ -181,16 +181,16 @@ fn check_endpoint(builder: &AmazonS3Builder) -> io::Result<()> {
     Ok(())
 }
 
-/// The retries that `object_store` makes itself. They are short, because this crate repeats requests, too.
+/// The retries that `object_store` makes itself: few, because this crate repeats requests, too.
 fn retries() -> RetryConfig {
     let backoff =
         BackoffConfig { init_backoff: Duration::from_millis(50), max_backoff: Duration::from_secs(1), base: 2.0 };
     RetryConfig { backoff, max_retries: 3, retry_timeout: Duration::from_secs(10) }
 }
 
-/// Settings of HTTP, in addition to the settings from the environment.
+/// HTTP settings, in addition to those of the environment.
 const HTTP: [(ClientConfigKey, &str); 3] = [
-    // This limit is long, because each attempt has its own time limit, which grows with its bytes.
+    // Long, because each attempt has its own time limit, which grows with its bytes.
     (ClientConfigKey::Timeout, "1 hour"),
     (ClientConfigKey::ConnectTimeout, "5 seconds"),
     (ClientConfigKey::PoolMaxIdlePerHost, "512"),

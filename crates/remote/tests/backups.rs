@@ -1,5 +1,5 @@
-//! Tests of the backups that the command makes in a store. The database is on this machine or in a store, and in
-//! one test the processes that make backups are killed.
+//! Backups in a store, made by the command, of databases on this machine and in a store, also while processes that
+//! make them are killed.
 
 #![allow(
     clippy::disallowed_types,
@@ -38,8 +38,8 @@ fn ssts(directory: &Path) -> BTreeMap<String, Vec<u8>> {
         .collect()
 }
 
-/// Backs up a database in a directory and a database in a store to places below `url`, and restores both. The
-/// restored SSTs are the same as the original ones, byte by byte.
+/// Backs up a database in a directory and one in a store to places below `url`, and restores both. The restored SSTs
+/// must be the original ones, byte by byte.
 fn check(url: &str, variables: &[(&str, String)]) {
     let directory = tempfile::tempdir().expect("there is room");
     let path = |name: &str| directory.path().join(name).display().to_string();
@@ -76,8 +76,8 @@ fn check(url: &str, variables: &[(&str, String)]) {
     assert!(!before.is_empty() && before.iter().all(|(name, bytes)| after.get(name) == Some(bytes)));
 }
 
-/// Processes are killed while they make a backup. A backup that was acknowledged stays. The next backup removes
-/// the files of backups that were not finished.
+/// Kills processes while they make a backup. An acknowledged backup must stay, and the next backup must remove the
+/// files of unfinished ones.
 fn check_kills(url: &str, variables: &[(&str, String)], rounds: u32) {
     let directory = tempfile::tempdir().expect("there is room");
     let (here, back) = (directory.path().join("here"), directory.path().join("back"));
@@ -85,7 +85,7 @@ fn check_kills(url: &str, variables: &[(&str, String)], rounds: u32) {
     add(&here, rounds);
     let begin = Instant::now();
     commands::expect(variables, &[(&["backup", &here_text, &kept][..], Ok(" new, in "))]);
-    // A whole backup takes the time `whole`. Each process is killed at a different moment within this time.
+    // The time of a whole backup. Each process is killed at a different moment within it.
     let whole = begin.elapsed();
     let mut killed = 0;
     for round in 0..rounds {

@@ -1,4 +1,4 @@
-//! Branches of databases on a store, by the library and by the command.
+//! Branches of databases on a store, made by the library and by the command.
 
 #![allow(
     clippy::disallowed_types,
@@ -71,8 +71,8 @@ fn a_branch_shares_files_and_both_write_on() {
     }
     assert_eq!((count(&copy, "branch"), count(&copy, "origin"), count(&copy, "late")), (5_000, 0, 0));
     assert_eq!((count(&db, "branch"), count(&db, "origin"), count(&db, "late")), (0, 5_000, 10));
-    // Files that the origin has replaced are kept for the branch, even after the origin is closed. So a reader of
-    // the branch finds them.
+    // Files that the origin has replaced stay for the branch, even after the origin is closed, so a reader of the
+    // branch finds them.
     drop(db);
     let reader = branch.builder().read_only(true).open().expect("it is there");
     assert_eq!(reader.check(|_| {}).expect("the store works").problems.len(), 0);
@@ -110,7 +110,7 @@ fn an_origin_is_not_dropped_while_its_branch_needs_it_and_the_error_names_both()
     origin.drop_database().expect("nobody needs it any more");
 }
 
-/// Makes and uses branches below `url` with the command.
+/// Makes and uses branches below `url` by the command.
 fn check_commands(url: &str, variables: &[(&str, String)]) {
     let at = |name: &str| format!("{url}/{name}");
     let (origin, branch, third) = (&*at("p"), &*at("q"), &*at("r"));

@@ -1,4 +1,4 @@
-//! A database on a store: other processes can read what is written, and the costs are as expected.
+//! A database on a store: what is written can be read elsewhere, and costs the expected requests.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "real time, outside of the engine")]
 
@@ -26,7 +26,7 @@ fn key(number: u32) -> [u8; 4] {
     number.wrapping_mul(0x9e37_79b1).to_be_bytes()
 }
 
-/// Bytes that no compression makes shorter.
+/// Incompressible bytes.
 fn value(number: u32, bytes: usize) -> Vec<u8> {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(u64::from(number));
     (0..bytes).map(|_| rng.random()).collect()
@@ -78,7 +78,7 @@ fn a_command_that_reads_sees_every_commit_and_takes_nothing_from_the_writer() {
         let table = writer.table("t").expect("a table");
         table.insert("old", "1").and_then(|()| writer.flush()).expect("the store works");
         table.insert("late", "2").expect("the store works");
-        // If logs are on this machine, a commit is in the store a little later.
+        // With logs on this machine, a commit reaches the store a little later.
         let reader = Connection::of_url(&url, &Near::default()).expect("it is a URL of a store");
         let follower = reader.builder().follow(Follow::Commits).open().expect("it is there");
         let followed = follower.existing_table("t").expect("the store works").expect("the table is there");
@@ -135,7 +135,7 @@ fn logs_and_blocks_on_this_machine() {
     };
     read_all();
     let tier = || connection.tier.as_ref().expect("it was asked for").counts();
-    // The blocks are written in the background, so the test waits for them.
+    // Blocks are written in the background.
     while tier().blocks < 100 {
         std::thread::yield_now();
     }
@@ -182,7 +182,7 @@ fn a_read_says_what_it_asked_of_the_store_and_what_that_costs() {
     assert!(lines.iter().all(|line| text.contains(line)), "{lines:?} in {text}");
 }
 
-/// How many requests are made for one `get`, on average, when one thread has `under_way` gets under way.
+/// The mean number of requests for a `get` when one thread has `under_way` gets in flight.
 fn requests_per_get(under_way: usize, gets: u32) -> f64 {
     const ROWS: u32 = 200_000;
     let memory: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
@@ -206,7 +206,7 @@ fn requests_per_get(under_way: usize, gets: u32) -> f64 {
         runtime
             .block_on(futures_util::stream::iter(0..gets).map(one).buffer_unordered(under_way).for_each(|()| async {}));
     };
-    // This brings the inner nodes into memory.
+    // Brings the inner nodes into memory.
     all(20_000, 0);
     let before = connection.store.counts();
     all(gets, 20_000);
@@ -214,15 +214,15 @@ fn requests_per_get(under_way: usize, gets: u32) -> f64 {
     requests.gets as f64 / f64::from(gets)
 }
 
-/// To run it: `cargo test --release --test database -- --ignored --nocapture figures`. If
-/// `LARCH_MINIO=/path/of/minio` stands before this command, MinIO is measured, too.
+/// Run `cargo test --release --test database -- --ignored --nocapture figures`. With `LARCH_MINIO=/path/of/minio` in
+/// the environment, MinIO is measured, too.
 #[test]
 #[ignore = "it measures: cargo test --release --test database -- --ignored --nocapture figures"]
 fn figures_of_reads_from_far_away() {
     figures::reads();
 }
 
-/// As above.
+/// Run as the test above, with `lag` in place of `figures`.
 #[test]
 #[ignore = "it measures: cargo test --release --test database -- --ignored --nocapture lag"]
 fn lag_of_followers_on_a_store() {

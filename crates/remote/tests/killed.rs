@@ -1,5 +1,5 @@
-//! A writer is killed at any point, and another process takes over. No acknowledged commit is lost. The processes
-//! are real and use a directory; `cargo x remote --servers` also tests MinIO.
+//! Writers, real processes, are killed at any point, and others take over. No acknowledged commit may be lost. The
+//! store is a directory; `cargo x remote --servers` also tests MinIO.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "processes, outside of the engine")]
 
@@ -19,7 +19,7 @@ const URL: &str = "LARCH_REMOTE_TEST_WRITER";
 /// How many writers are killed or fenced.
 const ROUNDS: u64 = 20;
 
-/// The rounds on moto, which takes ten times as long for a request.
+/// The rounds on moto, which takes ten times as long for each request.
 const MOTO_ROUNDS: u64 = 4;
 
 fn open(url: &str) -> Database {
@@ -28,7 +28,7 @@ fn open(url: &str) -> Database {
     builder.open().unwrap_or_else(|error| panic!("{url}: {error}"))
 }
 
-/// The numbers in the database, from 0 without gaps, in the order in which they were written.
+/// The numbers in the database, which must run from 0 without gaps in the order in which they were written.
 fn numbers(db: &Database) -> Vec<u64> {
     let table = db.table("t").expect("a table");
     let mut numbers = Vec::new();
@@ -40,11 +40,11 @@ fn numbers(db: &Database) -> Vec<u64> {
     numbers
 }
 
-/// The end of the URL for a process that only reads the numbers that are there.
+/// Appended to the URL for a process that only reads the numbers.
 const LOOK: &str = "#look";
 
-/// Writes numbers until this process is killed, and prints each number once it is durable. If the URL ends with
-/// `LOOK`, the process only reads the numbers that are there.
+/// Writes numbers until this process is killed, and prints each once it is durable. If the URL ends with `LOOK`,
+/// only reads the numbers.
 fn write_until_killed(url: &str) {
     if let Some(url) = url.strip_suffix(LOOK) {
         let db = open(url);
@@ -65,7 +65,7 @@ fn write_until_killed(url: &str) {
     }
 }
 
-/// This test program as another process, in which the test `name` writes.
+/// Starts this test program as another process, in which the test `name` writes.
 fn writer(name: &str, url: &str, variables: &[(&str, String)]) -> Child {
     let mut command = Command::new(std::env::current_exe().expect("the test has a file"));
     command.args(["--include-ignored", "--exact", name, "--nocapture"]).env(URL, url);
@@ -73,7 +73,7 @@ fn writer(name: &str, url: &str, variables: &[(&str, String)]) -> Child {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the test can be run")
 }
 
-/// The number of rows that another process finds. They must be numbered from 0 without gaps.
+/// The number of rows that another process finds, which must be numbered from 0 without gaps.
 fn reader(name: &str, url: &str, variables: &[(&str, String)]) -> u64 {
     let mut process = writer(name, &format!("{url}{LOOK}"), variables);
     let lines = BufReader::new(process.stderr.take().expect("it is piped")).lines();
@@ -82,8 +82,8 @@ fn reader(name: &str, url: &str, variables: &[(&str, String)]) -> u64 {
     seen.expect("it says how many")
 }
 
-/// Kills writers. After each kill, another process finds everything that was acknowledged. In some rounds, the
-/// next writer takes over while the earlier writer still runs.
+/// Kills writers. After each kill, another process must find everything that was acknowledged. In every second
+/// round, another writer takes over while the first still runs.
 fn check(name: &str, url: &str, variables: &[(&str, String)], rounds: u64) {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(17);
     let mut acknowledged = 0;
@@ -96,7 +96,7 @@ fn check(name: &str, url: &str, variables: &[(&str, String)], rounds: u64) {
         let last = numbers.by_ref().take(many).last().unwrap_or_else(|| panic!("round {round}: it wrote nothing"));
         let mut other = (round % 2 == 0).then(|| writer(name, url, variables));
         if let Some(other) = &mut other {
-            // The other process takes over. The first process then stops by itself, so its output ends.
+            // Once the other process has taken over, the first one stops by itself, which ends its output.
             let lines = BufReader::new(other.stderr.take().expect("it is piped")).lines();
             let first = lines.map_while(Result::ok).find_map(|line| line.strip_prefix("durable ")?.parse::<u64>().ok());
             let last_of_first = numbers.last().unwrap_or(last);
@@ -112,8 +112,7 @@ fn check(name: &str, url: &str, variables: &[(&str, String)], rounds: u64) {
             acknowledged = acknowledged.max(last + 1);
         }
     }
-    // Another process reads the numbers. This process cannot do it itself, because environment variables hold for
-    // a whole process.
+    // Read by another process, because environment variables apply to a whole process.
     let seen = reader(name, url, variables);
     assert!(seen >= acknowledged, "{seen} of {acknowledged} were acknowledged");
     println!("{rounds} writers were killed or fenced; {seen} rows, of which {acknowledged} were surely acknowledged");
@@ -129,7 +128,7 @@ fn no_commit_is_lost_when_writers_are_killed_on_a_directory() {
     check(NAME, &format!("file://{}/db", directory.path().display()), &[], ROUNDS);
 }
 
-/// As [`check`], but on a server.
+/// [`check`] on a server.
 fn check_on(name: &str, server: fn() -> Server, rounds: u64) {
     if let Ok(url) = std::env::var(URL) {
         return write_until_killed(&url);

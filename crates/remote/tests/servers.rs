@@ -1,6 +1,5 @@
-//! The promises of a store, tested on servers that speak S3 and really run on this machine.
-//! `cargo x remote --check` runs the tests with moto, and `cargo x remote --servers` runs all of them. If a server
-//! is not installed, the test fails and says how to install the server.
+//! Tests the promises of a store on S3 servers on this machine: `cargo x remote --check` with moto, `cargo x remote
+//! --servers` with all. If a server is not installed, its test fails and says how to install it.
 
 #![allow(
     clippy::disallowed_types,
@@ -39,7 +38,7 @@ fn check(server: &Server) {
     errors_show_no_secret(server);
 }
 
-/// Sixteen threads put the same name at once.
+/// Sixteen threads put the same name at once, and exactly one must succeed.
 fn one_of_many_puts_succeeds(server: &Server) {
     use os::Store;
     for round in 0..10 {
@@ -81,13 +80,13 @@ fn errors_show_no_secret(server: &Server) {
         let text = error.to_string();
         assert!(text.contains("no-such-bucket") && text.contains(key), "{text}");
         assert!(!text.contains(processes::SECRET), "{text}");
-        // The answer that there is no such bucket is final, so the request is not made again.
+        // That the bucket does not exist is a final answer, so the request is not repeated.
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{text}");
     }
     assert_eq!(store.counts().retries, 0);
 }
 
-/// If an address is wrong, the command reports this at once, and says what to correct.
+/// A wrong address is reported at once, with what to correct.
 #[test]
 #[ignore = "cargo x remote --check runs it"]
 fn moto_a_wrong_address_is_reported_with_its_cause() {
@@ -123,14 +122,14 @@ fn minio_is_a_store() {
     check(&Server::minio());
 }
 
-/// Exactly the requests that are sent are counted. The URL has the form that users give.
+/// Counts exactly the requests that are sent, for a URL as users write it.
 #[test]
 #[ignore = "cargo x remote --check runs it"]
 fn moto_by_url_with_the_environment_of_the_process() {
     use os::Store;
     const VARIABLE: &str = "LARCH_REMOTE_TEST_INNER";
     if std::env::var_os(VARIABLE).is_none() {
-        // The variables are set for another process, because all tests of this process share its variables.
+        // Runs in another process, because all tests of this one share its environment variables.
         let server = Server::moto();
         let itself = std::env::current_exe().expect("the test has a file");
         let status = std::process::Command::new(itself)

@@ -1,4 +1,4 @@
-//! What a store over `object_store` promises, in memory, with trouble and without trouble.
+//! What a store over `object_store` promises, in memory, with and without trouble.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "threads and real time, outside of the engine")]
 
@@ -90,7 +90,7 @@ fn a_put_that_is_made_again_finds_its_own_object_and_nobody_elses() {
                 Ok(()) => {}
                 Err(error) => assert_eq!(error.kind(), ErrorKind::AlreadyExists, "seed {seed}: {error}"),
             }
-            // Nobody else puts this object, so it exists now even if the put has failed. A second put is refused.
+            // Nobody else puts this object, so it exists now even if the put failed. A second put must be refused.
             assert_eq!(store.get(&name).expect("it is there"), mine.as_bytes(), "seed {seed}");
             let other = store.put_if_absent(&name, b"another").expect_err("the name is taken");
             assert_eq!(other.kind(), ErrorKind::AlreadyExists);
@@ -131,7 +131,7 @@ fn a_store_that_never_answered_is_given_up_soon_and_the_error_has_the_cause() {
     assert!(error.to_string().contains("p/sst/1") && error.to_string().contains("SlowDown"), "{error}");
 }
 
-/// A store that does not answer while a switch is on.
+/// A store that refuses all requests while a switch is on.
 #[derive(Debug)]
 struct Switched {
     inner: InMemory,
@@ -144,7 +144,7 @@ impl Switched {
         if !self.away.load(Ordering::SeqCst) {
             return Ok(());
         }
-        // The store comes back once a writer has asked often enough.
+        // The store comes back after some refused requests.
         if self.refused.fetch_add(1, Ordering::SeqCst) == 20 {
             self.away.store(false, Ordering::SeqCst);
         }
@@ -203,7 +203,7 @@ impl ObjectStore for Switched {
 fn writes_wait_for_a_store_that_was_there_and_reads_end_at_their_limit() {
     let (away, refused) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
     let switched = Switched { inner: InMemory::new(), away: away.clone(), refused: refused.clone() };
-    // A read is not repeated, because its time limit is over at once. A write has no time limit.
+    // Reads are not repeated, because their time is up at once. Writes have no time limit.
     let patience = Patience { reads: Duration::ZERO, writes: None, ..patience() };
     let store = RemoteStore::new(Place::within(Arc::new(switched), "p"), patience).expect("the system has threads");
     store.put_if_absent("journal/1", b"one").expect("the store is there");
@@ -229,7 +229,7 @@ fn the_end_of_a_read_may_ask_the_store_again() {
     let store = Arc::new(store(1, Trouble::default()));
     store.put_if_absent("sst/1", &[7; 100]).expect("the name is free");
     let (sender, receiver) = mpsc::channel();
-    // These are more requests than the event loop has threads.
+    // More requests than the event loop has threads.
     for _ in 0..16 {
         let (sender, again) = (sender.clone(), store.clone());
         let done = move |read: std::io::Result<&[&[u8]]>| {

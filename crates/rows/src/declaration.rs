@@ -36,7 +36,7 @@ pub struct Declaration {
     fields: Vec<FieldType>,
 }
 
-/// The reason why values are not the fields of a declaration.
+/// Why values are not the fields of a declaration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadValue {
     /// A value cannot be the field at this place.

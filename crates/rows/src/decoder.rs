@@ -1,13 +1,13 @@
 //! Reads the bytes of a tuple from left to right, and says where they cannot be the bytes of a tuple. This module
 //! knows how bytes are escaped and inverted, but it knows no types. See `docs/format/tuple.md`.
 //!
-//! Invariant: the decoder stands at the first byte that it has not accepted. So after a mistake, the decoder stands
-//! at the mistake. No bytes make it panic.
+//! Invariant: the decoder stands at the first byte that it has not accepted, so after a mistake it stands at the
+//! mistake. No bytes make it panic.
 
 use crate::field_type::FieldType;
 use std::borrow::Cow;
 
-/// The reason why bytes are not a tuple of the types that were asked for.
+/// Why bytes are not a tuple of the expected types.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadTuple {
     /// The bytes of a field are wrong.
@@ -58,7 +58,7 @@ pub enum Mistake {
 pub struct Decoder<'k> {
     all: usize,
     rest: &'k [u8],
-    /// Each byte is combined (xor) with this value. It is ff within a descending field, and otherwise 0.
+    /// Each byte is xored with this value: ff within a descending field, and otherwise 0.
     mask: u8,
 }
 
@@ -178,12 +178,12 @@ impl<'k> Decoder<'k> {
         }
     }
 
-    /// Does the same as [`escaped`](Self::escaped), but returns the bytes as text.
+    /// Like [`escaped`](Self::escaped), but returns the bytes as text.
     ///
     /// # Errors
     ///
-    /// The mistakes of [`escaped`](Self::escaped). It is also a mistake if the bytes are not UTF-8. Then the
-    /// decoder stands where the text begins.
+    /// The mistakes of [`escaped`](Self::escaped), and [`Mistake::NotUtf8`]. After the latter, the decoder stands
+    /// where the text begins.
     pub fn escaped_text(&mut self) -> Result<Cow<'k, str>, Mistake> {
         let start = self.rest;
         let text = match self.escaped()? {
@@ -196,7 +196,7 @@ impl<'k> Decoder<'k> {
         text.ok_or(Mistake::NotUtf8)
     }
 
-    /// The error for a mistake in a field. It contains the place where the mistake is.
+    /// The error for a mistake in a field, with the decoder's place.
     pub(crate) fn locate(&self, field: usize, field_type: FieldType, mistake: Mistake) -> BadTuple {
         BadTuple::Field { field, field_type, offset: self.offset(), mistake }
     }

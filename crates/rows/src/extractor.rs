@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Invariant: which keys a row has depends only on its bytes and on the declaration, in this release and in every
-//! later one. The reason is how an index entry is removed: its key is made again from the row, and the entry with
-//! this key is looked up. So if the meaning of a declaration changes, the stored bytes need a new version.
+//! later one. To remove an index entry, its key is made from the row again and looked up. So if the meaning of a
+//! declaration changes, the stored bytes need a new version.
 
 mod found;
 mod json;
@@ -82,12 +82,12 @@ pub struct BadRow {
 }
 
 impl Extractor {
-    /// Gives the keys of a row to `emit`, each key once, in ascending order. `part` gets the number of a column
-    /// group, and gives the part of the row's value that is in this group. This method calls `part` only for the
-    /// numbers in [`groups`](Self::groups). `part` returns `None` if the table has no such group.
+    /// Gives the keys of a row to `emit`, each key once, in ascending order. `part` returns the part of the row's
+    /// value in the column group with the given number, or `None` if the table has no such group. It is called only
+    /// for the numbers in [`groups`](Self::groups).
     ///
-    /// No key of an index begins with another key of the same index. So the key of the row may follow the key of
-    /// the index, and [`declaration`](Self::declaration) separates the two again.
+    /// No key of an index begins with another key of the same index. So the row's key may be appended to the index
+    /// key, and [`declaration`](Self::declaration) separates the two again.
     ///
     /// # Errors
     ///
@@ -219,8 +219,7 @@ impl fmt::Display for IndexField {
         write!(out, "{}", self.source)?;
         let field_type = self.field_type.to_string();
         match self.source.default_kind() {
-            // If the kind is the default, the kind is not written. The rest of the type, which follows the kind,
-            // is written.
+            // The default kind is not written, but the rest of the type, which follows it, is.
             Some(kind) if kind == self.field_type.kind => write!(out, "{}", &field_type[kind.to_string().len()..])?,
             _ => write!(out, " {field_type}")?,
         }

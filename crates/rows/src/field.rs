@@ -1,5 +1,5 @@
-//! Types of Rust as fields of a tuple: how each value is written so that the bytes have the order of the values,
-//! and how it is read back. This module knows one field at a time. See `docs/format/tuple.md`.
+//! Rust types as fields of a tuple: how each value is written so that the bytes sort like the values, and how it is
+//! read back. This module knows one field at a time. See `docs/format/tuple.md`.
 //!
 //! ```text
 //! bool               00 or 01
@@ -22,7 +22,7 @@ use std::cmp::Ordering;
 
 /// A value that can be a field of a tuple.
 ///
-/// A type of your own becomes a field through the type from which it is made:
+/// Your own type becomes a field by using the encoding of the type that it wraps:
 ///
 /// ```
 /// use rows::{DecodeField, Decoder, Field, FieldType, Mistake};
@@ -44,21 +44,21 @@ use std::cmp::Ordering;
 /// }
 /// ```
 pub trait Field {
-    /// How the field is declared. This also says which bytes it has.
+    /// The declared type of the field, which also decides how it is encoded.
     const TYPE: FieldType;
 
     /// Appends its bytes.
     fn encode(&self, key: &mut Vec<u8>);
 }
 
-/// A field that can be read back. It may borrow bytes, which live as long as `'k`.
+/// A field that can be read back. It may borrow from the key, which lives for `'k`.
 pub trait DecodeField<'k>: Field + Sized {
-    /// Reads the field at the place of the decoder.
+    /// Reads the field at the decoder's place.
     ///
     /// # Errors
     ///
-    /// Fails if the bytes are not those of a field of this type. After an error, the decoder stands at the wrong
-    /// byte.
+    /// Fails if the bytes are not those of a field of this type. After an error, the decoder stands at the byte
+    /// that is wrong.
     fn decode(from: &mut Decoder<'k>) -> Result<Self, Mistake>;
 }
 
@@ -135,8 +135,7 @@ impl<'k> DecodeField<'k> for bool {
     }
 }
 
-/// Fields of whole numbers. A number is combined (xor) with `$flip`, so that its bits have the order of the
-/// numbers.
+/// Fields of whole numbers. A number is xored with `$flip`, so that its bytes sort like the number.
 macro_rules! integers {
     ($($number:ident $kind:ident $flip:expr;)+) => {$(
         impl Field for $number {
@@ -170,7 +169,7 @@ integers! {
     i128 I128 Self::MIN;
 }
 
-/// Fields of floating-point numbers. `$bits` is the whole number with the same bits, and `$nan` the bits of the
+/// Fields of floating-point numbers. `$bits` is the unsigned type of the same width, and `$nan` has the bits of the
 /// only NaN that is written.
 macro_rules! floats {
     ($($number:ident $bits:ident $kind:ident $nan:expr;)+) => {$(
@@ -210,7 +209,7 @@ floats! {
     f64 u64 F64 0x7ff8_0000_0000_0000;
 }
 
-/// The bytes after the content of a string or of bytes.
+/// The bytes that end the content of a string or of bytes.
 pub(crate) const END: [u8; 2] = [0, 0];
 
 /// Appends the content of a string or of bytes, without the end that follows the content. The bytes of a field

@@ -1,9 +1,9 @@
-//! Rows with types, above an engine that knows only bytes. This crate makes keys of several fields, whose bytes
-//! have the order of the fields, and the keys of indexes. It knows no table, no file and nothing else of the
-//! engine. The engine does not know this crate.
+//! Typed rows on top of an engine that knows only bytes. This crate encodes several fields as a key whose bytes
+//! sort in the order of the fields, and makes the keys of indexes from rows. It knows no table, no file and nothing
+//! else of the engine. The engine does not know this crate.
 //!
-//! * A [`Tuple`] of Rust becomes a key, and the key is read back as a tuple. [`Tuple::range`] is the range of all
-//!   keys that begin with the fields of the tuple.
+//! * A Rust [`Tuple`] becomes a key, and the key is read back as a tuple. [`Tuple::range`] is the range of all keys
+//!   that begin with the fields of the tuple.
 //! * A [`Declaration`] makes and reads such keys if the types are known only when the program runs. It can also
 //!   write each key as text.
 //! * An [`Extractor`] says which keys a row of a table has in an index.

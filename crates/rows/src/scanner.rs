@@ -155,8 +155,7 @@ impl<'t> Scanner<'t> {
     }
 }
 
-/// `content` in quotes. The texts of this crate contain paths in JSON and names of members in such paths, and
-/// quote both in this way.
+/// `content` in quotes. The texts of this crate quote JSON paths, and names of members in such paths, in this way.
 pub fn quoted(content: &str, quote: char) -> String {
     let mut text = String::with_capacity(content.len() + 2);
     push_literal(content, quote, &mut text);

@@ -1,8 +1,8 @@
-//! Tuples of Rust as keys: how they become bytes, how they are read back, and the range of the keys that begin with
-//! given fields. This module does not know single types of fields.
+//! Rust tuples as keys: how they become bytes, how they are read back, and the range of the keys that begin with
+//! given fields. This module does not know the types of single fields.
 //!
-//! Invariant: among tuples of the same types, a tuple has bytes that begin with the bytes of `(a,)` if, and only
-//! if, it has the form `(a, b)`.
+//! Invariant: among tuples of the same types, exactly those of the form `(a, b)` have bytes that begin with the
+//! bytes of `(a,)`.
 
 use crate::decoder::{BadTuple, Decoder};
 use crate::field::{DecodeField, Field};
@@ -12,8 +12,8 @@ use std::ops::Bound;
 #[cfg(test)]
 mod tests;
 
-/// A tuple of up to twelve fields. The bytes of tuples have the same order as the tuples: by the first field, then
-/// by the second, and so on.
+/// A tuple of up to twelve fields. The bytes of tuples sort like the tuples: by the first field, then by the
+/// second, and so on.
 ///
 /// ```
 /// use rows::{DecodeTuple, Descending, Tuple};
@@ -50,9 +50,9 @@ pub trait Tuple {
     }
 }
 
-/// A tuple that can be read back. Its fields may borrow bytes, which live as long as `'k`.
+/// A tuple that can be read back. Its fields may borrow from the key, which lives for `'k`.
 pub trait DecodeTuple<'k>: Tuple + Sized {
-    /// Reads a tuple that takes all bytes.
+    /// Reads a tuple from all of `key`.
     ///
     /// # Errors
     ///
@@ -75,7 +75,7 @@ pub trait DecodeTuple<'k>: Tuple + Sized {
         Ok((tuple, from.rest()))
     }
 
-    /// Reads a tuple at the place of the decoder.
+    /// Reads a tuple at the decoder's place.
     ///
     /// # Errors
     ///
@@ -88,8 +88,8 @@ pub type PrefixRange = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 /// The range of all keys that begin with the bytes `prefix`.
 pub fn prefix_range(prefix: Vec<u8>) -> PrefixRange {
-    // The end is the shortest string that is greater than all of these keys. It is made by adding 1 to the last
-    // byte of the prefix. A byte ff has no greater value, so bytes ff at the end are dropped first.
+    // The end is the shortest string that is greater than all of these keys: the prefix without the bytes ff at its
+    // end, with 1 added to its last byte.
     let end = prefix.iter().rposition(|&byte| byte != 0xff).map(|last| {
         let mut end = prefix[..=last].to_vec();
         end[last] += 1;

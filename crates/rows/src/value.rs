@@ -32,7 +32,7 @@ pub enum FieldValue<'v> {
     Bytes(Cow<'v, [u8]>),
 }
 
-/// The reason why a value cannot be a field of a type.
+/// Why a value cannot be a field of a type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Misfit {
@@ -170,7 +170,7 @@ impl<'v> FieldValue<'v> {
         })
     }
 
-    /// A number or a `bool` from the word that people write for it; `None` if `text` is not a value of this kind.
+    /// Parses a number or a `bool`; `None` if `text` is not a value of this kind.
     pub(crate) fn of_word(kind: Kind, text: &str) -> Option<FieldValue<'static>> {
         Some(match kind {
             Kind::Bool => FieldValue::Bool(text.parse().ok()?),
@@ -210,8 +210,7 @@ impl fmt::Display for FieldValue<'_> {
             Self::Signed(value) => return write!(out, "{value}"),
             Self::F32(value) if value.is_nan() => return out.write_str("nan"),
             Self::F64(value) if value.is_nan() => return out.write_str("nan"),
-            // This form has a point or an exponent. Of all forms that are read back as the same number, it is the
-            // shortest.
+            // `Debug` writes a point or an exponent, and the shortest text that is read back as the same number.
             Self::F32(value) => return write!(out, "{value:?}"),
             Self::F64(value) => return write!(out, "{value:?}"),
             Self::String(value) => push_literal(value, '"', &mut text),

@@ -1,16 +1,15 @@
 //! A data page with all its rows, for a merge that copies it to another file. This module does not know which keys
 //! of other files lie between the keys of the page.
 //!
-//! Two fields of a page belong to its file: the number of its first row, and the base of its versions if the file
-//! was imported. The rest of the page is the same in any file, unless a row refers to pages of values or to older
-//! versions.
+//! Two fields of a page depend on its file: the number of its first row, and the base of its versions if the file
+//! was imported. The rest is the same in any file, unless a row refers to value pages or to older versions.
 
 use crate::format::PageRows;
 use crate::format::data_page::{Layout, RowRecord};
 use crate::row::Version;
 use pages::PageRef;
 
-/// A whole page of a file. Its rows refer to nothing outside the page. It keeps the page in memory.
+/// A data page whose rows refer to nothing outside it. Pins the page.
 #[derive(Debug)]
 pub struct CopiedPage {
     page: PageRef,
@@ -20,7 +19,7 @@ pub struct CopiedPage {
 }
 
 impl CopiedPage {
-    /// The page at a place; `None` if one of its rows refers to something outside the page.
+    /// Wraps `page`; `None` if one of its rows refers to something outside the page.
     pub(crate) fn of(page: &PageRef, layout: &Layout, version_offset: u64) -> Option<Self> {
         let erased = layout.erased_alone(page)?;
         layout.base_version().checked_add(version_offset)?;

@@ -89,12 +89,12 @@ pub fn read_footer(file: &dyn File, path: &Path) -> Result<Meta> {
     Ok(read_origin(file, path)?.0)
 }
 
-/// Does the same as [`read_footer`], but also returns [where the file comes from](crate::SstBuilder::with_origin).
-/// The result is empty if the file does not say this.
+/// Like [`read_footer`], but also returns the file's [origin](crate::SstBuilder::with_origin), which is empty if
+/// the file does not state one.
 ///
 /// # Errors
 ///
-/// As [`read_footer`].
+/// The same as for [`read_footer`].
 pub fn read_origin(file: &dyn File, path: &Path) -> Result<(Meta, Vec<u8>)> {
     let len = file.len().map_err(|error| Error::io("measure", path, error))?;
     let at = len.saturating_sub(BLOCK_BYTES as u64);

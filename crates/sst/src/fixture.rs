@@ -236,8 +236,8 @@ impl Built {
             }
             let cache = PageCache::new(3 * 4400, 2, validate);
             let session = Session::new(&cache, Reason::Scan, Admit::Keep);
-            // If the flaky source refuses a page that the session had, the session has not pinned this page. So the
-            // page may be gone.
+            // If the flaky source refuses a page that the session has, the session has not pinned it, so it may be
+            // evicted.
             let sst = self.sst_in(&cache, prefer_flat);
             run_counted("flaky session", sst, 2, &Flaky::forgetful(session, 9));
         }

@@ -25,14 +25,14 @@ pub use page_rows::{PageRows, Seen};
 
 use pages::{PageKind, page::HEADER_BYTES};
 
-/// The most bytes of a B-tree node with its header. This has room for four children between the longest separators.
+/// Size limit of a B-tree node in bytes, header included. Even with the longest separators, four children fit.
 pub const MAX_NODE_BYTES: usize = 256 << 10;
 
 /// Checks the structure of a decoded page, so that no later access can leave its bounds.
 ///
 /// # Errors
 ///
-/// What is wrong with the page, as the end of a sentence that begins with the name of the page.
+/// A description of the defect, worded to follow the page's name in an error message.
 pub fn validate(kind: PageKind, page: &[u8]) -> Result<(), String> {
     match kind {
         PageKind::Data | PageKind::History | PageKind::RangeErase => data_page::validate(page),

@@ -58,8 +58,8 @@ pub fn rounds_at_most(sst: &Sst, reading: &ReadPlan<'_>) -> u64 {
     pieces * (piece + u64::from(reading.reads_values(sst)))
 }
 
-/// How many [`Shares`] a read of several files, one after the other, needs: one for each kind of tree that the
-/// read needs, and one for values.
+/// The number of [`Shares`] that a read of several files in turn needs: one for each kind of tree that it reads,
+/// and one for values.
 pub fn shares_of<'f>(files: impl Iterator<Item = &'f Sst>, reading: &ReadPlan<'_>) -> usize {
     let mut kinds: Vec<TreeKind> = Vec::new();
     let mut values = false;
@@ -120,7 +120,7 @@ impl Passes {
 ///
 /// # Errors
 ///
-/// [`pages::Error`] if a page cannot be read, or does not hold what was written.
+/// [`pages::Error`] if a page cannot be read or is corrupt.
 pub fn run<S: PageSource + ?Sized>(
     source: &S,
     rounds: u64,
@@ -138,7 +138,7 @@ pub fn run<S: PageSource + ?Sized>(
 ///
 /// # Errors
 ///
-/// [`pages::Error`] if a page cannot be read, or does not hold what was written.
+/// [`pages::Error`] if a page cannot be read or is corrupt.
 pub fn pass<S: PageSource + ?Sized>(
     sst: &Sst,
     source: &S,
@@ -183,8 +183,8 @@ pub fn pass<S: PageSource + ?Sized>(
         }
     }
     if !sum.is_known {
-        // It is not known yet how much of the shares this file uses. So this subtracts the most that it can use,
-        // and a later file gets the rest.
+        // It is not known yet how much of the shares this file uses. So the most that it can use is subtracted, and
+        // later files get the rest.
         for (kind, tree) in with_rows() {
             shares.of(kind).take(tree.totals.bytes, tree.totals.bytes);
         }

@@ -1,5 +1,5 @@
-//! A row in the form in which files hold it: key, version, kind and value. This module does not decide which
-//! versions a reader may see.
+//! A row as files store it: key, version, kind and value. This module does not decide which versions a reader may
+//! see.
 
 /// The place of a row's commit in the commit order: each commit has a number, and later commits have greater
 /// numbers.
@@ -37,5 +37,5 @@ impl RowKind {
     }
 }
 
-/// The most bytes of a key: 64 KiB, whatever the size of the pages.
+/// Maximum length of a key in bytes: 64 KiB, whatever the page size.
 pub const MAX_KEY_BYTES: usize = 64 << 10;

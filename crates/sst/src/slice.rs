@@ -13,7 +13,7 @@ use std::ops::Range;
 /// What a table sees of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slice {
-    /// The main rows that are seen.
+    /// Ids of the main rows that the table sees.
     pub rows: RowRanges,
     /// All keys of the slice's rows, and all keys of range erases that the table sees, lie within these bounds.
     /// The bounds may be wider. If a side of the file was cut off, the bound on this side is the cut: the table

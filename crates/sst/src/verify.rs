@@ -33,8 +33,7 @@ use pages::{Address, Error, PageKind, PageSource, Result, retry};
 use tree_walk::DataPage;
 use values::{Values, chunks_of};
 
-/// Reads all of `sst` through `source`. Returns what the file holds. If the file has mistakes, returns the first
-/// mistake as an error.
+/// Reads all of `sst` through `source`, and returns what the file holds, or the first mistake as an error.
 ///
 /// `raw` is the same file, opened for plain reads: the check reads the bytes between pages through it. `progress`
 /// is called now and then with the number of bytes checked so far. `source` may be a session that keeps no pages

@@ -1,17 +1,15 @@
-//! Transfers between the accounts of a bank, made by threads or by async tasks. Meanwhile the process is killed,
-//! the disk fills up, or a sync fails. The test knows nothing of isolation: it checks what the customers of a bank
-//! would check.
+//! Transfers between the accounts of a bank, made by threads or async tasks while the process is killed, the disk
+//! fills up, or a sync fails. The test knows nothing of isolation: it checks what the customers of a bank would
+//! check.
 //!
 //! 1. All accounts together always hold the same amount. A reader must see this even while transfers are under way.
-//! 2. Each transfer writes a record with its number. The record of an acknowledged transfer must exist. A failed
-//!    transfer must have left no record. A transfer of unknown outcome may have left one. Each record must have
-//!    the number of a transfer.
-//! 3. Each account holds the amount that follows from the records.
-//! 4. Once a full disk has room again, transfers go on. The database need not be opened again. If the sync of a
-//!    transfer failed, the outcome of the transfer is unknown, and writes are refused until the database is opened
-//!    again.
+//! 2. Each transfer writes a record with its number. An acknowledged transfer must have left its record, a failed
+//!    one must not, and one of unknown outcome may have. Each record must have the number of a transfer.
+//! 3. Each account holds what the records add up to.
+//! 4. Once a full disk has room again, transfers go on without a reopen. If a transfer's sync failed, its outcome is
+//!    unknown, and writes are refused until the database is opened again.
 //!
-//! The threads interleave in an unknown order, so a seed decides only what each thread chooses.
+//! The threads interleave in an unknown order; the seed decides only what each thread chooses.
 
 #![allow(
     clippy::disallowed_types,
@@ -30,7 +28,7 @@ pub use kill::serve;
 use std::ops::AddAssign;
 use std::path::Path;
 
-/// What happened.
+/// What happened to the transfers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Rounds that passed.
@@ -41,7 +39,7 @@ pub struct Summary {
     pub failed: u64,
     /// Transfers of unknown outcome.
     pub unknown: u64,
-    /// Transfers that took place, but whose process was killed before it acknowledged them.
+    /// Transfers that took place but were not acknowledged before their process was killed.
     pub unheard: u64,
 }
 
@@ -61,7 +59,7 @@ impl AddAssign for Summary {
 pub enum Disturbance {
     /// The process is killed while it makes transfers, or while it opens the database.
     Kill,
-    /// The disk fills up, and has room again.
+    /// The disk fills up, and later has room again.
     FullDisk,
     /// A sync fails. Then the database is opened again, perhaps after a power cut.
     FailedSync,
@@ -72,8 +70,8 @@ impl Disturbance {
     pub const ALL: [Self; 3] = [Self::Kill, Self::FullDisk, Self::FailedSync];
 }
 
-/// Makes a new bank and disturbs it `rounds` times. If the process is to be killed, the transfers are made in
-/// another process, which runs `program` (see [`serve`]).
+/// Makes a new bank and disturbs it `rounds` times. For [`Disturbance::Kill`], another process, which runs
+/// `program`, makes the transfers (see [`serve`]).
 ///
 /// # Panics
 ///

@@ -1,5 +1,5 @@
-//! Flips bits in files while the database is closed. After a flip, a read must give the right answer, or an error
-//! that names the file. It must never give a wrong row or panic.
+//! Flips bits in files while the database is closed. A read must then return the right rows or an error that names
+//! the file, and must never return a wrong row or panic.
 
 use crate::history::History;
 use crate::history::reader::{Reader, Seen, Wanted};
@@ -12,8 +12,8 @@ use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use std::path::Path;
 
-/// Runs the history of `seed`. Then copies its disk `flips` times, flips one bit of a file in each copy, and reads
-/// everything there.
+/// Runs the history of `seed`, and then, in `flips` copies of its disk, flips one bit of a file and reads
+/// everything.
 pub fn flip_bits(seed: u64, steps: usize, flips: usize) {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut history = History::new(seed);
@@ -61,14 +61,14 @@ fn read_everything(history: &History, disk: Arc<SimDisk>, flipped: &str) {
     assert!(!is_live(flipped) || !problems.is_empty(), "a check finds any flipped bit of an SST");
 }
 
-/// Reads a table in many ways: from both ends, by one key and by several keys, as whole values and in each part.
-/// Until a read returns an error, all its rows must be right.
+/// Reads a table from both ends, by one key and by several, as whole values and in each part. All rows that a read
+/// returns before an error must be right.
 fn read_table(history: &History, db: &Database, name: &str, at: Version) -> Result<(), Error> {
     let table = db.existing_table(name)?.unwrap_or_else(|| panic!("the table {name:?} is lost"));
     let rows: Vec<(&[u8], &[u8])> = history.model().rows(name, at).collect();
     let wanted = Wanted::each(table.options().groups.len());
     let outcomes = wanted.into_iter().map(|wanted| read_rows(&Reader::new(&table, None, wanted), &rows));
-    // Even if a read returns an error, the other reads are still made.
+    // All reads are made, even after one has failed.
     outcomes.fold(Ok(()), Result::and)
 }
 

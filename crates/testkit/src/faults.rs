@@ -1,7 +1,7 @@
 //! Histories on machines that crash, on disks that fail an operation, and on full disks.
 //!
-//! The promise is always the same: the database opens again and holds a prefix of the commit order. The prefix
-//! contains everything that was acknowledged as durable.
+//! The promise is always the same: the database opens again and holds a prefix of the commit order that contains
+//! everything that was acknowledged as durable.
 
 use crate::history::History;
 use larch::{Error, Result};
@@ -10,8 +10,8 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use std::io::ErrorKind;
 
-/// How many more crashes follow the first one. Each of them happens at a sync of the recovery from the previous
-/// crash, or soon after that recovery.
+/// How many more crashes follow the first one, each at a sync of the recovery from the previous crash, or soon after
+/// that recovery.
 const MORE_CRASHES: usize = 4;
 
 /// What was compared after crashes.
@@ -19,13 +19,12 @@ const MORE_CRASHES: usize = 4;
 pub struct Crashes {
     /// Recoveries after a crash.
     pub recoveries: u64,
-    /// How many recoveries found rows with values in several parts. Each part of such a row was compared.
+    /// Recoveries that found rows with values in several parts, each of which was compared.
     pub in_parts: u64,
 }
 
-/// Runs the history of `seed` once to the end to count its syncs. Then runs it again `samples` times, each time up
-/// to a crash at another of these syncs. If there are no more than `samples` syncs, it crashes once at each of
-/// them. After each such crash, the history goes on and crashes several more times.
+/// Runs the history of `seed` once to count its syncs. Then runs it again up to a crash at each of these syncs, or
+/// at `samples` of them if they are more. After each such crash, the history goes on and crashes several more times.
 pub fn crash_at_syncs(seed: u64, steps: usize, samples: usize) -> Crashes {
     let mut crashes = Crashes::default();
     let syncs = whole_run(seed, steps).disk().sync_count();
@@ -52,8 +51,8 @@ pub fn crash_at_syncs(seed: u64, steps: usize, samples: usize) -> Crashes {
     crashes
 }
 
-/// Runs the history of `seed` `samples` times. In each run, another operation of the disk fails. If the history
-/// has no more than `samples` operations, each of them fails once.
+/// Runs the history of `seed` once for each of its disk operations, or for `samples` of them if they are more, and
+/// makes this operation fail.
 pub fn fail_operations(seed: u64, steps: usize, samples: usize) {
     let operations = whole_run(seed, steps).disk().operation_count();
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
@@ -72,8 +71,7 @@ pub fn fail_operations(seed: u64, steps: usize, samples: usize) {
         if history.is_open() && is_final(&error) && !history.failed_in_copy() {
             history.expect_writes_stopped();
         } else if history.is_open() {
-            // The failed operation had no effect or all of its effect. In both cases, the history must be able to
-            // go on.
+            // The failed operation took effect as a whole or not at all. In both cases, the history must go on.
             let outcome = history.resume().and_then(|()| history.go_on(steps / 8));
             expect_to_go_on(outcome);
         }
@@ -87,10 +85,9 @@ pub fn fail_operations(seed: u64, steps: usize, samples: usize) {
     }
 }
 
-/// Runs the history of `seed` up to a sync that fails and loses writes. Then the same process opens the database
-/// again. The machine crashes during that recovery, after one of its operations. This is repeated for `samples`
-/// operations of the recovery, or for all if there are no more than `samples`. The next recovery must succeed.
-/// Returns the number of crashes.
+/// Runs the history of `seed` up to a sync that fails and loses writes, and opens the database again in the same
+/// process. The machine crashes after an operation of that recovery: each one in turn, or `samples` of them if they
+/// are more. The next recovery must succeed. Returns the number of crashes.
 pub fn crash_in_recoveries(seed: u64, steps: usize, samples: usize) -> u64 {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let n = rng.random_range(1..=whole_run(seed, steps).disk().sync_count());
@@ -122,13 +119,13 @@ pub fn crash_in_recoveries(seed: u64, steps: usize, samples: usize) -> u64 {
     chosen.len() as u64
 }
 
-/// How many faults a history meets one after the other in [`fail_recoveries`]. The recovery from the last of them
+/// How many faults a history meets one after the other in [`fail_recoveries`]. Only the recovery from the last one
 /// meets no fault.
 pub const NESTED_FAULTS: usize = 4;
 
-/// Runs the history of `seed` until it meets a fault. A second fault hits the recovery from the first fault, a
-/// third fault hits the recovery from the second, and so on: [`NESTED_FAULTS`] faults in all. Each fault may be of
-/// any kind. After the fault, the machine may crash. All this is done `samples` times.
+/// Runs the history of `seed` until it meets a fault. A second fault hits the recovery from the first, a third one
+/// the recovery from the second, and so on: [`NESTED_FAULTS`] faults of any kind, each perhaps followed by a crash
+/// of the machine. Does all this `samples` times.
 pub fn fail_recoveries(seed: u64, steps: usize, samples: usize) {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     for sample in 0..samples as u64 {
@@ -213,7 +210,7 @@ fn whole_run(seed: u64, steps: usize) -> History {
     history
 }
 
-/// At most `samples` of the numbers `1..=last`, in ascending order.
+/// The numbers `1..=last`, or `samples` of them if they are more, in ascending order.
 fn sample(rng: &mut Xoshiro256PlusPlus, last: u64, samples: usize) -> Vec<u64> {
     if last <= samples as u64 {
         return (1..=last).collect();
@@ -235,9 +232,8 @@ pub(crate) fn is_final(error: &Error) -> bool {
     matches!(error, Error::WritesStopped(_) | Error::OutcomeUnknown { .. })
 }
 
-/// Checks the answer of an open database once a fault has passed. Three answers are allowed. The call may succeed.
-/// The database may refuse writes until it is opened again. Or there may be no room for writes until background
-/// work has been tried again.
+/// Checks the outcome of a call after a fault has passed. The call may succeed, writes may be refused until the
+/// database is opened again, or writes may find no room until background work has been tried again.
 pub(crate) fn expect_to_go_on(outcome: Result<()>) {
     match outcome {
         Err(error) if !is_final(&error) && !matches!(error, Error::Full { .. }) => {

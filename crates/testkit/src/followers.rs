@@ -1,9 +1,9 @@
-//! A history whose database has followers. Now and then, a follower meets an error when it looks at the disk. The
-//! writer meets full disks and other errors, crashes, and opens the database again.
+//! A history whose database has followers. Followers meet occasional errors when they look at the disk. The writer
+//! meets full disks and other errors, crashes, and opens the database again.
 //!
-//! The promises hold whichever errors occur. A follower shows all commits up to some version and no later commit.
-//! This version never decreases. A snapshot always shows what it showed at first. Once the errors have passed, the
-//! follower shows everything.
+//! Whatever errors occur, a follower shows all commits up to some version and no later one, and this version never
+//! decreases. A snapshot always shows what it showed at first. Once the errors have passed, the follower shows
+//! everything.
 
 use crate::faults::{expect_to_go_on, is_final};
 use crate::history::reader::{Reader, Wanted};
@@ -44,9 +44,8 @@ type Rows = BTreeMap<String, Vec<(Vec<u8>, Vec<Vec<u8>>)>>;
 struct World {
     rng: Xoshiro256PlusPlus,
     history: History,
-    /// For each table name, the version at which a table of this name was last created or dropped. Such a change
-    /// has no version of its own. So a follower that shows this version or an earlier one may or may not show the
-    /// change.
+    /// For each table name, the version at which a table of this name was last created or dropped. Such a change has
+    /// no version of its own, so a follower at this version or an earlier one may or may not show it.
     changed: BTreeMap<String, Version>,
     followers: Vec<Follower>,
     counts: Followed,
@@ -98,7 +97,7 @@ impl World {
         self.note_tables(&before);
     }
 
-    /// The machine crashes. The followers that run on it end with it.
+    /// Crashes the machine, and with it the followers.
     fn crash(&mut self) {
         self.followers.clear();
         self.history.restart();
@@ -181,7 +180,7 @@ impl World {
             (1, Some((snapshot, before))) => {
                 let still = |name: &str| is_known(name) && before.contains_key(name);
                 match rows_of(db, snapshot, &still) {
-                    // The tables of the snapshot may have been dropped since, and a drop has no version.
+                    // A drop has no version, so only tables that still exist are compared.
                     Ok(now) => now
                         .iter()
                         .for_each(|(name, rows)| assert!(*rows == before[name], "a snapshot of {name:?} changed")),
@@ -210,7 +209,7 @@ fn owned(reader: &Reader, value: &[u8]) -> Vec<Vec<u8>> {
     reader.of(value).into_iter().map(<[u8]>::to_vec).collect()
 }
 
-/// The rows that `snapshot` shows of each table of `db` for whose name `known` is true.
+/// The rows that `snapshot` shows of each table of `db` whose name is `known`.
 fn rows_of(db: &Database, snapshot: &Snapshot, known: &dyn Fn(&str) -> bool) -> Result<Rows> {
     let mut all = Rows::new();
     for name in db.tables().into_iter().filter(|name| known(name)) {

@@ -1,10 +1,10 @@
-//! Many futures read at the same time. The reads of the disk that they start are held back and end in any order.
-//! Some futures are polled whenever they are woken, some are left unpolled for ever, and some are dropped. At the
-//! same time, threads read, and some reads fail. Every result is compared with the model. Once no read fails any
-//! more, every polled future and every waiting thread must end, whatever the other futures do.
+//! Many futures read at the same time, while their reads of the disk are held back and complete in random order.
+//! Some futures are polled whenever they are woken, some are left unpolled for ever, and some are dropped. Threads
+//! read beside them, and some reads fail. Every result is compared with the model. Once no read fails any more,
+//! every polled future and every waiting thread must end, whatever the other futures do.
 //!
-//! Wakers are called on several threads, and futures are polled on several threads, but only one thread acts at a
-//! time. So the seed decides everything.
+//! Wakers are called and futures are polled on several threads, but only one thread runs at a time, so everything
+//! follows from the seed.
 
 #![allow(clippy::disallowed_methods, reason = "a thread is waited for at once, so that a run can be repeated")]
 
@@ -29,10 +29,10 @@ use std::thread;
 /// Futures that live at a time.
 const MOST_FUTURES: usize = 30;
 
-/// After this many polls altogether, a polled future that has not ended counts as stuck.
+/// A polled future that has not ended after this many polls of all futures counts as stuck.
 const MOST_POLLS: u64 = 1_000_000;
 
-/// What was met.
+/// What happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Met {
     /// Futures that ended.
@@ -45,8 +45,8 @@ pub struct Met {
     pub queued: u64,
 }
 
-/// Reads what `history` has written. The history must be open. All reads are futures. In each of `steps` steps,
-/// one of them is begun, polled, left unpolled or dropped.
+/// Reads what `history`, which must be open, has written. Each of `steps` steps begins, polls, abandons or drops one
+/// future.
 pub fn read_by_futures(seed: u64, steps: usize, mut history: History) -> Met {
     history.close().expect("the disk does not fail");
     if history.model().tables().is_empty() {
@@ -75,7 +75,7 @@ struct Crowd {
     snapshot: Snapshot,
     reads: Arc<SimReads>,
     tasks: Vec<Task>,
-    /// A read was made to fail.
+    /// Whether a read was made to fail.
     may_fail: bool,
     met: Met,
 }
@@ -137,8 +137,8 @@ impl Crowd {
         self.tasks.len().checked_sub(1).map(|last| self.rng.random_range(0..=last))
     }
 
-    /// Begins a read of one key, of some keys or of a range, or a read by moves of a cursor. The table and the
-    /// parts of rows are random.
+    /// Begins a read of one key, of some keys, of a range, or by a cursor. The table and the parts of rows are
+    /// random.
     fn begin(&mut self) -> Read {
         let (reader, name) = self.reader();
         let newest = self.history.model().newest();
@@ -167,7 +167,7 @@ impl Crowd {
         }
     }
 
-    /// A cursor, moved some times.
+    /// Begins some moves of a cursor.
     fn begin_moves(&mut self, reader: &Reader, name: &str, newest: Version) -> Read {
         let range = self.history.range();
         let mut moved =
@@ -211,7 +211,7 @@ impl Crowd {
         (Reader::new(&table, Some(&self.snapshot), wanted), name)
     }
 
-    /// Polls one of the futures that were woken and are not left unpolled.
+    /// Polls one of the woken futures that are not left unpolled.
     fn poll_one(&mut self) {
         let is_woken = |task: &Task| !task.is_left && task.woken.0.load(Ordering::Relaxed);
         let woken: Vec<usize> = (0..self.tasks.len()).filter(|&i| is_woken(&self.tasks[i])).collect();
@@ -231,7 +231,7 @@ impl Crowd {
         self.expect_only_faults(outcome);
     }
 
-    /// Lets one held-back read end. Returns false if no read is held back.
+    /// Completes one held-back read. Returns false if no read is held back.
     fn end_read(&mut self) -> bool {
         let elsewhere = self.rng.random_range(0..4) == 0;
         on_a_thread(elsewhere, || self.reads.step())
@@ -285,7 +285,7 @@ impl Crowd {
     }
 }
 
-/// What `reader` should see of a row.
+/// What `reader` should return for a row.
 fn seen(reader: &Reader, value: Option<&[u8]>) -> Option<Vec<Vec<u8>>> {
     value.map(|value| reader.of(value).into_iter().map(<[u8]>::to_vec).collect())
 }

@@ -2,8 +2,8 @@
 //! and cursors, snapshots, flushes, compactions, imports, ingested files, creating and dropping tables, closing and
 //! opening. Everything that is read is compared with the model.
 //!
-//! A wrong answer is a panic. If the disk returns an error, the call on the history returns it, and the caller
-//! goes on with [`History::recover`]. One seed decides everything.
+//! A wrong answer is a panic. An error of the disk is returned to the caller, who goes on with [`History::recover`].
+//! Everything follows from one seed.
 
 pub mod moves;
 pub mod reader;
@@ -31,7 +31,7 @@ pub const DIRECTORY: &str = "db";
 /// Where its backups are kept.
 const BACKUPS: &str = "backups";
 
-/// A row in memory of its own.
+/// An owned row: key and value.
 pub type OwnedRow = (Vec<u8>, Vec<u8>);
 
 /// A database, what it must hold, and what it has promised.
@@ -39,8 +39,8 @@ pub type OwnedRow = (Vec<u8>, Vec<u8>);
 pub struct History {
     rng: Xoshiro256PlusPlus,
     disk: Arc<SimDisk>,
-    /// Whether each read of the disk is held back until a thread waits for it. Reads that are held back end in any
-    /// order.
+    /// Whether the simulated machine holds reads of the disk back until a thread waits for one. They then complete
+    /// in random order.
     holds_reads: bool,
     options: TinyOptions,
     model: Model,
@@ -52,7 +52,7 @@ pub struct History {
     flushed: Version,
     /// A table that was being created or dropped when an error occurred.
     table_in_doubt: Option<String>,
-    /// How each table is stored.
+    /// The options of each table.
     stored: BTreeMap<String, TableOptions>,
     /// A table whose options were being changed when an error occurred, and its new options.
     alter_in_doubt: Option<(String, TableOptions)>,
@@ -79,7 +79,7 @@ struct Open {
     db: Database,
 }
 
-/// An open iterator, and the rows that it still has to give.
+/// An open iterator, and the rows that it still has to return.
 #[derive(Debug)]
 struct OpenRange {
     table: String,
@@ -95,7 +95,7 @@ struct OpenCursor {
 }
 
 impl History {
-    /// An empty disk and the random choices of `seed`. No database is opened yet.
+    /// An empty disk. All random choices follow from `seed`. No database is opened yet.
     pub fn new(seed: u64) -> Self {
         Self::with_options(seed, TinyOptions::of(seed))
     }
@@ -122,13 +122,13 @@ impl History {
         }
     }
 
-    /// The same history on a machine that holds reads of the disk back until a thread waits for one. Then the
-    /// reads end in an order that the seed decides.
+    /// The same history on a machine that holds reads of the disk back until a thread waits for one. The seed
+    /// decides the order in which they then complete.
     pub fn holding_reads(self) -> Self {
         Self { holds_reads: true, ..self }
     }
 
-    /// The disk, to be made to fail.
+    /// The disk, so that a test can make it fail.
     pub fn disk(&self) -> &Arc<SimDisk> {
         &self.disk
     }
@@ -165,15 +165,15 @@ impl History {
         self.compare()
     }
 
-    /// Takes one step in the open database. It compares only what this step reads, and not the whole database.
+    /// Takes one step in the open database and compares only what this step reads.
     pub fn advance(&mut self) -> Result<()> {
         self.step()?;
         self.see_what_is_durable();
         Ok(())
     }
 
-    /// Asks the database which commits are durable, and notes that these must survive a crash. A commit that the
-    /// database has once called durable must stay durable. Each submitted commit must say the same about itself.
+    /// Asks the database which commits are durable, and notes that these must survive a crash. The durable version
+    /// must never go back, and each submitted commit's handle must agree with it.
     fn see_what_is_durable(&mut self) {
         let Open { db, commits, .. } = self.opened();
         let durable = db.durable_version();
@@ -222,7 +222,7 @@ impl History {
         &self.opened().db
     }
 
-    /// The snapshots at which the history may read. In addition, it may read the present state.
+    /// The open snapshots. The history reads at one of them or at the newest version.
     pub fn snapshots(&self) -> &[Snapshot] {
         &self.opened().snapshots
     }
@@ -260,9 +260,9 @@ impl History {
         if self.holds_reads { Machine { reads: SimReads::new(seed), ..machine } } else { machine }
     }
 
-    /// Opens the database after it was closed or abandoned, or after the machine crashed. The database must hold a
-    /// prefix of the commit order. Without a crash of the machine, this prefix must contain every acknowledged
-    /// commit. After a crash, it must contain every durable commit. The model forgets all later commits.
+    /// Opens the database after it was closed or abandoned, or after the machine crashed. It must hold a prefix of
+    /// the commit order: with every acknowledged commit if the machine did not crash, and with every durable commit
+    /// if it did. The model forgets all later commits.
     pub fn recover(&mut self) -> Result<()> {
         self.open = None;
         // If the disk is full, opening the database writes no files: what was in the logs stays in memory.
@@ -286,8 +286,8 @@ impl History {
         self.compare()
     }
 
-    /// Goes on in the open database after an error that does not end all writes. The failed operation had either no
-    /// effect or all of its effect.
+    /// Goes on in the open database after an error that does not stop all writes. The failed operation must have
+    /// taken effect as a whole or not at all.
     pub fn resume(&mut self) -> Result<()> {
         let Open { db, snapshots, commits, .. } = self.open.take().expect("the database is open");
         // Without this call, a failed flush would be tried again only after some time.
@@ -329,15 +329,15 @@ impl History {
         Ok(tables)
     }
 
-    /// Checks that the database knows all files on the disk.
+    /// Checks that the database accounts for all SSTs on the disk.
     fn expect_no_orphans(&mut self) -> Result<()> {
-        // Listing the directory is an operation of the disk, and the test may have made just this operation fail.
+        // The disk may have been told to fail just this operation.
         let Ok(entries) = self.disk.list(Path::new(DIRECTORY)) else { return Ok(()) };
         let names: Vec<String> = entries.into_iter().map(|entry| entry.name).collect();
         let files = names.iter().filter(|name| name.ends_with(".sst")).count() as u64;
         let metrics = self.opened().db.metrics();
-        // The directory may have more files than the database uses: files that could not be removed yet, and files
-        // that a follower still reads.
+        // Beside the files in use, the directory may have files that could not be removed yet, or that a follower
+        // still reads.
         let known = metrics.files..=metrics.files + metrics.leftover_files + metrics.held_files;
         assert!(known.contains(&files), "{files} files on the disk and {known:?} known, of {names:?}");
         Ok(())
@@ -384,8 +384,8 @@ impl History {
         expect_sound(db)
     }
 
-    /// Opens the database a second time, for reading. This database must show some commit that is in files, and
-    /// everything before it.
+    /// Opens the database a second time, read-only. This instance must show every commit that is in files, and a
+    /// prefix of all commits.
     fn read_only(&mut self) -> Result<()> {
         let db = self.options.builder(DIRECTORY).machine(self.machine()).read_only(true).open()?;
         let at = db.version();
@@ -393,9 +393,8 @@ impl History {
         self.expect_tables(&db, at, "opened read-only")
     }
 
-    /// Copies the database by a checkpoint or through a backup. The copy is made either by the open database, or
-    /// by a second instance that this function opens read-only. The copy must have all commits, and must be a
-    /// sound database.
+    /// Copies the database by a checkpoint or a backup, made either by the open database or by a second, read-only
+    /// instance. The copy must be sound and have all commits.
     fn copy(&mut self) -> Result<()> {
         self.copies += 1;
         let (machine, copy) = (self.machine(), format!("copy {}", self.copies));
@@ -438,15 +437,15 @@ impl History {
         self.failed_in_copy
     }
 
-    /// Removes the files in a directory whose name the test does not use again. This only frees space.
+    /// Removes the files of a directory that is no longer needed, to free space.
     fn remove_files(&self, directory: &str) {
         for entry in self.disk.list(Path::new(directory)).unwrap_or_default() {
             self.disk.remove(&Path::new(directory).join(entry.name)).ok();
         }
     }
 
-    /// Compares all tables of `db` with the model: their options, and their rows at version `at`. `db` is not the
-    /// open database of this history.
+    /// Compares all tables of `db`, another instance or a copy, with the model: their options, and their rows at
+    /// version `at`.
     fn expect_tables(&self, db: &Database, at: Version, place: &str) -> Result<()> {
         assert_eq!(db.tables(), self.model.tables(), "tables {place}");
         for name in self.model.tables() {

@@ -1,8 +1,7 @@
-//! Tools for testing a whole database: a model of its contents, random histories on a simulated machine, crashes
-//! and faults, and text scripts. The tools know the public API of `larch` and nothing behind it.
+//! Tools for testing a whole database: a model of its contents, random histories on a simulated machine, crashes and
+//! faults, and text scripts. They use only the public API of `larch`.
 //!
-//! A seed decides everything that happens. If a test fails, it prints its seed and the command that runs this seed
-//! again.
+//! Everything follows from a seed. A failing test prints its seed and the command that runs it again.
 
 pub mod bank;
 pub mod corruption;

@@ -1,9 +1,8 @@
-//! A model of a database: sorted maps with every version of every row. This module knows neither files nor
-//! durability. Of a table, it knows only the name.
+//! A model of a database: sorted maps with every version of every row. It knows nothing of files or durability, and
+//! tables only by name.
 //!
-//! Every commit has one version, and there are no gaps between versions. The database after its first n commits is
-//! the same as the database at the version of the n-th commit. Therefore this model is enough to test the promise
-//! that a prefix of the commits survives.
+//! Versions have no gaps, so the database after its first n commits is the database at the version of the n-th
+//! commit. Therefore this model is enough to test the promise that a prefix of the commits survives.
 
 use larch::Version;
 use std::collections::BTreeMap;
@@ -56,7 +55,7 @@ impl Model {
         Self::default()
     }
 
-    /// Adds an empty table. This is no commit of the model: the table exists at every version.
+    /// Adds an empty table. This is not a commit: the table exists at every version.
     pub fn create_table(&mut self, name: &str) {
         self.tables.entry(name.to_owned()).or_default();
     }
@@ -66,14 +65,14 @@ impl Model {
         self.tables.remove(name);
     }
 
-    /// Adds a table that has the contents of another table, in all versions. This does not count as a commit.
+    /// Adds a table with the rows of another table, in all their versions. This is not a commit.
     pub fn clone_table(&mut self, name: &str, to: &str) {
         let rows = self.tables[name].clone();
         self.tables.insert(to.to_owned(), rows);
     }
 
-    /// Adds a table with all versions of those rows of another table whose keys are at least `key`. Then makes a
-    /// commit by which the other table loses these rows.
+    /// Adds a table with the rows of another table from `key` on, in all their versions. Then commits a range erase
+    /// of these rows in the other table.
     pub fn split_table(&mut self, name: &str, key: &[u8], to: &str) -> Version {
         let rows =
             self.tables[name].range(key.to_vec()..).map(|(key, history)| (key.clone(), history.clone())).collect();
@@ -175,7 +174,7 @@ pub fn contains((low, high): &KeyRange, key: &[u8]) -> bool {
     after_low && before_high
 }
 
-/// Whether no string can lie in `range`. Erasing such a range is no write.
+/// Whether no string can lie in `range`. Erasing such a range writes nothing.
 pub fn is_empty_range((low, high): &KeyRange) -> bool {
     // If `low` is included, it is the first string in the range. If it is excluded, the first string is `low` with
     // a zero byte at its end. The first string after the range is found in the same way.

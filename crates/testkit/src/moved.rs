@@ -1,9 +1,9 @@
-//! The directory of an open database is moved or removed, or its lock file is removed. Then another process opens a
-//! database at the same place.
+//! Moves or removes the directory of an open database, or its lock file, and lets another process open a database at
+//! the same place.
 //!
-//! If the directory was moved, the first writer must go on there and lose nothing. If its directory or its lock
-//! file was removed, the first writer must not report any later commit as durable. In all cases, the second writer
-//! must never find a change in its database that the first writer has made.
+//! If the directory was moved, the first writer must go on there and lose nothing. If its directory or its lock file
+//! was removed, it must not report any later commit as durable. In no case may it change anything in the second
+//! writer's database.
 
 use crate::options::TinyOptions;
 use larch::{Database, Durability, Error, Follow, Result, Version};
@@ -38,7 +38,7 @@ struct Writer {
     rows: Rows,
 }
 
-/// What was seen.
+/// What the first writer saw after the change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
     /// How many commits the first writer reported as durable after the change.
@@ -94,7 +94,7 @@ pub fn change_directory(seed: u64, change: Change) -> Changes {
 }
 
 impl Writer {
-    /// Makes a random call on the database. Among these calls are some that make, rename and remove files.
+    /// Makes a random call, often one that creates, renames and removes files.
     fn write(&mut self, rng: &mut Xoshiro256PlusPlus) -> Result<()> {
         let table = self.db.table(TABLE)?;
         match rng.random_range(0..12) {
@@ -148,7 +148,7 @@ impl Writer {
     }
 }
 
-/// Checks that a follower goes on in the directory that it has opened.
+/// Checks that a follower goes on in the directory that it opened. Returns the version that it shows.
 fn look(follower: &Database, seen: Version, change: Change) -> Version {
     match follower.catch_up() {
         Ok(version) => assert!(version >= seen, "a follower shows {version:?} after {seen:?}"),

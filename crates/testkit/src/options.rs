@@ -15,22 +15,21 @@ pub struct TinyOptions {
     pub cache_bytes: u64,
     /// Rows in memory, in bytes.
     pub write_buffer_bytes: u64,
-    /// What a commit waits for, unless the commit itself asks for something else.
+    /// The durability of commits that do not ask for another.
     pub durability: Durability,
-    /// The most SSTs that are open for reading. Both the files that are only kept open and the files that reads
-    /// use at the moment count.
+    /// The most SSTs that are open for reading, whether in use or kept open for later.
     pub open_files: usize,
-    /// Whether a file that has both a flat index and a B-tree is read by its flat index.
+    /// Whether files with both a flat index and a B-tree are read by the flat index.
     pub prefer_flat_index: bool,
     /// Shape of the levels.
     pub levels: LevelOptions,
-    /// How many bytes a manifest may grow by before the database begins a new one.
+    /// By how many bytes a manifest may grow before the database begins a new one.
     pub manifest_slack_bytes: u64,
     /// The length of the file that keeps disk space back for erases, in bytes.
     pub reserve_bytes: u64,
-    /// The ways in which tables are stored. Each new table takes one of them.
+    /// Options of tables, from which each new table draws.
     pub tables: Vec<TableOptions>,
-    /// The kinds of page index from which one is drawn when a table is altered.
+    /// The page indexes from which an alter draws.
     pub indexes: Vec<PageIndexKind>,
 }
 
@@ -54,7 +53,7 @@ impl TinyOptions {
                 slow_files: rng.random_range(4..=12),
                 base_bytes: 2 << rng.random_range(10..=15),
                 growth: rng.random_range(2..=4),
-                // If this limit is less than a block, each file gets a single row.
+                // If this is less than a block, each file gets a single row.
                 file_bytes: 1 << rng.random_range(10..=16),
             },
             manifest_slack_bytes: *[0, 500, 4 << 20].choose(rng).expect("there are three"),
@@ -64,8 +63,7 @@ impl TinyOptions {
         }
     }
 
-    /// The options of `seed` in three variants: with an unchanged cache, with the smallest cache, and with a cache
-    /// that has room for all data.
+    /// The options of `seed` with three caches: the drawn one, the smallest one, and one that has room for all data.
     pub fn with_each_cache(seed: u64) -> [Self; 3] {
         let options = Self::of(seed);
         let page_bytes = options.tables.iter().map(|table| u64::from(table.page_bytes)).max().expect("there are three");
@@ -104,8 +102,8 @@ pub fn filters(rng: &mut Xoshiro256PlusPlus) -> (Filters, u16) {
 
 /// Compression of a table.
 pub fn compression(rng: &mut impl Rng) -> Compression {
-    // The codec and its level come from one draw. Before zstd was added, the first bit of this draw chose between
-    // two codecs. There is still only one draw, so that each seed still draws the same other options.
+    // One draw decides both codec and level. Before zstd, its first bit chose between two codecs: a single draw lets
+    // each seed keep its other options.
     let bits = rng.random::<u32>();
     match (bits >> 31, bits >> 30 & 1) {
         (1, _) => Compression::None,

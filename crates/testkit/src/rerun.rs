@@ -1,6 +1,6 @@
 //! Prints how to run a failed seed again.
 
-/// If a panic drops this value, it prints the command that repeats the run.
+/// Prints the command that repeats the run if it is dropped by a panic.
 #[derive(Debug)]
 pub struct Rerun {
     seed: u64,
@@ -18,8 +18,7 @@ impl Rerun {
         Self { seed, arguments: "--transactions 1".to_owned() }
     }
 
-    /// For a run of the transactions of `seed`, on this number of threads. The seed does not decide how the threads
-    /// interleave.
+    /// For the transactions of `seed` on `threads` threads, whose interleaving does not follow from the seed.
     pub fn of_threads(seed: u64, threads: usize) -> Self {
         Self { seed, arguments: format!("--transactions 1 --threads {threads}") }
     }

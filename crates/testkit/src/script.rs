@@ -1,5 +1,5 @@
-//! Text scripts. A script runs on several databases with different options and gives one output. This module knows
-//! the words of a script, and it calls the public API. It also checks that all databases give the same answers.
+//! Text scripts over the public API. A script runs on several databases with different options, which must all give
+//! the same output.
 //!
 //! ```text
 //! open [durability=buffered]     create           write           batch            import table=T
@@ -18,9 +18,8 @@
 //! VALUE, KEY:     text, and text*N is the text N times
 //! ```
 //!
-//! After the rows of a `get`, `scan` or `next`, the output says what the read cost each database. All databases
-//! are on simulated machines, where background work runs on the thread of the script. So the costs are the same in
-//! every run.
+//! After the rows of a `get`, `scan` or `next`, the output says what the read cost each database. On the simulated
+//! machines, background work runs on the script's thread, so the costs are the same in every run.
 
 use crate::options::TinyOptions;
 use datadriven::TestCase;
@@ -61,9 +60,9 @@ struct OpenDatabase {
 }
 
 impl Script {
-    /// A script on four databases: one with default options, one with small pages in large files, and two with
-    /// small pages in tiny files. Of these last two databases, one has only B-trees. The other one has both kinds
-    /// of index and prefers the flat index.
+    /// A script on four databases: one with default options, one with small pages in large files, and two with small
+    /// pages in tiny files. One of the last two has only B-trees; the other has both kinds of index and prefers the
+    /// flat one.
     pub fn on_all_options() -> Self {
         let usual = TinyOptions {
             cache_bytes: 1 << 20,
@@ -105,8 +104,7 @@ impl Script {
         }
     }
 
-    /// A script on a single database with small files. Scripts whose output depends on the options of the database
-    /// run on it.
+    /// A script on a single database with small files, for scripts whose output depends on the options.
     pub fn on_small_files() -> Self {
         let mut all = Self::on_all_options();
         all.worlds.truncate(1);
@@ -116,8 +114,7 @@ impl Script {
         all
     }
 
-    /// Runs a test case on every database. Returns the output, which all databases share, and then what the reads
-    /// cost each database.
+    /// Runs a test case on every database. Returns the common output, and then what the reads cost each database.
     pub fn run(&mut self, case: &TestCase) -> String {
         let mut outputs = Vec::new();
         let mut costs = String::new();
@@ -136,14 +133,13 @@ impl Script {
     }
 }
 
-/// Whether the word `directive` of a script reads rows. The costs of other words depend on when background work
-/// runs.
+/// Whether a directive of a script reads rows. The costs of other directives depend on when background work runs.
 fn is_read(directive: &str) -> bool {
     matches!(directive, "get" | "scan" | "next")
 }
 
 /// Prints what a read cost: how often it waited for the disk, and how many pages of each kind it read or found in
-/// memory. It prints nothing if the read needed no page.
+/// memory. Prints nothing if it needed no page.
 fn say_cost(output: &mut String, name: &str, before: &Metrics, after: &Metrics) {
     let pages = after.pages.since(&before.pages);
     if pages.total() == Default::default() {
@@ -225,7 +221,7 @@ impl World {
         Ok(())
     }
 
-    /// Prints the levels, with the key bounds and the rows of their files. It takes them from the manifest.
+    /// Prints the levels from the manifest, with the key bounds and the rows of their files.
     fn files(&mut self, output: &mut String) -> Result<()> {
         let machine = Machine::simulated_on(self.disk.clone(), 0);
         let current = self.disk.read_all(&Path::new(DIRECTORY).join("CURRENT")).expect("the disk works");

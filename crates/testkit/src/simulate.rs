@@ -1,8 +1,7 @@
-//! All tests of a whole database in which a seed decides everything. The first tests run a history alone, and then
-//! with crashes, with faults, with faults during recoveries, on a full disk, with followers that meet errors, in
-//! directories that are moved and removed, and with flipped bits. The other tests run the same history again in
-//! other ways: with the other index, with reads that are held back, with caches of three sizes, and with many
-//! futures at once.
+//! Runs all tests of a whole database that follow from one seed: a history alone, then with crashes, faults, faults
+//! during recoveries, a full disk, followers that meet errors, directories that are moved and removed, and flipped
+//! bits. Then the same history with the other index, with reads that are held back, with caches of three sizes, and
+//! with many futures at once.
 
 use crate::corruption::flip_bits;
 use crate::faults::{crash_at_syncs, crash_in_recoveries, fail_operations, fail_recoveries, fill_the_disk};
@@ -14,12 +13,10 @@ use crate::options::TinyOptions;
 use crate::rerun::Rerun;
 use crate::twins::read_both_ways;
 
-/// How many flips of bits are tried for each sample. A flip costs only one open of the database, and it needs no
-/// history of its own.
+/// Bit flips for each sample. A flip costs only one open of the database, and needs no history of its own.
 pub const FLIPS: usize = 4;
 
-/// Runs all tests with `seed`. Panics if a promise is broken. It tries `samples` faults of each kind. If there are
-/// fewer, it tries all.
+/// Runs all tests with `seed`, with at most `samples` faults of each kind. Panics if a promise is broken.
 pub fn simulate(seed: u64, steps: usize, samples: usize) {
     let _rerun = Rerun::of(seed, steps, samples);
     History::new(seed).run(steps).expect("the disk does not fail");

@@ -1,6 +1,6 @@
-//! Small databases that contain something of everything that a release can write. Each database comes with a list
-//! of the rows that a reader must find in it. Two things are tested with these databases: later releases can read
-//! what earlier releases wrote, and earlier releases can read what later releases write for them.
+//! Small databases that contain something of everything that a release can write, each with a list of the rows that
+//! a reader must find in it. They test that later releases can read what earlier ones wrote, and that earlier
+//! releases can read what later ones write for them.
 //!
 //! A specimen is a folder with a database and two texts. The database is in the folder `db`. Some of its commits
 //! are only in the log. The texts list rows, one row in each line: `rows` has all rows, and `rows-in-files` has the
@@ -21,11 +21,10 @@ use std::path::Path;
 /// ExpectedRows by table and key.
 type ExpectedRows = BTreeMap<(String, Vec<u8>), Vec<u8>>;
 
-/// If a value is longer than this, the texts have its length and checksum instead of the value.
+/// For a value longer than this, the texts have its length and checksum.
 const SHOWN_BYTES: usize = 64;
 
-/// A specimen that is being written. Every change is made to the database and to the list of rows that the
-/// database must show.
+/// A specimen under construction. Every change is made to the database and to the list of rows that it must show.
 struct SpecimenWriter {
     db: Database,
     rows: ExpectedRows,
@@ -74,8 +73,8 @@ impl SpecimenWriter {
         Ok(())
     }
 
-    /// Notes that table `to` now has those rows of `from` for whose keys `goes` is true. If `keeps` is false,
-    /// notes that `from` no longer has these rows.
+    /// Notes that table `to` now has the rows of `from` for whose keys `goes` is true, and, unless `keeps`, that
+    /// `from` no longer has them.
     fn share(&mut self, from: &str, to: &str, keeps: bool, goes: impl Fn(&[u8]) -> bool) {
         let shared: Vec<_> = self
             .rows
@@ -138,8 +137,7 @@ pub fn write(machine: &Machine, folder: &Path, release: Release) -> larch::Resul
         of.put_parts(&grouped, &key, &[&[b'h'; 5], value.as_bytes(), &large(i, usize::from(i) * 20)])?;
     }
     let before: Snapshot = of.db.snapshot();
-    // These rows are written again. Their old versions, which the snapshot still needs, go to the history of the
-    // files.
+    // The snapshot still needs the old versions of these rows, so the flush puts them into the history.
     for i in (0..24).step_by(3) {
         let key = format!("row{i:03}");
         of.put(&plain, &key, b"again")?;
@@ -164,7 +162,7 @@ pub fn write(machine: &Machine, folder: &Path, release: Release) -> larch::Resul
     of.table("empty", usual)?;
     of.db.flush()?;
     text(machine, &folder.join("rows-in-files"), &of.rows);
-    // What follows is in the log alone.
+    // What follows is only in the log.
     of.put(&plain, "row002", b"in the log")?;
     of.put(&flat, "logged", &large(5, 200))?;
     of.erase(&both, "row000")?;

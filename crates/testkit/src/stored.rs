@@ -1,5 +1,5 @@
-//! Processes that share a simulated store. Each process runs on a machine of its own, with its own client of the
-//! store. The databases in the store are small.
+//! Machines for processes that share a simulated store, each with its own client of the store, and small databases
+//! in it.
 
 use larch::{Builder, Database};
 use objects::{Outside, StoreDisk};
@@ -8,8 +8,8 @@ use os::sync::Arc;
 use os::{Machine, Store};
 use std::path::Path;
 
-/// A machine whose disk shows the files in `store` as if they were in the directory `directory`. Machines with
-/// different seeds draw different numbers.
+/// A machine whose disk shows the database in `store` as the directory `directory`. Its random numbers follow from
+/// `seed`.
 pub fn on_store(store: Arc<dyn Store>, directory: &str, clock: &Arc<SimClock>, seed: u64) -> Machine {
     let outside = outside(clock, seed);
     let (random, threads) = (outside.random.clone(), outside.threads.clone());
@@ -27,14 +27,13 @@ pub fn outside(clock: &Arc<SimClock>, seed: u64) -> Outside {
     }
 }
 
-/// A builder of a database with such small memory that a few rows fill its memtables and its cache.
+/// A builder of a database with little memory: a few rows fill its memtables and its cache.
 pub fn small(machine: &Machine, directory: &str) -> Builder {
     let builder = Database::builder(directory).machine(machine.clone());
     builder.write_buffer_bytes(64 << 10).cache_bytes(1 << 20).reserve_bytes(0)
 }
 
-/// The number in an environment variable. Users set such a variable to run one seed of a random test again, or to
-/// run more seeds.
+/// The number in an environment variable, by which a user runs one seed of a random test again, or more seeds.
 #[allow(clippy::disallowed_methods, reason = "a seed from the environment")]
 pub fn number_of(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()

@@ -1,12 +1,12 @@
-//! Calls the whole public API from many threads at once. The threads and executors are those of the real machine,
-//! and the disk fails now and then.
+//! Calls the whole public API from many threads at once, on threads and executors of the real machine and a disk
+//! that fails now and then.
 //!
 //! The threads interleave in an unknown order, so each check must hold for every order. Rows that are written in
 //! pairs must agree. Amounts that are moved must keep their sum. A snapshot must always show what it showed at
 //! first. At the end, the database must hold everything that its writers were told is committed. A run consists of
-//! rounds. Each round opens the database with other options and works for some seconds. Then it stops the faults of
-//! the disk and waits for every thread. A thread that does not end is a failure, like a wrong row. After each
-//! round, memory, descriptors and files must be back to their numbers before the round.
+//! rounds. Each opens the database with other options and works for some seconds. Then the faults of the disk stop,
+//! and every thread must end. After each round, memory, descriptors and files must be back to their numbers before
+//! it.
 
 #![allow(
     clippy::disallowed_types,
@@ -37,18 +37,18 @@ use writers::Writer;
 
 const WRITERS: usize = 3;
 
-/// If a thread has not ended this long after it was asked to end, it counts as hanging. This is far longer than the
-/// slowest step takes, even under a sanitizer.
+/// A thread that has not ended this long after it was asked to counts as hanging. The slowest step is far shorter,
+/// even under a sanitizer.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// After a round, the process may have this many bytes more allocated than after the first round. Executors,
-/// thread locals and the standard library keep some memory.
+/// How many more bytes the process may have allocated after a round than after the first one. Executors, thread
+/// locals and the standard library keep some memory.
 const KEPT_BYTES: u64 = 2 << 20;
 
 /// What to run.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The choices of all threads follow from the seed, but their interleaving does not.
+    /// Decides the choices of all threads, but not how they interleave.
     pub seed: u64,
     /// How long to go on.
     pub time: Duration,
@@ -65,7 +65,7 @@ pub struct Settings {
 pub struct Summary {
     /// Rounds that were run.
     pub rounds: u64,
-    /// How often each thing was done.
+    /// How often each kind of work was done.
     pub done: BTreeMap<&'static str, u64>,
     /// How often callers met an injected failure, for each kind of failure.
     pub met: BTreeMap<String, u64>,
@@ -88,7 +88,7 @@ struct Round {
     counts: Counts,
 }
 
-/// What was done and met, by name.
+/// How often each kind of work was done and each failure met.
 #[derive(Debug, Default)]
 struct Counts {
     done: std::sync::Mutex<BTreeMap<&'static str, u64>>,
@@ -107,9 +107,9 @@ impl Counts {
 }
 
 impl Round {
-    /// Checks the outcome of a call that may meet an injected failure of the disk. Returns `None` if the call met
-    /// one. Any other error makes the test fail. The database must not stop writes either: syncs never fail here,
-    /// so it can try everything again.
+    /// Checks the outcome of a call that may meet an injected failure of the disk. Returns `None` if it met one. Any
+    /// other error fails the test, even that writes are stopped: syncs never fail here, so the database can try
+    /// everything again.
     fn expect<T>(&self, what: &'static str, outcome: Result<T>) -> Option<T> {
         match outcome {
             Ok(value) => {
@@ -129,7 +129,7 @@ impl Round {
     }
 }
 
-/// Whether the error comes from a failure that the test has injected.
+/// Whether the error comes from an injected failure.
 fn is_trouble(error: &Error) -> bool {
     !error.is_corruption() && !matches!(error, Error::WritesStopped(_)) && error.to_string().contains(disk::INJECTED)
 }
@@ -138,16 +138,15 @@ fn is_trouble(error: &Error) -> bool {
 ///
 /// # Panics
 ///
-/// Panics if a promise is broken. If a thread does not end, the whole process is ended, because nothing could be
-/// dropped any more.
+/// Panics if a promise is broken. If a thread hangs, ends the whole process, because nothing could be dropped any
+/// more.
 pub fn stress(settings: &Settings) -> Summary {
     println!("stress: seed {}, {:?} in rounds of {:?}", settings.seed, settings.time, settings.round);
     let mut summary = Summary::default();
     let mut writers: Vec<Writer> = (0..WRITERS).map(Writer::new).collect();
     let begin = Instant::now();
-    // The first round starts two things that the process keeps: the ring for reads, and the reactor of an
-    // executor. The least number of descriptors over all rounds so far is taken, because after a round a read may
-    // still be under way.
+    // The first round starts what the process keeps: the ring for reads, and the reactor of an executor. The least
+    // count of descriptors so far is taken, because a read may still be under way after a round.
     let mut descriptors = usize::MAX;
     while summary.rounds == 0 || begin.elapsed() < settings.time {
         let number = summary.rounds;
@@ -176,8 +175,8 @@ fn open_descriptors() -> Vec<PathBuf> {
     entries.filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok()).collect()
 }
 
-/// Waits for a while until no more than `expected` descriptors are open, and returns the open descriptors. Waiting
-/// is needed because the read of a dropped future may end only after the database has been closed.
+/// Waits for a while until no more than `expected` descriptors are open, and returns the open ones. The read of a
+/// dropped future may end only after the database has been closed.
 fn descriptors_at_rest(expected: usize) -> Vec<PathBuf> {
     let begin = Instant::now();
     loop {
@@ -189,7 +188,7 @@ fn descriptors_at_rest(expected: usize) -> Vec<PathBuf> {
     }
 }
 
-/// Runs one round. Returns the writers for the next round, because they know what the database must hold.
+/// Runs one round. Returns the writers, which know what the database must hold, for the next round.
 fn round(settings: &Settings, number: u64, writers: Vec<Writer>, summary: &mut Summary) -> Vec<Writer> {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(settings.seed.wrapping_mul(1_000_003).wrapping_add(number));
     let disk = Arc::new(TroubledDisk::new(rng.random()));
@@ -256,13 +255,13 @@ fn open(machine: &Machine, directory: &Path, rng: &mut Xoshiro256PlusPlus) -> (D
     (builder.open().expect("the disk works at first"), options)
 }
 
-/// A thread that has ended: its name, and then its writer or its panic.
+/// A thread that has ended: its name, and its writer or its panic.
 type Ended = (String, thread::Result<Option<Writer>>);
 
-/// What a thread runs if it need not remember what it wrote.
+/// The body of a thread that is not a writer.
 type Body = fn(&Round, Xoshiro256PlusPlus);
 
-/// The threads that a round has in addition to its writers.
+/// The threads of a round beside its writers.
 const BODIES: [(&str, Body); 8] = [
     ("reader 0", readers::read),
     ("reader 1", readers::read),
@@ -274,8 +273,8 @@ const BODIES: [(&str, Body); 8] = [
     ("tables", tables::come_and_go),
 ];
 
-/// Starts all threads and lets them work for the time of a round. Then makes the disk work without faults, and
-/// waits for every thread.
+/// Lets all threads work for the time of a round. Then makes the disk work without faults, and waits for every
+/// thread.
 fn work(settings: &Settings, round: &Arc<Round>, rng: &mut Xoshiro256PlusPlus, writers: Vec<Writer>) -> Vec<Writer> {
     let (send, ended) = mpsc::channel::<Ended>();
     let running = writers.len() + BODIES.len();
@@ -311,7 +310,7 @@ fn work(settings: &Settings, round: &Arc<Round>, rng: &mut Xoshiro256PlusPlus, w
     writers
 }
 
-/// Starts a thread. At its end, the thread reports that it has ended, and how.
+/// Starts a thread, which reports how it ended.
 fn start(
     name: &str,
     round: &Arc<Round>,
@@ -322,7 +321,7 @@ fn start(
     let run = move || {
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| body(&round)));
         if outcome.is_err() {
-            // The others need not go on for seconds.
+            // The other threads need not work any longer.
             round.is_over.store(true, Ordering::Release);
         }
         drop(round);
@@ -331,7 +330,7 @@ fn start(
     thread::Builder::new().name(name.to_owned()).spawn(run).expect("the system has room for a thread");
 }
 
-/// Until the round is over, makes the disk fail now and then, and watches the memory.
+/// Makes the disk fail now and then until the round is over, and watches the memory.
 fn trouble(settings: &Settings, round: &Round, rng: &mut Xoshiro256PlusPlus) {
     let end = Instant::now() + settings.round;
     while Instant::now() < end && round.goes_on() {

@@ -1,5 +1,4 @@
-//! The pages that a read touched. For each kind of page, this module counts how many pages the read found in
-//! memory, and how many it read from disk.
+//! Counts the pages that a read touched, by kind: those found in memory and those read from disk.
 
 use larch::Database;
 use larch::stats::PageKind;
@@ -11,17 +10,17 @@ const KINDS: usize = PageKind::ALL.len();
 /// Pages of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// How many pages were found in memory. A step that misses a page runs again, and then the pages that it finds
-    /// again are counted twice.
+    /// Pages found in memory. A step that misses a page runs again, and then counts the pages that it finds again
+    /// twice.
     pub hits: u64,
-    /// Read from disk.
+    /// Pages read from disk.
     pub reads: u64,
     /// Stored bytes of those.
     pub bytes: u64,
 }
 
 impl Count {
-    /// Found or read.
+    /// Pages found in memory or read.
     pub fn all(&self) -> u64 {
         self.hits + self.reads
     }

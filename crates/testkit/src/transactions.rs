@@ -1,10 +1,9 @@
-//! Runs random transactions on the engine and checks their isolation. Some runs interleave the transactions on one
-//! thread of a simulated machine, whose disk fails, fills up and loses what was not synced. Other runs use threads
-//! of the real machine. A run consists of phases. In each phase, a plan of transactions is played on the open
-//! database, and other work is done between its steps. At the end of a phase, the database stays open or is
-//! closed, the process is killed, or the machine loses power. The history of the phase is checked with everything
-//! that was seen up to this moment. If the database was opened again, a reader that sees all rows is added to the
-//! history. Then the history is checked a second time, without the commits that a power cut may lose.
+//! Runs random transactions on the engine and checks their isolation, either interleaved on one thread of a
+//! simulated machine, whose disk fails, fills up and loses what was not synced, or on threads of the real machine. A
+//! run consists of phases. Each phase plays a plan of transactions on the open database and does other work between
+//! its steps. At its end, the database stays open or is closed, the process is killed, or the machine loses power.
+//! The history of the phase is then checked. If the database was opened again, a reader of all rows is added, and
+//! the history is checked a second time, without the commits that a power cut lost.
 
 mod beside;
 mod threads;
@@ -40,13 +39,13 @@ const PHASES: usize = 16;
 /// Transactions of a phase.
 const TRANSACTIONS: usize = 80;
 
-/// A phase ends after this number of failed commits: once the disk has failed, further commits test nothing new.
+/// A phase ends after this many failed commits: once the disk has failed, further commits test nothing new.
 const MOST_FAILED: u64 = 6;
 
 /// The size of the smallest write buffer. It has room for the largest transaction that a plan may have.
 const LEAST_WRITE_BUFFER_BYTES: u64 = 8 << 10;
 
-/// What happened.
+/// What happened in a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// How transactions ended.
@@ -55,9 +54,9 @@ pub struct Summary {
     pub beside: u64,
     /// How often the database was opened again after the process was killed or the database was closed.
     pub reopened: u64,
-    /// How often after a power cut.
+    /// How often it was opened after a power cut.
     pub power_cuts: u64,
-    /// How many commits power cuts have lost. None of these commits had been reported as durable.
+    /// How many commits power cuts have lost. None of them had been reported as durable.
     pub lost: u64,
     /// The cases of write skew and of phantoms among transactions under snapshot isolation. Serializable
     /// transactions must have none.
@@ -127,7 +126,7 @@ fn has_indexes(seed: u64) -> bool {
     seed / 4 % 2 == 1
 }
 
-/// The options of a seed, but with a write buffer that has room for any transaction of a plan.
+/// The options of a seed, with a write buffer that has room for any transaction of a plan.
 fn tiny_options(seed: u64) -> TinyOptions {
     let options = TinyOptions::of(seed);
     TinyOptions { write_buffer_bytes: options.write_buffer_bytes.max(LEAST_WRITE_BUFFER_BYTES), ..options }
@@ -228,8 +227,8 @@ impl Run {
         *ends.choose(&mut self.rng).expect("there are some")
     }
 
-    /// Ends the process or the machine in the way that `end` says, and opens the database again. Removes from the
-    /// history what a power cut lost.
+    /// Ends the process or the machine as `end` says, and opens the database again. Removes from the history what a
+    /// power cut lost.
     fn open_again(&mut self, store: EngineStore, end: End, history: &mut [Transaction]) -> EngineStore {
         self.summary.ends += store.ends();
         let newest = store.database().version();
@@ -260,8 +259,8 @@ impl Run {
             End::PowerCut => self.summary.power_cuts += 1,
             _ => self.summary.reopened += 1,
         }
-        // An import of unknown outcome may have taken place, and its version was never returned. So `there` may be
-        // greater than `newest`.
+        // `there` may be greater than `newest`: an import of unknown outcome, whose version was never returned, may
+        // have taken place.
         self.summary.lost += newest.0.saturating_sub(there.0);
         lose_after(history, there);
         store
@@ -282,7 +281,7 @@ fn goes_on(store: &EngineStore) -> bool {
     true
 }
 
-/// A transaction that wrote all rows that exist now, so that a history can begin with them.
+/// A transaction that wrote all rows that exist now, with which a history begins.
 ///
 /// # Errors
 ///
@@ -313,8 +312,7 @@ fn reader() -> PlannedTransaction {
     PlannedTransaction { isolation: Isolation::Serializable, steps }
 }
 
-/// Checks a history that begins with the rows that existed at version `base`. The commits up to `there` still
-/// exist.
+/// Checks a history that begins with the rows at version `base`. The database has all commits up to `there`.
 fn expect_clean(history: &[Transaction], base: Version, there: Version) {
     let known: BTreeSet<Version> = history.iter().filter_map(version).collect();
     let free: Vec<Version> = (base.0 + 1..=there.0).map(Version).filter(|version| !known.contains(version)).collect();

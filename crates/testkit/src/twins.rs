@@ -1,6 +1,5 @@
-//! Two databases that get the same history. Where a file has both a B-tree and a flat index, one database reads by
-//! the B-tree, and the other one reads by the flat index. Both databases have the same files, so they must answer
-//! every question with the same bytes.
+//! Two databases with the same history and the same files. Where a file has both a B-tree and a flat index, one
+//! database reads by the B-tree and the other by the flat index. All their answers must be the same, byte for byte.
 
 use crate::history::reader::{Reader, Seen, Wanted};
 use crate::history::{DIRECTORY, History};
@@ -15,10 +14,10 @@ use std::path::Path;
 /// The number of parts of a history. After each part, everything is read.
 const CHAPTERS: usize = 5;
 
-/// What reading one of the two took.
+/// What reading one of the two databases cost.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reading {
-    /// Pages.
+    /// The pages that were touched.
     pub touched: Touched,
     /// How often a whole table was read by B-trees in some of its files and by flat indexes in others.
     pub mixed_tables: u64,
@@ -28,12 +27,12 @@ pub struct Reading {
 struct Twins {
     tree: History,
     flat: History,
-    /// What reading them took, in this order.
+    /// What reading `tree` and `flat` cost, in this order.
     readings: [Reading; 2],
 }
 
-/// Runs the history of `seed` on two databases with `options`, and compares their answers. Panics if the answers
-/// differ. Returns what the reads cost if trees are preferred, and what they cost if flat indexes are preferred.
+/// Runs the history of `seed` on two databases with `options`, and panics if their answers differ. Returns what the
+/// reads cost if trees are preferred, and if flat indexes are preferred.
 pub fn read_both_ways(seed: u64, steps: usize, options: &TinyOptions) -> [Reading; 2] {
     let of = |prefer_flat_index| History::with_options(seed, TinyOptions { prefer_flat_index, ..options.clone() });
     let mut twins = Twins { tree: of(false), flat: of(true), readings: Default::default() };
@@ -60,7 +59,7 @@ impl Twins {
         assert_eq!(files(&self.tree), files(&self.flat), "files, which do not depend on what is read");
     }
 
-    /// Draws the same from both.
+    /// Makes the same random choice in both histories.
     fn draw<T: PartialEq + std::fmt::Debug>(&mut self, choice: fn(&mut History) -> T) -> T {
         let drawn = choice(&mut self.tree);
         assert_eq!(choice(&mut self.flat), drawn, "choices of histories in step");
@@ -71,7 +70,7 @@ impl Twins {
     fn compare(&mut self) -> Result<()> {
         for name in self.tree.database().tables() {
             let ranges: Vec<KeyRange> = (0..4).map(|_| self.draw(History::range)).collect();
-            // Some are there, some are not.
+            // Random keys, present or absent, and some that are present.
             let mut keys: Vec<Vec<u8>> = (0..20).map(|_| self.draw(History::key)).collect();
             let newest = self.tree.model().newest();
             keys.extend(self.tree.model().rows(&name, newest).step_by(7).map(|(key, _)| key.to_vec()));
@@ -94,7 +93,7 @@ impl Twins {
     }
 }
 
-/// What both are asked about a table.
+/// The questions that both databases are asked about a table.
 struct Asked<'a> {
     name: &'a str,
     ranges: &'a [KeyRange],

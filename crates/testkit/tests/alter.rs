@@ -1,5 +1,5 @@
-//! The options of a table are changed. Old files must stay readable, and new files must have the new options.
-//! After a crash, the table must have either the old options or the new options.
+//! When the options of a table are changed, old files must stay readable, and new files must have the new options.
+//! After a crash, the table must have either the old or the new options.
 
 use larch::check::DumpDetail;
 use larch::options::{FilterKind, Filters, LevelOptions, PageIndexKind};
@@ -21,7 +21,7 @@ fn open(disk: &Arc<SimDisk>) -> Database {
     builder(disk).open().expect("the disk works")
 }
 
-/// Pages and nodes are small, so that a few rows make tall trees.
+/// Small pages and nodes, so that a few rows make tall trees.
 fn options() -> TableOptions {
     TableOptions { page_bytes: 256, node_bytes: 256, ..TableOptions::default() }
 }
@@ -34,7 +34,7 @@ fn value(i: u32) -> Vec<u8> {
     format!("{i} ").repeat(10).into_bytes()
 }
 
-/// Writes every third row, beginning with row `first`. All these rows go into one new file.
+/// Writes every third row from `first` on, into one new file.
 fn write(db: &Database, table: &Table, first: u32) {
     let mut batch = db.batch();
     (first..600).step_by(3).for_each(|i| batch.insert(table, key(i), value(i)));
@@ -148,7 +148,7 @@ fn compacting_after_an_alter_rewrites_once_though_the_database_was_closed() {
         let left = table.stats().expect("the table is there").data_pages;
         assert!(left < pages / 4, "{left} pages of 4 KiB, {pages} of 256 B");
         check_rows(&db, &table);
-        // Some options change nothing in the files. If only such an option changes, no file may be written again.
+        // A change of an option that does not affect files must not rewrite any.
         table.alter(|options| options.metadata.push(b'm')).expect("the disk works");
     }
 }
@@ -251,7 +251,7 @@ fn a_crash_at_any_sync_leaves_an_alter_wholly_or_not_at_all() {
         TableOptions { index: PageIndexKind::Both, node_bytes: 4096, metadata: b"m".to_vec(), ..options() },
         TableOptions { compression: Compression::Zstd { level: 9 }, ..options() },
     ];
-    // Makes the table and then alters it. Returns how far it came.
+    // Makes the table and then alters it. Returns how many alters were done, and the outcome.
     let run = |disk: &Arc<SimDisk>| -> (usize, Result<()>) {
         let mut done = 0;
         let outcome = (|| {

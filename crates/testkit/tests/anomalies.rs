@@ -1,5 +1,5 @@
-//! Plays a script for each anomaly that has a name, at both isolation levels. `REWRITE=1` writes what the scripts
-//! print into their files, as the expected output.
+//! Plays a script for each named anomaly, at both isolation levels. `REWRITE=1` updates the expected output in the
+//! scripts.
 
 use testkit::isolation::script::play_script;
 

@@ -1,6 +1,6 @@
-//! Makes backups in a store, removes them and restores them. Meanwhile, processes die at any request, two processes
-//! work at the same time, and the store loses, delays and repeats requests. Every acknowledged backup can be
-//! restored, and every object in the store belongs to a backup.
+//! Makes, removes and restores backups in a store, while processes die at any request, two processes work at the
+//! same time, and the store loses, delays and repeats requests. Every acknowledged backup must be restorable, and no
+//! object may be left that belongs to no backup.
 
 use larch::Database;
 use larch::backup::Backups;
@@ -28,7 +28,7 @@ struct World {
     trouble: StoreTrouble,
     seed: u64,
     processes: u64,
-    /// Where the database is.
+    /// The machine of the database.
     home: Machine,
     is_home_in_store: bool,
     db: Database,
@@ -86,7 +86,7 @@ impl World {
         }
     }
 
-    /// A process that works with backups, and its client of the store.
+    /// A new process that works with backups, and its client of the store.
     fn process(&mut self) -> (Backups, Arc<SimStoreClient>) {
         self.processes += 1;
         let client = self.store.client();
@@ -104,8 +104,7 @@ impl World {
         backups
     }
 
-    /// Calls `act` while the store works without faults. Before this, the clock is set forward far enough that no
-    /// answer of the store shows an old state any more.
+    /// Calls `act` while the store works without faults, and so late that no answer of the store shows an old state.
     fn calmly<T>(&mut self, act: impl FnOnce(&mut World) -> T) -> T {
         self.store.set_trouble(StoreTrouble::default());
         self.clock.advance(KEPT / 4);
@@ -132,8 +131,7 @@ impl World {
         });
     }
 
-    /// The database that a process makes a backup of. It is either open for writing in this process, or opened
-    /// read-only.
+    /// The database to back up: the one that is open for writing, or a read-only instance.
     fn source(&mut self) -> Database {
         self.was.insert(self.db.version().0, self.rows.clone());
         match self.rng.random() {
@@ -148,13 +146,12 @@ impl World {
     fn back_up(&mut self) {
         let source = self.source();
         let backups = self.mortal();
-        // While the backup is made, the database goes on to write and to remove files. After some writes it stops:
-        // if it rewrote all files at each step of the copy, the backup would begin again and again.
+        // The database goes on to write and to remove files during the backup, but only for some writes: if it
+        // rewrote all files at each step of the copy, the backup would begin again and again.
         let may_write = self.rng.random_range(0..3) == 0 && !self.is_home_in_store;
         let mut writes = if may_write { self.rng.random_range(1..20) } else { 0 };
         let (db, mut key) = (self.db.clone(), 1000);
-        // In the middle of the backup, another process begins a backup, and thereby takes the store of backups
-        // over.
+        // In the middle of the backup, another process may begin one, and so take the backups over.
         let mut other = (self.rng.random_range(0..4) == 0).then(|| self.mortal());
         let (mut second, mut steps) = (None, self.rng.random_range(0..4));
         let (rows, was) = (&mut self.rows, &mut self.was);
@@ -175,7 +172,7 @@ impl World {
             }
             steps -= i32::from(steps > 0);
         });
-        // If the second process has finished its backup, it must have fenced the first process.
+        // If the second process finished its backup, the first one must have been fenced.
         let is_over = matches!(second, Some(Ok(_)));
         assert!(!is_over || made.is_err(), "seed {}: the first of two writers was not fenced", self.seed);
         self.counts.taken_over += u64::from(is_over);
@@ -208,7 +205,7 @@ impl World {
         })
     }
 
-    /// Checks that every backup can be restored, and that it has the rows that the database had at that time.
+    /// Checks that every backup can be restored and has the rows that the database had when it was made.
     fn look(&mut self) {
         let (there, seed) = (self.list(), self.seed);
         assert!(self.acknowledged.iter().all(|number| there.contains(number)), "seed {seed}: {:?}, not {there:?}", {
@@ -248,8 +245,7 @@ impl World {
         }
     }
 
-    /// The last check: when only one backup is left, the store must have no other objects than those of this
-    /// backup.
+    /// Checks at the end that with one backup left, the store has no objects but those of this backup.
     fn end(mut self) -> Counts {
         self.look();
         self.trouble = StoreTrouble::default();
@@ -270,7 +266,7 @@ impl World {
         let report = backups.verify(|_| {}).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         assert_eq!((report.backups, report.unfinished.len()), (1, 0), "seed {seed}");
         let ssts = self.store.names().iter().filter(|name| name.starts_with("kept/sst/")).count() as u64;
-        // Its manifest is in the journal.
+        // One of the files, the manifest, is in the journal.
         assert_eq!(ssts, report.files - 1, "seed {seed}: {:?}", self.store.names());
         self.counts
     }
@@ -313,8 +309,8 @@ fn a_backup_in_a_store_is_whole_or_not_there_and_leaves_nothing_behind() {
     }
 }
 
-/// A restore that is killed leaves objects behind. They must never be taken for a database, and no later call
-/// removes them by itself.
+/// A killed restore leaves objects behind, which no later call removes by itself. They must never be taken for a
+/// database.
 #[test]
 fn a_restore_to_a_store_that_was_killed_is_repeated_after_the_place_was_dropped() {
     for requests in 0.. {
@@ -338,9 +334,9 @@ fn a_restore_to_a_store_that_was_killed_is_repeated_after_the_place_was_dropped(
         let at = |seed| on_store(Arc::new(FolderStore::new(store.client(), "far")), DIRECTORY, &clock, seed);
         if killed.is_err() {
             match backups.restore_on(&at(3), None, DIRECTORY, |_| {}) {
-                // It had put nothing.
+                // The killed restore had put nothing.
                 Ok(_) => {}
-                // Its last step may have come through.
+                // Its last step may have succeeded.
                 Err(larch::Error::UnfinishedCopy(_) | larch::Error::CopyTarget(_)) => {
                     let whole: Arc<dyn os::Store> = Arc::new(FolderStore::new(store.client(), ""));
                     drop_database(&whole, &outside(&clock, 4), "far").expect("the store works");
@@ -359,8 +355,7 @@ fn a_restore_to_a_store_that_was_killed_is_repeated_after_the_place_was_dropped(
     }
 }
 
-/// Before a backup or a restore changes anything at its target, it looks at what is already there and decides
-/// whether to go on.
+/// A backup and a restore look at what is at their target before they change anything there.
 #[test]
 fn a_database_in_a_store_is_not_taken_over_by_a_backup_or_a_restore_to_its_place() {
     let (clock, seed) = (Arc::new(SimClock::new()), 1);

@@ -1,7 +1,6 @@
-//! Tests of branches of databases in a store. The tests write to the branches, branch them again, take them over,
-//! compact them and drop them. Meanwhile processes die at any request, and the store loses, delays and repeats
-//! requests. Each test shows a way in which a needed file might be removed, or in which a file might stay that
-//! nobody needs.
+//! Tests of branches of databases in a store: branches are written to, branched again, taken over, compacted and
+//! dropped, while processes die at any request, and the store loses, delays and repeats requests. No needed file may
+//! be removed, and no file may stay that nobody needs.
 
 use larch::{Database, Durability};
 use objects::{KEPT, MADE_WITHIN, Outside, StoreDisk, branch, branches, drop_database};
@@ -20,25 +19,25 @@ use testkit::stored::{number_of, on_store, outside, small};
 
 const DIRECTORY: &str = "/db";
 
-/// The rows of a database: a number for each key. The value of the row is this number, repeated several times.
+/// The rows of a database: a number for each key. The value is this number, repeated several times.
 type Rows = BTreeMap<u64, u64>;
 
-/// The store, and who uses it.
+/// The store and the databases in it.
 struct World {
     rng: Xoshiro256PlusPlus,
     store: Arc<SimStore>,
     clock: Arc<SimClock>,
     seed: u64,
     processes: u64,
-    /// The newest number that was written.
+    /// The last number that was written.
     number: u64,
     databases: Vec<Db>,
-    /// All places that anything was asked of.
+    /// All prefixes that were ever used.
     prefixes: Vec<String>,
     trouble: StoreTrouble,
     counts: Counts,
-    /// The calls that made these branches returned an error. Still, such a branch may exist now, or it may appear
-    /// later. For each of them, the rows that it may have.
+    /// Branches whose making returned an error, each with the rows that it may have. They may exist, or appear
+    /// later.
     begun: BTreeMap<String, Vec<Rows>>,
     tells: bool,
 }
@@ -54,14 +53,14 @@ struct Counts {
     files_removed_late: u64,
 }
 
-/// A database, and what it may have.
+/// A database, and the rows that it may have.
 struct Db {
     prefix: String,
-    /// The database must have exactly the rows of one of these entries. After a commit of unknown outcome, there
-    /// is more than one entry.
+    /// The database must have exactly one of these sets of rows. After a commit of unknown outcome, it is more than
+    /// one.
     may_have: Vec<Rows>,
     writer: Option<Process>,
-    /// Earlier writers, from which another process has taken the database over. They need not have noticed it.
+    /// Earlier writers, which may not have noticed yet that another process took over.
     fenced: Vec<Process>,
 }
 
@@ -77,7 +76,7 @@ impl Drop for Process {
     }
 }
 
-/// The SSTs of the database on a disk.
+/// The SSTs of the database on `disk`.
 fn ssts_of(machine: &Machine, disk: &Arc<StoreDisk>) -> io::Result<Vec<DirectoryEntry>> {
     let machine = Machine { disk: disk.clone(), ..machine.clone() };
     let db = Database::builder(DIRECTORY).machine(machine).read_only(true).open().map_err(io::Error::other)?;
@@ -111,7 +110,7 @@ impl World {
         }
     }
 
-    /// A process that uses the store, and its client of the store.
+    /// A new process that uses the store, and its client of the store.
     fn outside(&mut self) -> (Outside, Arc<SimStoreClient>) {
         self.processes += 1;
         (outside(&self.clock, self.seed * 1000 + self.processes), self.store.client())
@@ -125,7 +124,7 @@ impl World {
         Process { client, machine, db: None }
     }
 
-    /// The store and the process for a call that makes or drops something. The process may die after some requests.
+    /// The store and the process for a call that makes or drops a database. The process may die after some requests.
     fn hand(&mut self) -> (Arc<dyn Store>, Outside, Machine, bool) {
         let process = self.process("");
         let (outside, client) = self.outside();
@@ -136,15 +135,14 @@ impl World {
         (Arc::new(FolderStore::new(client, "")), outside, process.machine.clone(), dies)
     }
 
-    /// Prints what happens. It prints only if a single seed is run.
+    /// Prints what happens, if a single seed is run.
     fn say(&self, text: impl FnOnce() -> String) {
         if self.tells {
             println!("{:?} {}", self.clock.now(), text());
         }
     }
 
-    /// Calls `act` while the store works without faults. Before this, the clock is set forward far enough that no
-    /// answer of the store shows an old state any more.
+    /// Calls `act` while the store works without faults, and so late that no answer of the store shows an old state.
     fn calmly<T>(&mut self, act: impl FnOnce(&mut World) -> T) -> T {
         self.store.set_trouble(StoreTrouble::default());
         self.clock.advance(KEPT / 4);
@@ -153,8 +151,7 @@ impl World {
         outcome
     }
 
-    /// Compares the rows of a database with the rows that it may have. From then on, it is known which rows the
-    /// database has.
+    /// Compares the rows of a database with those that it may have. From then on, its rows are known.
     fn compare(&mut self, place: usize, db: &Database, after: &str) {
         let seed = self.seed;
         let rows = rows(db).unwrap_or_else(|error| panic!("seed {seed}, {after}: {error}"));
@@ -203,7 +200,7 @@ impl World {
             }
             Err(_) => {
                 database.may_have.push(rows);
-                // It writes no more.
+                // This writer writes no more.
                 let writer = database.writer.take();
                 database.fenced.extend(writer);
             }
@@ -213,7 +210,7 @@ impl World {
 
     fn branch(&mut self, place: usize) {
         let from = self.databases[place].prefix.clone();
-        // Sometimes the test makes a branch at a place where it has made one before.
+        // Some branches are made at a prefix that was used before.
         let used = self.rng.random_range(0..4) == 0;
         let to = match used {
             true => self.prefixes[self.rng.random_range(0..self.prefixes.len())].clone(),
@@ -238,10 +235,10 @@ impl World {
         self.counts.branches += u64::from(made.is_ok());
         self.counts.branches_cut += u64::from(made.is_err() && dies);
         assert!(!was_there || made.is_err(), "seed {seed}: there is something at {to}");
-        // The call that made a branch may have returned an error although the branch now exists.
+        // The call may have returned an error although the branch exists now.
         let may_have = self.databases[place].may_have.clone();
         if !was_there && made.is_err() {
-            // Its first sheet may arrive later.
+            // The branch's first sheet may arrive later.
             self.begun.entry(to.clone()).or_default().extend(may_have.clone());
         }
         if !was_there && (made.is_ok() || self.is_there(&to)) {
@@ -278,8 +275,7 @@ impl World {
             let report = db.check(|_| {}).unwrap_or_else(|error| panic!("seed {seed}, {prefix}: {error}"));
             assert!(report.problems.is_empty(), "seed {seed}, {prefix} {after}: {:?}", report.problems);
             drop(db);
-            // A plain read-only open does not see the commits that are only in logs. An open that follows the
-            // writer does.
+            // A plain read-only open does not see commits that are only in logs; a follower does.
             if !has_writer {
                 return;
             }
@@ -353,7 +349,7 @@ impl World {
                 let database = &self.databases[place];
                 let process = if fenced { database.fenced.first() } else { database.writer.as_ref() };
                 if let Some(db) = process.and_then(|process| process.db.as_ref()) {
-                    // Whatever a fenced writer tries to do, it fails or changes nothing.
+                    // Whatever a fenced writer tries, it fails or changes nothing.
                     let outcome = if self.rng.random() { db.flush() } else { db.compact() };
                     outcome.unwrap_or_default();
                 }
@@ -363,8 +359,7 @@ impl World {
         }
     }
 
-    /// Checks that all databases have the right rows. Then drops all of them, and checks that nothing is left of
-    /// them.
+    /// Checks the rows of all databases. Then drops all of them, and checks that nothing is left.
     fn end(mut self) -> Counts {
         let seed = self.seed;
         self.trouble = StoreTrouble::default();
@@ -382,7 +377,7 @@ impl World {
             let report = db.check(|_| {}).unwrap_or_else(|error| panic!("seed {seed}, {prefix}: {error}"));
             assert!(report.problems.is_empty(), "seed {seed}, {prefix}: {:?}", report.problems);
         }
-        // Some branches were begun several times and never finished. These unfinished branches are given up now.
+        // By now, branches that were begun and never finished count as given up.
         self.clock.advance(MADE_WITHIN);
         for place in 0..self.databases.len() {
             let prefix = self.databases[place].prefix.clone();
@@ -400,8 +395,8 @@ impl World {
             let useless = after.iter().filter(|name| !files.contains(name)).count() as u64;
             assert!(useless <= needed, "seed {seed}, {prefix}: {after:?}, and {needing:?} beside {files:?}");
         }
-        // The databases are dropped in random order. If a database is still needed, dropping it is refused, and the
-        // test drops it later.
+        // Drops the databases in random order. Dropping one that a branch still needs is refused, and tried again
+        // later.
         let mut left = std::mem::take(&mut self.prefixes);
         for _ in 0..left.len() + 1 {
             left.retain(|prefix| {
@@ -427,7 +422,7 @@ impl World {
         (Arc::new(FolderStore::new(client, "")), outside)
     }
 
-    /// The objects with rows below a prefix.
+    /// The names of the SSTs below a prefix.
     fn ssts_of(&self, prefix: &str) -> Vec<String> {
         let folder = format!("{prefix}/sst/");
         self.store.names().iter().filter_map(|name| name.strip_prefix(&folder)).map(str::to_owned).collect()

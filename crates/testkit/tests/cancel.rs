@@ -1,4 +1,4 @@
-//! Long work that is cancelled must have no effect, however far it had come.
+//! Cancelled work must have no effect, however far it had come.
 
 use larch::options::LevelOptions;
 use larch::{Database, Error, Table, TableOptions};
@@ -14,7 +14,7 @@ fn key(row: u32) -> Vec<u8> {
     format!("row{row:06}").into_bytes()
 }
 
-/// A database with many files. None of them is compacted by itself.
+/// A database with many files, which are compacted only on request.
 fn database() -> (Database, Table, Arc<SimDisk>, Machine) {
     let (machine, disk) = Machine::simulated(7);
     let levels = LevelOptions { level0_files: 1_000, slow_files: 2_000, ..LevelOptions::default() };
@@ -47,7 +47,7 @@ fn a_compaction_that_is_given_up_leaves_the_files_as_they_were() {
     assert!(before > 10);
     let mut looks = 0;
     let outcome = table.compact_with(|at| {
-        // The first call comes when nothing has been read yet. It does not cancel the compaction.
+        // The first call comes before anything was read, and does not cancel the compaction.
         looks += u32::from(at.total > 0);
         if looks > 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
@@ -77,7 +77,7 @@ fn a_check_that_is_given_up_reads_no_further() {
 fn an_import_that_is_given_up_leaves_neither_rows_nor_files() {
     let (db, table, disk, _) = database();
     let before = ssts(&disk);
-    // The import is cancelled while rows come in order, while rows are sorted, and while runs are merged.
+    // Cancelled while rows come in order, while rows are sorted, and while runs are merged.
     for (is_sorted, is_finished) in [(true, false), (false, false), (false, true)] {
         let mut import = table.import().expect("the disk works");
         for row in 0..ROWS {

@@ -25,7 +25,7 @@ static COUNTING: Counting<Thread> = Counting::new();
 
 const DIRECTORY: &str = "db";
 
-/// A machine that can be started again and again with the same disk.
+/// A builder on a new machine with the same disk.
 fn builder(disk: &Arc<SimDisk>) -> larch::Builder {
     Database::builder(DIRECTORY).machine(Machine::simulated_on(disk.clone(), 1))
 }
@@ -100,7 +100,7 @@ fn a_row_in_parts_is_written_with_no_more_allocations_than_a_whole_one() {
     let split = db.table_with("split", TableOptions { groups, ..TableOptions::default() }).expect("the disk works");
     let whole = db.table("whole").expect("the disk works");
     let value = [b'v'; 120];
-    // Once to warm up.
+    // The first pass warms up.
     for _ in 0..2 {
         let of_whole = Thread::count(|| (0..1000).for_each(|i| whole.insert(key(i), value).expect("the disk works")));
         let parts = [&value[..10], &value[10..50], &value[50..]];
@@ -187,7 +187,7 @@ fn a_cold_point_read_costs_at_most_height_and_one_page_reads() {
 fn a_point_read_with_a_warm_index_costs_one_page_read() {
     for options in all_kinds() {
         let disk = imported(options);
-        // The cache has room for a quarter of the rows. It has room for many indexes of this size.
+        // The cache has room for a quarter of the rows, and for many indexes of this size.
         let db = builder(&disk).cache_bytes(2 << 20).open().expect("the disk works");
         let table = db.table("t").expect("the disk works");
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
@@ -230,7 +230,7 @@ fn opening_after_a_clean_close_reads_no_page_and_opens_no_sst() {
 fn opening_16_000_files_reads_the_manifest_once_and_nothing_else() {
     const FILES: u64 = 16_000;
     let disk = SimDisk::new(1);
-    // With these options, a file ends after its first page, and a page has one row.
+    // Each file ends after its first page, and each page has one row.
     let levels = LevelOptions { file_bytes: 1, ..LevelOptions::default() };
     let db = builder(&disk).levels(levels).open().expect("the disk works");
     let options = TableOptions { page_bytes: 256, ..TableOptions::default() };
@@ -254,11 +254,10 @@ fn opening_16_000_files_reads_the_manifest_once_and_nothing_else() {
     let after = disk.counts();
     assert_eq!(db.metrics().files, report.files);
     assert_eq!(sst_counts(&disk), ssts_before, "no SST is read");
-    // Logs are read in windows of 1 MiB. If a record does not end within its window, it is read again from its
-    // start.
+    // Logs are read in windows of 1 MiB. A record that crosses the end of its window is read again from its start.
     let read_bytes = after.read_bytes - before.read_bytes;
     assert!(read_bytes <= other_bytes + (1 << 20), "{read_bytes} bytes read of {other_bytes} that are not in SSTs");
-    // Opening a database writes a new manifest with the same files, and the header of a new log.
+    // Opening writes a new manifest with the same files, and the header of a new log.
     assert!(after.write_bytes - before.write_bytes <= 2 * other_bytes, "and written once");
     assert!(after.syncs - before.syncs < 20);
 }
@@ -266,8 +265,7 @@ fn opening_16_000_files_reads_the_manifest_once_and_nothing_else() {
 #[test]
 fn a_range_opens_no_file_beyond_its_bounds() {
     let disk = SimDisk::new(1);
-    // With these options, a file ends after its first page. So there are a dozen files, each with one page of a
-    // few dozen rows.
+    // Each file ends after its first page, so the table has a dozen files of a few dozen rows.
     let levels = LevelOptions { file_bytes: 1, ..LevelOptions::default() };
     let open = || builder(&disk).levels(levels).open().expect("the disk works");
     let db = open();
@@ -275,8 +273,7 @@ fn a_range_opens_no_file_beyond_its_bounds() {
     import(&db.table_with("t", options).expect("the disk works"), 400);
     db.close().expect("the disk works");
 
-    // A scan of the whole table finds the first key of each file: each file is one page, so a new file begins
-    // where the scan reads another page.
+    // Finds the first key of each file: a file is one page, so a new file begins where a scan reads another page.
     let db = open();
     let table = db.table("t").expect("the disk works");
     let mut firsts = Vec::new();
@@ -295,8 +292,7 @@ fn a_range_opens_no_file_beyond_its_bounds() {
         for backward in [false, true] {
             let db = open();
             let table = db.table("t").expect("the disk works");
-            // This row is in a file of level 0 that lies beyond the range. So a read of the range must not touch
-            // that file.
+            // This file of level 0 lies beyond the range, so a read of the range must not touch it.
             table.insert("zzz", "far away").expect("the disk works");
             db.flush().expect("the disk works");
             let range = table.range(low..high);
@@ -312,14 +308,13 @@ fn a_range_opens_no_file_beyond_its_bounds() {
     };
     check(&firsts[0], &firsts[1], rows_between(0, 1), 1);
     check(&firsts[3], &firsts[5], rows_between(3, 5), 2);
-    // This range ends just after the first key of the next file, so that file must be read, too.
+    // This range ends just after the first key of the next file, which must be read, too.
     check(&firsts[3], &[&firsts[4][..], b"\0"].concat(), rows_between(3, 4) + 1, 2);
     check(b"a", &firsts[1], rows_between(0, 1), 1);
     check(b"", b"b", 0, 0);
 }
 
-/// Imports the even keys twice and then writes some odd keys. This makes three files that overlap. The oldest file
-/// is the largest.
+/// Imports the even keys twice and then writes some odd keys: three files that overlap, the oldest one the largest.
 fn overlapping() -> Arc<SimDisk> {
     let disk = SimDisk::new(1);
     let db = builder(&disk).open().expect("the disk works");
@@ -343,8 +338,7 @@ fn overlapping() -> Arc<SimDisk> {
 fn many_cold_keys_take_as_many_rounds_as_the_longest_way_has_pages() {
     let disk = overlapping();
     let open = || builder(&disk).open().expect("the disk works");
-    // Each of these keys is either in the oldest file or in no file. So even reads of single keys must look into
-    // all files.
+    // Each of these keys is in the oldest file or in none, so even reads of single keys must look into all files.
     let keys = (0..64).map(|i| (i % 8 == 3, i * 7919 % 20_000));
     let keys = keys.map(|(absent, i)| key(2 * i + u32::from(absent && i % 5 != 0 && i % 7 != 0)));
     let keys: Vec<Vec<u8>> = keys.collect();

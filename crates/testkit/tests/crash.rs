@@ -30,8 +30,7 @@ fn a_crash_at_any_sync_leaves_a_prefix_with_everything_acknowledged_durable() {
 #[test]
 fn a_crash_at_every_sync_of_a_short_history_leaves_such_a_prefix() {
     const STEPS: usize = 60;
-    // Histories with more syncs than this are left out. They import into thousands of tiny files, which takes too
-    // long.
+    // Histories with more syncs are left out: they import into thousands of tiny files, which takes too long.
     const MOST_SYNCS: u64 = 500;
     let is_short = |seed: &u64| {
         let mut history = History::new(*seed);

@@ -1,5 +1,5 @@
-//! The number of open descriptors of SSTs must stay within `open_files`, however many reads are under way at once.
-//! Both the descriptors that are only kept open and those that reads use at the moment count.
+//! The open descriptors of SSTs, whether in use or kept for later, must stay within `open_files`, however many reads
+//! are under way at once.
 
 #![allow(clippy::disallowed_methods, reason = "descriptors are the machine's, and so are the threads that use them")]
 
@@ -28,13 +28,13 @@ fn key(i: u32) -> Vec<u8> {
     format!("key {i:06}").into_bytes()
 }
 
-/// A database with many files that are not merged. Each file has rows of its own.
+/// A database with many files that are not merged and do not overlap.
 fn filled(machine: &Machine, directory: &Path, cache: Option<&Cache>) -> (Database, Table) {
     let levels = LevelOptions { level0_files: 1_000, slow_files: 2_000, ..LevelOptions::default() };
     let builder = Database::builder(directory).machine(machine.clone()).levels(levels).open_files(OPEN_FILES);
     let builder = match cache {
         Some(cache) => builder.cache(cache),
-        // The cache is so small that most reads go to the disk.
+        // A small cache, so that most reads go to the disk.
         None => builder.cache_bytes(1 << 20),
     };
     let db = builder.open().expect("the disk works");
@@ -59,8 +59,7 @@ fn no_more_files_stay_open_than_allowed_whatever_fails() {
     let open = || db.metrics().cache.open_files;
     let mut failed = 0;
     for i in 0..3_000 {
-        // Every third read meets an error in one of its first operations: when it opens the file, asks for its
-        // length or reads it.
+        // Every third read meets an error when it opens the file, asks for its length or reads it.
         if i % 3 == 0 {
             disk.fail_operation(u64::from(i % 5), ErrorKind::Other);
         }
@@ -85,7 +84,7 @@ fn descriptors(directory: &Path) -> usize {
     targets.filter(|path| path.starts_with(directory) && path.extension().is_some_and(|end| end == "sst")).count()
 }
 
-/// One machine for each way of reading files that this system allows and that a user can choose.
+/// A machine for each way of reading files that a user can choose and this system allows.
 #[cfg(target_os = "linux")]
 fn machines() -> Vec<Machine> {
     let mut machines = Vec::new();
@@ -102,9 +101,9 @@ fn machines() -> Vec<Machine> {
     machines
 }
 
-/// Lets only one test run at a time. The open descriptors are counted by looking at them one after the other. The
-/// count is exact only if no other files are opened and closed meanwhile. A new descriptor always gets the lowest
-/// free number. So if at most `n` of them are open at a time, they use only `n` numbers.
+/// Lets only one test run at a time. Descriptors are counted by looking at them one after the other, which is exact
+/// only if nobody else opens and closes files meanwhile. A new descriptor gets the lowest free number, so if at most
+/// `n` are open at a time, they use only `n` numbers.
 #[cfg(target_os = "linux")]
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: OnceLock<Mutex<()>> = OnceLock::new();
@@ -188,7 +187,7 @@ fn the_process_has_few_descriptors_while_thousands_of_tasks_read_many_files() {
         let mut context = Context::from_waker(&waker);
         let mut most = 0;
         for _ in 0..5 {
-            // Nothing is in memory.
+            // The database starts with an empty cache.
             let (db, table) = filled(&machine, directory, None);
             let seen = most_descriptors(directory, || {
                 let read = |i: u32| table.get_async(key(i * 31 % (FILES * 50)));

@@ -1,5 +1,4 @@
-//! Tests of tables with many range erases. They check what readers see, and count how many more pages reads and
-//! compactions look at.
+//! Tests of tables with many range erases: what readers see, and how many more pages reads and compactions look at.
 
 use larch::options::LevelOptions;
 use larch::stats::Reason;
@@ -20,7 +19,7 @@ fn open(disk: &Arc<SimDisk>, cache_bytes: u64, levels: LevelOptions) -> Database
     builder.open().expect("the disk works")
 }
 
-/// Options that allow so many files that no compaction starts for this reason.
+/// Levels that allow enough files that no compaction starts by itself.
 fn patient() -> LevelOptions {
     LevelOptions { level0_files: 1000, slow_files: 1000, ..LevelOptions::default() }
 }
@@ -124,7 +123,7 @@ fn rows_are_those_of_a_model_under_many_range_erases_whatever_becomes_of_files()
                 0..4 => db.flush().expect("the disk works"),
                 4 => table.compact().expect("the disk works"),
                 5 if round > 20 && table.name() == "t" => {
-                    // The rows from a random key on are split off and become another table.
+                    // Splits off the rows from a random key on.
                     let from = key(rng.random_range(0..KEYS / 2));
                     shown.push((db.snapshot(), table.clone(), model.clone()));
                     let rest = table.split_off(&from, "rest").expect("the disk works");
@@ -158,7 +157,7 @@ fn rows_are_those_of_a_model_under_many_range_erases_whatever_becomes_of_files()
 
 const ROWS: u32 = 20_000;
 
-/// A table with `ROWS` rows. All rows are in the deepest level.
+/// A table with `ROWS` rows in the deepest level.
 fn filled(db: &Database) -> Table {
     let options = TableOptions { page_bytes: 4096, ..TableOptions::default() };
     let table = db.table_with("t", options).expect("the disk works");
@@ -170,7 +169,7 @@ fn filled(db: &Database) -> Table {
     table
 }
 
-/// Erases the keys that come directly after each of `rows`. None of the erased keys has a row.
+/// Erases ranges just behind each of `rows`, in which no key has a row.
 fn erase_between(db: &Database, table: &Table, rows: impl IntoIterator<Item = u32>) {
     let mut batch = db.batch().durability(Durability::Buffered);
     for i in rows {
@@ -179,7 +178,7 @@ fn erase_between(db: &Database, table: &Table, rows: impl IntoIterator<Item = u3
     batch.commit().expect("the disk works");
 }
 
-/// How many pages were looked at for `reason` so far, both pages in memory and pages that were read.
+/// How many pages were looked at for `reason` so far, in memory or from disk.
 fn looks(db: &Database, reason: Reason) -> u64 {
     let Pages { hits, faults, .. } = db.metrics().pages.of_reason(reason);
     hits + faults
@@ -201,7 +200,7 @@ fn a_range_that_no_range_erase_touches_costs_one_look_more_for_each_source_that_
             let db = open(&SimDisk::new(1), 64 << 20, patient());
             let table = filled(&db);
             if erased {
-                // All before and after what is read.
+                // All erases lie before or after what is read.
                 erase_between(&db, &table, (0..ROWS / 4).chain(ROWS / 4 * 3..ROWS));
                 if !in_memory {
                     db.flush().expect("the disk works");
@@ -223,8 +222,7 @@ fn a_range_that_no_range_erase_touches_costs_one_look_more_for_each_source_that_
             (long, short)
         });
         println!("long {} {}, 100 short {} {}", without.0, with.0, without.1, with.1);
-        // The three additional pages are the root or a node of the tree of range erases, and pages of range
-        // erases.
+        // The three more are the root or a node of the tree of range erases, and pages of range erases.
         assert!(with.0 <= without.0 + 3, "{} pages looked at, {} without range erases", with.0, without.0);
         assert!(with.1 <= without.1 + 300, "{} pages looked at, {} without range erases", with.1, without.1);
     }
@@ -255,7 +253,7 @@ fn what_a_range_erase_hides_in_older_files_is_not_read_by_a_scan() {
     for in_memory in [false, true] {
         let db = open(&SimDisk::new(1), 64 << 20, patient());
         let table = filled(&db);
-        // As long as this snapshot sees the rows, the files must not change.
+        // While this snapshot sees the rows, the files must not be cut.
         let _snapshot = db.snapshot();
         table.remove_range(key(100)..key(ROWS - 100)).expect("the disk works");
         if !in_memory {
@@ -286,8 +284,7 @@ fn a_compaction_reads_each_page_of_range_erases_once() {
         table.compact().expect("the disk works");
         let after = db.metrics().pages.pages(Reason::Compaction, PageKind::RangeErase);
         let looks = after.hits + after.faults - before.hits - before.faults;
-        // A compaction looks at a few pages of range erases in each file, to find out which part of a file can be
-        // cut off.
+        // Finding out which part of a file can be cut off takes a few looks at range erases, too.
         println!("{looks} looks at {pages} pages of range erases");
         assert!(looks <= 3 * pages, "{looks} looks at {pages} pages of range erases");
         drop(snapshot);

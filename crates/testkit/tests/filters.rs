@@ -1,5 +1,5 @@
-//! Checks what filters promise, measured in page reads. A search for an absent key must read almost nothing. A
-//! search for a present key must read no more pages than without filters.
+//! Checks what filters promise, in page reads: a look-up of an absent key reads almost nothing, and one of a present
+//! key no more than without filters.
 
 use larch::options::{FilterKind, Filters, LevelOptions};
 use larch::stats::PageKind;
@@ -13,22 +13,21 @@ use rand::{RngExt, SeedableRng};
 
 const ROWS: u32 = 40_000;
 
-/// The key of row `i`. Rows with odd numbers do not exist. All keys of a group of 16 rows begin with the same 8
+/// The key of row `i`. Rows with odd numbers do not exist. The keys of each group of 16 rows share their first 8
 /// bytes.
 fn key(i: u32) -> Vec<u8> {
     format!("{:08}-{:02}", i / 32, i % 32).into_bytes()
 }
 
 fn builder(disk: &Arc<SimDisk>, cache_bytes: u64) -> larch::Builder {
-    // The levels are small. No file reaches the length at which it would be cut, so filters cannot change where a
-    // file ends.
+    // Small levels. No file reaches the length at which it would be cut, so filters cannot change where a file ends.
     let levels =
         LevelOptions { level0_files: 4, slow_files: 100, base_bytes: 256 << 10, growth: 4, ..Default::default() };
     Database::builder("db").machine(Machine::simulated_on(disk.clone(), 1)).cache_bytes(cache_bytes).levels(levels)
 }
 
-/// A table with 40,000 rows in the deepest level. A middle level and files of level 0 lie above. Each file there
-/// writes some hundreds of these keys again and erases some of them.
+/// A table with 40,000 rows in the deepest level. In the middle level and in level 0, each file overwrites some
+/// hundreds of these keys and erases some.
 fn layered(filters: Filters) -> Arc<SimDisk> {
     let disk = SimDisk::new(1);
     let db = builder(&disk, 4 << 20).open().expect("the disk works");
@@ -58,8 +57,8 @@ fn none() -> Filters {
     Filters::all(FilterKind::None)
 }
 
-/// Looks up `count` random keys, which are odd if `absent` is set and even otherwise. Returns how many pages this
-/// read.
+/// Looks up `count` random keys, odd ones if `absent` is set and even ones otherwise. Returns the number of page
+/// reads.
 fn read(db: &Database, table: &Table, rng: &mut Xoshiro256PlusPlus, count: u32, absent: bool) -> u64 {
     let before = db.metrics().page_reads;
     for _ in 0..count {
@@ -107,8 +106,7 @@ fn keys_together_read_no_older_file_than_the_one_that_has_them_once_filters_are_
     let mut upper: Vec<Vec<u8>> = upper.collect();
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(5);
     upper.shuffle(&mut rng);
-    // Afterwards, the filters and the pages of rows of the deepest level are in memory. The pages of rows of the
-    // upper levels are not.
+    // Brings the filters and the deepest level's data pages into memory, but not the data pages of the upper levels.
     read(&db, &table, &mut rng, 20_000, true);
     let (together, apart) = upper.split_at(upper.len() / 2);
     let mut pages = [0, 0];
@@ -140,8 +138,8 @@ fn present_keys_read_no_more_with_filters_than_without() {
             (pages, db.metrics().pages.of_kind(PageKind::Filter).faults)
         });
         println!("{cache_bytes} bytes: {with:?} with, {without:?} without");
-        // With a small cache, the pages of the upper levels are read again and again, and filters save up to three
-        // of four page reads. With a large cache, these pages stay in memory, and filters save almost nothing.
+        // In a small cache, filters save up to three of four page reads, because the upper levels' pages do not stay
+        // in memory. In a large cache these pages stay, and filters save almost nothing.
         let all = |pages: [u64; 3]| pages.iter().sum::<u64>();
         let limit = if cache_bytes < 600 << 10 { 80 } else { 101 };
         assert!(all(with.0) * 100 <= all(without.0) * limit, "{cache_bytes} bytes: {with:?} with, {without:?} without");
@@ -173,7 +171,7 @@ fn in_one_run_present_keys_read_the_same_with_filters_and_without() {
 
 #[test]
 fn ranges_of_absent_prefixes_open_no_file_once_filters_are_there() {
-    // Only every other group of rows exists. So the neighbours of an absent group are near, and only a filter can
+    // Only every other group of rows exists. An absent group lies between two present ones, so only a filter can
     // tell that it is absent.
     let prefix = |i: u32| format!("{i:08}");
     let counts = [Filters::all(FilterKind::Bits20), none()].map(|filters| {
@@ -219,8 +217,7 @@ fn in_memory_absent_keys_bring_filters_and_use_no_rows_after_that() {
         let db = builder(&disk, 4 << 20).open().expect("the disk works");
         db.table("t").expect("the disk works").stats().expect("the table is there")
     };
-    // The first cache has room for everything. The second cache has room for all rows, but for hardly anything
-    // else.
+    // The first cache has room for everything, the second one for all rows and hardly anything else.
     for (cache_bytes, has_room) in [(16 << 20, true), (stats.data_bytes + (500 << 10), false)] {
         let (machine, _, reads) = Machine::simulated_with_reads(1);
         let machine = Machine { disk: disk.clone(), ..machine };

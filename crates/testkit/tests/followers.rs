@@ -1,4 +1,4 @@
-//! Followers of databases with random histories. On the way, errors of all kinds occur.
+//! Followers of databases with random histories, amid errors of all kinds.
 
 use testkit::followers::{Followed, follow_through_errors};
 

@@ -1,6 +1,5 @@
-//! Scans with a cache that evicts much: either it evicts a few pages all the time, or it evicts all pages now and
-//! then. A random history makes the tables. The tables have column groups, older versions, range erases and rows in
-//! memory.
+//! Scans of random tables with a cache that evicts a few pages all the time, or all pages now and then. The tables
+//! have column groups, older versions, range erases and rows in memory.
 
 use larch::{Database, Key, Result};
 use rand::rngs::Xoshiro256PlusPlus;
@@ -19,7 +18,7 @@ enum Between {
     Nothing,
     /// Evicts every page that is not pinned.
     Forgetting,
-    /// That, and files are made and merged.
+    /// The same, and also flushes and compacts.
     Moving,
 }
 
@@ -43,8 +42,8 @@ fn between_rows(rng: &mut Xoshiro256PlusPlus, db: &Database, between: Between) {
     }
 }
 
-/// Takes all rows of a scan. For each row, `forward` decides whether it is taken from the front or from the back.
-/// Each expected row must come exactly once, and in the right order.
+/// Takes all rows of a scan, each from the front or the back as `forward` decides. Each expected row must come
+/// exactly once, and in the right order.
 fn expect_each_row_once(
     rng: &mut Xoshiro256PlusPlus,
     (db, reader): (&Database, &Reader),
@@ -77,8 +76,7 @@ fn expect_each_row_once(
     }
 }
 
-/// Scans all tables at all readable versions, four times each. Returns the number of rows, and the pages that the
-/// scans touched.
+/// Scans all tables at all readable versions, four times each. Returns the number of rows and the pages touched.
 fn scan_everything(seed: u64, cache_bytes: u64, between: Between) -> (u64, Touched) {
     println!("seed {seed}, {cache_bytes} bytes of memory, {between:?} between rows");
     let mut options = TinyOptions::of(seed);
@@ -106,7 +104,7 @@ fn scan_everything(seed: u64, cache_bytes: u64, between: Between) -> (u64, Touch
             expect_each_row_once(rng, of, &expected, between, |_| true);
             expect_each_row_once(rng, of, &expected, between, |_| false);
             expect_each_row_once(rng, of, &expected, between, |rng| rng.random());
-            // The scan changes its direction only now and then, so that pages are read ahead at both ends.
+            // Turns only now and then, so that pages are read ahead at both ends.
             let mut forward = true;
             expect_each_row_once(rng, of, &expected, between, |rng| {
                 forward ^= rng.random_range(0..8) == 0;

@@ -1,4 +1,4 @@
-//! Each future that is polled must end, whatever happens to the other futures. `cargo x sim` runs more seeds.
+//! Every polled future ends, whatever happens to the others. `cargo x sim` runs more seeds.
 
 use testkit::futures::{Met, read_by_futures};
 use testkit::history::History;
@@ -13,7 +13,7 @@ fn futures_and_threads_end_once_no_read_fails_whichever_futures_are_not_polled()
     for seed in 0..12 {
         let _rerun = Rerun::of(seed, STEPS, 1);
         for options in TinyOptions::with_each_cache(seed) {
-            // Its reads end in any order, too.
+            // The history's own reads complete in random order, too.
             let mut history = History::with_options(seed, options).holding_reads();
             history.run(STEPS).expect("the disk does not fail");
             let Met { ended, failed, dropped, queued } = read_by_futures(seed, 4 * STEPS, history);

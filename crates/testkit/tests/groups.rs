@@ -1,5 +1,5 @@
-//! What it costs to read only some parts of rows, counted in pages that a database reads. A read must not touch
-//! the pages of parts that it does not ask for.
+//! What reading only some parts of rows costs, in pages. A read must not touch the pages of parts that it does not
+//! ask for.
 
 use larch::options::{LevelOptions, PageIndexKind};
 use larch::stats::PageKind;
@@ -42,8 +42,8 @@ mod a_large_cold_group {
         hot
     }
 
-    /// Makes two tables. The rows of the first one have a hot part and a cold part. The rows of the other one have
-    /// only the hot part, as their value.
+    /// Makes two tables: the rows of `split` have a hot and a cold part, and those of `alone` only the hot part, as
+    /// their value.
     fn both(index: PageIndexKind) -> Arc<SimDisk> {
         let disk = SimDisk::new(1);
         let db = open(&disk);
@@ -71,8 +71,8 @@ mod a_large_cold_group {
         disk
     }
 
-    /// Compares the pages that two reads touch: `of_split` reads the table with two parts, and `of_alone` reads
-    /// the table with one value. Each of them starts with an empty cache.
+    /// Compares the pages that two reads touch, each from an empty cache: `of_split` reads the table with two parts,
+    /// `of_alone` the one with whole values.
     fn compare(
         disk: &Arc<SimDisk>,
         what: &str,
@@ -89,8 +89,7 @@ mod a_large_cold_group {
         let by_alone = Touched::by(&db, || of_alone(&alone));
         println!("{what}: {by_split:?}, alone {by_alone:?}");
         assert_eq!(by_split.of(PageKind::Group).all(), 0, "{what}: pages of the cold group");
-        // Only reads from disk are compared. The numbers of hits may differ, because a step that runs again after
-        // a miss finds some pages a second time.
+        // Only reads from disk are compared: a step that runs again after a miss hits some pages a second time.
         let reads = |touched: &Touched| {
             let of_rows = PageKind::ALL.into_iter().filter(|kind| ![PageKind::Index, PageKind::Flat].contains(kind));
             of_rows.map(|kind| (kind, touched.of(kind).reads, touched.of(kind).bytes)).collect::<Vec<_>>()
@@ -99,9 +98,8 @@ mod a_large_cold_group {
         let of_index = |kind| [&by_split, &by_alone].map(|touched| touched.of(kind).reads);
         let ([flat, flat_alone], [nodes, nodes_alone]) = (of_index(PageKind::Flat), of_index(PageKind::Index));
         assert_eq!(flat, flat_alone, "{what}: flat indexes");
-        // If a page lies between pages of other trees, its address and totals take a few bytes more in a node. So
-        // the same 1839 children fill three leaf nodes in one tree and two leaf nodes in the other tree. Each node
-        // is read once.
+        // The addresses and totals of pages that lie between pages of other trees take a few more bytes. So the same
+        // 1839 children fill three leaf nodes in one tree and two in the other. Each node is read once.
         assert!((nodes_alone..=nodes_alone + 1).contains(&nodes), "{what}: nodes {nodes} {nodes_alone}");
         by_split
     }
@@ -198,7 +196,7 @@ mod a_large_cold_group {
             );
         }
 
-        // To be sure that the cold parts exist: a read that asks for them touches their pages.
+        // The cold parts do exist: a read that asks for them touches their pages.
         let db = open(&disk);
         let cold_of = db.table("split").and_then(|split| split.select(["cold", "hot"])).expect("it has these groups");
         let pages = Touched::by(&db, || {
@@ -219,8 +217,7 @@ mod a_long_history {
         format!("key {i:05}").into_bytes()
     }
 
-    /// The parts of a row at a version. The parts differ in length: some are empty, and some are longer than a
-    /// page.
+    /// The parts of a row at a version, of all lengths from empty to longer than a page.
     fn parts(i: u64, version: u64, groups: usize) -> Vec<Vec<u8>> {
         let part = |group: u64| {
             let bytes = match (i + 3 * version + 7 * group) % 23 {
@@ -238,7 +235,7 @@ mod a_long_history {
         with_groups(&["a", "b", "c"][..groups], options)
     }
 
-    /// Writes all rows once for each of `versions` and keeps snapshots, so that all versions are needed. Then
+    /// Writes all rows once for each of `versions`, with a snapshot of each so that all versions are kept. Then
     /// compacts everything into one file.
     fn written(db: &Database, options: TableOptions, versions: std::ops::Range<u64>) -> (Table, Vec<Snapshot>) {
         let groups = options.groups.len();
@@ -247,7 +244,7 @@ mod a_long_history {
             let mut batch = db.batch();
             (0..ROWS).for_each(|i| batch.insert_parts(&table, key(i), &parts(i, version, groups)));
             batch.commit().expect("the disk works");
-            // Now and then, a flush writes a file. The compaction at the end merges these files.
+            // Some flushes in between, whose files the compaction at the end merges.
             if version % 40 == 7 {
                 db.flush().expect("the disk works");
             }
@@ -262,13 +259,13 @@ mod a_long_history {
         (table, snapshots)
     }
 
-    /// Lists of chosen groups. A list has only numbers of groups that the table has.
+    /// Lists of groups to read, all of which the table has.
     fn choices(groups: usize) -> Vec<Vec<usize>> {
         let some = vec![vec![], vec![0], vec![1], vec![2, 0], vec![1, 2], vec![0, 1, 2]];
         some.into_iter().filter(|chosen| chosen.iter().all(|&group| group < groups.max(1))).collect()
     }
 
-    /// The chosen groups of the table. A table without groups is not read here, but as a whole.
+    /// Selects groups of a table that has groups.
     fn selected(table: &Table, chosen: &[usize]) -> Selection {
         let names = table.options().groups;
         table.select(chosen.iter().map(|&group| &names[group])).expect("it has these groups")
@@ -283,7 +280,7 @@ mod a_long_history {
         found.iter().map(|part| &part[..]).eq(expected.iter().map(|part| &part[..]))
     }
 
-    /// Reads every row of `selection` in all ways. The rows must be those of `version`.
+    /// Reads every row of `selection` in all ways, and expects the rows of `version`.
     fn read_all(selection: &Selection, version: u64, groups: usize, chosen: &[usize]) {
         let expected: Vec<_> = (0..ROWS).map(|i| picked(i, version, groups, chosen)).collect();
         let keys: Vec<_> = (0..ROWS).map(key).collect();
@@ -322,8 +319,8 @@ mod a_long_history {
         assert_eq!(values.collect::<Vec<_>>(), expected.into_iter().rev().collect::<Vec<_>>());
     }
 
-    /// Reads the newest version of everything in several ways, first with an empty cache and then with a full
-    /// cache. For each way, returns the touched pages of every kind.
+    /// Reads the newest version of everything in several ways, first with an empty cache and then with a full one.
+    /// Returns the pages that each way touched.
     fn touched_by_newest(db: &Database, table: &Table) -> Vec<Touched> {
         let groups = table.options().groups.len();
         let mut all = Vec::new();
@@ -364,9 +361,8 @@ mod a_long_history {
                 assert_eq!(stats.history_rows, ROWS * (VERSIONS - 1), "it is still in the file");
                 drop((table, db));
 
-                // For comparison, a file without a history. Reads of the newest versions may touch only a few
-                // nodes less there: the totals in nodes also count the history, which takes some room, so a node
-                // may have one child less.
+                // For comparison, a file without a history. There, reads of the newest versions may touch only a few
+                // nodes less: totals in nodes also count the history, so a node may have one child less.
                 let db = open(&SimDisk::new(1));
                 let (table, _) = written(&db, small_pages(index, groups), VERSIONS - 1..VERSIONS);
                 let without = touched_by_newest(&db, &table);

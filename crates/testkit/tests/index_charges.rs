@@ -1,6 +1,5 @@
-//! A read is not charged for index pages. The limits of a read count only rows and data pages. So the same read
-//! loads the same data pages, whatever index the files have. The report of a table's rows is also the same with
-//! every index.
+//! The limits of a read count only rows and data pages, not index pages. So the same read loads the same data pages,
+//! whatever index the files have. A table's stats about its rows are also the same with every index.
 
 use larch::options::{LevelOptions, PageIndexKind};
 use larch::rows::AtMost;
@@ -13,7 +12,7 @@ use os::sync::Arc;
 const ROWS: u32 = 6_000;
 const GROUPS: [&str; 2] = ["hot", "cold"];
 
-/// Which indexes the files have, how tall their trees are, and which index is read if a file has both.
+/// Which indexes the files have, how tall they are, and which one is read if a file has both.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     index: PageIndexKind,
@@ -34,7 +33,7 @@ fn key(i: u32) -> Vec<u8> {
 }
 
 fn open(disk: &Arc<SimDisk>, shape: Shape) -> (Database, Table) {
-    // Files of level 0 stay where they are.
+    // Level 0 is never compacted.
     let levels = LevelOptions { level0_files: 1000, slow_files: 1000, ..LevelOptions::default() };
     let builder = Database::builder("db").machine(Machine::simulated_on(disk.clone(), 1)).levels(levels);
     let db = builder.prefer_flat_index(shape.prefer_flat).open().expect("the disk works");
@@ -62,8 +61,8 @@ fn filled(shape: Shape) -> Arc<SimDisk> {
         }
         batch.commit().expect("the disk works");
         snapshots.push(db.snapshot());
-        // These rows are written again. The snapshots still need the old versions, so these go to the history of
-        // the same file.
+        // The snapshots still need the old versions of these rows, so the flush puts them into the history of the
+        // same file.
         let mut batch = db.batch();
         (0..ROWS).filter(|i| i % 40 == file).for_each(|i| batch.insert_parts(&table, key(i), &[&b"new"[..], b"new"]));
         batch.remove_range(&table, key(100 * file)..key(100 * file + 20));
@@ -74,7 +73,7 @@ fn filled(shape: Shape) -> Arc<SimDisk> {
     disk
 }
 
-/// How many pages `read` reads: first data pages, then index pages.
+/// How many data pages and index pages `read` reads, in this order.
 fn reads(db: &Database, read: impl FnOnce()) -> (u64, u64) {
     let count = || {
         let pages = db.metrics().pages;
@@ -86,9 +85,8 @@ fn reads(db: &Database, read: impl FnOnce()) -> (u64, u64) {
     (after.0 - before.0, after.1 - before.1)
 }
 
-/// Runs `read` for every shape, each time in a database with nothing in memory. All shapes must give the same
-/// result, and the numbers of data pages that are read may differ by at most `slack`. Returns the number of data
-/// pages, and the number of index pages for each shape.
+/// Runs `read` for every shape, from an empty cache. All shapes must give the same result, and may differ by at most
+/// `slack` in the data pages that they read. Returns the number of data pages, and of index pages for each shape.
 #[track_caller]
 fn compare(disks: &[(Shape, Arc<SimDisk>)], slack: u64, read: impl Fn(&Table) -> Vec<Vec<u8>>) -> (u64, Vec<u64>) {
     let mut expected = None;
@@ -134,14 +132,13 @@ fn what_is_prefetched_within_a_limit_is_the_same_data_under_every_index() {
                 done.expect("the disk works");
                 Vec::new()
             });
-            // With a tall tree, a read takes several times the index pages that it takes with a list. The read is
-            // charged for none of them.
+            // With a tall tree, a read takes several times as many index pages as with a flat list, and is charged
+            // for none.
             assert!(index[0] > index[2], "{limits:?}: {index:?}");
             data_reads.push(data);
         }
     }
-    // There are limits of rows and limits of bytes, each in ascending order. With a higher limit of the same kind,
-    // a forward read must read more pages.
+    // The limits of rows ascend, and so do those of bytes. With a higher limit, a forward read must read more pages.
     let forward: Vec<u64> = data_reads.iter().copied().step_by(2).collect();
     assert!(forward[0] < forward[1] && forward[1] < forward[2], "{forward:?}");
     assert!(forward[3] < forward[5] && forward[5] < forward[6], "{forward:?}");
@@ -162,7 +159,7 @@ fn a_range_with_a_limit_gives_the_same_rows_by_the_same_data_pages_under_every_i
 fn a_scan_with_readahead_reads_the_same_data_under_every_index() {
     let disks = disks();
     for backward in [false, true] {
-        // In each shape, nodes end at different rows. So a readahead window may include some more pages.
+        // Nodes end at different rows in each shape, so a readahead window may include some more pages.
         let (data, _) = compare(&disks, 10, |table| {
             let mut rows = table.select(GROUPS).expect("it has these groups").iter();
             let mut keys = Vec::new();
@@ -175,7 +172,7 @@ fn a_scan_with_readahead_reads_the_same_data_under_every_index() {
     }
 }
 
-/// What the stats of a table say about its rows and the memory for them, without what they say about its index.
+/// What a table's stats say about its rows and their memory, apart from its index.
 fn of_rows(stats: &TableStats) -> impl PartialEq + std::fmt::Debug + use<> {
     let levels: Vec<(usize, u64, u64)> =
         stats.levels.iter().map(|level| (level.level, level.files, level.rows)).collect();
@@ -202,7 +199,7 @@ fn a_table_is_reported_alike_under_every_index() {
         let stats = table.stats().expect("the table is there");
         let said = (of_rows(&cold), of_rows(&stats));
         assert_eq!(said, *expected.get_or_insert_with(|| (of_rows(&cold), of_rows(&stats))), "{shape:?}");
-        // The readahead window of a scan may have included some more pages.
+        // A scan's readahead window may have included some more pages.
         let cached = *cached_data.get_or_insert(stats.cached_data_bytes);
         assert!(stats.cached_data_bytes.abs_diff(cached) <= cached / 50, "{shape:?}: {}", stats.cached_data_bytes);
         assert_eq!(cold.cached_data_bytes, 0, "{shape:?}");

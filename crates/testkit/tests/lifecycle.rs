@@ -1,5 +1,4 @@
-//! Tests of opening databases, and of dropping them and their handles. Each test shows a way in which rows, space
-//! or writers might be lost.
+//! Tests of opening and dropping databases and their handles. No rows, space or writers may be lost on the way.
 
 #![allow(clippy::disallowed_methods, reason = "one test needs writers beside an import")]
 

@@ -1,5 +1,5 @@
-//! Metrics report how much memory each part of a database takes. The sum must be the memory by which the process
-//! has grown. This file has only one test, because another test in the same process would allocate memory, too.
+//! The memory that metrics report for the parts of a database must add up to what the process has grown by. This
+//! file has only one test, because another one in the same process would allocate memory, too.
 
 #![allow(clippy::disallowed_methods, reason = "a directory of its own on the real disk")]
 
@@ -14,13 +14,12 @@ use rand::{RngExt, SeedableRng};
 #[global_allocator]
 static COUNTING: Counting<Process> = Counting::new();
 
-/// The memory of three kinds: the heap, the buffers that have mappings of their own, and the arenas of caches and
-/// of rows in memory.
+/// The memory of the process: the heap, buffers with mappings of their own, and the arenas of caches and memtables.
 fn memory_bytes() -> u64 {
     Process::live_heap_bytes() + (Buffer::mapped_bytes() + Arena::all_backed_bytes()) as u64
 }
 
-/// Compares the sum that metrics report with the growth of the process. They may differ by a fiftieth of the sum
+/// Compares the sum that metrics report with the growth of the process: they may differ by a fiftieth of the sum
 /// plus 128 KiB.
 fn check(step: &str, db: &Database, before: u64) {
     let metrics = db.metrics();
@@ -53,7 +52,7 @@ fn owners_hold_what_the_process_has_grown_by() {
     let scratch = Scratch::new("memory");
     let directory = scratch.join("db");
     let before = memory_bytes();
-    // Small files, for many of them.
+    // Small files, so that the table has many.
     let levels = LevelOptions { file_bytes: 64 << 10, ..LevelOptions::default() };
     let builder = Database::builder(&directory).cache_bytes(8 << 20).write_buffer_bytes(32 << 20).levels(levels);
     let db = builder.open().expect("the disk works");
@@ -106,7 +105,7 @@ fn owners_hold_what_the_process_has_grown_by() {
     let before = memory_bytes();
     let builder = Database::builder(&directory).cache_bytes(8 << 20).write_buffer_bytes(32 << 20);
     let db = builder.open().expect("the disk works");
-    // In order: a builder of a large file.
+    // An import in order has the builder of a large file.
     let options = TableOptions { compression: Compression::ZSTD, ..TableOptions::default() };
     let other = db.table_with("other", options).expect("the disk works");
     let mut import = other.import().expect("the disk works");
@@ -115,7 +114,7 @@ fn owners_hold_what_the_process_has_grown_by() {
     }
     assert!(db.metrics().memory().builder_bytes > 128 << 10);
     check("import in order", &db, before);
-    // Out of order: rows to be sorted.
+    // Out of order, it also has rows to be sorted.
     for i in (0..100_000).rev() {
         import.add(&key(i), &[b'v'; 100]).expect("the disk works");
     }
@@ -150,7 +149,7 @@ fn owners_hold_what_the_process_has_grown_by() {
         db.flush().expect("the disk works");
         let mut most = 0;
         let look = &mut |_| {
-            // The compaction reads ahead as many pages as it has memory for. These pages are counted separately.
+            // The compaction fills its memory with pages that it reads ahead, which are counted separately.
             let pages = db.metrics().memory().compaction_bytes;
             most = most.max(memory_bytes().saturating_sub(before + pages));
             check("compacting range erases", &db, before);

@@ -6,7 +6,7 @@ use os::Machine;
 use testkit::history::History;
 use testkit::rerun::Rerun;
 
-/// This is a prime number, so that work that is done every few steps does not always come at the last step.
+/// A prime number, so that work that is done every few steps does not always come at the last step.
 const STEPS: usize = 397;
 
 #[test]
@@ -22,7 +22,7 @@ fn a_row_gives_its_value_after_its_file_was_compacted_away() {
     let (machine, _) = Machine::simulated(1);
     let db = Database::builder("db").machine(machine).open().expect("the disk works");
     let table = db.table("t").expect("the disk works");
-    // This value is too long for a data page. So the database reads it from disk only when a caller asks for it.
+    // Too long for a data page, so it is read from disk only when a caller asks for it.
     let value = [b'v'; 100_000];
     table.insert("a", value).expect("the disk works");
     db.flush().expect("the disk works");

@@ -1,5 +1,5 @@
-//! A read of a range whose end is known must take only one round of reads for each level of the index. One round
-//! covers all files and all column groups.
+//! A read of a range whose end is known must take one round of reads for each level of the index. One round covers
+//! all files and all column groups.
 
 use kit::Scratch;
 use larch::options::{LevelOptions, PageIndexKind};
@@ -20,7 +20,7 @@ fn key(i: u32) -> Vec<u8> {
 }
 
 fn open(disk: &Arc<SimDisk>) -> Database {
-    // Files of level 0 stay where they are.
+    // Level 0 is never compacted.
     let levels = LevelOptions { level0_files: 1000, slow_files: 1000, ..LevelOptions::default() };
     let builder = Database::builder("db").machine(Machine::simulated_on(disk.clone(), 1));
     builder.levels(levels).open().expect("the disk works")
@@ -49,14 +49,14 @@ fn four_files(index: PageIndexKind) -> Arc<SimDisk> {
     disk
 }
 
-/// How many rounds of reads and how many page reads the database has made so far.
+/// The rounds of reads and the page reads so far.
 fn counts(db: &Database) -> (u64, u64) {
     let metrics = db.metrics();
     (metrics.pages.all_rounds(), metrics.page_reads)
 }
 
-/// Reads 1,000 rows from the middle of the table, with all parts. Returns how many rounds and how many page reads
-/// this took.
+/// Reads 1,000 rows from the middle of the table, with all parts. Returns the rounds and the page reads that this
+/// took.
 fn read_thousand(db: &Database, table: &Table, limit: Option<u64>, backward: bool) -> (u64, u64) {
     let (from, to) = (key(7_000), key(8_000));
     let before = counts(db);
@@ -86,9 +86,8 @@ fn a_range_of_a_thousand_rows_over_four_files_and_three_groups_takes_as_many_rou
             let table = db.table("t").expect("it is there");
             let height = u64::from(table.stats().expect("the disk works").index_height);
             assert!(height >= if index == PageIndexKind::Flat { 1 } else { 3 });
-            // Each level of a way down takes one round. There are at most two ways down the main tree and then one
-            // way down the trees of the groups. The second way is needed if the range begins or ends at the border
-            // of a page.
+            // A descent takes one round for each level. The main tree needs one, or two if the range begins or ends
+            // at the border of a page, and the trees of the groups then need one together.
             let bound = 2 * (height + 1) + (height + 1);
 
             let (rounds, reads) = read_thousand(&db, &table, Some(1_000), backward);
@@ -127,8 +126,8 @@ fn after_a_prefetch_nothing_is_read() {
     }
 }
 
-/// Writes rows to four files of level 0. The later files erase or replace some rows of the earlier ones. There are
-/// also range erases.
+/// Writes rows to four files of level 0, of which later ones erase or replace some rows of earlier ones, also by
+/// range erases.
 fn four_files_with_erases(directory: &Path, rows: u32) {
     let levels = LevelOptions { level0_files: 1000, slow_files: 1000, ..LevelOptions::default() };
     let builder = Database::builder(directory).durability(Durability::Buffered).levels(levels);
@@ -152,7 +151,7 @@ fn four_files_with_erases(directory: &Path, rows: u32) {
     db.close().expect("the disk works");
 }
 
-/// This test uses the real disk, where other threads read the pages.
+/// Uses the real disk, where other threads read the pages.
 #[test]
 fn a_range_that_was_prefetched_in_any_way_reads_nothing_more() {
     let rows = 20_000;
@@ -164,8 +163,8 @@ fn a_range_that_was_prefetched_in_any_way_reads_nothing_more() {
         for groups in groups {
             for limit in [Some(1), Some(50), Some(1000), None] {
                 for i in 0..4 {
-                    // Each read gets a new cache. A prefetch may fill a quarter of the cache, which is enough for
-                    // the longest range here.
+                    // A new cache for each read. A prefetch may fill a quarter of it, which is enough for the
+                    // longest range here.
                     let builder = Database::builder(scratch.path()).read_only(true).cache_bytes(64 << 20);
                     let db = builder.prefer_flat_index(prefer_flat).open().expect("the disk works");
                     let table = db.existing_table("t").expect("the disk works").expect("it was made");
@@ -209,8 +208,7 @@ fn a_prefetch_of_one_group_reads_no_page_of_the_others() {
     assert!(group_pages() >= 3_000 * 100);
 }
 
-/// This mistake was once made in YDB (#53139): its precharge did not look at the size of the memory and filled all
-/// of it.
+/// A mistake that YDB once made (#53139): its precharge did not respect the size of the memory and filled all of it.
 #[test]
 fn a_prefetch_larger_than_the_cache_stays_within_a_quarter_of_it() {
     let disk = four_files(PageIndexKind::Btree);
@@ -269,8 +267,7 @@ fn a_prefetch_leaves_what_is_read_first_in_memory_whatever_its_pages_are_like() 
         assert!(used <= cache_bytes * 3 / 8, "{name}: {used} bytes of {cache_bytes} are in memory");
         assert!(done.rounds <= 12, "{name}: {done:?}");
         let before = counts(&db);
-        // A large compressed value may become much longer when it is unpacked. So only a few of such values are
-        // expected in memory.
+        // The prefetch expects large compressed values to grow much when they are unpacked, so it loads only a few.
         let wanted = if parts.iter().any(|part| part.len() > 4_096) { 6 } else { 100 };
         let first = match names.is_empty() {
             true => table.iter().take(wanted).count(),

@@ -1,5 +1,5 @@
-//! Databases that earlier releases wrote stay readable for ever. They lie in `testdata/releases`, with one folder
-//! for each release. `cargo x compat --write-golden` wrote them. None of them is ever written again.
+//! Databases that earlier releases wrote stay readable for ever. `testdata/releases` has a folder for each release,
+//! written by `cargo x compat --write-golden` and never again.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "the databases lie in the source tree")]
 
@@ -38,8 +38,7 @@ fn a_database_of_every_release_is_read_and_taken_over() {
         let (machine, disk) = Machine::simulated(1);
         copied(&folder, &disk, Path::new("release"));
         specimen::check(&machine, Path::new("release"), true);
-        // The check runs twice: the second time, it also reads what opening the database for the first check has
-        // written.
+        // Twice: the second check also reads what the first open has written.
         specimen::check(&machine, Path::new("release"), false);
         specimen::check(&machine, Path::new("release"), false);
     }

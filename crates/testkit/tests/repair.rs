@@ -44,7 +44,7 @@ fn read(table: &Table) -> Rows {
     rows.map(|(key, value)| (key.to_vec(), value.to_vec())).collect()
 }
 
-/// A table of one file with many pages. Returns its rows, too.
+/// Makes a table of one file with many pages. Returns the disk, its rows and the path of the file.
 fn one_file(index: PageIndexKind) -> (Arc<SimDisk>, Rows, PathBuf) {
     let (machine, disk) = Machine::simulated(3);
     let db = Database::builder(DAMAGED).machine(machine).open().expect("the disk works");
@@ -139,8 +139,8 @@ fn rows_of_damaged_pages_are_listed_and_all_others_are_saved() {
         let (disk, rows, sst) = one_file(index);
         let bytes = disk.read_all(&sst).expect("the disk works").len() as u64;
         let (mut losses, mut whole) = (0, 0);
-        // Flips one bit in a copy of the disk: in every other block of the file, and at last in its footer. A
-        // damaged footer must cost no row, because the manifest knows everything that the footer says.
+        // Flips one bit in a copy of the disk: in every other block of the file, and last in its footer. A damaged
+        // footer must cost no row, because the manifest has everything that the footer says.
         for block in (0..bytes / 4096).step_by(2).chain([bytes / 4096 - 1]) {
             let disk = disk.image();
             disk.flip_bit(&sst, block * 4096 + 40, 3);

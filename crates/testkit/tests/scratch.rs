@@ -1,5 +1,5 @@
-//! Work on a database in a store may write temporary data to a disk of this machine. It must read this data from
-//! there again, and must leave nothing behind.
+//! Work on a database in a store writes temporary files to a disk of this machine, reads them back from there, and
+//! leaves nothing behind.
 
 use larch::machine::Machine;
 use larch::{Database, Readable as _};
@@ -47,7 +47,7 @@ impl World {
     }
 }
 
-/// Keys in no order, each once.
+/// Distinct keys in a scrambled order.
 fn key(i: u32) -> [u8; 4] {
     i.wrapping_mul(0x9e37_79b1).to_be_bytes()
 }
@@ -69,8 +69,8 @@ fn the_sorted_runs_of_an_import_into_a_store_stay_on_this_machine() {
     let report = import(&db).expect("there is no trouble");
     assert!(report.runs > 5, "{} runs are merged", report.runs);
     let made = world.objects() as u64;
-    // The rows that came before the first row out of order were written directly to a file in the store. So there
-    // may be one more object than the import has files.
+    // Rows before the first one out of order went directly to a file in the store, so the store may have one more
+    // object than the import has files.
     assert!(made <= report.files + 1, "{made} objects for {} files", report.files);
     let counts = world.store.counts();
     assert!(counts.gets - before.gets < 30, "{} reads", counts.gets - before.gets);
@@ -109,8 +109,7 @@ fn what_a_process_has_left_that_died_goes_with_the_next_use() {
     near.create_dir(&left).expect("the disk works");
     near.create_with(&left.join("LOCK"), b"").expect("the disk works");
     near.create_with(&left.join("00000012-3.sst"), b"rows").expect("the disk works");
-    // Two directories must stay: the scratch directory of a process that still runs, and a directory that is not
-    // Larch's.
+    // The scratch directory of a running process and a directory of somebody else must stay.
     let alive = Path::new(SCRATCH).join("larch-fedcba9876543210");
     near.create_dir(&alive).expect("the disk works");
     let _lock = near.lock(&alive.join("LOCK")).expect("the disk works");

@@ -1,6 +1,5 @@
-//! Plays text scripts. `REWRITE=1` writes what the scripts print into their files, as the expected output. A
-//! script in `testdata/any` gives the same output on every database on which it runs. A script in `testdata/files`
-//! prints things that depend on the options of its database.
+//! Plays text scripts. `REWRITE=1` updates the expected output in the scripts. A script in `testdata/any` gives the
+//! same output on every database. Those in `testdata/files` print what depends on the options of their database.
 
 use testkit::script::Script;
 

@@ -1,5 +1,4 @@
-//! Tests of tables that see only a part of a file: because a range of the table was removed, or because several
-//! tables share the file.
+//! Tests of tables that see only a part of a file, because a range was removed or several tables share the file.
 
 use larch::options::LevelOptions;
 use larch::stats::TableStats;
@@ -13,7 +12,7 @@ const DIRECTORY: &str = "db";
 const ROWS: u32 = 4000;
 
 fn open(disk: &Arc<SimDisk>) -> Database {
-    // The levels may have so many files that no compaction starts for this reason.
+    // The levels allow enough files that no compaction starts by itself.
     let levels = LevelOptions { level0_files: 100, slow_files: 100, file_bytes: 64 << 10, ..LevelOptions::default() };
     let machine = Machine::simulated_on(disk.clone(), 1);
     Database::builder(DIRECTORY).machine(machine).levels(levels).open().expect("the disk works")
@@ -50,7 +49,7 @@ fn stats(table: &Table) -> TableStats {
     table.stats().expect("the table is there")
 }
 
-/// Checks that the table has exactly the rows `expected`. Every kind of read must show them.
+/// Checks that every kind of read shows exactly the rows `expected`.
 #[track_caller]
 fn check_rows(db: &Database, table: &Table, expected: &[u32]) {
     let keys = |rows: Vec<Result<(larch::Key, larch::Parts)>>| -> Vec<Vec<u8>> {
@@ -97,8 +96,7 @@ fn a_removed_range_is_cut_off_without_writing_a_data_page_once_no_snapshot_sees_
         assert_eq!(stats(&table).files, before.files + 1, "a snapshot sees the rows");
 
         drop(snapshot);
-        // Only after a later write and flush, the database notices that no snapshot needs the removed rows any
-        // more.
+        // The database notices only after a later write and flush that no snapshot needs the removed rows any more.
         table.insert_parts(key(ROWS), &vec![value(1); groups.len().max(1)]).expect("the disk works");
         db.flush().expect("the disk works");
         let after = stats(&table);
@@ -127,8 +125,7 @@ fn a_hole_in_a_file_is_a_slice_until_a_compaction_comes() {
     let db = open(&disk);
     let table = filled(&db, &[]);
     let (before, written) = (stats(&table), db.metrics().compaction_bytes);
-    // The removed range is less than half of any file. So the table still sees most of each file, and none needs
-    // to be rewritten.
+    // The removed range is less than half of any file, so no file needs to be rewritten.
     table.remove_range(key(1000)..key(1050)).expect("the disk works");
     db.flush().expect("the disk works");
     let after = stats(&table);
@@ -136,7 +133,7 @@ fn a_hole_in_a_file_is_a_slice_until_a_compaction_comes() {
     assert_eq!((after.rows, after.data_pages), (before.rows - 50, before.data_pages));
     assert!(after.unseen_bytes > 0, "{after:?}");
     check_rows(&db, &table, &without(1000, 1050));
-    // A row is written into the gap.
+    // Writes a row into the gap.
     table.insert(key(1025), "new").expect("the disk works");
     db.flush().expect("the disk works");
     let mut expected = without(1000, 1050);
@@ -178,7 +175,7 @@ fn a_clone_shares_files_and_nothing_else() {
     check_rows(&db, &table, &all);
     check_rows(&db, &clone, &without(1000, 3000));
 
-    // The first table is dropped. Its files must stay, because the other table needs them.
+    // Drops the first table. Its files must stay, because the other table needs them.
     drop(table);
     assert!(db.drop_table("t").expect("the disk works"));
     assert!(db.existing_table("t").expect("the disk works").is_none());
@@ -194,7 +191,7 @@ fn a_split_takes_rows_from_one_table_to_another_but_not_from_snapshots() {
         let disk = SimDisk::new(1);
         let db = open(&disk);
         let table = filled(&db, &[]);
-        // Some of it is in memory.
+        // Some of the table is in memory.
         table.insert(key(1), value(1)).expect("the disk works");
         table.remove(key(3998)).expect("the disk works");
         let snapshot = db.snapshot();
@@ -218,9 +215,8 @@ fn a_split_takes_rows_from_one_table_to_another_but_not_from_snapshots() {
     }
 }
 
-/// A file of level 6 has range erases up to the place where the next file begins. That next file is older. If the
-/// first file is cut at that place, the next file must be removed, because the order of a level is the order of the
-/// bounds.
+/// A file of level 6 has range erases up to where the next, older file begins. If the first file is cut down to this
+/// bound, the next one must be removed, because a level is ordered by bounds.
 #[test]
 fn a_file_that_is_cut_down_to_a_bound_leaves_the_order_of_its_level() {
     let disk = SimDisk::new(1);
@@ -263,7 +259,7 @@ fn what_was_cut_off_a_file_hides_nothing_that_came_later_to_a_deeper_level() {
     let mut import = rest.import().expect("the disk works");
     import.add(b"c", b"new").expect("the disk works");
     import.finish(|_| {}).expect("the disk works");
-    // A further commit and flush let the background work go on.
+    // Another commit and flush let background work go on.
     rest.insert("y", "new").expect("the disk works");
     db.flush().expect("the disk works");
     assert!(rest.contains_key("c").expect("the disk works"), "the erase of a to m was cut off");
@@ -315,7 +311,7 @@ fn a_renamed_table_has_the_rows_and_files_it_had() {
         assert!(matches!(db.rename_table("t", "v"), Err(Error::NoSuchTable(name)) if name == "t"));
         assert!(matches!(db.rename_table("u", "u"), Err(Error::TableExists(name)) if name == "u"));
         assert!(matches!(db.rename_table("u", ""), Err(Error::BadTableName(_))));
-        // The old name is free now, so a new table may have it.
+        // A new table may take the old name.
         let other = db.table("t").expect("the disk works");
         other.insert("k", "v").expect("the disk works");
         check_rows(&db, &renamed, &rows);

@@ -1,6 +1,6 @@
-//! Statistics must say true things about ranges without reading the rows. An interval must contain the number that
-//! a scan finds, and a number that is called exact must be exact. The parts of a split must together make up the
-//! whole. Each call must look at no more pages than was promised.
+//! Statistics about ranges must be true without reading the rows. An interval must contain the number that a scan
+//! finds, and a number that is called exact must be exact. The parts of a split must make up the whole. No call may
+//! look at more pages than was promised.
 
 #![allow(clippy::disallowed_methods, reason = "parts of a range are read in threads of the machine")]
 
@@ -19,13 +19,13 @@ use testkit::touched::Touched;
 
 type Keys = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
-/// A random history of one table. Between the steps of the history, the tests ask for statistics.
+/// A random history of one table, between whose steps tests ask for statistics.
 struct History {
     rng: Xoshiro256PlusPlus,
     db: Database,
     table: Table,
     parts: usize,
-    /// The number of different keys that may be drawn.
+    /// The number of different keys.
     keys: u32,
     snapshots: Vec<Snapshot>,
 }
@@ -44,7 +44,7 @@ impl History {
         Self { rng, db, table, parts, keys, snapshots: Vec::new() }
     }
 
-    /// Draws a key. Keys have several lengths, and some are longer than the greatest length of a file's bounds.
+    /// Draws a key. Some are longer than the bounds of files can be.
     fn key(&mut self) -> Vec<u8> {
         let i = self.rng.random_range(0..self.keys);
         let middle =
@@ -76,7 +76,7 @@ impl History {
             }
             740..760 => {
                 let keys = self.keys_between();
-                // Seldom everything.
+                // Never erases everything.
                 if keys.0 != Bound::Unbounded && keys.1 != Bound::Unbounded {
                     self.table.remove_range(keys).expect("the disk works");
                 }
@@ -208,7 +208,7 @@ fn what_is_said_of_a_range_is_what_a_scan_finds() {
     }
 }
 
-/// A table with ten files that do not overlap. Each has 2,000 rows, in small pages.
+/// A table with ten files that do not overlap, each with 2,000 rows in small pages.
 fn ten_files(index: PageIndexKind) -> (Arc<SimDisk>, Database, Table) {
     let disk = SimDisk::new(1);
     let levels = LevelOptions { level0_files: 100, slow_files: 200, ..LevelOptions::default() };
@@ -240,8 +240,7 @@ fn key(i: u32) -> Vec<u8> {
     format!("row {i:06}").into_bytes()
 }
 
-/// How many pages statistics asked for, whether they were in memory or not: first index nodes, then all other
-/// pages.
+/// How many index nodes and how many other pages `ask` looked at, in memory or from disk.
 fn asked(db: &Database, ask: impl FnOnce()) -> (u64, u64) {
     let of_kinds = |is_index: bool| {
         let pages = db.metrics().pages;
@@ -267,7 +266,7 @@ fn a_count_over_ten_files_reads_two_ways_down_a_file_and_is_right_to_two_pages()
             let (low, high) = (a.min(b), a.max(b));
             let mut estimate = None;
             let range = key(low)..key(high);
-            // Found in memory each page counts once.
+            // With all pages in memory, each counts once.
             table.count(range.clone()).expect("the disk works");
             let (nodes, others) = asked(&db, || estimate = Some(table.count(range.clone()).expect("the disk works")));
             let estimate = estimate.expect("it was asked");
@@ -303,8 +302,7 @@ fn nth_reads_a_few_pages_of_one_file_and_finds_what_a_scan_counts() {
         });
         let (nth, value) = found.expect("there are more rows");
         assert_eq!((&nth[..], &value[..]), (&key(low + n)[..], &[b'v'; 50][..]));
-        // A call needs the data pages at both ends of the range and the data page of the row. Some of them may be
-        // needed twice.
+        // The data pages at both ends of the range and that of the row, some of them perhaps twice.
         assert!(touched.of(PageKind::Data).reads <= 5, "{touched:?}");
     }
     let (_, others) = asked(&db, || {
@@ -322,7 +320,7 @@ fn rows_in_memory_are_counted_exactly_and_few_of_them_leave_a_file_uncertain_by_
     let (_disk, db, table) = ten_files(PageIndexKind::Btree);
     let rows = u64::from(10 * FILE_ROWS);
     for i in 0..5 {
-        // Each pass of the loop replaces one row, adds one row and removes one row.
+        // Each pass replaces one row, adds one and removes one.
         table.insert(key(i * 3_000), "new").expect("the disk works");
         table.insert([&key(i * 3_000 + 1)[..], b"+"].concat(), "new").expect("the disk works");
         table.remove(key(i * 3_000 + 2)).expect("the disk works");
@@ -332,7 +330,7 @@ fn rows_in_memory_are_counted_exactly_and_few_of_them_leave_a_file_uncertain_by_
     let mut count = 0;
     let touched = Touched::by(&db, || count = table.count_exact(..).expect("the disk works"));
     assert_eq!(count, rows);
-    // In each pass, the three changed rows are next to each other, so they need the same pages.
+    // The three rows of a pass are neighbours and need the same pages.
     assert!(touched.of(PageKind::Data).reads <= 5 * 2, "{touched:?}");
 
     let alone = db.table("alone").expect("the disk works");
@@ -362,8 +360,8 @@ fn what_is_erased_in_one_go_in_memory_is_not_counted_in_files() {
 #[test]
 fn parts_of_a_split_are_even_and_are_read_in_threads() {
     let (_disk, db, table) = ten_files(PageIndexKind::Both);
-    // Every third row is written again: some of the new versions are in files, and some are in memory. The parts
-    // of the split must have about the same number of stored bytes.
+    // Overwrites every third row, partly in files and partly in memory. The parts of the split must have about the
+    // same number of stored bytes.
     for i in (0..10 * FILE_ROWS).step_by(3) {
         table.insert(key(i), [b'w'; 50]).expect("the disk works");
         if i == 15_000 {

@@ -1,4 +1,4 @@
-//! Runs for ten seconds what `cargo x stress` runs for longer.
+//! A run of ten seconds of what `cargo x stress` does for longer.
 
 use std::time::Duration;
 use testkit::stress::{Settings, stress};

@@ -1,6 +1,6 @@
-//! Tests of databases in a store. Writers take a database over from each other at any moment. Meanwhile, the store
-//! loses, delays and repeats requests, and processes die. At the same time, followers read and a worker compacts.
-//! Each test shows a way in which commits might be lost or mixed.
+//! Tests of databases in a store. Writers take a database over from each other at any moment, while the store loses,
+//! delays and repeats requests, processes die, followers read and a worker compacts. No commits may be lost or
+//! mixed.
 
 use larch::options::LevelOptions;
 use larch::worker::CompactionWorker;
@@ -23,7 +23,7 @@ struct Process {
     machine: Machine,
     client: Arc<SimStoreClient>,
     db: Option<Database>,
-    /// Which opening of the database this is, counted over all processes.
+    /// The number of this open, counted over all processes.
     opening: usize,
     has_failed: bool,
 }
@@ -58,7 +58,7 @@ fn trouble(rng: &mut Xoshiro256PlusPlus) -> StoreTrouble {
     StoreTrouble::drawn(rng, 100, (KEPT / 4, Duration::from_millis(100)))
 }
 
-/// Writes a row with the number `number`. Now and then, its value is long.
+/// Commits row `number`, sometimes with a long value.
 fn commit(db: &Database, number: u64, bytes: usize) -> larch::Result<()> {
     let table = db.table("t")?;
     let mut batch = db.batch().durability(Durability::Synced);
@@ -67,7 +67,7 @@ fn commit(db: &Database, number: u64, bytes: usize) -> larch::Result<()> {
     batch.commit().map(drop)
 }
 
-/// The numbers of all rows in a database, and the number that was committed last.
+/// The numbers of all rows, and the number that was committed last.
 fn numbers(db: &Database) -> larch::Result<(Vec<u64>, Option<u64>)> {
     let Some(table) = db.existing_table("t")? else { return Ok((Vec::new(), None)) };
     let mut numbers = Vec::new();
@@ -86,8 +86,8 @@ fn numbers(db: &Database) -> larch::Result<(Vec<u64>, Option<u64>)> {
     Ok((numbers, newest))
 }
 
-/// Returns how often the database was opened, how many commits were promised, and how many compactions the workers
-/// did.
+/// Runs a seed. Returns how often the database was opened, how many commits were acknowledged, and how many
+/// compactions the workers did.
 fn take_over(seed: u64) -> [u64; 3] {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let clock = Arc::new(SimClock::new());
@@ -140,14 +140,14 @@ fn take_over(seed: u64) -> [u64; 3] {
                 }
             }
             27..32 => {
-                // A worker works for a while. At the same time, a writer commits and flushes.
+                // A worker works for a while, beside a writer that commits and flushes.
                 let Some(worker) = &mut worker else {
                     worker = working.builder().compaction_worker().ok();
                     continue;
                 };
                 for _ in 0..5 {
                     clock.advance(Duration::from_millis(2500));
-                    // The store may not answer. Then the worker goes on later.
+                    // If the store does not answer, the worker goes on later.
                     worker.work_once().ok();
                     let Some(db) = &process.db else { continue };
                     number += 1;
@@ -204,7 +204,7 @@ fn take_over(seed: u64) -> [u64; 3] {
     for process in &processes {
         if let Some(db) = &process.db {
             let error = commit(db, 1_000_000, 10).expect_err("another has taken over").to_string();
-            // The commit may have failed before it wrote anything, because the write buffer had no room.
+            // It may also have failed before it wrote anything, because the write buffer had no room.
             let says_why = ["machine", "the write buffer is full"].iter().any(|why| error.contains(why));
             assert!(process.has_failed || says_why, "seed {seed}: {error}");
         }
@@ -256,8 +256,7 @@ fn a_page_that_is_damaged_on_its_way_is_asked_for_again() {
         if reads_ahead {
             assert_eq!(numbers(&db).expect("pages are asked for again").0, (0..300).collect::<Vec<u64>>());
         } else {
-            // The read asks for many pages at once. A single page would be read by the thread that needs it, and
-            // not by another thread.
+            // Asks for many pages at once, because the calling thread would read a single page itself.
             let keys: Vec<[u8; 8]> = (0..300_u64).map(u64::to_be_bytes).collect();
             let values = table.multi_get(&keys).expect("pages are asked for again");
             assert!(values.iter().all(|value| value.as_ref().is_some_and(|value| value.len() == 500)));

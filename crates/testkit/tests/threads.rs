@@ -1,6 +1,5 @@
-//! Many threads on the real machine. The options are tiny, so that background work goes on all the time. The
-//! threads interleave in an unknown order, so each check must hold for every order. The test ends after a fixed
-//! number of steps.
+//! Many threads on the real machine, with tiny options, so that background work goes on all the time. The threads
+//! interleave in an unknown order, so each check must hold for every order. Tests end after a fixed number of steps.
 
 #![allow(clippy::disallowed_methods, reason = "threads of the machine are what is tested")]
 
@@ -14,7 +13,7 @@ use std::thread;
 const WRITERS: usize = 4;
 const READERS: usize = 3;
 const COMMITS: u64 = 300;
-/// How many rows each writer has at a time, in addition to its counter.
+/// How many rows each writer has at a time, beside its counter.
 const ROWS: u64 = 40;
 
 fn open(directory: &Scratch, cache_bytes: u64) -> Database {
@@ -64,8 +63,8 @@ struct Seen {
 }
 
 impl Seen {
-    /// Checks both tables at one version. They must agree, no counter may be lower than before, and each writer's
-    /// rows must be those that belong to its counter.
+    /// Checks both tables at one version: they must agree, no counter may be lower than before, and each writer's
+    /// rows must match its counter.
     fn look(&mut self, db: &Database, (left, right): (&Table, &Table)) -> Result<()> {
         let snapshot = db.snapshot();
         assert!(snapshot.version() >= self.version, "versions never go back");
@@ -85,8 +84,7 @@ impl Seen {
     }
 }
 
-/// Checks the rows of a writer after its commit `n`: they must have numbers without gaps, and the last one must be
-/// row `n`.
+/// Checks the rows of a writer after its commit `n`: their numbers must have no gaps, and the last must be `n`.
 fn expect_window(snapshot: &impl Readable, left: &Table, writer: usize, n: u64) -> Result<()> {
     let (low, high) = (format!("row {writer} "), format!("row {writer}!"));
     let bounds = || (Bound::Included(low.clone()), Bound::Excluded(high.clone()));
@@ -163,8 +161,7 @@ impl Drop for Done<'_> {
 #[test]
 fn tables_and_imports_come_and_go_while_others_write() {
     let directory = Scratch::new("tables");
-    // All threads together want to pin more pages than the cache has room for, so some of them must wait for
-    // others.
+    // Together, the threads want to pin more pages than the cache has room for, so some must wait for others.
     let db = &open(&directory, 24 << 10);
     let steady = &db.table_with("steady", options()).unwrap();
     let working = &AtomicBool::new(true);
@@ -234,7 +231,7 @@ fn rows_are_there_while_the_way_they_are_stored_changes() {
                 }
             }
         });
-        // Two threads change one option each. Neither of them may undo the change that the other one has made.
+        // Two threads change one option each, and neither may undo the other's change.
         scope.spawn(move || {
             while working.load(Ordering::Acquire) {
                 for index in kinds {

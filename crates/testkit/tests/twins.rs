@@ -9,8 +9,7 @@ const STEPS: usize = 397;
 
 const SEEDS: u64 = 30;
 
-/// The number of seeds for the test of mixed files. It is large, because the files of one table seldom have
-/// different indexes.
+/// Seeds for the test of mixed files: many, because the files of one table seldom have different indexes.
 const MIXED_SEEDS: u64 = 45;
 
 #[test]
@@ -23,7 +22,7 @@ fn trees_and_flat_indexes_give_the_same_bytes() {
     }
     println!("{all:?}");
     let [by_tree, by_flat] = all;
-    // Every file has both kinds of index, and each of the two databases must read only its own kind.
+    // Every file has both kinds of index, and each database must read only its own kind.
     assert_eq!((by_tree.of(PageKind::Flat).all(), by_flat.of(PageKind::Index).all()), (0, 0));
     let (nodes, flat) = (by_tree.of(PageKind::Index), by_flat.of(PageKind::Flat));
     assert!(nodes.all() > 10_000 && flat.all() > 10_000 && nodes.reads > 1000 && flat.reads > 1000);

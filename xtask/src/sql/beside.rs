@@ -44,7 +44,7 @@ impl<'a> Beside<'a> {
     ///
     /// # Errors
     ///
-    /// An option is not understood.
+    /// Fails if an option is not understood.
     pub fn new(options: &'a [&'a str]) -> Result<Self, String> {
         let mut beside = Self { warehouses: 100, mode: "spec", warmup: "1m", time: "5m", rounds: 1, directory: None };
         for option in options.chunks(2) {
@@ -74,7 +74,7 @@ impl<'a> Beside<'a> {
     ///
     /// # Errors
     ///
-    /// One of the processes failed.
+    /// Fails if a process or the disk fails, or if no round of queries ends in time.
     pub fn run(&self, larch: &Path, queries: &Path, scratch: &Path) -> Result<(), String> {
         let place = self.directory.map_or_else(|| scratch.to_owned(), PathBuf::from).join("beside-tpcc");
         fs::remove_dir_all(&place).unwrap_or_default();

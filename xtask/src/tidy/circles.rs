@@ -71,8 +71,8 @@ fn edges_in<'n>(folder: &[String], files: &Edges<&'n Names>) -> Edges<&'n [Strin
     edges
 }
 
-/// Returns circles. Each file or folder that is in a circle is in at least one of the circles that are returned.
-/// If a file or folder is in no circle that was found before, the shortest circle through it is added.
+/// Returns circles that together cover every file or folder that is in a circle: for each one that no circle found
+/// before covers, the shortest circle through it.
 fn circles<T: Ord + Copy>(edges: &Edges<T>) -> Vec<Vec<T>> {
     let mut done = BTreeSet::new();
     let mut circles = Vec::new();
@@ -110,7 +110,7 @@ fn shortest_circle<T: Ord + Copy>(start: T, edges: &Edges<T>) -> Option<Vec<T>> 
     None
 }
 
-/// The largest sets of two or more files or folders in which each one reaches all others.
+/// The strongly connected components of two or more files or folders.
 pub fn knots<T: Ord + Copy>(edges: &Edges<T>) -> Vec<Vec<T>> {
     let reached = |start: T| {
         let (mut reached, mut queue) = (BTreeSet::new(), vec![start]);

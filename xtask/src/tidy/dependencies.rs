@@ -5,10 +5,10 @@ use super::manifest::{self, Entry};
 use super::tree::{Tree, join};
 use std::collections::BTreeMap;
 
-/// The crates from the lowest to the highest. A crate may depend only on crates before it in this list. Its tests
-/// may not depend on more: a test that needs more belongs in a higher crate. Benchmarks use the engine from
-/// outside. Benchmarks stand above the engine, and only the command line may run them. `bench/kit` is shared by
-/// the benchmarks and by tests of every crate. `bench/kit` depends on no crate and stands below all of them.
+/// The crates from the lowest to the highest. A crate and its tests may depend only on crates before it in this
+/// list; a test that needs more belongs in a higher crate. Benchmarks use the engine from outside, so they stand
+/// above it, and only the command line may run them. `bench/kit`, which the benchmarks and the tests of every crate
+/// share, depends on no crate and stands below all of them.
 const ORDER: [&str; 34] = [
     "bench/kit",
     "bench/page",

@@ -6,8 +6,8 @@ use super::tree::Tree;
 
 const PAGE: &str = "docs/faults.md";
 
-/// In the list of faults, every `path/to/file.rs::name` names a function `name` of that file. Every row of the
-/// list has such a name.
+/// In the list of faults, every `path/to/file.rs::name` names a function `name` of that file. Every row of the list
+/// names a test in this way.
 pub fn faults_have_their_tests(tree: &Tree) -> Vec<Finding> {
     let Some(page) = tree.text(PAGE) else { return Vec::new() };
     let mut findings = Vec::new();

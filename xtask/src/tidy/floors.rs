@@ -1,5 +1,5 @@
 //! Checks that the folders of a crate keep the order that `docs/floors.md` states: imports go from higher floors to
-//! lower floors.
+//! lower floors. A *room* is a folder directly below `src`, with the file of the same name, or such a file alone.
 
 use super::Finding;
 use super::imports::{Crate, Names};
@@ -77,8 +77,7 @@ fn findings(tree: &Tree, order: &Order<'_>) -> Vec<Finding> {
     findings
 }
 
-/// The room of a file: the folder that the file lies in, or the folder that has the same name as the file. The root
-/// of a crate, which combines the crate's rooms, belongs to no room.
+/// The room of a file. The root of a crate, which combines the crate's rooms, belongs to none.
 fn room(file: &Names) -> Option<&str> {
     file.first().map(String::as_str).filter(|room| *room != "fuzz")
 }

@@ -1,4 +1,4 @@
-//! Shows the crates as a house. The module prints figures about rooms, floors and upward imports. The module can also
+//! Shows each crate as a house, with figures about its rooms (see `floors.rs`), floors and circles. It can also
 //! print the imports of some crates, file by file.
 
 use super::circles::{self, Edges};

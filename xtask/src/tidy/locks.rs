@@ -27,8 +27,8 @@ struct Manifest<'t> {
     workspace: Vec<Entry<'t>>,
 }
 
-/// The lock files have every package of the tree with its version and the dependencies of its manifest. Fetched
-/// packages have versions that the manifest accepts.
+/// Lock files agree with the manifests of the tree's packages about versions and dependencies, and have fetched
+/// packages in versions that these manifests accept.
 pub fn locks_fit_the_manifests(tree: &Tree) -> Vec<Finding> {
     let manifests: BTreeMap<&str, Manifest<'_>> = tree.packages().filter_map(|at| Manifest::named(tree, at)).collect();
     let mut findings = Vec::new();

@@ -29,7 +29,7 @@ struct Measured<'t> {
     folders: Vec<&'t str>,
 }
 
-/// Every page with results has such a line, and the folders in the line exist.
+/// Every page with results has a line that names their commit, and the folders in the line exist.
 pub fn pages_name_their_commit(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (page, text) in pages(tree) {

@@ -1,7 +1,7 @@
-//! CLOCK with heat: each page has a number, its heat. Data pages are admitted with heat 1, or with heat 0 if they
-//! were read ahead. Uses raise their heat up to 2. Index pages are admitted with heat 3. Uses raise their heat up to 5.
-//! The hand of the clock passes one page after another, and takes one unit of heat from each page. If the hand
-//! passes 64 pages and all of them have heat, the coldest of these 64 pages is evicted.
+//! CLOCK with heat. Data pages are admitted with heat 1, or 0 if they were read ahead, and uses raise it up to 2.
+//! Index pages are admitted with heat 3, and uses raise it up to 5. The hand takes one unit of heat from each page
+//! that it passes, and evicts the first page without heat. If 64 pages in a row have heat, it evicts the coldest of
+//! them.
 
 use super::bytes_of;
 use super::line::Lines;

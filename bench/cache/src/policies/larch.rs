@@ -1,11 +1,11 @@
-//! Runs the policy of Larch's own cache. This module calls the policy in the same way as the cache calls it.
+//! Larch's own policy, called in the way the cache calls it.
 
 use super::bytes_of;
 use crate::policy;
 use crate::recorded::Page;
 use ::pages::policy::{Policy, PolicyPlace, Tuning, Use};
 
-/// The number of pages that are looked at to evict one page. It is the same number as in the cache.
+/// The most pages to look at for one eviction, as in the cache.
 const LOOK: usize = 64;
 
 pub(super) struct Larch<'p> {

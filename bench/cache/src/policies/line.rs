@@ -1,4 +1,4 @@
-//! Ordered lists of pages, which are called lines. A page is in at most one line.
+//! Linked lists of pages, called lines. A page is in at most one line.
 
 use super::bytes_of;
 use crate::recorded::Page;
@@ -14,7 +14,7 @@ pub(super) struct Lines<'p> {
 struct Link {
     newer: u32,
     older: u32,
-    /// The page's line; [`NONE`]: the page is in no line.
+    /// The page's line, or [`NONE`].
     line: u32,
 }
 
@@ -50,7 +50,7 @@ impl<'p> Lines<'p> {
         self.ends[line].bytes
     }
 
-    /// Removes a page from the line in which it is, and puts it at the end of `line`.
+    /// Moves a page to the newest end of `line`.
     pub fn push(&mut self, line: usize, page: u32) {
         self.remove(page);
         let ends = &mut self.ends[line];

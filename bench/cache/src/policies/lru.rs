@@ -1,4 +1,4 @@
-//! LRU: evicts the page that was not used for the longest time.
+//! LRU: evicts the least recently used page.
 
 use super::bytes_of;
 use super::line::Lines;

@@ -1,6 +1,5 @@
-//! Belady's policy. The policy drops the page that is not needed for the longest time: it evicts an old page, or
-//! does not admit the new page. If all pages have the same size, no other policy has more hits. Nearly all pages of
-//! our traces have the same size.
+//! Belady's policy: drops the page whose next use is furthest in the future, which may be the new page itself. For
+//! pages of one size, as nearly all of our traces' are, no policy has more hits.
 
 use super::bytes_of;
 use crate::policy::Policy;
@@ -13,12 +12,12 @@ const NEVER: u32 = u32::MAX;
 pub(super) struct Opt<'p> {
     pages: &'p [Page],
     budget: u64,
-    /// For each access to a page, the time of the next access to the same page.
+    /// For each access, the time of the next access to the same page.
     next: Vec<u32>,
     now: usize,
-    /// When each page is needed next. Only pages in memory have an entry.
+    /// When each resident page is needed next.
     resident: Vec<Option<u32>>,
-    /// The same times, latest first. Some of these entries are outdated.
+    /// The same times, latest first, with stale entries in between.
     latest: BinaryHeap<(u32, u32)>,
     bytes: u64,
     evicted: u64,
@@ -45,7 +44,7 @@ impl<'p> Opt<'p> {
         }
     }
 
-    /// Notes the time at which `page` is needed next, and evicts pages if memory is full.
+    /// Keeps `page` until its next use, and evicts pages if memory is full.
     fn keep(&mut self, page: u32) {
         let next = self.next[self.now];
         self.now += 1;

@@ -1,6 +1,6 @@
 //! S3-FIFO, as in "FIFO queues are all you need for cache eviction" (Yang, Zhang, Qiu, Yue, Rashmi; SOSP 2023).
-//! S3-FIFO has three lines: a small line with a tenth of the bytes, a main line, and a ghost line. The ghost line
-//! can hold as many pages as the main line. The policy does not distinguish classes of pages.
+//! There is a small line with a tenth of the bytes, a main line, and a ghost line of the size of the main line.
+//! Page classes are ignored.
 
 use super::bytes_of;
 use super::line::Lines;
@@ -9,10 +9,10 @@ use crate::recorded::Page;
 
 const SMALL: usize = 0;
 const MAIN: usize = 1;
-/// A third line. Its pages are not in memory.
+/// Remembers pages that are no longer in memory.
 const GHOST: usize = 2;
 
-/// The number of uses after which a page moves from the small line to the main line.
+/// A page with this many uses moves from the small line to the main line.
 const PROMOTING_USES: u8 = 2;
 
 pub(super) struct S3Fifo<'p> {

@@ -1,9 +1,7 @@
-//! W-TinyLFU (Einziger, Friedman, Manes 2017) works here as in Caffeine and Scylla, except that its window has a
-//! fixed size. The window has 1 % of the bytes, and uses LRU. The main part is a segmented LRU, and 80 % of its
-//! bytes are protected. When a page leaves the window, the main part could take in this page only if it evicted
-//! another page. The page from the window enters only if it was used more often than the page that would be evicted.
-//! A sketch counts the uses. Its counts are halved from time to time. The policy does not distinguish classes of
-//! pages.
+//! W-TinyLFU (Einziger, Friedman, Manes 2017), as in Caffeine and Scylla but with a window of fixed size. The
+//! window is an LRU of 1 % of the bytes. The main part is a segmented LRU with 80 % of its bytes protected. Once
+//! the cache is full, a page that leaves the window enters the main part only if it was used more often than the
+//! page that it would evict. A sketch counts uses, and is halved from time to time. Page classes are ignored.
 
 use super::bytes_of;
 use super::line::Lines;
@@ -37,8 +35,7 @@ impl<'p> TinyLfu<'p> {
         self.sketch.uses(self.pages[page as usize].key)
     }
 
-    /// If the window exceeds its share of the bytes, moves pages from the window to the main part. If all pages
-    /// together exceed the budget, evicts pages.
+    /// Moves pages from an overfull window to the main part, and evicts pages while the budget is exceeded.
     fn settle(&mut self) {
         while self.lines.bytes(WINDOW) > self.window_bytes() {
             let candidate = self.lines.oldest(WINDOW).expect("a window that exceeds its bytes has pages");
@@ -57,8 +54,7 @@ impl<'p> TinyLfu<'p> {
                 self.lines.push(PROBATION, candidate);
             }
         }
-        // Pages differ in length. So the pages together may still exceed the budget, although a page was evicted for
-        // each page that left the window.
+        // Pages differ in size, so the budget may still be exceeded.
         while self.bytes() > self.budget {
             let victim = [PROBATION, PROTECTED, WINDOW].into_iter().find_map(|line| self.lines.pop(line));
             self.evicted += u64::from(victim.is_some());
@@ -108,9 +104,9 @@ impl Policy for TinyLfu<'_> {
     }
 }
 
-/// A sketch: it estimates how often each key was seen. Until the counters are halved for the first time, no estimate
-/// is too low. The sketch has four rows of counters, which count up to 15. All counters are halved when the number
-/// of counted uses reaches ten times the number of pages in the cache.
+/// A count-min sketch that estimates how often a key was used: four rows of counters that saturate at 15. All are
+/// halved when the number of counted uses reaches ten times the number of pages in the cache. Until then, no
+/// estimate below 15 is too low.
 struct Sketch {
     counters: Vec<u8>,
     width: usize,

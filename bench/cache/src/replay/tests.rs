@@ -1,5 +1,4 @@
-//! Tests each policy with traces that are short enough to follow by hand. Then compares all policies with the
-//! policy that knows the future.
+//! Tests each policy on traces short enough to follow by hand, and compares all policies with OPT.
 
 use super::*;
 use crate::recorded::{Event, Page};
@@ -8,8 +7,8 @@ use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use std::collections::{HashMap, HashSet};
 
-/// A trace of pages of 100 bytes. Each page is a letter, and capital letters are index pages. `+` before a letter
-/// reads the page ahead, and `-` says that the page's file is dead.
+/// A trace of 100-byte pages, one per letter; capital letters are index pages. `+` before a letter reads the page
+/// ahead, `-` kills its file.
 fn recorded(text: &str) -> Recorded {
     let mut numbers: HashMap<char, u32> = HashMap::new();
     let mut pages = Vec::new();
@@ -34,8 +33,8 @@ fn recorded(text: &str) -> Recorded {
     Recorded { name: text.to_owned(), operations: 1, pages, events, live_bytes }
 }
 
-/// Replays `text` on a cache of `pages` pages. `expected` has a `.` for each page that had to be read, and the
-/// page's letter for each page that was in the cache.
+/// Replays `text` with a cache of `pages` pages. `expected` has a `.` for each miss, and the page's letter for each
+/// hit.
 fn check(kind: Kind, pages: u64, text: &str, expected: &str) {
     let letters: Vec<char> = text.chars().filter(|letter| *letter != ' ').collect();
     let mut answers = String::new();
@@ -52,9 +51,9 @@ fn check(kind: Kind, pages: u64, text: &str, expected: &str) {
 #[test]
 fn lru_lets_go_what_was_not_used_for_the_longest_time() {
     check(Kind::Lru, 3, "abc a d b a d", "... a . . a d");
-    // If a loop has more pages than the cache can hold, none of its pages stays in the cache.
+    // A loop over more pages than fit has no hits.
     check(Kind::Lru, 3, "abcd abcd abcd", "............");
-    // This example is from Silberschatz and others, Operating System Concepts: 12 faults with 3 frames.
+    // From Silberschatz et al., Operating System Concepts: 12 faults with 3 frames.
     let book = recorded("h a b c a d a e c d a d c b c a b h a b");
     assert_eq!(replay(&book, Kind::Lru, 300).all_reads(), 12);
 }
@@ -157,9 +156,8 @@ fn opt_has_as_many_hits_as_the_best_of_all_choices() {
         println!("seed {seed}");
         let recorded = random(&mut StdRng::seed_from_u64(seed), 6, 14);
         let needed = recorded.events.iter().filter(|event| event.what == What::Needed).map(|event| event.page);
-        // The sets of pages that may be in memory. A set of pages is a number that has one bit for each page. For
-        // each set of pages, the map holds the greatest number of hits of any policy that now has this set in
-        // memory.
+        // The most hits of any policy that now has a given set of pages in memory. A set is a number with a bit for
+        // each page.
         let mut best: HashMap<u32, u64> = HashMap::from([(0, 0)]);
         for page in needed {
             let mut next: HashMap<u32, u64> = HashMap::new();

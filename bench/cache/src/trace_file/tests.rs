@@ -1,4 +1,4 @@
-//! Tests that a file gives back exactly what was written, or is refused.
+//! Tests that a file gives back exactly what was written, and that damaged files are refused.
 
 use super::*;
 

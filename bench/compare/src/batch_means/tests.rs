@@ -1,8 +1,7 @@
 use super::*;
 use crate::welch::tests::Series;
 
-/// The variance of the mean of `length` values. The values are AR(1) with coefficient `memory`, and each has variance
-/// 1.
+/// The variance of the mean of `length` AR(1) values of variance 1 with coefficient `memory`.
 fn exact(length: usize, memory: f64) -> f64 {
     let n = length as f64;
     let rest = (1..length).map(|lag| 2.0 * (1.0 - lag as f64 / n) * memory.powi(lag as i32)).sum::<f64>();
@@ -23,7 +22,7 @@ fn values_that_depend_on_those_before_make_the_mean_less_sure() {
         let found = estimated(length, memory);
         assert!((0.95..1.7).contains(&found), "{length} values, coefficient {memory}: {found} of the true variance");
     }
-    // A test would use the variance `naive` if it took the seconds as independent of each other.
+    // `naive` is what a test that takes the seconds as independent would use.
     let mut series = Series::new(0x5eed_0002);
     let naive = |_| variance(&series.values(600, 0.9)) / 600.0;
     let naive = (0..200).map(naive).sum::<f64>() / 200.0 / exact(600, 0.9);

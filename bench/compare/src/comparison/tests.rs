@@ -44,7 +44,7 @@ fn report(run: Run) -> (String, Report) {
     ("r.json".to_owned(), report)
 }
 
-/// A side whose runs differ by about 1 %, both in their rates and in their times.
+/// A side whose runs differ by about 1 %, in rates and times.
 fn some_side(series: &mut Series, runs: usize, slower: f64) -> Vec<(String, Report)> {
     let one = |_| {
         let factor = 1.0 + slower + 0.01 * series.normal();

@@ -14,13 +14,13 @@ impl Series {
         Self { random: StdRng::seed_from_u64(seed) }
     }
 
-    /// A value of the standard normal distribution, by the method of Box and Muller.
+    /// A standard normal value (Box-Muller).
     pub fn normal(&mut self) -> f64 {
         let (first, second): (f64, f64) = (self.random.random(), self.random.random());
         (-2.0 * (1.0 - first).ln()).sqrt() * (std::f64::consts::TAU * second).cos()
     }
 
-    /// A series that is AR(1): each value keeps the part `memory` of the value before it. The values have variance 1.
+    /// An AR(1) series of variance 1 with coefficient `memory`.
     pub fn values(&mut self, length: usize, memory: f64) -> Vec<f64> {
         let mut value = self.normal();
         let step = |_| {
@@ -78,9 +78,8 @@ fn seconds_alone_would_show_what_is_not_there() {
 
 #[test]
 fn five_runs_a_side_find_five_percent_where_runs_differ_by_at_most_two() {
-    // Ten normal values lie in a range of 3.08 standard deviations on average. So ten runs whose least and greatest
-    // figures are 2 % apart have a standard deviation of 2 % / 3.08 = 0.65 %. In this test, the variation from
-    // second to second within a run already causes this deviation.
+    // Ten normal values have an average range of 3.08 standard deviations. So ten runs within 2 % have a standard
+    // deviation of 2 % / 3.08 = 0.65 %, which the variation within a run alone causes here.
     let right = found(1_000, 5, 0.05, 0.0, 0.0);
     assert!(right >= 0.99, "{right}");
     // The extremes of the runs are 3.7 % apart.
@@ -102,8 +101,8 @@ fn an_interval_holds_the_true_ratio_as_often_as_it_says() {
 
 #[test]
 fn figures_are_those_of_welch() {
-    // Welch's test by hand. The means are ln 100 and ln 110, the standard deviations of the logarithms are 0.01 and
-    // 0.02, and each side has 5 runs.
+    // Welch's test by hand: means ln 100 and ln 110, standard deviations of the logarithms 0.01 and 0.02, 5 runs a
+    // side.
     let side = |center: f64, sd: f64| {
         let steps = [-1.0, -1.0, 0.0, 1.0, 1.0];
         let values = steps.map(|step: f64| center * (step * sd).exp());

@@ -1,7 +1,6 @@
-//! Measures the same rows on disk. The cache holds a fiftieth of the rows, so each row costs a disk read. Larch
-//! reads many entries of its index and asks for the pages of all their rows at once. The side `OneByOne` reads one
-//! row after another. The disk alone, without an engine, shows the limit: how much faster reads are with many under
-//! way than with one at a time.
+//! The cold part of `batch`: the cache holds a fiftieth of the rows, so nearly each row costs a disk read. One side
+//! reads many index entries and asks for the pages of all their rows at once, the other reads one row after the
+//! other. The disk alone shows the limit: how much faster reads are with many in flight than one at a time.
 
 use super::{TABLE, loaded, whole};
 use crate::args::Scale;
@@ -27,7 +26,7 @@ use suite::stop::Stop;
 pub enum Side {
     /// Reads the rows of many index entries at once.
     Together,
-    /// One row after the other.
+    /// Reads one row after the other.
     OneByOne,
 }
 
@@ -53,7 +52,7 @@ pub struct Size {
 /// Bytes of the filler of a row.
 const FILLER: u32 = 400;
 
-/// Bytes of a row: its id, the filler and two numbers.
+/// Bytes of a row: id, filler and two numbers.
 const ROW_BYTES: u64 = FILLER as u64 + 32;
 
 impl Size {
@@ -68,18 +67,17 @@ impl Size {
         Self { rows, batches, time: Duration::from_millis(millis), repeats }
     }
 
-    /// The cache has 2 % of the bytes of the rows, but at least the bytes that one read needs.
+    /// 2 % of the bytes of the rows, and at least what a read needs.
     fn cache_bytes(&self) -> u64 {
         (self.rows * ROW_BYTES / 50).max(1 << 20)
     }
 
-    /// The greatest number of bytes that a database takes while it is loaded and compacted, plus the bytes of the
-    /// file for the disk alone.
+    /// The most disk space: a database during its load and compaction, and the file for the disk alone.
     pub fn most_bytes(&self) -> u64 {
         4 * self.rows * ROW_BYTES
     }
 
-    /// The number of one-kilobyte blocks in the file for the disk alone. The file has as many bytes as the rows.
+    /// The number of kilobyte rows that give the file for the disk alone the size of the table.
     fn disk_rows(&self) -> u64 {
         self.rows * ROW_BYTES / 1000
     }
@@ -91,7 +89,7 @@ impl Size {
     }
 }
 
-/// What a session reached.
+/// The measurements of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     rows_per_second: f64,
@@ -104,16 +102,16 @@ pub fn cell_name(repeat: u64, batch: u64, side: Side) -> String {
     format!("cold, {repeat}, batches of {batch}, {}", side.name())
 }
 
-/// Bytes of a page of rows, by default.
+/// The default size of a data page.
 const PAGE_BYTES: u64 = 16 << 10;
-/// How many reads are under way when the disk is measured alone.
+/// The numbers of reads in flight for the disk alone.
 const DEPTHS: [usize; 3] = [1, 32, 128];
 
 fn disk_name(repeat: u64, depth: usize) -> String {
     format!("cold, {repeat}, the disk alone, {depth} under way")
 }
 
-/// Measures what is not measured yet. False after ^C.
+/// Measures the missing cells. Returns false after ^C.
 pub fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
     let all = || (0..size.repeats).flat_map(|repeat| size.batches.iter().map(move |batch| (repeat, *batch)));
     let disk_is_known = |repeat| DEPTHS.iter().all(|depth| ground.has(&disk_name(repeat, *depth)));
@@ -147,7 +145,7 @@ pub fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
                 return Ok(false);
             }
         }
-        // The disk is measured after the last batch of each repeat.
+        // The disk has its turn after the last batch size of a repeat.
         for depth in DEPTHS.into_iter().filter(|_| size.batches.last() == Some(&batch)) {
             let until = Until { warmup: Duration::ZERO, time: size.time, operations: 1 << 40 };
             let (rows, seed) = (size.disk_rows(), 1000 * repeat + depth as u64);
@@ -183,8 +181,7 @@ fn measure(
     };
     let parameters =
         RunParameters { tab_rows: size.rows, batch_size: batch, run_duration: size.time, ..RunParameters::default() };
-    // The two sides read different rows. Otherwise, one side would find in the cache the rows that the other side
-    // has read.
+    // The sides read different rows, or one would find in the cache what the other has read.
     let seed = 2 * repeat + side as u64;
     let manner = Manner { compat: false, seed, session: 0, in_server: false, line_every: Duration::ZERO };
     let page_reads = || larch.page_reads().expect("Larch counts them");
@@ -198,11 +195,10 @@ fn measure(
     })
 }
 
-/// The goal: from the first number on, which is a batch size, Larch must read several times as many rows per second
-/// as the side that reads one by one. The second number says how many times.
+/// The goal: from this batch size on, reads of many rows at once must be this many times as fast as one by one.
 const AGAINST_ONE_BY_ONE: (u64, f64) = (100, 4.0);
 
-/// The tables of the measurements, and the goals.
+/// The tables and goals.
 pub fn outcome(ground: &Ground, size: &Size) -> ([Table; 2], Vec<Goal>) {
     let of = |batch, side| -> Vec<Measured> {
         let cells = (0..size.repeats).filter_map(|repeat| ground.cells().get(&cell_name(repeat, batch, side)));
@@ -250,7 +246,7 @@ pub fn outcome(ground: &Ground, size: &Size) -> ([Table; 2], Vec<Goal>) {
     ([table, of_the_disk(ground, size)], goals.collect())
 }
 
-/// Compares the disk alone with many reads under way to the disk alone with one read at a time.
+/// The table of the disk alone, by reads in flight.
 fn of_the_disk(ground: &Ground, size: &Size) -> Table {
     let of = |depth| -> Vec<Cell> {
         (0..size.repeats).filter_map(|repeat| ground.known(&disk_name(repeat, depth))).collect()

@@ -17,7 +17,7 @@ fn a_tiny_experiment_measures_every_cell_and_goes_on_where_it_was() {
     assert!(rates.len() == ground.cells().len() && rates.iter().all(is_whole), "{:?}", ground.cells());
 
     assert!(cold::measure_all(&mut ground, &cold).expect("Larch works"));
-    // The experiment also has one cell that records that the rows on disk were made.
+    // One more cell records that the cold database was built.
     assert_eq!(ground.cells().len(), size.batches.len() * SIDES.len() + cold.cells() + 1);
 
     let mut again = open();

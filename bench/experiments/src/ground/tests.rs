@@ -20,8 +20,7 @@ fn a_cell_is_measured_once_also_by_another_process() {
     let mut ground = opened(scratch.path(), Scale::Tiny);
     assert!(ground.has("a") && !ground.has("cut sho"));
     assert_eq!(ground.cell::<u64>("a", |_| panic!("it is known")).expect("there is room"), Some(7));
-    // The process before was interrupted, so its last line was cut short. A cell that is measured after that is also
-    // kept.
+    // A cell after a line that an interrupted process cut short is kept, too.
     assert_eq!(ground.cell("b", |_| Ok(8_u64)).expect("there is room"), Some(8));
     drop(ground);
     let ground = opened(scratch.path(), Scale::Tiny);

@@ -1,5 +1,5 @@
-//! The databases of the experiment: how they are made, how much room their indexes take, and how long it takes to
-//! load, compact and index a database.
+//! The databases of the experiment: creates them, takes the sizes of their indexes, and times loads, compactions
+//! and index builds.
 
 use super::wide::{KEY_BYTES, Wide, WideRows};
 use super::{ALL_WRITTEN, Filled, Size, TABLE, Written, open};
@@ -13,7 +13,7 @@ use std::path::Path;
 use suite::stop::Stop;
 use ycsb::Load;
 
-/// What a database has.
+/// The sizes of a database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Shape {
     pub rows: u64,
@@ -23,20 +23,20 @@ pub struct Shape {
     pub data_pages: u64,
     pub btree_bytes: u64,
     pub flat_bytes: u64,
-    /// The number of index pages between the manifest and a data page, if the tree is read.
+    /// Nodes on the way from the manifest to a data page in the tree.
     pub height: u8,
-    /// The size of the manifest, which describes the files and tables, in bytes. The manifest is always in memory.
+    /// Bytes of the manifest, which is always in memory.
     pub manifest_bytes: u64,
-    /// The time to write the rows in the order of their keys.
+    /// Time to import the rows in key order.
     pub import_nanos: u64,
 }
 
-/// A load, with what follows it.
+/// The measurements of a load and of what follows it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Loaded {
-    /// The load itself; `settle_nanos` is the time of the compaction.
+    /// The load; its `settle_nanos` is the time of the compaction.
     pub load: Cell,
-    /// To build a secondary index.
+    /// Time to build a secondary index.
     pub index_nanos: u64,
     pub shape: Shape,
 }
@@ -49,7 +49,7 @@ pub fn shape_name(written: Written) -> String {
     format!("data, {}", written.name())
 }
 
-/// Times loads of few rows. False after ^C.
+/// Times loads of few rows. Returns false after ^C.
 pub fn loads(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
     for repeat in 0..size.repeats {
         for written in ALL_WRITTEN {
@@ -68,10 +68,10 @@ pub fn loads(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// Loads rows in a random order with commits, compacts them, and builds a secondary index.
+/// Loads rows in random order by single commits, compacts them, and builds a secondary index.
 fn load(place: &Path, size: &Size, written: Written, repeat: u64, stop: &Stop) -> Result<Loaded, Failure> {
     let settings = measured::settings("a", size.load_rows, &[]);
-    // In YDB's document, the load did not have to wait because memory was full.
+    // A large cache: the load in YDB's document was not short of memory.
     let store = open(&size.target(place, written, "cache=256MiB&settle=compact"), &settings, Opening::OrCreate)?;
     let load = Load::new(&settings, repeat);
     let loaded = measured::run(&*store, &Wide::new(&load, size.widening()), KEY_BYTES as u64, 1, None, stop)?;
@@ -98,7 +98,7 @@ fn load(place: &Path, size: &Size, written: Written, repeat: u64, stop: &Stop) -
     Ok(Loaded { load: loaded, index_nanos, shape: shape(place, &[], 0)? })
 }
 
-/// Both databases. `None` after ^C.
+/// Creates both databases. `None` after ^C.
 pub fn make(ground: &mut Ground, size: &Size) -> Result<Option<[Filled; 2]>, Failure> {
     let Some(both) = filled(ground, size, Written::Both)? else { return Ok(None) };
     let Some(tree) = filled(ground, size, Written::Tree)? else { return Ok(None) };
@@ -121,7 +121,7 @@ fn filled(ground: &mut Ground, size: &Size, written: Written) -> Result<Option<F
     Ok(shape.map(|shape| Filled { made, shape }))
 }
 
-/// Writes all rows in the order of their keys. False after ^C.
+/// Imports all rows in key order. Returns false after ^C.
 fn fill(place: &Path, size: &Size, written: Written, stop: &Stop) -> Result<bool, Failure> {
     let settings = measured::settings("c", size.rows, &[]);
     let store = open(&size.target(place, written, "cache=64MiB"), &settings, Opening::OrCreate)?;

@@ -1,6 +1,6 @@
-//! Counts the instructions of a get with one of the indexes. Callgrind counts the instructions in a separate
-//! process, which runs this program as `larch bench experiment index-gets`. Other work on the machine does not
-//! change these counts.
+//! Counts the instructions of a get by each index. Callgrind runs this program as
+//! `larch bench experiment index-gets`, in a separate process; other work on the machine does not affect its
+//! counts.
 
 use super::wide::Widening;
 use super::{Arm, TABLE};
@@ -15,13 +15,12 @@ use std::ops::Range;
 use std::path::Path;
 use ycsb::KeyNames;
 
-/// Among this number of counted gets, the measurement allows at most one read of an index node. A few nodes are
-/// always read, because the contents of a cache never stop changing. Reading a node takes a third of the
-/// instructions of reading a row page. So these reads add less than one percent to the instructions of the gets.
-/// With many more such reads, the count would measure the reading of nodes.
+/// At most one index node may be read per this many counted gets. A few reads are inevitable, because a cache's
+/// contents never stop changing. A node read takes a third of the instructions of a data page read, so these add
+/// less than one percent. With many more, the count would measure node reads.
 const MOST_NODE_READS: u64 = 50;
 
-/// Instructions of a get, or the reason why they were not counted.
+/// The instructions of a get, or why they were not counted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Counted {
     pub each: Option<f64>,
@@ -55,17 +54,16 @@ pub fn count(arm: Arm, gets: &Gets, scratch: &Path) -> Result<Counted, Failure> 
 impl Gets {
     /// The options for gets on the database in `place`.
     pub fn new(place: &Path, memory: u64, rows: u64, groups: u64, gets: u64) -> Self {
-        // The number of gets that warm the cache. A leaf of the tree has thousands of rows, so these gets read
-        // almost every leaf.
+        // A leaf of the tree covers thousands of rows, so these gets read almost every leaf.
         let warming = (rows / 500).max(200);
         Self { place: place.to_owned(), flat: false, memory, rows, groups, warming, gets }
     }
 
-    /// Does it, in the process that is counted.
+    /// Runs the gets, in the process whose instructions are counted.
     ///
     /// # Errors
     ///
-    /// Returns an error if the database cannot be read or a row is missing.
+    /// Fails if the database cannot be read, if a row is missing, or if too many index nodes are read.
     pub fn run(&self) -> Result<(), Failure> {
         let broken = |error: larch::Error| Failure::session("larch", error.to_string());
         let builder = Database::builder(&self.place).read_only(true).prefer_flat_index(self.flat);
@@ -83,8 +81,7 @@ impl Gets {
             });
             drawn.collect()
         };
-        // The cache is warmed with gets and not with range reads: when a range reads many pages, the cache keeps
-        // only pages that gets use.
+        // Warm the cache by gets: of the pages of a long range read, it keeps only those that gets use.
         for key in keys(self.gets..self.gets + self.warming) {
             table.get(&key).map_err(broken)?;
         }

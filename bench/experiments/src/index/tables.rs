@@ -1,4 +1,4 @@
-//! The tables, charts and goals of the experiment, which stand beside the tables of the document.
+//! The tables, charts and goals of the experiment, beside the figures of YDB's document.
 
 use super::data::{Loaded, Shape, load_name, shape_name};
 use super::instructions::Counted;
@@ -15,7 +15,7 @@ use kit::goals::Bound;
 use kit::median::extremes;
 use page::{Axis, Block, Chart, Curve, Table, figure};
 
-/// What was measured.
+/// Access to what was measured.
 struct Seen<'a> {
     ground: &'a Ground,
     size: &'a Size,
@@ -240,8 +240,8 @@ fn ycsb(seen: &Seen<'_>) -> Table {
     }
 }
 
-/// The document's runs with the largest and with the smallest cache. Each run has thousands of operations per
-/// second and the 99th percentile in milliseconds, with the flat index and with the tree.
+/// The document's runs with the largest and the smallest cache, each as four figures: thousands of operations per
+/// second by the flat index and by the tree, and the 99th percentile in milliseconds by each.
 const PUBLISHED_YCSB: [(&str, [f64; 4], [f64; 4]); 6] = [
     ("a", [354.8, 345.4, 28.479, 133.119], [369.1, 375.7, 158.335, 55.167]),
     ("b", [494.7, 501.3, 22.751, 18.655], [503.5, 500.3, 18.815, 17.599]),
@@ -383,7 +383,7 @@ fn instructions(seen: &Seen<'_>) -> Table {
     }
 }
 
-/// A sentence about the counted instructions: what is counted, or why nothing was counted.
+/// Says what is counted, or why nothing was.
 fn how_counted(seen: &Seen<'_>) -> String {
     let why = |arm: Arm| seen.ground.known::<Counted>(&instructions_name(arm))?.why_not;
     match ARMS.into_iter().find_map(why) {

@@ -9,7 +9,7 @@ use page::Block;
 fn a_tiny_experiment_reads_less_by_the_tree_where_the_lists_do_not_fit() {
     let scratch = Scratch::new("index");
     let args = ExperimentArgs { scale: Scale::Tiny, out: Some(scratch.join("out")), check: false, price: None };
-    // Instructions can be counted only in the program `larch`, and a test is another program.
+    // Instructions are counted only in the program `larch`, and this is a test program.
     let size = Size { counted_gets: 0, ..Size::of(Scale::Tiny) };
     let mut ground = Ground::with_stop("index", &args, 1 << 20, Stop::never()).expect("there is room");
     assert!(measure_all(&mut ground, &size, None).expect("the disk works"));
@@ -37,7 +37,7 @@ fn a_tiny_experiment_reads_less_by_the_tree_where_the_lists_do_not_fit() {
         assert!(goal.measured.is_some_and(|measured| goal.bound.is_reached(measured)), "{goal:?}");
     }
     assert_eq!(outcome.finish("index", &ground, &args).expect("there is room"), Ending::Good);
-    // Nothing is made again.
+    // A second run creates nothing.
     let mut again = Ground::with_stop("index", &args, 1 << 20, Stop::never()).expect("there is room");
     assert!(measure_all(&mut again, &size, None).expect("the disk works"));
     assert!(!again.data(Written::Both.name()).expect("there is room").exists());

@@ -1,6 +1,5 @@
-//! TPC-C with the flat lists and with the tree. The document's authors ran TPC-C with caches of 54, 18 and 2 GB for
-//! 12,000 warehouses. Three caches here have the same proportion to the data as the caches in the document. Two more
-//! caches are so small that the flat lists do not fit into them.
+//! TPC-C with the flat lists and with the tree. YDB's authors ran it with caches of 54, 18 and 2 GB for 12,000
+//! warehouses. Three caches here have the same proportion to the data; two more are too small for the flat lists.
 
 use super::{Arm, Size, Written};
 use crate::ground::Ground;
@@ -18,11 +17,11 @@ use std::path::Path;
 /// A cache of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cache {
-    /// The cache that a database has by default.
+    /// The store's default.
     Usual,
-    /// MiB for each hundred warehouses.
+    /// MiB per hundred warehouses.
     ForHundred(u64),
-    /// All flat lists, divided by this.
+    /// The size of all flat lists divided by this.
     OfLists(u64),
 }
 
@@ -35,13 +34,13 @@ pub const CACHES: [Cache; 6] = [
     Cache::OfLists(16),
 ];
 
-/// The database that has both indexes is read with each of its indexes.
+/// The one database, which has both indexes, is read by each of them.
 pub const ARMS: [Arm; 2] = [Arm::Flat, Arm::Tree];
 
-/// The least size of a cache. Each thread needs some pages at the same time.
+/// The least cache size: each thread needs some pages at a time.
 const LEAST_CACHE_BYTES: u64 = 512 << 10;
 
-/// What the default of the store is.
+/// The store's default.
 const USUAL_CACHE_BYTES: u64 = 256 << 20;
 
 impl Cache {
@@ -63,7 +62,7 @@ impl Cache {
     }
 }
 
-/// What the database has.
+/// The sizes of the database, over all tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Shape {
     pub rows: u64,
@@ -78,13 +77,13 @@ fn name(cache: Cache, arm: Arm) -> String {
     format!("tpcc, cache {}, {}", cache.name(), arm.name())
 }
 
-/// The cells of TPC-C.
+/// The names of TPC-C's cells.
 pub fn names() -> Vec<String> {
     let runs = CACHES.into_iter().flat_map(|cache| ARMS.map(|arm| name(cache, arm)));
     std::iter::once(SHAPE.to_owned()).chain(runs).collect()
 }
 
-/// Measures what is not measured yet. False after ^C.
+/// Measures the missing cells. Returns false after ^C.
 pub fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
     if names().iter().all(|name| ground.has(name)) {
         return Ok(true);
@@ -121,7 +120,7 @@ pub fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// All tables together.
+/// Sums up all tables.
 fn shape(place: &Path) -> Result<Shape, Failure> {
     let broken = |error: larch::Error| Failure::session("larch", error.to_string());
     let db = Database::builder(place).read_only(true).extractors(extractors::of).open().map_err(broken)?;
@@ -193,15 +192,14 @@ pub fn table(ground: &Ground, size: &Size) -> Table {
     }
 }
 
-/// The document's own runs: the size of the cache, tpmC with the flat index and with the tree, and the percentage of
-/// new orders that failed.
+/// The document's runs: cache size, tpmC with the flat index, with the tree, and failed new orders in percent.
 pub const PUBLISHED: [(&str, f64, f64, &str); 3] = [
     ("54 GB", 151_485.0, 151_435.0, "0.01 / 0.00"),
     ("18 GB", 115_815.0, 117_808.0, "0.75 / 0.64"),
     ("2 GB", 72_032.0, 75_677.0, "22.9 / 20.14"),
 ];
 
-/// They as a table.
+/// The document's runs as a table.
 pub fn published() -> Table {
     let row = |(cache, flat, tree, failed): (&str, f64, f64, &str)| {
         vec![cache.to_owned(), figure(flat), figure(tree), figure(tree / flat), failed.to_owned()]
@@ -216,7 +214,7 @@ pub fn published() -> Table {
     }
 }
 
-/// The goals for TPC-C: the cache must never hold more bytes than its budget.
+/// The goals for TPC-C: the cache stays within its budget.
 pub fn goals(ground: &Ground, size: &Size) -> Vec<Goal> {
     let shape: Shape = ground.known(SHAPE).unwrap_or_default();
     let goal = |(cache, arm): (Cache, Arm)| {

@@ -1,12 +1,12 @@
-//! Makes wide keys for YCSB. In a wide key, the digits follow bytes that the key shares with its neighbours. So the
-//! separators of an index are long, and an index node cannot leave out a common beginning of its separators.
+//! Wide keys for YCSB: a prefix that only neighbouring keys share comes before YCSB's own key. So the separators of
+//! an index are long, and a node cannot leave out a common prefix.
 //!
 //! ```text
 //! user00873…                           the key of YCSB: `user` and 20 digits, which are less than 2^63
 //! 0001a2f7 | filler | user00873…       the wide one: 8 digits of a group of neighbours, bytes that depend on the group
 //! ```
 //!
-//! Wide keys sort in the same order as the keys from which they are made.
+//! Wide keys sort in the order of YCSB's keys.
 
 use super::FILLER_BYTES;
 use harness::{Client, Extra, Failure, Kind, Next, Outcome, Reply, Request, Rows, Strings, Wait, Workload};
@@ -15,25 +15,25 @@ use suite::stop::Stop;
 #[cfg(test)]
 mod tests;
 
-/// Bytes of a key of YCSB with 20 digits.
+/// Bytes of a YCSB key with 20 digits.
 const NARROW_BYTES: usize = 24;
 /// Bytes of a wide key.
 pub const KEY_BYTES: usize = 8 + FILLER_BYTES + NARROW_BYTES;
 
-/// How keys are made wide.
+/// Turns YCSB's keys into wide ones.
 #[derive(Clone, Copy, Debug)]
 pub struct Widening {
-    /// Hashes of a group.
+    /// Hashes per group.
     span: u64,
 }
 
 impl Widening {
-    /// Keys in `groups` groups. The keys of a group share the filler.
+    /// Divides keys into `groups` groups, whose keys share their filler.
     pub fn new(groups: u64) -> Self {
         Self { span: (1 << 63) / groups.max(1) + 1 }
     }
 
-    /// Makes `narrow` wide.
+    /// Writes the wide form of `narrow` to `wide`.
     pub fn widen(&self, narrow: &[u8], wide: &mut Vec<u8>) {
         let digits = narrow.strip_prefix(b"user").unwrap_or(narrow);
         let hash = digits
@@ -53,12 +53,12 @@ impl Widening {
     }
 }
 
-/// The first `count` hexadecimal digits of `word`.
+/// Appends the first `count` hexadecimal digits of `word`.
 fn push_digits(word: u64, count: usize, out: &mut Vec<u8>) {
     out.extend((0..count).map(|at| b"0123456789abcdef"[(word >> (60 - 4 * at)) as usize & 15]));
 }
 
-/// A workload whose keys are wide.
+/// A workload with wide keys.
 pub struct Wide<'w, W> {
     inner: &'w W,
     widening: Widening,
@@ -88,7 +88,7 @@ impl<W: Workload> Workload for Wide<'_, W> {
     }
 }
 
-/// A client that makes keys wide on the way to the store, and narrow again on the way back.
+/// Widens keys on the way to the store, and narrows them again on the way back.
 pub struct WideClient<C> {
     inner: C,
     widening: Widening,
@@ -146,7 +146,7 @@ impl<C: Client> Client for WideClient<C> {
     }
 
     fn served(&mut self, result: Result<Outcome, &Failure>, reply: &Reply, extra: &mut Extra<'_>) -> Next {
-        // A row with an unexpected key stays as it is, so that the client sees the wrong key.
+        // Leave a row with an unexpected key as it is, so that the client sees the wrong key.
         if reply.rows() != 1 || reply.key() != self.wide {
             return self.inner.served(result, reply, extra);
         }
@@ -160,7 +160,7 @@ impl<C: Client> Client for WideClient<C> {
     }
 }
 
-/// Rows in the order of their keys. The keys are made wide. No more come after ^C.
+/// Rows with wide keys, which end after ^C.
 pub struct WideRows<'r, R> {
     inner: &'r mut R,
     widening: Widening,

@@ -11,7 +11,7 @@ use std::path::Path;
 use suite::stop::Stop;
 use ycsb::Load;
 
-/// What a database has.
+/// The sizes of a database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Shape {
     pub rows: u64,
@@ -20,7 +20,7 @@ pub struct Shape {
     pub data_pages: u64,
     pub data_bytes: u64,
     pub index_bytes: u64,
-    /// The number of index pages between the manifest and a data page.
+    /// Nodes on the way from the manifest to a data page.
     pub height: u8,
 }
 
@@ -32,7 +32,7 @@ pub fn shape_name(form: Form) -> String {
     format!("data, {}", form.name())
 }
 
-/// Times loads of rows in a random order. False after ^C.
+/// Times loads of rows in random order. Returns false after ^C.
 pub fn loads(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
     for (repeat, form) in (0..size.repeats).flat_map(|repeat| Form::all().into_iter().map(move |form| (repeat, form))) {
         let place = ground.data("load")?;
@@ -62,7 +62,7 @@ fn load(place: &Path, size: &Size, form: Form, repeat: u64, stop: &Stop) -> Resu
     Ok(cell)
 }
 
-/// A database of each form. `None` after ^C.
+/// Creates a database of each form. `None` after ^C.
 pub fn make(ground: &mut Ground, size: &Size) -> Result<Option<Vec<(Form, Made)>>, Failure> {
     let mut all = Vec::new();
     for form in Form::all() {
@@ -81,7 +81,7 @@ pub fn make(ground: &mut Ground, size: &Size) -> Result<Option<Vec<(Form, Made)>
     Ok(Some(all))
 }
 
-/// Reads all rows in order, so that all rows that fit are in the cache.
+/// Reads all rows in order, which fills the cache.
 pub fn read_all(store: &dyn Store, rows: u64) -> Result<(), Failure> {
     let Session::Blocking(mut session) = store.session(Clock::start())? else {
         return Err(Failure::session("target", "a session of Larch waits, without the option `flights`"));

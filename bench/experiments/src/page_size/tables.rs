@@ -9,7 +9,7 @@ use harness::directory::bytes_text;
 use kit::goals::Bound;
 use page::{Axis, Block, Chart, Curve, Table, figure};
 
-/// What was measured.
+/// Access to what was measured.
 struct Seen<'a> {
     ground: &'a Ground,
     size: &'a Size,
@@ -121,12 +121,12 @@ fn scale(seen: &Seen<'_>) -> Table {
     }
 }
 
-/// Gets a second of cold reads.
+/// The cells of cold reads.
 fn cold(seen: &Seen<'_>, page: u64, threads: usize) -> Vec<Cell> {
     seen.larch(Form::of_page(page), Work::Reads, Memory::Cold, threads)
 }
 
-/// The number of gets with pages of one size, divided by the number of gets with pages of 64 KiB.
+/// The rate of cold gets with pages of this size, divided by that with 64 KiB pages.
 fn gain(seen: &Seen<'_>, page: u64, threads: usize) -> Option<f64> {
     ratio(&cold(seen, page, threads), &cold(seen, WITH, threads), Cell::per_second)
 }
@@ -135,7 +135,7 @@ fn disk_gain(seen: &Seen<'_>, page: u64, threads: usize) -> Option<f64> {
     ratio(&seen.disk(page, threads), &seen.disk(WITH, threads), Cell::per_second)
 }
 
-/// Says with which page size the most cold rows were read, and how much of this the disk alone explains.
+/// Says which page size gave the most cold gets, and how much of this the disk alone explains.
 fn winner(seen: &Seen<'_>) -> Vec<String> {
     DEPTHS.into_iter().filter_map(|threads| winner_of(seen, threads)).collect()
 }
@@ -149,7 +149,7 @@ fn winner_of(seen: &Seen<'_>, threads: usize) -> Option<String> {
     let mib = large * WITH as f64 / f64::from(1 << 20);
     let factor = small / large;
     let limited = match factor {
-        // The two page sizes differ by a factor of 16.
+        // The sizes differ by a factor of 16.
         8.0.. => {
             "bytes decide on this disk: a read of 64 KiB takes many times as long as one of 4 KiB, so that small pages gain"
         }
@@ -249,7 +249,7 @@ fn beside_disk(seen: &Seen<'_>) -> Table {
 /// The proposal's figures for one kind of requests: average, least, 95th and 99th percentile in microseconds, and
 /// requests a second.
 struct Published {
-    /// `None`: the load.
+    /// `None` for the load.
     work: Option<Work>,
     kind: &'static str,
     /// With pages of 64 KiB.
@@ -262,7 +262,7 @@ const fn published(work: Option<Work>, kind: &'static str, large: [f64; 5], smal
     Published { work, kind, large, small }
 }
 
-/// For the load, the proposal names only the time of the whole load, and no rate.
+/// For the load, the proposal has no rate, only its total time.
 const PUBLISHED: [Published; 6] = [
     published(None, "INSERT", [2659.18, 36.0, 1935.0, 3647.0, f64::NAN], [1649.61, 35.0, 1770.0, 2481.0, f64::NAN]),
     published(
@@ -292,7 +292,7 @@ const PUBLISHED: [Published; 6] = [
     ),
 ];
 
-/// Average, least, percentiles and requests a second of one kind.
+/// The figures of one kind, in the order of [`Published`].
 fn five(cells: &[Cell], kind: &str) -> [Option<f64>; 5] {
     let of = |what: fn(&Kind) -> f64| middle(cells, |cell| cell.kind(kind).map_or(f64::NAN, what));
     [
@@ -307,8 +307,7 @@ fn five(cells: &[Cell], kind: &str) -> [Option<f64>; 5] {
 fn beside(seen: &Seen<'_>) -> Table {
     let mut rows = Vec::new();
     let numbers = |five: [Option<f64>; 5]| five.map(shown).join(" / ");
-    // For a time, the gain is the factor by which the time is shorter. For a rate, the gain is the factor by which
-    // the rate is greater.
+    // The gain is the factor by which a time is shorter, or a rate greater.
     let gains = |large: [Option<f64>; 5], small: [Option<f64>; 5]| {
         let gain = |at: usize| {
             let pair = large[at].zip(small[at]);
@@ -358,7 +357,7 @@ fn row(name: String, cells: &[Cell], large: &[Cell], kinds: &[&str]) -> Vec<Stri
     row.extend([
         shown(middle(cells, Cell::per_second)),
         shown(ratio(cells, large, Cell::per_second)),
-        // For times, the ratio is inverted: it is the factor by which the times are shorter.
+        // Inverted: the factor by which times are shorter.
         shown(ratio(large, cells, Cell::percentile_99)),
         shown(middle(cells, pages_each)),
         shown(middle(cells, |cell| kib(read_each(cell)))),
@@ -397,7 +396,7 @@ fn works(seen: &Seen<'_>, work: Work, memory: Memory) -> Table {
     }
 }
 
-/// Loads of forms that differ in one size. Each form is compared with the last form in `forms`.
+/// Loads of forms that differ in one size, compared with the last form.
 fn loads(seen: &Seen<'_>, what: &str, forms: &[Form]) -> Table {
     let last = *forms.last().expect("there are sizes");
     let rows = forms.iter().map(|form| row(form.name(), &seen.loads(*form), &seen.loads(last), &["INSERT"]));
@@ -440,7 +439,7 @@ fn goals(seen: &Seen<'_>) -> Vec<Goal> {
             bound: Bound::AtLeast(0.95),
             measured: gains.map(|(ours, disk)| ours / disk),
         });
-        // A page of 64 KiB is four times as large as a page of 16 KiB, so a get reads four times as many bytes.
+        // A 64 KiB page has four times the bytes of a 16 KiB page, so a get should read four times as much.
         let bytes = ratio(&cold(seen, WITH, threads), &cold(seen, OURS, threads), read_each).map(|times| times / 4.0);
         for bound in [Bound::AtLeast(0.95), Bound::AtMost(1.05)] {
             let what = format!(

@@ -1,6 +1,6 @@
-//! Models a disk whose reads take longer: it makes the machine's real reads, and reports each read later by a fixed
-//! time. The delay does not limit how many reads are under way. So this module models a disk that is far away, and
-//! not a disk that is busy. This module does not know what is read.
+//! A disk whose reads take longer: makes the machine's real reads, and completes each one late by a fixed time. The
+//! delay does not limit the number of reads in flight, so this models a disk that is far away and not one that is
+//! busy.
 
 #![allow(
     clippy::disallowed_methods,
@@ -18,7 +18,7 @@ use std::time::Duration;
 #[cfg(test)]
 mod tests;
 
-/// This machine, with `delay` added to each read.
+/// The real machine, with `delay` added to each read.
 pub fn machine(delay: Duration) -> Machine {
     let machine = Machine::real();
     if delay.is_zero() {
@@ -28,20 +28,20 @@ pub fn machine(delay: Duration) -> Machine {
     Machine { reads: Arc::new(reads), ..machine }
 }
 
-/// Reads that are reported late.
+/// Completes reads late.
 #[derive(Debug)]
 pub struct LateReads {
     reads: Arc<dyn Reads>,
     clock: Arc<dyn Clock>,
     delay: Duration,
-    /// Sends the reads that have ended to the thread that reports them, in the order in which they are to be
-    /// reported. The thread ends when the last sender was dropped.
+    /// Sends finished reads to the thread that completes them, in the order in which they are due. The thread ends
+    /// when the last sender is dropped.
     ended: Sender<Ended>,
 }
 
-/// A read that has ended and is to be reported.
+/// A finished read that is not completed yet.
 struct Ended {
-    /// The clock's time at which the read is to be reported.
+    /// When to complete it.
     due: Duration,
     buffer: Buffer,
     outcome: io::Result<usize>,
@@ -49,7 +49,7 @@ struct Ended {
 }
 
 impl LateReads {
-    /// Makes the reads with `reads`, and reports each read `delay` late.
+    /// Reads by `reads`, and completes each read `delay` late.
     pub fn new(reads: Arc<dyn Reads>, clock: Arc<dyn Clock>, delay: Duration) -> Self {
         let (ended, received) = channel();
         let of_thread = clock.clone();
@@ -58,8 +58,8 @@ impl LateReads {
     }
 }
 
-/// Reports reads when they are due. All reads are delayed by the same time, so the read that ends first is also due
-/// first.
+/// Completes reads when they are due. The delay is the same for all, so they are due in the order in which they
+/// finish.
 fn report(ended: &Receiver<Ended>, clock: &dyn Clock) {
     for Ended { due, buffer, outcome, done } in ended {
         clock.pause(due.saturating_sub(clock.now()));
@@ -74,8 +74,8 @@ impl Reads for LateReads {
             let later: Done = Box::new(move |buffer, outcome| {
                 let told = Ended { due: clock.now() + delay, buffer, outcome, done };
                 if let Err(untold) = ended.send(told) {
-                    // The reporting thread has ended only if a callback panicked. If it has ended, the read is
-                    // reported here, without a delay.
+                    // The thread is gone, which happens only if a callback panicked: complete the read without a
+                    // delay.
                     (untold.0.done)(untold.0.buffer, untold.0.outcome);
                 }
             });

@@ -1,4 +1,4 @@
-//! The rows of the experiment and the clients that read them. Each row is read as often as any other.
+//! The rows of the experiment, and the clients that read them uniformly.
 
 use harness::report::Pair;
 use harness::report::text::{bytes, grouped};
@@ -11,13 +11,12 @@ use std::path::Path;
 /// The table.
 pub const TABLE: &str = "rows";
 
-/// Rows from number 0 on. A key is `partition` and eleven digits. A value is the row's number, filled up with
-/// bytes.
+/// A data set. The key of row n is `partition` and n in eleven digits; the value is n, padded.
 #[derive(Clone, Copy, Debug)]
 pub struct Data {
-    /// A short name of letters. It is also the name of a directory.
+    /// A short name, also of the directory.
     pub name: &'static str,
-    /// What a row is called.
+    /// The noun for its rows.
     pub what: &'static str,
     /// The number of rows.
     pub rows: u64,
@@ -25,12 +24,11 @@ pub struct Data {
     pub value_bytes: usize,
 }
 
-/// Bytes of every key.
+/// Bytes of a key.
 const KEY_BYTES: u64 = 20;
 
 impl Data {
-    /// Few rows, each of which is long: a few rows fill several pages. To read one row, a reader reads a node and a
-    /// page of rows.
+    /// Few long rows, which fill several pages. A read takes a node and a data page.
     pub fn partitions() -> Self {
         Self { name: "partitions", what: "partitions", rows: 10, value_bytes: 4000 }
     }
@@ -45,13 +43,13 @@ impl Data {
         format!("{} {}", grouped(self.rows), self.what)
     }
 
-    /// Disk they take at most.
+    /// The most disk space that they take.
     pub fn most_bytes(&self) -> u64 {
-        // Pages are at least three quarters full. Besides the rows, the log and other files need room.
+        // Pages are at least three quarters full. The constant is for the log and other files.
         self.rows * (KEY_BYTES + self.value_bytes as u64 + 16) * 4 / 3 + (64 << 20)
     }
 
-    /// All that decides what is read.
+    /// The properties of the workload.
     pub fn properties(&self) -> Vec<Pair> {
         let pair = |name: &str, value: u64| Pair::new(name, value.to_string());
         let counts = [("rows", self.rows), ("key bytes", KEY_BYTES), ("value bytes", self.value_bytes as u64)];
@@ -60,14 +58,13 @@ impl Data {
         pairs
     }
 
-    /// How the database is opened. All rows are in one file, so that a reader with its own database keeps only one
-    /// file open.
+    /// The builder of the database. All rows go into one file, so that each private reader keeps a single file
+    /// open.
     pub fn builder(place: &Path) -> Builder {
         Database::builder(place).levels(LevelOptions { file_bytes: 1 << 40, ..LevelOptions::default() })
     }
 
-    /// Writes the rows, unless `stop` is set meanwhile. Returns a sentence that says in how many files and levels
-    /// the rows lie.
+    /// Imports the rows, unless `stop` is set. Returns a sentence on their pages and levels.
     pub fn load(&self, place: &Path, stop: &AtomicBool) -> Result<String, Failure> {
         let db = Self::builder(place).open().map_err(broken)?;
         let table = db.table(TABLE).map_err(broken)?;
@@ -112,14 +109,14 @@ fn put_key(key: &mut Vec<u8>, number: u64) {
     key.extend_from_slice(format!("partition{number:011}").as_bytes());
 }
 
-/// Readers that read all rows equally often, in a closed loop.
+/// The workload of the readers: uniformly drawn rows in a closed loop.
 pub struct Reads {
     data: Data,
     seed: u64,
 }
 
 impl Reads {
-    /// `seed` decides which rows.
+    /// `seed` determines the rows.
     pub fn new(data: &Data, seed: u64) -> Self {
         Self { data: *data, seed }
     }
@@ -186,7 +183,7 @@ impl Client for Reader {
     }
 }
 
-/// Larch's errors already name the file and the remedy.
+/// Larch's errors name the file and the remedy themselves.
 #[cold]
 pub fn broken(error: Error) -> Failure {
     Failure::session("larch", error.to_string())

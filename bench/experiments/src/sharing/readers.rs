@@ -1,9 +1,9 @@
-//! The two sides as stores: on one side, readers have their own index pages; on the other side, readers share them.
+//! The two sides as stores:
 //!
-//! * On the private side, each reader has opened the database for itself. The cache of such a reader keeps nothing
-//!   after a read. A read fetches every page that it needs, and drops all these pages when it is done.
-//! * On the shared side, all readers use one database. The one cache of this database keeps index pages and no data
-//!   pages. If a reader needs a page that another reader is fetching, it waits for that fetch.
+//! * Private: each reader opens the database for itself, with a cache that keeps nothing after a read. A read
+//!   fetches every page that it needs, and drops them all when it is done.
+//! * Shared: all readers use one database, whose cache keeps index pages and no data pages. A reader that needs a
+//!   page that another one is fetching waits for that fetch.
 
 use super::data::{Data, TABLE, broken};
 use harness::directory::bytes_text;
@@ -14,23 +14,23 @@ use os::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// Memory for the pages of one private read. This memory is several times as large as any read needs.
+/// The cache of a private reader, several times what a read needs.
 const PRIVATE_CACHE_BYTES: u64 = 1 << 20;
 
-/// Memory for the pages that readers share. This memory is several times the size of the index of 10 M keys.
+/// The shared cache, several times the size of the index of 10 M keys.
 const SHARED_CACHE_BYTES: u64 = 64 << 20;
 
 /// Whether readers share index pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {
-    /// The side before: each reader has its own index pages, and drops them after the read.
+    /// "Before": each reader has its own index pages, and drops them after the read.
     Private,
-    /// The side after: all readers use the index pages of one cache.
+    /// "After": all readers use the index pages of one cache.
     Shared,
 }
 
 impl Sharing {
-    /// For people.
+    /// The name in tables.
     pub fn title(self) -> &'static str {
         match self {
             Self::Private => "before, private index pages",
@@ -39,40 +39,40 @@ impl Sharing {
     }
 }
 
-/// An open database, read by all readers.
+/// A side, as an open store.
 pub struct Readers {
     sharing: Sharing,
-    /// One database for each reader, or one database for all readers.
+    /// One for each reader, or one for all.
     databases: Vec<Database>,
     tables: Vec<Table>,
-    /// Sessions so far.
+    /// The number of sessions so far.
     sessions: AtomicUsize,
-    /// Rows that were read by sessions that have ended.
+    /// Rows read by sessions that have ended.
     rows: AtomicU64,
 }
 
-/// What readers did.
+/// What the readers did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Rows that were asked for.
     pub rows: u64,
-    /// How often a reader waited for the disk: for its own read or for the read of another reader.
+    /// Waits for the disk, for a read of one's own or of another reader.
     pub waits: u64,
     /// Index nodes read from disk.
     pub index_reads: u64,
-    /// Pages of rows read from disk.
+    /// Data pages read from disk.
     pub data_reads: u64,
     /// Pages of all kinds read from disk.
     pub page_reads: u64,
 }
 
 impl Counts {
-    /// `count` divided by the rows.
+    /// `count` per row.
     pub fn a_row(&self, count: u64) -> f64 {
         count as f64 / self.rows.max(1) as f64
     }
 
-    /// The changes, as a result keeps them.
+    /// The counts in the form of a benchmark result.
     pub fn changes(&self) -> impl Iterator<Item = Change> {
         let counts = [
             ("rows until all had ended", self.rows),
@@ -104,7 +104,7 @@ impl Readers {
         self.sharing
     }
 
-    /// The counts since the database was opened. The counts are exact once all sessions have ended.
+    /// The counts since the database was opened, which are exact once all sessions have ended.
     pub fn counts(&self) -> Counts {
         let mut counts = Counts { rows: self.rows.load(Ordering::Relaxed), ..Counts::default() };
         for db in &self.databases {
@@ -174,11 +174,11 @@ impl Store for Readers {
     }
 }
 
-/// One reader's way to its table.
+/// The session of one reader.
 struct Gets<'s> {
     table: &'s Table,
     rows: u64,
-    /// Takes what was read in the end.
+    /// Gets `rows` added when the session ends.
     sum: &'s AtomicU64,
 }
 

@@ -1,4 +1,4 @@
-//! Shows both sides in the same tables, with the published figures for comparison.
+//! The tables and goals of both sides, beside the published figures.
 
 use super::data::Data;
 use super::readers::{Counts, Sharing};
@@ -11,19 +11,17 @@ use kit::median;
 use kit::median::extremes;
 use page::{Axis, Block, Chart, Curve, Table, figure};
 
-/// The published gain: how many times as many rows per second readers get with sharing. Our gain must be at least as
-/// large.
+/// The published gain in rows per second, which ours must reach.
 const GAIN: Bound = Bound::AtLeast(1.7);
 
-/// The most page reads that a row may take with sharing. Without sharing, a row took two page reads. Index pages are
-/// read once for all rows, so for a single row they add nearly nothing.
+/// The most page reads per row with sharing. Without it, a row took two. Index pages are read once for all rows, so
+/// they add nearly nothing.
 const READS: Bound = Bound::AtMost(1.005);
 
-/// Page reads per row with sharing, divided by page reads per row without sharing. The number must be below 1.
+/// Page reads per row with sharing, divided by those without. Must be below 1.
 const FEWER: Bound = Bound::AtMost(0.999);
 
-/// For each repeat with this data set: the side without sharing, and the side with sharing. Each repeat gives one
-/// pair.
+/// The sides (private, shared) of each repeat with this data set.
 fn pairs(ground: &Ground, size: &Size, data: &Data) -> Vec<[Side; 2]> {
     let pair = |repeat| {
         let [before, after] = SIDES.map(|sharing| ground.known(&size.cell(repeat, data, sharing)));
@@ -32,7 +30,7 @@ fn pairs(ground: &Ground, size: &Size, data: &Data) -> Vec<[Side; 2]> {
     (0..size.repeats).filter_map(pair).collect()
 }
 
-/// The result.
+/// The outcome of the experiment.
 pub fn outcome(ground: &Ground, size: &Size) -> Outcome {
     let (mut blocks, mut goals) = (Vec::new(), Vec::new());
     for data in &size.data {
@@ -62,13 +60,13 @@ pub fn outcome(ground: &Ground, size: &Size) -> Outcome {
     }
 }
 
-/// The live table of a side, as it was printed.
+/// The live table of a side as it was printed.
 fn lines(side: &Side) -> String {
     let lines = side.run.measured.window().map(|interval| live::line(interval, Shown::Response));
     std::iter::once(live::head(Shown::Response)).chain(lines).collect()
 }
 
-/// The figures of a side in each repeat.
+/// A figure of a side in each repeat.
 fn each(pairs: &[[Side; 2]], side: usize, of: impl Fn(&Side) -> f64) -> Vec<f64> {
     pairs.iter().map(|pair| of(&pair[side])).collect()
 }
@@ -141,7 +139,7 @@ fn chart(data: &Data, last: &[Side; 2]) -> Chart {
 }
 
 fn data_goals(data: &Data, pairs: &[[Side; 2]]) -> [Goal; 3] {
-    // A ratio is computed for each repeat, because other load on the machine affects both sides of the same repeat.
+    // Ratios are taken within a repeat, where other load on the machine affects both sides.
     let ratio = |of: &dyn Fn(&Side) -> f64| {
         median(&pairs.iter().map(|[before, after]| of(after) / of(before)).collect::<Vec<_>>())
     };
@@ -184,7 +182,7 @@ fn fact_list(ground: &Ground, size: &Size) -> Vec<(&'static str, String)> {
     list
 }
 
-/// A table of the published figures. It has the same rows as the table of our figures.
+/// The published figures.
 fn published() -> Table {
     Table {
         caption: "scylla-bench -workload uniform -mode read -partition-count=10 -clustering-row-count=1 -concurrency 100, on a laptop; \

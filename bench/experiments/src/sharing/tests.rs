@@ -1,5 +1,4 @@
-//! Tests what each side reads, and how the summary shows these reads. The tests check no times, because times depend
-//! on the machine.
+//! Tests what each side reads, and how the summary shows it. Times depend on the machine and are not checked.
 
 use super::*;
 use crate::args::ExperimentArgs;
@@ -22,7 +21,7 @@ fn counts(data: &Data, place: &Path, sharing: Sharing, readers: usize, reads: u6
 #[test]
 fn a_private_read_takes_every_page_of_its_way_and_a_shared_one_a_page_of_rows() {
     let never = AtomicBool::new(false);
-    // The first data set has one level of nodes above its rows, and the second has two levels.
+    // One level of nodes above the rows, and two.
     for (data, levels) in [(Data::partitions(), 1), (Data { value_bytes: 4000, ..Data::keys(8000) }, 2)] {
         let scratch = Scratch::new("sharing-test");
         let shape = data.load(scratch.path(), &never).expect("the disk works");
@@ -45,8 +44,8 @@ fn a_private_read_takes_every_page_of_its_way_and_a_shared_one_a_page_of_rows() 
                 1 => assert_eq!((after.data_reads, after.waits), (2000, 2000 + after.index_reads)),
                 _ => assert!(after.data_reads <= 2000 && after.waits <= 2000 + 8 * levels.max(after.index_reads)),
             }
-            // A reader that waits for another reader's read makes no read of its own. Instead of two reads per row,
-            // at most one read is left.
+            // A reader that waits for another's read makes none of its own, so at most one read per row is left
+            // instead of two.
             assert!(after.page_reads <= 2000 + after.index_reads, "{after:?}");
         }
     }

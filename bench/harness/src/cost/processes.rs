@@ -1,5 +1,5 @@
-//! The processor time and disk bytes of other processes on this machine. These are the processes of a measured
-//! server. This module does not know which server is measured.
+//! Reads the processor time and disk bytes of other processes on this machine: those of a server that is measured.
+//! This module does not know which server.
 
 #![allow(clippy::disallowed_methods, reason = "processes are asked of the machine")]
 

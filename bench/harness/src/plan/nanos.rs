@@ -1,4 +1,4 @@
-//! Durations of a plan in a file: whole nanoseconds.
+//! Stores the durations of a plan in a file, as whole nanoseconds.
 
 use serde::{Deserialize, Deserializer, Serializer};
 use std::time::Duration;

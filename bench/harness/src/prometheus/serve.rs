@@ -1,5 +1,5 @@
-//! Serves one page over HTTP/1.1. The page is made anew for each request. One thread answers the requests one after
-//! the other, because only one program asks, every few seconds. This module does not know what the page says.
+//! Serves one page over HTTP/1.1. The page is made anew for each request. One thread is enough for the requests,
+//! because only one program asks, every few seconds. This module does not know what the page says.
 
 use crate::failure::Failure;
 use crate::listen::listen;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long the server waits for a client that sends nothing. Then it answers other clients.
+/// How long the server waits for a client that sends nothing, before it turns to other clients.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The greatest length of the head of a request.
 const LONGEST_HEAD: usize = 8 << 10;

@@ -77,9 +77,8 @@ impl Environment {
     }
 }
 
-/// The commit from which this program was built. The commit is `LARCH_COMMIT`, if that was set when the program was
-/// built. Otherwise, git is asked for the commit of the source tree, if the tree is still in the same place. `None`
-/// outside of a repository.
+/// The commit from which this program was built: `LARCH_COMMIT` if that was set at build time, and otherwise what
+/// git says about the source tree, if the tree is still in the same place. `None` outside of a repository.
 fn commit() -> Option<String> {
     if let Some(commit) = option_env!("LARCH_COMMIT") {
         return Some(commit.to_owned());
@@ -122,7 +121,7 @@ impl Machine {
     }
 }
 
-/// The governors of all processors in a folder like /sys/devices/system/cpu. Each governor is named once.
+/// The distinct governors of all processors in a folder like /sys/devices/system/cpu.
 fn governors(folder: &Path) -> String {
     let processors = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let governor = |processor: std::fs::DirEntry| {

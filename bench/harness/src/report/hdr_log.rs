@@ -23,8 +23,8 @@ pub fn hdr_log(run: &Run) -> String {
     })
 }
 
-/// A log. For each interval, the function `each` is called. It gives the lines of the interval: the tag and the
-/// times of each line. Values are in units of `unit_nanos`.
+/// A log whose values are in units of `unit_nanos`. `each` is called for each interval, and gives the tag and the
+/// times of each of its lines.
 pub fn log_of(run: &Run, unit_nanos: u64, mut each: impl FnMut(&Interval, &mut dyn FnMut(&str, &Times))) -> String {
     let wrote = "a Vec takes every line, and counts are below 2^63";
     let began = UNIX_EPOCH + Duration::from_millis(run.measured.began_unix_millis);

@@ -1,4 +1,4 @@
-//! The table that gets a new line every second. It has the columns of scylla-bench:
+//! Formats the table that gets a new line every second of a run. It has the columns of scylla-bench:
 //!
 //! ```text
 //!  time   ops/s  rows/s errors max    99.9th 99th   95th   90th   median mean

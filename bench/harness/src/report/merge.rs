@@ -1,11 +1,10 @@
-//! Several processes can make a run together. This module combines their runs into one run. Times are added as
-//! histograms, so that the quantiles are the quantiles of all requests.
+//! Merges the runs of several processes that measured together into one run. Times are added as histograms, so that
+//! the quantiles are the quantiles of all requests.
 //!
-//! The counts of the clients are added up, and so are the resources that the clients use. All processes use the same
-//! server, and each process has seen all of the server's work. So the greatest value that any process saw is taken
-//! as the value for all processes together. If the stores are inside the processes, the values of the stores add up.
-//! An interval of one process is added to an interval of another process if both begin equally long after the start
-//! of the run in their process. Such intervals begin at the same moment if the processes were started together.
+//! The clients' counts and the resources that they use are added up. Each process has seen all of the work of a
+//! server that they share, so the greatest value that any process saw is taken for the server. Stores inside the
+//! processes add up. Intervals are added up if they begin equally long after the start of the run in their own
+//! process, which is the same moment if the processes were started together.
 
 #[cfg(test)]
 mod tests;
@@ -19,17 +18,17 @@ use crate::store::{ServerUse, StoreUse};
 use crate::times::Times;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The longest time between the beginnings of two windows. If it was longer, the result gets a warning.
+/// The result gets a warning if two windows began further apart than this.
 const APART_MILLIS: u64 = 100;
 
 impl Report {
-    /// Merges several reports into one. Messages call each report by the name that it has in `parts`. The first runs
-    /// of all reports become one run, the second runs become another, and so on. The program and the machine are
-    /// taken from the first report.
+    /// Merges several reports into one. Messages call each report by its name in `parts`. The first runs of all
+    /// reports become one run, the second runs become another, and so on. The program and the machine are taken from
+    /// the first report.
     ///
     /// # Errors
     ///
-    /// If runs differ in a property that must be the same in all of them, the error says how they differ.
+    /// Returns a text that says how runs differ, if they differ in a property that must be the same in all of them.
     pub fn merged(parts: &[(String, Report)]) -> Result<Report, String> {
         let [(first_name, first), others @ ..] = parts else {
             return Err("no result is given to merge; name at least one".to_owned());
@@ -69,7 +68,7 @@ fn unlike(parts: &[(String, Report)]) -> Vec<String> {
 }
 
 impl Run {
-    /// Merges the runs of several processes into one. Messages call each run by the name that it has in `parts`.
+    /// Merges the runs of several processes into one. Messages call each run by its name in `parts`.
     ///
     /// # Errors
     ///
@@ -325,8 +324,8 @@ fn kinds<'m>(parts: impl Iterator<Item = &'m [Measure]>) -> Vec<Measure> {
     (0..first.len()).map(|number| measure(&of(number))).collect()
 }
 
-/// The sum of the measures of one kind. If the requests of a process never waited, that process has recorded no
-/// response times. Then its service times are taken as its response times.
+/// The sum of the measures of one kind. A process whose requests never waited has recorded no response times; its
+/// service times are taken for them.
 fn measure(parts: &[&Measure]) -> Measure {
     if parts.iter().all(|part| part.response.is_some() == parts[0].response.is_some()) {
         return Measure::sum(parts.iter().copied());
@@ -355,8 +354,7 @@ fn intervals<'i>(all: impl Iterator<Item = &'i Interval>) -> Vec<Interval> {
 }
 
 impl Interval {
-    /// Several processes measured the same interval of a run. Merges what they measured. At least one process is
-    /// needed.
+    /// Merges what several processes, at least one, measured in the same interval of a run.
     pub fn together(pieces: &[&Self]) -> Self {
         let first = pieces.first().expect("there is one at least");
         Self {
@@ -378,8 +376,8 @@ impl Interval {
 }
 
 impl Cost {
-    /// The sum of what processes used. The processes did not reach their greatest memory at the same moment, so the
-    /// sum is an upper bound. A server is counted once.
+    /// Adds up what the processes used. They did not all reach their peak memory at the same moment, so that sum is
+    /// an upper bound. A server is counted once.
     pub fn merged(parts: &[&Self]) -> Self {
         let all = |of: fn(&Cost) -> Option<u64>| {
             parts.iter().map(|cost| of(cost)).try_fold(0_u64, |sum, one| Some(sum.saturating_add(one?)))
@@ -411,8 +409,7 @@ impl Cost {
     }
 }
 
-/// What the store used. All processes use one server, and each process has seen the work of the whole server. So the
-/// greatest value is taken.
+/// What the store used. Each process has seen all of the shared server's work, so the greatest value is taken.
 fn store(parts: impl Iterator<Item = Option<StoreUse>>) -> Option<StoreUse> {
     parts.reduce(|one, other| {
         Some(match (one?, other?) {
@@ -422,7 +419,7 @@ fn store(parts: impl Iterator<Item = Option<StoreUse>>) -> Option<StoreUse> {
                 read_bytes: one.read_bytes.max(other.read_bytes),
                 written_bytes: one.written_bytes.max(other.written_bytes),
             }),
-            // If the server runs on the machine of one process, this process sees everything that the server uses.
+            // A process on the server's own machine sees everything that the server uses.
             (StoreUse::Server(seen), StoreUse::Unknown) | (StoreUse::Unknown, StoreUse::Server(seen)) => {
                 StoreUse::Server(seen)
             }
@@ -431,8 +428,8 @@ fn store(parts: impl Iterator<Item = Option<StoreUse>>) -> Option<StoreUse> {
     })?
 }
 
-/// Counters by name. The counters of stores inside the processes add up. A server's counters are the same for all
-/// processes, so the greatest value is taken for all of them.
+/// Counters by name. The counters of stores inside the processes add up. All processes see the same counters of a
+/// server, so the greatest value is taken.
 fn counters<'c>(all: impl Iterator<Item = &'c Change>, in_processes: bool) -> Vec<Change> {
     let mut merged: Vec<Change> = Vec::new();
     for change in all {

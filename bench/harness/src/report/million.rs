@@ -28,7 +28,7 @@ pub struct Million {
     pub money: Option<f64>,
 }
 
-/// What a number of operations used.
+/// The resources that a number of operations used.
 #[derive(Clone, Copy, Debug)]
 pub struct Used<'u> {
     /// The operations.

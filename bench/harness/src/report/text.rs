@@ -126,7 +126,7 @@ fn table(measured: &Measured) -> String {
     out
 }
 
-/// The remark that a kind needs if some of its requests have no times.
+/// The remark on a kind of which some requests have no times.
 pub fn gathered(kind: &Measure) -> String {
     let batched = grouped(kind.batched);
     let times = if kind.times().is_empty() { "there are no times" } else { "the times are those of calls that wrote" };

@@ -9,8 +9,8 @@ use crate::failure::Failure;
 use crate::reply::Reply;
 use crate::store::Blocking;
 
-/// Drives client `number`, from the moment when this client is to begin. The call ends when the client has no
-/// operation left, `left` operations of the window are done, the window is over, or the run is stopped.
+/// Drives client `number` until it has no operation left, it has done `left` operations of the window, the window is
+/// over, or the run is stopped. The caller has waited until this client may begin.
 pub(crate) fn drive<C: Client>(
     session: &mut dyn Blocking,
     client: &mut C,
@@ -21,7 +21,7 @@ pub(crate) fn drive<C: Client>(
     let clock = recorder.clock;
     let mut schedule = recorder.timeline.schedule(number);
     let mut reply = Reply::new();
-    // The times at which the client's last request should have been sent and was served.
+    // When the client's last request was due, and when it was served.
     let mut due = recorder.timeline.ramp(number);
     let mut last_served = due;
     loop {

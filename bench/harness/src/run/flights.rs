@@ -1,12 +1,12 @@
 //! Drives many clients on one thread, with a session that has many requests under way.
 //!
-//! A client is in one of four states. It waits for a point in time (of its schedule, of its own wait, or of a new
-//! attempt); or it is ready and waits for a slot; or its request is under way; or it has no operation left. The time
-//! that a client spends in the second state is added to the waits of its requests.
+//! A client is in one of four states. It waits for a point in time (given by its schedule, its own wait or a retry);
+//! or it is ready and waits for a slot; or its request is under way; or it has no operation left. The wait for a
+//! slot counts as a delay of the request.
 //!
-//! Each client has a [`Seat`], and a run may have a million clients. Some state is needed only in some runs, or
-//! only for few clients at a time. Such state is stored outside the seats: schedules, the number of operations
-//! left, operations of several requests, and the requests under way.
+//! Each client has a [`Seat`], and a run may have a million clients. So state that only some runs need, or only a
+//! few clients at a time, is kept outside the seats: schedules, the number of operations left, operations of several
+//! requests, and the requests under way.
 
 use super::recorder::{After, Answer, Begun, Recorder, Why};
 use super::timeline::{Schedule, Timeline};
@@ -24,12 +24,11 @@ const LOOK_NANOS: u64 = 50_000_000;
 /// A client and its state. It has no buffers of its own.
 struct Seat<C> {
     client: C,
-    /// When the current request should be sent.
+    /// When the current request is due.
     due: u64,
     /// The next client in a list of clients that wait for a time.
     next: Link,
-    /// Whether the current operation has got an answer but has more requests. In this case, the operation is in
-    /// `Seats::operations`.
+    /// Whether the current operation has got an answer but has more requests. It is then in `Seats::operations`.
     goes_on: bool,
 }
 
@@ -67,15 +66,14 @@ const NOBODY: u32 = u32::MAX;
 
 /// All clients of a thread. In this module a client is known by its index.
 pub(crate) struct Seats<C> {
-    /// The number of the first client, and the distance from one client's number to the next client's number.
+    /// The number of the first client, and the step from one client's number to the next.
     first: usize,
     stride: usize,
     seats: Vec<Seat<C>>,
     /// In an open loop, the schedule of each client, or `None` if the client has no operation left. Empty in a closed
     /// loop.
     schedules: Vec<Option<Schedule>>,
-    /// If the plan limits the number of operations: how many operations each client still has to do in the window.
-    /// Otherwise empty.
+    /// How many operations each client still has to do in the window. Empty if the plan does not limit their number.
     left: Vec<u64>,
     /// The operations that were answered and have another request, by the index of their client.
     operations: HashMap<u32, Operation, BuildHasherDefault<Spread>>,
@@ -83,8 +81,8 @@ pub(crate) struct Seats<C> {
     waiting: Wheel,
     /// The clients that wait for a slot, in the order in which they became ready.
     ready: VecDeque<u32>,
-    /// Whether an operation can be delayed because it waits for a slot. If operations cannot be delayed, each
-    /// client has its own slot, and an operation begins when its request is sent.
+    /// Whether operations can be late: because of a schedule or a slack, or because they wait for a slot. If they
+    /// cannot, an operation begins when its request is sent.
     queued: bool,
     /// Whether no operation may begin any more.
     stopping: bool,
@@ -134,8 +132,8 @@ impl<C: Client> Seats<C> {
         self.first + index as usize * self.stride
     }
 
-    /// Lets client `index` go on to its next operation, if the client has one. Its last request was served at
-    /// `served`. The operation begins when it is due. If it was due before `now`, it begins at once.
+    /// Moves client `index`, whose last request was served at `served`, on to its next operation, if it has one. The
+    /// operation begins when it is due, or at once if it was due before `now`.
     fn begin(&mut self, index: u32, served: u64, now: u64) {
         let at = index as usize;
         let seat = &mut self.seats[at];
@@ -315,8 +313,8 @@ impl Hasher for Spread {
     }
 
     fn write_u32(&mut self, index: u32) {
-        // 2^64 divided by the golden ratio. In the product, the upper bits are spread best. The rotation moves these
-        // bits to where hash tables look.
+        // 2^64 divided by the golden ratio. The upper bits of the product are mixed best, and the rotation moves
+        // them to where hash tables look.
         self.0 = (self.0 ^ u64::from(index)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(26);
     }
 

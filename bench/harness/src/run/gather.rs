@@ -1,4 +1,4 @@
-//! Adds up what the threads hand over.
+//! Adds up the counts that the threads hand over.
 
 use super::recorder::{AFTER, Parcel, Tallies};
 use super::timeline::Timeline;
@@ -43,7 +43,7 @@ pub(crate) struct Gathered {
     open: BTreeMap<usize, Sum>,
     /// The store's counters at the ends of intervals.
     counted: BTreeMap<usize, Counted>,
-    /// Late counts: they came after the last interval was shown, and belong to intervals that were shown before.
+    /// Late counts: they arrived since the last interval was shown, for that interval or earlier ones.
     told_late: Vec<Interval>,
     pub(crate) warmed: u64,
     pub(crate) cut: u64,
@@ -129,8 +129,8 @@ impl Gathered {
         Interval { kinds: kinds.collect(), ..sum.interval }
     }
 
-    /// The next interval that is to be shown at `now`. All threads have reported on it, or the run does not wait for
-    /// late threads any longer.
+    /// The next interval to show, if it has ended before `now` and all threads have reported on it. Threads may be
+    /// late by a quarter of the interval; then it is shown without them.
     pub(crate) fn next(&mut self, now: u64) -> Option<Interval> {
         let number = self.shown.len();
         let (from, to, _) = self.timeline.bounds(number);
@@ -149,8 +149,8 @@ impl Gathered {
         Some(Interval { late: late as u64, told_late: std::mem::take(&mut self.told_late), ..interval })
     }
 
-    /// All intervals of a run. The window of the run was `nanos` long. Also returns the position of the first
-    /// interval that was not shown yet.
+    /// All intervals of a run whose window was `nanos` long, and the index of the first interval that was not shown
+    /// yet.
     pub(crate) fn finish(mut self, nanos: u64) -> (Vec<Interval>, usize) {
         let shown = self.shown.len();
         let last = self.open.keys().next_back().map_or(0, |last| last + 1);
@@ -161,8 +161,7 @@ impl Gathered {
             interval.counted = self.counted.remove(&number);
             self.shown.push(interval);
         }
-        // The run may have ended in an interval that is not kept below. The counters of that interval are still
-        // needed.
+        // The interval in which the run ended may be dropped below. Its counters are still needed.
         let kept =
             self.shown.iter().filter(|interval| !interval.warming).filter_map(|interval| interval.counted.clone());
         let newest = kept.chain(self.counted.into_values()).max_by_key(|counted| counted.at_nanos);

@@ -1,7 +1,7 @@
 //! The counts of one thread of a run. The thread hands its counts over once an interval.
 //!
-//! A thread counts in its own memory. When the thread reads the clock and its interval has ended, the thread puts
-//! its counts on the [`Desk`] and takes empty tallies from there. So it takes one lock per interval.
+//! A thread counts in its own memory. When it reads the clock after the end of its interval, it puts its counts on
+//! the [`Desk`] and takes empty tallies from there. So it takes one lock per interval.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark's threads are the machine's")]
 
@@ -19,9 +19,8 @@ use std::time::Duration;
 /// The "interval" after the end of the window.
 pub(crate) const AFTER: usize = usize::MAX;
 
-/// A thread does not sleep in the last 10 us before the time for which it waits. A processor needs about 10 us to
-/// put a thread to sleep and wake it. So waiting costs a client about 14 us of processor time for each operation
-/// that is not late (example `noop`).
+/// A thread spins for the last 10 us of a wait, because putting it to sleep and waking it takes about 10 us. So
+/// waiting costs a client about 14 us of processor time for each operation that is not late (example `noop`).
 const SPIN_NANOS: u64 = 10_000;
 
 /// The requests of one kind in one thread and interval.
@@ -105,7 +104,7 @@ pub(crate) struct Tallies {
     pub(crate) warmed: u64,
     pub(crate) cut: u64,
     pub(crate) cpu_nanos: u64,
-    /// The part of `cpu_nanos` that the thread used to wait for a time.
+    /// The part of `cpu_nanos` spent waiting for a point in time.
     pub(crate) pausing_nanos: u64,
     /// The first text of each kind of failure.
     pub(crate) texts: Vec<(&'static str, String)>,
@@ -138,7 +137,7 @@ pub(crate) struct Parcel {
     pub(crate) thread: usize,
     /// The interval of the counts.
     pub(crate) interval: usize,
-    /// The interval that the thread is in now; [`AFTER`] if it has ended.
+    /// The interval that the thread is in now; [`AFTER`] if the window is over or the thread has ended.
     pub(crate) reached: usize,
     pub(crate) tallies: Tallies,
 }
@@ -156,7 +155,7 @@ pub(crate) enum Why {
 
 /// How a thread ended.
 pub(crate) enum End {
-    /// In good order.
+    /// Without a failure.
     Stopped(Why, Finish),
     /// A client lost its session: the client's number, and the failure.
     Lost(usize, Failure, Finish),
@@ -268,7 +267,7 @@ impl Desk {
         self.state().ended.push(end);
     }
 
-    /// Takes tallies back. The next thread that needs tallies takes these tallies.
+    /// Takes tallies back, for the next thread that needs empty ones.
     pub(crate) fn give_back(&self, mut tallies: Tallies) {
         tallies.clear();
         self.state().spare.push(tallies);
@@ -285,7 +284,7 @@ pub(crate) struct Recorder<'d> {
     interval: usize,
     /// When the interval ends.
     edge: u64,
-    /// The time from which on operations are counted: an earlier operation is not.
+    /// Operations that began before this time are not counted.
     floor: u64,
     /// Whether response times are counted too.
     queued: bool,
@@ -299,7 +298,7 @@ pub(crate) struct Recorder<'d> {
 pub(crate) struct Finish {
     /// The time of the last answer that the thread got inside the window.
     pub(crate) last: u64,
-    /// Operations of an open loop that should have begun in the window but never began.
+    /// Operations of an open loop that were due in the window but never began.
     pub(crate) unsent: u64,
 }
 
@@ -316,8 +315,8 @@ pub(crate) struct Answer {
 /// When the current operation began, and how late it began.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Begun {
-    /// When the operation should have begun. If the operation had no such time, this is the time when it really
-    /// began. The field decides whether the operation is counted.
+    /// When the operation was due, or when it really began if it was not due at a given time. Decides whether the
+    /// operation is counted.
     pub(crate) at: u64,
     /// When its first request was sent.
     pub(crate) sent: u64,
@@ -332,7 +331,7 @@ pub(crate) enum After {
     More,
     /// The client makes another request of the same operation, but waits until the given time.
     Wait(u64),
-    /// The operation has ended. If `counts` is true, the run has to measure this operation.
+    /// The operation has ended. `counts`: it began in the window, and so counts as one of the plan's operations.
     End { counts: bool },
 }
 
@@ -517,8 +516,7 @@ impl<'d> Recorder<'d> {
         }
     }
 
-    /// Ends an operation. Returns whether the operation began in the window, so that the run has to measure the
-    /// operation.
+    /// Ends an operation. Returns whether it began in the window.
     #[inline]
     fn operation(&mut self, begun: Begun, done: bool) -> bool {
         if begun.at < self.floor {
@@ -548,7 +546,7 @@ impl<'d> Recorder<'d> {
         }
     }
 
-    /// Counts a whole operation for `kind`, after the operation is done.
+    /// Counts the total time of an operation that has succeeded, under `kind`.
     #[inline]
     fn whole(&mut self, kind: Kind, begun: Begun, served: u64) {
         if begun.at < self.floor {
@@ -564,9 +562,9 @@ impl<'d> Recorder<'d> {
         }
     }
 
-    /// Sleeps until `until`. If the plan has a slack, the thread sleeps longer: until the next time at which the
-    /// plan lets threads wake up. If no operation may begin any more, returns the reason. The processor time of this
-    /// wait is counted separately, because the store did not use it.
+    /// Sleeps until `until`, or if the plan has a slack, until the next multiple of it. Returns the reason if no
+    /// operation may begin any more. The processor time of the wait is counted separately, because the store did not
+    /// use it.
     pub(crate) fn pause(&mut self, until: u64) -> Option<Why> {
         if self.halted() {
             return Some(Why::Halted);
@@ -576,7 +574,7 @@ impl<'d> Recorder<'d> {
         if self.over() {
             return Some(Why::Over);
         }
-        // If an operation is late, its thread does not read the processor clock.
+        // For an operation that is already late, the processor clock is not read.
         if now >= until {
             return None;
         }

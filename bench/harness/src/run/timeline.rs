@@ -115,8 +115,8 @@ impl Timeline {
 }
 
 /// The times at which the operations of one client should begin. Operation n of all clients together begins n/rate
-/// after the origin. Client i of C has the operations n = i, C + i, 2C + i, … However late the client is, no
-/// operation is left out.
+/// after the origin. Client i of C has the operations n = i, C + i, 2C + i, … No operation is skipped, however late
+/// the client is.
 #[derive(Clone, Debug)]
 pub(crate) struct Schedule {
     origin: u64,

@@ -41,17 +41,16 @@ const COMING: usize = 1024;
 /// unused wheel touches none of its memory.
 pub(crate) type Link = Option<NonZeroU32>;
 
-/// A client that can wait in a wheel. The wheel keeps its own data about a client inside the client.
+/// A client that can wait in a wheel. The wheel keeps the links of its lists inside the clients.
 pub(crate) trait Waiter {
-    /// The time for which it waits. The wheel requires that this time stays the same during the wait.
+    /// The time for which it waits. It must not change during the wait.
     fn due(&self) -> u64;
 
     /// The next client in its list.
     fn next(&mut self) -> &mut Link;
 }
 
-/// The clients of a slice that wait for a point in time. The wheel knows them by index. All calls get the same
-/// slice.
+/// The clients of a slice that wait for a point in time, by their index. All calls get the same slice.
 pub(crate) struct Wheel {
     slots: Vec<Link>,
     /// One bit for each slot.
@@ -83,7 +82,7 @@ impl Wheel {
         self.count == 0
     }
 
-    /// Lets `index` wait. The client `index` does not wait yet. Its time may have passed already.
+    /// Adds client `index`, which is not waiting yet. Its time may have passed already.
     pub(crate) fn add<W: Waiter>(&mut self, waiters: &mut [W], index: u32) {
         let waiter = &mut waiters[index as usize];
         let due = waiter.due();
@@ -122,7 +121,7 @@ impl Wheel {
         }
     }
 
-    /// Goes on to the next tick that has come and has clients, or to `now`.
+    /// Advances to the next tick whose slot has clients, but not past tick `now`.
     fn turn<W: Waiter>(&mut self, waiters: &mut [W], now: u64) {
         self.next = None;
         if now - self.reached >= SLOTS as u64 {
@@ -163,9 +162,9 @@ impl Wheel {
         }
     }
 
-    /// A time before which no waiter is due; `u64::MAX` if no client waits. Mostly, the result is the time of the
-    /// client that is due first. But the next slot in use may have only clients of later revolutions. Then the
-    /// result is the time at which the tick of that slot begins.
+    /// A time before which no waiter is due; `u64::MAX` if no client waits. Usually it is the time of the client
+    /// that is due first. But if the next slot in use has only clients of later revolutions, it is the time at which
+    /// that slot's tick begins.
     pub(crate) fn next<W: Waiter>(&mut self, waiters: &mut [W]) -> u64 {
         if let Some(next) = self.next {
             return next;
@@ -212,7 +211,7 @@ impl Wheel {
         Some(word * 64 + bits.trailing_zeros() as usize)
     }
 
-    /// Calls `each` with every client that waits, in no particular order. Then no client waits.
+    /// Empties the wheel, and calls `each` with every client that waited, in no particular order.
     pub(crate) fn drain<W: Waiter>(&mut self, waiters: &mut [W], mut each: impl FnMut(u32)) {
         self.coming.drain().for_each(|Reverse((_, index))| each(index));
         let mut from = 0;

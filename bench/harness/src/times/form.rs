@@ -93,8 +93,7 @@ fn encode(times: &Times) -> String {
     STANDARD.encode(bytes)
 }
 
-/// Decodes the times. If the times cannot be decoded, the error says why, in words that end a sentence about the
-/// times.
+/// Decodes the times. The error says why they cannot be decoded, in words that follow "a histogram".
 pub(super) fn decode(bytes: &[u8]) -> Result<Times, &'static str> {
     let (header, mut rest) = bytes.split_at_checked(HEADER).ok_or("ends within its header")?;
     let word = |at: usize| u32::from_be_bytes(header[at..at + 4].try_into().expect("four bytes"));

@@ -1,6 +1,5 @@
-//! Measures how often a scan of a large file waits for the disk when nothing of the file is in memory. The scan
-//! runs in both directions, and without admission to the cache. Readahead and cache are the same as for a range of
-//! a table with a cache of 1 GiB.
+//! Measures how often a scan of a large, uncached file waits for the disk: forward, backward, and without admission
+//! to the cache. Readahead and cache are those of a range over a table with a cache of 1 GiB.
 
 use super::MeasuredGoal;
 use crate::digits::count;
@@ -13,16 +12,15 @@ use sst::{BuildOptions, Readahead, SstCursor};
 use std::time::Instant;
 
 const CACHE_BYTES: u64 = 1 << 30;
-/// The greatest size of the readahead window. The window is an eighth of the cache if that is less. A range has the
-/// same window.
+/// The readahead window of a range: at most this, and at most an eighth of the cache.
 const WINDOW_BYTES: u64 = 128 << 20;
-/// Bytes of a row's key and value in a page.
+/// Key and value bytes of a row.
 const ROW_BYTES: u64 = 24 + 150;
-/// The most rounds of waiting for a file of up to 2 GB. The rounds are these: one round for each full window, one
-/// round for each doubling of the window before that, and some rounds for the way down.
+/// Most rounds for a file of up to 2 GB: one for each full window, one for each doubling before the window is full,
+/// and some for the descent.
 const MOST_ROUNDS: u64 = 35;
 
-/// Each way to scan has its own cursor and its own cache.
+/// Runs each kind of scan with a cursor and a cache of its own.
 pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<MeasuredGoal>> {
     let data_bytes: u64 = if size.quick { 256 << 20 } else { 2 << 30 };
     let rows = data_bytes / ROW_BYTES;

@@ -13,8 +13,7 @@ const FIRST: u64 = 100_000;
 const ROWS: u64 = 300_000;
 const SEEKS: usize = 101;
 
-/// The goal is about the median time of seeks after a compaction. The median time before the compaction is shown for
-/// comparison.
+/// The goal is for the median time of seeks after a compaction. The time before it is shown for comparison.
 pub fn measure(scratch: &Scratch, _: Size) -> Result<Vec<MeasuredGoal>> {
     let database = Database::builder(scratch.join("database")).durability(Durability::Buffered).open()?;
     let table = database.table("t")?;

@@ -1,10 +1,10 @@
-//! The cost of evicting an index page: the time to admit a page into a full cache, minus the time to admit a page
-//! into a cache with room.
+//! Measures the cost of evicting an index page: the time to admit a page into a full cache, minus the time to admit
+//! one into a cache with room.
 //!
-//! Both caches hold the same number of pages, and all of them are index nodes. In the cache with room, other pages
-//! are freed before the clock starts, and the new pages take the places of those pages. So no table of that cache
-//! grows, and the cache asks the system for no memory. The disk is in memory and pages are not validated, so the two
-//! times contain little other work. Both times include the copy of the page and the check of its checksum.
+//! Both caches hold the same number of pages, all of them index nodes. In the cache with room, other pages are freed
+//! before the clock starts and new pages take their places, so that no hash table grows and no memory is allocated.
+//! The disk is in memory and pages are not validated, so the times contain little else than copying a page and
+//! verifying its checksum.
 
 use super::MeasuredGoal;
 use crate::measure::processor_time;
@@ -22,11 +22,11 @@ use std::path::Path;
 
 const FILE: &str = "nodes";
 const FILE_ID: u64 = 7;
-/// Pages that are admitted in a turn: a little less than half of the pages that a cache holds.
+/// Pages admitted in each turn: a little less than half of those that a cache holds.
 const ADMISSIONS: usize = 2000;
 const HELD: usize = 2 * ADMISSIONS + 100;
 
-/// Measures nodes of two lengths. The result is the worse of the two.
+/// Measures nodes of two sizes. The result is the worse one.
 pub fn measure(_: &Scratch, size: Size) -> Result<Vec<MeasuredGoal>> {
     let mut worst = f64::MIN;
     let mut notes = Vec::new();
@@ -50,7 +50,7 @@ pub fn measure(_: &Scratch, size: Size) -> Result<Vec<MeasuredGoal>> {
     Ok(vec![line])
 }
 
-/// Nanoseconds a page.
+/// Nanoseconds per page.
 struct Figures {
     full: f64,
     room: f64,
@@ -62,7 +62,7 @@ fn of_nodes(node_bytes: usize, turns: usize) -> Result<Figures> {
     let addresses = write_nodes(&*disk, node_bytes)?;
     let (stay, come) = addresses.split_at(HELD - ADMISSIONS);
     let register = |cache: &Arc<PageCache>| cache.register(FILE, FILE_ID, disk.clone());
-    // The memory that a page takes in the cache, including the memory that the cache needs around it.
+    // The memory of a cached page, with the cache's own overhead.
     let wide = PageCache::new(1 << 30, 4, |_, _| Ok(()));
     let resident = register(&wide);
     admit(&wide, &resident, &addresses[..1])?;
@@ -73,8 +73,8 @@ fn of_nodes(node_bytes: usize, turns: usize) -> Result<Figures> {
     let residents = [register(&full), register(&roomy)];
     admit(&full, &residents[0], stay)?;
     admit(&roomy, &residents[1], stay)?;
-    // If a file is removed, its pages leave the cache without an eviction. The files here are kept, so their pages
-    // stay until they are evicted.
+    // The pages of a killed file leave the cache without eviction. These files stay alive, so their pages must be
+    // evicted.
     let mut files_of_full = vec![register(&full)];
     admit(&full, &files_of_full[0], come)?;
     let (mut of_full, mut of_room) = (Vec::new(), Vec::new());
@@ -94,7 +94,7 @@ fn of_nodes(node_bytes: usize, turns: usize) -> Result<Figures> {
             return Err(format!("a full cache came to hold {usage:?}").into());
         }
         files_of_full.push(file);
-        // In the first turn, the cache with room has no places that were freed before.
+        // Before the first turn, no pages were freed in the cache with room.
         if turn > 0 {
             of_room.push(room.as_nanos() as f64 / come.len() as f64);
             of_full.push(into_full.as_nanos() as f64 / come.len() as f64);
@@ -128,7 +128,7 @@ fn write_nodes(disk: &dyn Disk, node_bytes: usize) -> Result<Vec<Address>> {
     Ok(addresses)
 }
 
-/// Brings the pages into the cache one at a time. Each page is missing before.
+/// Reads the pages, none of which is cached, into the cache one by one.
 fn admit(cache: &Arc<PageCache>, file: &Arc<PagedFile>, addresses: &[Address]) -> Result<()> {
     let session = Session::new(cache, Reason::Point, Admit::Keep);
     for address in addresses {

@@ -1,5 +1,5 @@
-//! Measures how many pages a get reads in a table of several levels, with and without filters. The cache is smaller
-//! than the data.
+//! Measures how many pages a get reads in a table of several levels, with and without filters, and with a cache that
+//! is smaller than the data.
 
 use super::MeasuredGoal;
 use crate::digits::count;
@@ -11,18 +11,17 @@ use larch::stats::PageKind;
 use larch::{Database, Durability, Table, TableOptions};
 use std::path::{Path, PathBuf};
 
-/// Files of level 0.
+/// Number of level-0 files.
 const FLUSHES: u64 = 6;
-/// Seeds for writes. The gets use other seeds. With the same seeds, the gets would find just the rows of one flush.
+/// The first seed of the flushes. Gets use other seeds, or they would look for exactly the rows of one flush.
 const FLUSH_SEED: u64 = 100;
-/// How many pages a get of an absent key may read on average.
+/// Most pages that a get of an absent key may read on average.
 const MOST_ABSENT: f64 = 0.01;
-/// The number of rows that are looked for: once to bring filters and pages into memory, and once while reads are
-/// counted. A quick run takes [`QUICK_GETS`].
+/// Gets for warming up, and as many again while page reads are counted. A quick run makes [`QUICK_GETS`].
 const GETS: u64 = 40_000;
 const QUICK_GETS: u64 = 10_000;
 
-/// The key of row `number`; the key that follows it is absent.
+/// The key of row `number`. Its successor is absent.
 fn key(number: u64) -> [u8; 24] {
     sequential_key(number * 2)
 }
@@ -31,9 +30,8 @@ fn absent_key(number: u64) -> [u8; 24] {
     sequential_key(number * 2 + 1)
 }
 
-/// Builds a table of three parts: a level with all keys, a level above it with a twelfth of the keys, and files of
-/// level 0, each with a hundredth of the keys. No compaction changes the table, so the table with filters and the
-/// table without filters differ only in the filters.
+/// Builds a table of one level with all keys, one above it with a twelfth of them, and level-0 files with a
+/// hundredth each. Compactions do not change it, so tables with and without filters differ in nothing else.
 fn build(directory: &Path, rows: u64, filters: Filters) -> Result<()> {
     let levels =
         LevelOptions { level0_files: 1000, slow_files: 1000, base_bytes: rows * 20, ..LevelOptions::default() };
@@ -57,8 +55,7 @@ fn build(directory: &Path, rows: u64, filters: Filters) -> Result<()> {
     Ok(())
 }
 
-/// Looks for `gets` random keys of `table`. Returns how many pages are read, and how many of these pages are filter
-/// pages.
+/// Makes `gets` random gets. Returns how many pages they read, and how many of these were filter pages.
 fn reads(database: &Database, table: &Table, seed: u64, gets: u64, rows: u64, is_absent: bool) -> Result<(u64, u64)> {
     let before = database.metrics();
     for i in 0..gets {
@@ -74,7 +71,7 @@ fn reads(database: &Database, table: &Table, seed: u64, gets: u64, rows: u64, is
     Ok((read.total().faults, read.of_kind(PageKind::Filter).faults))
 }
 
-/// Two databases with the same rows in the same places, opened read-only.
+/// Measures two read-only databases with the same rows in the same places.
 pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<MeasuredGoal>> {
     let (rows, gets) = (size.of(1_000_000), if size.quick { QUICK_GETS } else { GETS });
     let directories: [PathBuf; 2] = [scratch.join("with"), scratch.join("without")];
@@ -106,7 +103,7 @@ pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<MeasuredGoal>> {
         count(stats.index_bytes)
     );
 
-    // The cache has room for twice the filters and indexes, and for a twentieth of the data.
+    // Room for twice the filters and indexes, and for a twentieth of the data.
     let cache_bytes = 2 * (stats.filter_bytes + stats.index_bytes) + stats.data_bytes / 20;
     eprintln!("  absent keys");
     let mut absent = Vec::new();
@@ -123,7 +120,7 @@ pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<MeasuredGoal>> {
             "page reads of an absent key, filters resident",
             format!("<= {MOST_ABSENT}"),
             format!("{:.5}", a_key(warm.0)),
-            // The goal does not need all filter pages in the cache: a filter page is not read if the rows that it
+            // The goal does not require all filter pages in the cache: a filter page is never read if the rows it
             // covers stay in memory.
             a_key(warm.0) <= MOST_ABSENT,
         )

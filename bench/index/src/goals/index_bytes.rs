@@ -1,4 +1,4 @@
-//! The size of the index, as a part of the size of the data.
+//! Measures the size of the index relative to the data.
 
 use super::MeasuredGoal;
 use crate::file::Lone;
@@ -7,8 +7,8 @@ use crate::{Result, Size};
 use kit::Scratch;
 use sst::BuildOptions;
 
-/// Keys have 24 bytes, values have 150 bytes, pages have 16 KiB, and nothing is compressed. Several kinds of keys
-/// are measured, and the result is the worst of them.
+/// Keys of 24 bytes, values of 150 bytes, uncompressed pages of 16 KiB. The result is the worst of several kinds of
+/// keys.
 pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<MeasuredGoal>> {
     let rows = size.of(2_000_000);
     let mut worst: f64 = 0.0;
@@ -22,8 +22,7 @@ pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<MeasuredGoal>> {
         let root = tree.root(false);
         let share = root.index_bytes as f64 / tree.totals.bytes as f64;
         worst = worst.max(share);
-        // The number of nodes of the lowest level. The root is one more node. It is shorter than the nodes of the
-        // lowest level.
+        // The number of leaves. The root is one more node, but a short one.
         let nodes = root.index_bytes.div_ceil(16 << 10);
         notes.push(format!(
             "{name}: {:.4} %, {} bytes of index for {} data pages in {} levels, {:.1} bytes a data page, about {} children a node",

@@ -1,9 +1,9 @@
-//! What one more level of index costs. The cost is the time of a get in a tree of two levels, minus the time of a
-//! get in a tree of one level. All nodes have the same number of children. All pages are in memory.
+//! Measures the cost of one more index level: the time of a get in a tree of two levels, minus that in a tree of one
+//! level. All nodes have the same number of children, and all pages are in memory.
 //!
-//! Gets in the larger tree go to eight data pages below each of its 32 leaves. Gets in the smaller tree go to all
-//! of its 256 data pages. So both trees touch the same number of data pages. The additional level has 32 nodes.
-//! Together, these nodes have 160 KB, so they fit into L2 but not into L1.
+//! Gets in the larger tree go to eight data pages below each of 32 leaves, and gets in the smaller tree to all its
+//! 256 data pages, so both touch the same number of data pages. The 32 nodes of the additional level have 160 KB in
+//! total: they fit into L2 but not into L1.
 
 use super::MeasuredGoal;
 use crate::digits::count;
@@ -17,15 +17,15 @@ use pages::{PageCache, PageKind, PageSource, Resident, retry};
 use sst::format::node::IndexNode;
 use sst::{BuildOptions, Sst, Version};
 
-/// Children of every node.
+/// Children of each node.
 const FAN_OUT: u64 = 256;
 /// Leaves that are read in the larger tree.
 const LEAVES: u64 = 32;
 
-/// A result is the difference between two medians of the same turns.
+/// The result is the difference between the medians over the same turns.
 pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<MeasuredGoal>> {
     let options = BuildOptions { max_page_rows: 1, max_node_children: FAN_OUT as usize, ..BuildOptions::default() };
-    // A page holds one row, so each row has its own place in the index.
+    // A page holds one row, so each row has an index entry of its own.
     let build = |name: &str, rows: u64| -> Result<Lone> {
         let lone = Lone::build(scratch, name, options, (0..rows).map(|i| (sequential_key(i * 7919), value(i))))?;
         Ok(lone)
@@ -37,7 +37,7 @@ pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<MeasuredGoal>> {
     }
     let cache = PageCache::new(1 << 30, 4, sst::validate);
     let (low, high) = (one.open(&cache), two.open(&cache));
-    // Maps rows 0..256 of the smaller tree to rows of the larger tree, which are spread over 32 leaves.
+    // Maps rows 0..256 of the smaller tree to rows of the larger one that are spread over 32 leaves.
     let row_in_high = |row: u64| (row % LEAVES) * (FAN_OUT * FAN_OUT / LEAVES) + (row / LEAVES) * 31;
     let inputs = |seed: u64, count: usize| -> Vec<(Key, Key)> {
         let pick = |i| {
@@ -48,7 +48,7 @@ pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<MeasuredGoal>> {
     };
     let session = point_session(&cache);
     let resident = Resident::new(sst::validate);
-    // Everything is in memory before a clock runs.
+    // Reads everything into memory before timing starts.
     for row in 0..FAN_OUT {
         for (sst, key) in [(&low, sequential_key(row * 7919)), (&high, sequential_key(row_in_high(row) * 7919))] {
             if gets(&session, sst, [&key].into_iter())? + gets(&resident, sst, [&key].into_iter())? != 2 {
@@ -66,8 +66,7 @@ pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<MeasuredGoal>> {
         let mut high = |probes: &[(Key, Key)]| gets(&resident, &high, probes.iter().map(|(_, high)| high));
         in_turns(size.effort(), &inputs, &mut [&mut low, &mut high])?
     };
-    // For comparison, the bare step is timed: a search in one of the 32 leaves, and a read of the address of the
-    // child that it found.
+    // For comparison, times the bare step: a search in one of the 32 leaves, and reading the found child's address.
     let root = two.main().root(false).address;
     let root = retry(&session, || session.page(high.file.at(&root, PageKind::Index)))?;
     let addresses = (0..LEAVES).map(|leaf| IndexNode::new(&root).address((leaf * FAN_OUT / LEAVES) as usize));

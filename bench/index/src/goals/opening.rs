@@ -1,7 +1,7 @@
-//! How long a database with many files takes to open, and how much memory the database keeps for these files.
+//! Measures how long a database with many files takes to open, and how much memory it keeps for each file.
 //!
-//! The engine makes the 16,000 files on a simulated disk. The manifest and the log are copied to the real disk. The
-//! SSTs are empty files there, so a read of an SST fails.
+//! The engine writes 16,000 files to a simulated disk. The manifest and the log are then copied to the real disk,
+//! where the SSTs are empty files, so that any read of them would fail.
 
 use super::MeasuredGoal;
 use crate::rows::{sequential_key, value};
@@ -18,11 +18,11 @@ use std::time::Instant;
 
 const FILES: u64 = 16_000;
 
-/// A database of `files` files, without their contents.
+/// Makes a database of `files` SSTs without their contents.
 fn hollow(scratch: &Scratch, name: &str, files: u64) -> Result<PathBuf> {
     let simulated = SimDisk::new(1);
     let directory = Path::new("db");
-    // With these options, each file holds one page, and each page holds one row.
+    // With these options, a file holds one page, and a page one row.
     let levels = LevelOptions { file_bytes: 1, ..LevelOptions::default() };
     let machine = Machine::simulated_on(simulated.clone(), 1);
     let database = Database::builder(directory).machine(machine).levels(levels).open()?;
@@ -51,7 +51,7 @@ fn hollow(scratch: &Scratch, name: &str, files: u64) -> Result<PathBuf> {
     Ok(target)
 }
 
-/// How long opening takes.
+/// Measures how long opening takes.
 pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<MeasuredGoal>> {
     let directory = hollow(scratch, "many", FILES)?;
     let manifest_bytes = manifest_bytes(&directory)?;
@@ -78,12 +78,12 @@ fn manifest_bytes(directory: &Path) -> Result<u64> {
     Ok(entries.iter().filter(|entry| entry.name.starts_with("MANIFEST-")).map(|entry| entry.bytes).max().unwrap_or(0))
 }
 
-/// The heap memory that an open database keeps for each file while no page of the file is in memory.
+/// Measures the heap memory that an open database keeps for each file of which no page is in memory.
 pub fn resident_memory(scratch: &Scratch, _: Size) -> Result<Vec<MeasuredGoal>> {
     let live = |files: u64| -> Result<i64> {
         let directory = hollow(scratch, &format!("files-{files}"), files)?;
         let before = Thread::so_far().live_bytes();
-        // The database has no threads, so this thread has allocated everything that the database keeps.
+        // A read-only database starts no threads, so this thread allocated everything.
         let database = Database::builder(&directory).read_only(true).open()?;
         let bytes = Thread::so_far().live_bytes() - before;
         if database.metrics().files != files {
@@ -91,13 +91,12 @@ pub fn resident_memory(scratch: &Scratch, _: Size) -> Result<Vec<MeasuredGoal>> 
         }
         Ok(bytes)
     };
-    // Some memory is kept only once for a database, however many files it has. The difference between two databases
-    // leaves this memory out.
+    // The difference between two databases cancels out the memory that does not depend on the number of files.
     let (few, many) = (1_000, FILES);
     let bytes_per_file = (live(many)? - live(few)?) as f64 / (many - few) as f64;
     let of_levels = LevelOptions::default().file_bytes;
-    // In a table of a terabyte, nine tenths lie in files of the deepest level. These files are four times as long
-    // as the files of the first level.
+    // Nine tenths of a terabyte table are in files of the deepest level, which are four times as long as those of
+    // the uppermost.
     let deep_bytes = of_levels << 2;
     let per_terabyte = |file_bytes: u64| bytes_per_file * 1e12 / file_bytes as f64 / 1e6;
     let mb = per_terabyte(deep_bytes);

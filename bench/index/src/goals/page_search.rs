@@ -1,5 +1,5 @@
-//! Measures searches in our pages of 16 KiB. For comparison, pages of 4 KiB with slots are searched with memcmp, and
-//! the two kinds of searches take turns. Both kinds of pages have the same rows.
+//! Measures searches in our pages of 16 KiB, in turns with searches in slot pages of 4 KiB by memcmp. Both kinds of
+//! pages hold the same rows.
 
 use super::MeasuredGoal;
 use crate::digits::count;
@@ -13,12 +13,12 @@ use sst::format::PageRows;
 use sst::format::data_page::{DataPageBuilder, Layout};
 use sst::{RowKind, Version};
 
-/// The length of our pages. A slot page of this length shows how much of the difference is due to the length alone.
+/// The size of our pages. Slot pages of this size show how much of the difference is due to the size alone.
 const LARGE: usize = 16 << 10;
-/// Length of the slot pages that the goal is about.
+/// Size of the slot pages that the goal compares with.
 const SMALL: usize = 4 << 10;
 
-/// How keys look.
+/// A kind of keys: its name, and the key of a row.
 type PageShape = (&'static str, fn(u64) -> Vec<u8>);
 
 const SHAPES: [PageShape; 3] = [
@@ -30,11 +30,10 @@ const SHAPES: [PageShape; 3] = [
     }),
 ];
 
-/// Where the pages lie while they are searched, and the bytes of all pages.
+/// Where the searched pages are, and how many bytes of them.
 const PLACES: [(&str, u64); 3] = [("L2", 512 << 10), ("L3", 8 << 20), ("memory", 512 << 20)];
 
-/// The same rows in pages of three kinds. Pages are searched where they lie, and the page of each key is known in
-/// advance.
+/// The same rows in three kinds of pages. The page of each key is known in advance.
 struct Pages {
     keys: Vec<Vec<u8>>,
     ours: Packed,
@@ -42,7 +41,7 @@ struct Pages {
     large: Packed,
 }
 
-/// Rows in pages.
+/// Rows packed into pages.
 #[derive(Default)]
 struct Packed {
     pages: Vec<Buffer>,
@@ -50,7 +49,7 @@ struct Packed {
     page_of: Vec<u32>,
 }
 
-/// A key to look for, and the pages that contain it.
+/// A key to search for, and the pages that contain it.
 struct PageProbe {
     key: Vec<u8>,
     ours: u32,
@@ -103,7 +102,7 @@ impl Packed {
         self.add(&builder.finish()[..], rows);
     }
 
-    /// Looks for each key in the page that `page_of` names, and returns how many keys were found.
+    /// Searches the page that `page_of` names for each key. Returns how many were found.
     fn search_slots<const BYTES: usize>(&self, probes: &[PageProbe], page_of: fn(&PageProbe) -> u32) -> Result<u64> {
         let found = |probe: &PageProbe| {
             let page = &self.pages[page_of(probe) as usize];
@@ -139,7 +138,7 @@ impl Pages {
         (0..count as u64).map(pick).collect()
     }
 
-    /// Ours, slots in 4 KiB, slots in 16 KiB.
+    /// Times our pages, slot pages of 4 KiB and slot pages of 16 KiB.
     fn compare(&self, size: Size) -> Result<Vec<Timed>> {
         let inputs = |seed, count| self.probes(seed, count);
         let mut ours = |probes: &[PageProbe]| self.ours.search_ours(probes);
@@ -149,7 +148,7 @@ impl Pages {
     }
 }
 
-/// The result is the worst ratio of the two search times, over all shapes of keys and all places.
+/// The result is the worst ratio of the two search times over all kinds of keys and all places.
 pub fn measure(_: &Scratch, size: Size) -> Result<Vec<MeasuredGoal>> {
     let mut worst: f64 = 0.0;
     let mut notes = Vec::new();

@@ -1,6 +1,5 @@
-//! The cost of many range erases. The compaction of range erases is compared with a compaction of the same number of
-//! rows. A table that has range erases is also read. The time of a range without erased rows is compared with the
-//! same range of a table without range erases.
+//! Measures the cost of many range erases: of compacting them, compared with the same number of rows; and of reading
+//! a range without erased rows, compared with the same range of a table without range erases.
 
 use super::MeasuredGoal;
 use crate::digits::count;
@@ -15,7 +14,7 @@ use std::time::Instant;
 const MOST_COMPACTION: f64 = 1.5;
 const MOST_RANGE: f64 = 1.1;
 const ROUNDS: usize = 7;
-/// Rows of a short range.
+/// Rows in a short range.
 const SHORT: u64 = 100;
 
 pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<MeasuredGoal>> {
@@ -24,18 +23,18 @@ pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<MeasuredGoal>> {
     Ok(lines)
 }
 
-/// What is written for each number. The numbers come in a scattered order.
+/// What is written for each number, in scattered order.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Written {
     Nothing,
     /// A row with a short value.
     Rows,
-    /// A range erase that covers only one string: the string right after the key of the number.
+    /// A range erase over a single key, right after that of the number.
     Erases,
 }
 
-/// Makes a table with a row for each of `rows` numbers. Then writes, for each of `numbers`, what `written` says:
-/// newer data in files of their own. Everything is flushed to files.
+/// Makes a table of `rows` rows, then writes for each of `numbers` what `written` says, into newer files. Flushes
+/// everything.
 fn table(
     scratch: &Scratch,
     (name, cache_bytes): (&str, u64),
@@ -43,7 +42,7 @@ fn table(
     written: Written,
     numbers: &[u64],
 ) -> Result<(Database, Table)> {
-    // Nothing is compacted until it is asked for.
+    // No compaction runs by itself.
     let levels = LevelOptions { level0_files: 1000, slow_files: 1000, ..LevelOptions::default() };
     let builder = Database::builder(scratch.join(name)).cache_bytes(cache_bytes).levels(levels);
     let database = builder.durability(Durability::Buffered).open()?;
@@ -87,7 +86,7 @@ fn compaction(scratch: &Scratch, size: Size) -> Result<MeasuredGoal> {
             for (i, written) in [Written::Rows, Written::Erases].into_iter().enumerate() {
                 let name = format!("compaction {cache_bytes} {round} {i}");
                 let (database, table) = table(scratch, (&name, cache_bytes), erases, written, &scattered(erases))?;
-                // A snapshot sees the rows below the range erases, so the compaction must keep the range erases.
+                // The snapshot sees the rows under the range erases, so the compaction must keep the range erases.
                 let snapshot = database.snapshot();
                 let start = Instant::now();
                 table.compact()?;
@@ -120,7 +119,7 @@ fn compaction(scratch: &Scratch, size: Size) -> Result<MeasuredGoal> {
 
 fn ranges(scratch: &Scratch, size: Size) -> Result<Vec<MeasuredGoal>> {
     let rows = size.of(400_000);
-    // The numbers before and after the half that is read.
+    // The numbers outside the half that is read.
     let elsewhere: Vec<u64> =
         scattered(rows).into_iter().filter(|number| *number < rows / 4 || *number >= rows / 4 * 3).collect();
     let mut lines = Vec::new();
@@ -182,7 +181,7 @@ fn ranges(scratch: &Scratch, size: Size) -> Result<Vec<MeasuredGoal>> {
     Ok(lines)
 }
 
-/// How many microseconds a range over the middle half of the rows takes.
+/// Microseconds of a range over the middle half of the rows.
 fn long(table: &Table, rows: u64) -> Result<f64> {
     let start = Instant::now();
     let mut range = table.range(sequential_key(rows / 4)..sequential_key(rows / 4 * 3 - 1));
@@ -196,7 +195,7 @@ fn long(table: &Table, rows: u64) -> Result<f64> {
     Ok(start.elapsed().as_secs_f64() * 1e6)
 }
 
-/// A number from the middle half of the numbers. For `i` and `i + 1`, these numbers are far apart.
+/// A number in the middle half. Consecutive `i` give distant numbers.
 fn somewhere(rows: u64, i: u64) -> u64 {
     rows / 4 + i.wrapping_mul(0x9e37_79b9_7f4a_7c15) % (rows / 2 - SHORT - 1)
 }

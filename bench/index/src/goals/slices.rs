@@ -1,5 +1,5 @@
-//! The cost of removing most of a table, and of cloning a table. Neither operation writes rows: afterwards, tables
-//! see parts of files.
+//! Measures the cost of removing most of a table and of cloning a table. Neither writes rows: tables then see slices
+//! of files.
 
 use super::MeasuredGoal;
 use crate::digits::count;
@@ -12,19 +12,19 @@ use os::Machine;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// The most time that removing or cloning may take.
+/// Most milliseconds that removing or cloning may take.
 const MOST_MILLIS: f64 = 100.0;
-/// The most bytes of the file of one range erase: a page and a footer, and no data pages for the erased rows.
+/// Most bytes of the file of one range erase, which has a page and a footer but no data pages.
 const MOST_ERASE_BYTES: u64 = 16 << 10;
-/// How long to wait until files are cut. If it takes longer, this is an error.
+/// Limit for the wait until files are cut into slices.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// 20 digits.
+/// A key of 20 digits.
 fn key(number: u64) -> [u8; 20] {
     *sequential_key(number).last_chunk().expect("a key has 24 bytes")
 }
 
-/// Bytes that flushes, compactions and imports wrote. Bytes of the log are not included.
+/// Bytes written by flushes, compactions and imports, but not to the log.
 fn written(metrics: &Metrics) -> u64 {
     metrics.flush_bytes + metrics.compaction_bytes + metrics.import_bytes
 }
@@ -45,9 +45,8 @@ fn millis(start: Instant) -> f64 {
     start.elapsed().as_secs_f64() * 1e3
 }
 
-/// Imports a table, clones it, and removes nine tenths of the rows of both tables. First the rows of the clone are
-/// removed, while the clone has no older reader. Then the rows of the table itself are removed, while a snapshot is
-/// open.
+/// Imports a table, clones it, and removes nine tenths of the rows of both: first of the clone, without older
+/// readers, then of the table itself, while a snapshot is open.
 pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<MeasuredGoal>> {
     let rows = size.of(10_000_000);
     let (first, end) = (rows / 20, rows / 20 + rows / 10 * 9);
@@ -200,8 +199,7 @@ pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<MeasuredGoal>> {
     Ok(lines)
 }
 
-/// Checks that the rows at both ends of the removed range are gone, and that the rows next to the range are still
-/// there.
+/// Checks that the rows at both ends of the removed range are gone and their outer neighbours are still there.
 fn check_ends(table: &Table, first: u64, end: u64) -> Result<()> {
     for (number, is_there) in
         [(first - 1, true), (first, false), ((first + end) / 2, false), (end - 1, false), (end, true)]
@@ -213,7 +211,7 @@ fn check_ends(table: &Table, first: u64, end: u64) -> Result<()> {
     Ok(())
 }
 
-/// Checks that a reader goes from the row before the removed range to the row after it.
+/// Checks that a range steps from the row before the removed range to the row after it.
 fn check_gap(table: &Table, first: u64, end: u64) -> Result<()> {
     let mut range = table.range(key(first - 1)..);
     for number in [first - 1, end] {

@@ -1,5 +1,5 @@
-//! Measures random gets with a cache of half a percent of the data, by the B-tree and by the flat list. One file
-//! has both.
+//! Measures random gets by the B-tree and by the flat index of the same file, with a cache of half a percent of the
+//! data.
 
 use super::MeasuredGoal;
 use crate::digits::count;
@@ -20,7 +20,7 @@ struct CachedFile {
     micros: Vec<f64>,
 }
 
-/// The goal is about the bytes that a get reads. The time of a get is shown beside them.
+/// The goal is for the bytes that a get reads. Its time is shown as well.
 pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<MeasuredGoal>> {
     let rows = size.of(3_000_000);
     let options = BuildOptions { index: PageIndexKind::Both, ..BuildOptions::default() };

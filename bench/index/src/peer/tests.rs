@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 const PAGE_BYTES: usize = 4096;
 
-/// Random rows that fit a page, of random lengths, with prefixes in common.
+/// Random rows that fit a page, with random lengths and common prefixes.
 fn rows(seed: u64) -> BTreeMap<Vec<u8>, Vec<u8>> {
     let mut rows = BTreeMap::new();
     let mut bytes = SLOTS_AT;
@@ -47,7 +47,7 @@ fn a_slot_page_finds_what_a_btree_map_finds() {
 fn a_row_that_does_not_fit_is_refused() {
     let mut builder = SlotPageBuilder::<PAGE_BYTES>::new();
     assert!(!builder.add(b"k", &[0; PAGE_BYTES]));
-    // The page also has room for its head, for a slot, and for the head of the record.
+    // Fills the page but for one byte, counting its head, the slot and the record's head.
     assert!(builder.add(b"k", &[0; PAGE_BYTES - SLOTS_AT - 2 - RECORD_HEAD_BYTES - 1]));
     assert!(!builder.add(b"l", b""));
     assert_eq!(SlotPage(&builder.finish()).rows(), 1);

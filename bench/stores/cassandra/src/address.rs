@@ -1,5 +1,4 @@
-//! What a target names: either the nodes of a cluster or a server of our own. In both cases, it also names the
-//! keyspace.
+//! Parses a target: the nodes of a running cluster, perhaps with a keyspace, or a server of our own.
 //!
 //! ```text
 //!   cassandra://user:password@host:port,host:port/keyspace
@@ -14,7 +13,7 @@ use crate::server::ServerOptions;
 use harness::{Failure, Target};
 use std::path::PathBuf;
 
-/// The options after the question mark: each has a name, and a text that explains the option and its default.
+/// The options after the question mark: name, explanation and default.
 pub const OPTIONS: &[(&str, &str)] = &[
     ("compression", "of the files of a new table, none or lz4: none"),
     ("heap", "memory of the heap of a server of our own, in bytes: 768MiB"),
@@ -23,12 +22,12 @@ pub const OPTIONS: &[(&str, &str)] = &[
 
 const PORT: u16 = 9042;
 
-/// What a target says.
+/// A parsed target.
 #[derive(Clone, Debug)]
 pub struct Address {
     /// Where the server is.
     pub server: Where,
-    /// The keyspace; none: not named.
+    /// The keyspace, if the target names one.
     pub keyspace: Option<String>,
     /// Whether the files of a new table are compressed.
     pub compressed: bool,
@@ -37,23 +36,23 @@ pub struct Address {
 /// Where the server is.
 #[derive(Clone, Debug)]
 pub enum Where {
-    /// It runs already.
+    /// A cluster that runs already.
     Nodes {
         /// `host:port`.
         nodes: Vec<String>,
-        /// User and password.
+        /// User and password, if they are given.
         login: Option<(String, String)>,
     },
-    /// It is started and ended by us.
+    /// A server that we start and stop.
     Ours(ServerOptions),
 }
 
 impl Address {
-    /// Reads a target.
+    /// Parses a target.
     ///
     /// # Errors
     ///
-    /// The failure says what is wrong with the target and what the target should be.
+    /// Returns a failure that says what is wrong with the target and what it should look like.
     pub fn of(target: &Target) -> Result<Self, Failure> {
         let bad = |why: &str| Failure::session("target", format!("target `{}`: {why}", target.shown()));
         let mut options = target.options()?;
@@ -88,12 +87,12 @@ impl Address {
     }
 }
 
-/// Returns `name` in the form that our CQL uses for the name of a keyspace or a table. CQL does not quote names
-/// here, so upper and lower case mean the same.
+/// Checks `name` and returns it as our CQL writes the name of a keyspace or table. We do not quote names, so case
+/// does not matter.
 ///
 /// # Errors
 ///
-/// If `name` cannot be used, the error says what a name looks like.
+/// Returns what a name must look like, if `name` cannot be used.
 pub fn name(name: &str) -> Result<String, &'static str> {
     let is_of_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let is_name =
@@ -102,7 +101,7 @@ pub fn name(name: &str) -> Result<String, &'static str> {
     if is_name { Ok(name.to_ascii_lowercase()) } else { Err(text) }
 }
 
-/// `user:password@host:port,host/keyspace`.
+/// Parses `user:password@host:port,host/keyspace`.
 fn nodes(place: &str) -> Result<(Where, Option<String>), &'static str> {
     let (hosts, keyspace) = place.split_once('/').unwrap_or((place, ""));
     let keyspace = if keyspace.is_empty() { None } else { Some(name(keyspace)?) };
@@ -118,7 +117,7 @@ fn nodes(place: &str) -> Result<(Where, Option<String>), &'static str> {
     Ok((Where::Nodes { nodes, login }, keyspace))
 }
 
-/// `host:port`, with the usual port if the address has none. An address of IPv6 is in brackets.
+/// Completes an address to `host:port`, with the default port if it has none. IPv6 addresses are in brackets.
 fn node(text: &str) -> Option<String> {
     let has_port = text.rsplit_once(':').is_some_and(|(_, port)| !port.ends_with(']'));
     let (host, port) = match text.rsplit_once(':') {

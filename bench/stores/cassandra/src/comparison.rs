@@ -1,13 +1,13 @@
-//! Compares the key-value driver with cassandra-stress: how much processor time each client uses for an operation.
+//! Compares the key-value driver with cassandra-stress: how much processor time each client uses per operation.
 //!
-//! Both clients write and read rows of 100 bytes by key. Both use prepared statements, one connection, consistency
-//! level `one`, and the same number of requests under way. The clients take turns on one server of our own.
-//! cassandra-stress runs in two ways. With a profile, cassandra-stress uses the same table as the driver. The modes
-//! `write` and `read` of cassandra-stress need a table of another shape, but they cost less processor time.
+//! Both clients write and read rows of 100 bytes by key, with prepared statements, one connection, consistency level
+//! `one`, and the same number of requests under way. They take turns on one server of our own. cassandra-stress runs
+//! in two ways: with a profile, it uses the same table as the driver; its modes `write` and `read` use a table of
+//! another shape, but less processor time.
 //!
-//! Processor time is the user and system time of the client, including connecting. The start-up of cassandra-stress
-//! is not compared. For this, the time of a run of a few operations is subtracted from its time. The assertions of
-//! cassandra-stress are off, although its own script turns them on.
+//! Processor time is the client's user and system time, including connecting. The start-up of cassandra-stress does
+//! not count: the time of a run of a few operations is subtracted. Its assertions are off, although its own script
+//! turns them on.
 
 use crate::server::{Server, ServerOptions, StartError, jars, java, of_java, opened};
 use crate::store::Cassandra;
@@ -26,12 +26,11 @@ mod tests;
 /// How much to measure.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Operations of each run.
+    /// Operations in each run.
     pub operations: u64,
-    /// The number of requests under way. Our client has this number of clients, and cassandra-stress has this number
-    /// of threads.
+    /// Requests under way: clients of our driver, and threads of cassandra-stress.
     pub concurrency: u32,
-    /// Runs of each kind by each client.
+    /// Runs of each comparison by each client.
     pub repeats: u32,
 }
 
@@ -44,13 +43,13 @@ impl Default for Options {
 /// Why a comparison could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum ComparisonError {
-    /// The server of our own, or the jars of cassandra-stress, are missing or do not work.
+    /// Our server, or the jars of cassandra-stress, are missing or do not work.
     #[error(transparent)]
     Server(#[from] StartError),
     /// Our side failed.
     #[error("larch bench kv: {0}")]
     Ours(String),
-    /// cassandra-stress failed, or its output is not understood.
+    /// cassandra-stress failed, or its output could not be parsed.
     #[error("cassandra-stress failed: {0}")]
     Stress(String),
 }
@@ -61,13 +60,13 @@ impl From<Failure> for ComparisonError {
     }
 }
 
-/// The version of cassandra-stress that `fetch` brings.
+/// The version of cassandra-stress that the script `fetch` downloads.
 const STRESS_VERSION: &str = "4.0-alpha2";
 const KEYSPACE: &str = "kv_cost";
 const TABLE: &str = "kv_rows";
 const VALUE_BYTES: u64 = 100;
 
-/// Starts a server. Then the clients take turns to write and to read. `told` hears of each run.
+/// Starts a server, on which the clients then take turns to write and read. Calls `told` with a line about each run.
 ///
 /// # Errors
 ///
@@ -140,8 +139,8 @@ fn setup(options: &Options) -> Setup {
     }
 }
 
-/// Makes one run of our client with the harness, and takes everything that the harness measures. Each repeat writes
-/// other partitions. But the reads of every repeat read the partitions that the first repeat wrote.
+/// Makes one run of our client under the harness. Each repeat writes partitions of its own, but all repeats read
+/// those of the first.
 fn ours(store: &Cassandra, mode: Mode, options: &Options, repeat: u32) -> Result<Run, ComparisonError> {
     let failed = ComparisonError::Ours;
     let workload = if mode == Mode::Write { Workload::Sequential } else { Workload::Uniform };
@@ -166,16 +165,16 @@ fn ours(store: &Cassandra, mode: Mode, options: &Options, repeat: u32) -> Result
     if measured.failed > 0 || not_found > 0 {
         return Err(failed(format!("{} operations failed, {not_found} found nothing", measured.failed)));
     }
-    // The processor time includes the operations before the window and at its edges, so these operations are added.
+    // Processor time also covers the operations before the measured window and at its edges, so they count as well.
     Ok(Run { operations: measured.operations + measured.warmed + measured.cut, processor, time })
 }
 
-/// How cassandra-stress does it.
+/// The two ways to run cassandra-stress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
-    /// By a profile, on our table.
+    /// With a profile, on our table.
     Profile,
-    /// cassandra-stress uses its modes `write` and `read`, on a table of its own.
+    /// In its modes `write` and `read`, on a table of its own.
     Mode,
 }
 
@@ -188,7 +187,7 @@ impl Way {
     }
 }
 
-/// cassandra-stress on one server.
+/// Runs cassandra-stress against one server.
 struct Stress<'s> {
     server: &'s Server,
     java: PathBuf,
@@ -216,7 +215,7 @@ queries:
     fields: samerow
 ";
 
-/// Logs only what goes wrong.
+/// A logging configuration for errors only.
 const LOGGING: &str = r#"<configuration>
   <appender name="out" class="ch.qos.logback.core.ConsoleAppender">
     <encoder><pattern>%date %-5level %logger{0}: %msg%n</pattern></encoder>
@@ -242,18 +241,17 @@ impl<'s> Stress<'s> {
         Ok(this)
     }
 
-    /// The path of a file beside the files of the server, which is removed together with them.
+    /// A path in the server's directory, which is removed with it.
     fn file(&self, name: &str) -> PathBuf {
         self.server.directory().join(name)
     }
 
-    /// Processor time of a run with one operation for each thread.
+    /// The processor time of a start-up: of a run with one operation for each thread.
     fn start_time(&self) -> Result<Duration, ComparisonError> {
         Ok(self.run(Mode::Write, Way::Mode, u64::from(self.concurrency), None)?.processor)
     }
 
-    /// Makes one run. `start` is the processor time of a start-up, which is subtracted from the processor time of
-    /// this run.
+    /// Makes one run, and subtracts the processor time `start` of a start-up from its own.
     fn run(&self, mode: Mode, way: Way, operations: u64, start: Option<Duration>) -> Result<Run, ComparisonError> {
         let failed = |what: String| ComparisonError::Stress(what);
         let (out, log) = (self.file("stress-out"), self.file("stress-logback.xml"));
@@ -305,7 +303,7 @@ impl<'s> Stress<'s> {
         if done.errors > 0 || done.partitions != operations {
             return Err(wrong("operations failed or were not done"));
         }
-        // A read that finds nothing is counted as an operation, but finds no row.
+        // A read that finds nothing counts as an operation, but not as a row.
         if done.rows_a_second * 100 < done.operations_a_second * 99 {
             return Err(wrong("some operations met no row"));
         }
@@ -313,7 +311,7 @@ impl<'s> Stress<'s> {
     }
 }
 
-/// What cassandra-stress says at its end.
+/// The figures that cassandra-stress prints at its end.
 #[derive(Debug, PartialEq, Eq)]
 struct Done {
     operations_a_second: u64,

@@ -1,4 +1,4 @@
-//! A session of the driver with its own executor. The executor runs on the thread that waits for the session.
+//! A session of the driver with an executor of its own, which runs on the thread that waits for the session.
 
 use crate::error;
 use harness::Failure;
@@ -15,29 +15,29 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use tokio::runtime::{Builder, Runtime};
 
-/// A session and its executor. The session's own work goes on only while a thread waits for the session.
+/// A session and its executor. The driver's background tasks run only while a thread waits for the session.
 pub(crate) struct Connection {
-    // Ends before the executor.
+    // Dropped before the executor.
     pub(crate) session: Session,
     pub(crate) runtime: Runtime,
 }
 
-/// Whom to ask, and how.
+/// How to reach the cluster.
 #[derive(Clone, Debug)]
 pub(crate) struct Access {
     /// `host:port`.
     pub(crate) nodes: Vec<String>,
-    /// User and password.
+    /// User and password, if they are given.
     pub(crate) login: Option<(String, String)>,
     pub(crate) keyspace: String,
     pub(crate) consistency: Consistency,
     /// Whether messages are compressed.
     pub(crate) compressed: bool,
-    /// Whether each request goes directly to a node that has the partition.
+    /// Whether requests go directly to a node that has the partition.
     pub(crate) token_aware: bool,
 }
 
-/// The names of the consistency levels. scylla-bench has the same names.
+/// The names of the consistency levels, as in scylla-bench.
 const CONSISTENCY: [(&str, Consistency); 9] = [
     ("any", Consistency::Any),
     ("one", Consistency::One),
@@ -50,7 +50,7 @@ const CONSISTENCY: [(&str, Consistency); 9] = [
     ("local_one", Consistency::LocalOne),
 ];
 
-/// The level of this name.
+/// Parses a consistency level.
 pub(crate) fn consistency(name: &str) -> Result<Consistency, Failure> {
     let plain = name.to_ascii_lowercase().replace(['-', ' '], "_");
     let known = CONSISTENCY.iter().find(|(known, _)| *known == plain || known.replace('_', "") == plain);
@@ -60,7 +60,7 @@ pub(crate) fn consistency(name: &str) -> Result<Consistency, Failure> {
     })
 }
 
-/// The name of a level.
+/// The name of a consistency level.
 pub(crate) fn consistency_name(level: Consistency) -> &'static str {
     CONSISTENCY.iter().find(|(_, known)| *known == level).map_or("unknown", |(name, _)| name)
 }
@@ -72,7 +72,7 @@ impl Connection {
             .enable_all()
             .build()
             .map_err(|error| Failure::session("io", format!("cannot make an executor: {error}")))?;
-        // The driver makes no new attempts, because the clients of the harness make them and count them.
+        // The driver does not retry: the harness's clients do, and count their retries.
         let profile = ExecutionProfile::builder()
             .consistency(access.consistency)
             .request_timeout(Some(setup.timeout))
@@ -95,7 +95,7 @@ impl Connection {
         Ok(Self { session, runtime })
     }
 
-    /// Has a statement of CQL done.
+    /// Runs a CQL statement.
     pub(crate) fn run(&self, cql: &str) -> Result<QueryResult, Failure> {
         let failed = |error| {
             let mut failure = error::request(&error);
@@ -105,8 +105,8 @@ impl Connection {
         self.runtime.block_on(self.session.query_unpaged(cql, ())).map_err(failed)
     }
 
-    /// The first value of the first row, as text. Returns `None` if no such row exists, or if the server's version
-    /// has no such table.
+    /// The first value of the first row, as text. `None` if no row was found, or if this server version lacks the
+    /// table.
     pub(crate) fn text(&self, cql: &str) -> Option<String> {
         let rows = self.run(cql).ok()?.into_rows_result().ok()?;
         rows.maybe_first_row::<(Option<String>,)>().ok()??.0

@@ -1,14 +1,14 @@
-//! What a failure of the driver means for a benchmark: its name, and whether the same request may succeed later.
+//! Classifies the driver's failures for a benchmark: their names, and whether a retry may succeed.
 
 use harness::Failure;
 use scylla::errors::{DbError, ExecutionError, PrepareError, RequestAttemptError};
 
-/// A request that failed.
+/// The failure for a request.
 pub(crate) fn request(error: &ExecutionError) -> Failure {
     match error {
         ExecutionError::LastAttemptError(error) => attempt(error),
         ExecutionError::RequestTimeout(_) => Failure::again("timeout", format!("{error}: option `timeout`")),
-        // The driver connects again by itself.
+        // The driver reconnects by itself.
         ExecutionError::ConnectionPoolError(_) => Failure::again("connection", error.to_string()),
         _ => Failure::request("driver", error.to_string()),
     }
@@ -35,12 +35,12 @@ fn attempt(error: &RequestAttemptError) -> Failure {
     }
 }
 
-/// A statement that the server does not take.
+/// The failure for a statement that the server refuses to prepare.
 pub(crate) fn prepare(error: &PrepareError) -> Failure {
     Failure::session("prepare", error.to_string())
 }
 
-/// An answer that does not fit its statement.
+/// The failure for an answer that does not fit its statement.
 pub(crate) fn answer(error: impl std::fmt::Display) -> Failure {
     Failure::request("answer", format!("the answer is not what was asked for: {error}"))
 }

@@ -1,7 +1,6 @@
-//! Keeps many requests under way on the connections of one session.
+//! Keeps many requests under way on one session of the driver.
 //!
-//! Each request is a future. All these futures, and the tasks of the driver, run on the thread of the session while
-//! this thread waits.
+//! Each request is a future. These futures and the driver's tasks run on the session's thread, while it waits.
 
 use crate::connection::Connection;
 use crate::error;
@@ -35,9 +34,9 @@ use tokio::io::{AsyncRead as _, ReadBuf};
 use tokio::net::unix::pipe::Receiver;
 use tokio::runtime::Runtime;
 
-/// A session.
+/// A session of one thread.
 pub(crate) struct Session {
-    // This is the first field, so that the futures are dropped before the executor on which they run.
+    // The first field, so that the futures are dropped before the executor that they run on.
     under_way: FuturesUnordered<Pin<Box<dyn Future<Output = Job>>>>,
     asks: Rc<Asks>,
     timer: Timer,
@@ -47,17 +46,17 @@ pub(crate) struct Session {
     runtime: Runtime,
 }
 
-/// What all requests of a session use.
+/// State shared by the requests of a session.
 struct Asks {
     driver: Driver,
     prepared: Prepared,
     content: Content,
-    /// Prepared batches, by the number of their rows. A batch contains a statement for each row.
+    /// Prepared batches by number of rows. A batch has one statement for each row.
     batches: RefCell<BTreeMap<usize, Rc<Batch>>>,
     clock: Clock,
 }
 
-/// A request that was taken. When it is answered, the answer is kept here, too. It is used again for later requests.
+/// A request and then its answer. Jobs are reused.
 #[derive(Default)]
 struct Job {
     slot: u32,
@@ -71,13 +70,13 @@ struct Job {
     result: Option<Result<Outcome, Failure>>,
 }
 
-/// What a job is to do with its partition.
+/// What a job does with its partition.
 #[derive(Clone, Copy, Debug, Default)]
 enum Asked {
-    /// Not a request for rows in partitions.
+    /// Not a request on partitions.
     #[default]
     Refused,
-    /// A transaction over several tables.
+    /// A transaction, which this store does not have.
     Transaction,
     Insert,
     Add([i64; COUNTERS]),
@@ -101,7 +100,7 @@ impl Job {
             };
             return;
         };
-        // The protocol has 31 bits for the limit.
+        // The protocol has only 31 bits for a limit.
         let limited = |limit: u64| i32::try_from(limit).unwrap_or(i32::MAX);
         self.asked = match request {
             PartitionRequest::Insert { pk, cks, values } => {
@@ -135,7 +134,7 @@ impl Job {
     }
 }
 
-/// The first and the last token of a part. Tokens are the 2^64 whole numbers of 64 bits.
+/// The first and the last token of a part. Tokens are all signed 64-bit numbers.
 fn tokens(part: u32, parts: u32) -> (i64, i64) {
     let begin = |part: u32| ((u128::from(part) << 64) / u128::from(parts)) as i128 + i128::from(i64::MIN);
     (begin(part) as i64, (begin(part + 1) - 1) as i64)
@@ -189,8 +188,7 @@ impl Asks {
         Ok(())
     }
 
-    /// A batch of `rows` rows. Even without a log of the batch, either all rows of one partition are written or
-    /// none.
+    /// A prepared batch of `rows` rows. It can be unlogged, because writes to one partition are atomic anyway.
     fn batch(&self, rows: usize) -> Rc<Batch> {
         let make = || {
             let mut batch = Batch::new(BatchType::Unlogged);
@@ -254,8 +252,7 @@ impl Asks {
         .await
     }
 
-    /// Carries out a statement whose rows come in pages. Asks for one page after another, and gives each page to
-    /// `take`.
+    /// Runs a paged statement, and calls `take` with one page after another.
     async fn pages(
         &self,
         statement: &PreparedStatement,
@@ -275,7 +272,7 @@ impl Asks {
     }
 }
 
-/// A counter as it is read. A counter to which nothing was ever added has no value.
+/// A counter as it is read: it has no value until something is added to it.
 type C = Option<Counter>;
 
 fn counters(read: [C; COUNTERS]) -> [i64; COUNTERS] {
@@ -283,7 +280,7 @@ fn counters(read: [C; COUNTERS]) -> [i64; COUNTERS] {
 }
 
 impl Session {
-    /// A session whose statements are prepared.
+    /// Prepares the statements on `connection` and makes a session of it.
     pub(crate) fn new(
         connection: Connection,
         statements: &Statements,
@@ -328,7 +325,7 @@ impl Flights for Session {
         runtime.block_on(async {
             let mut count = 0;
             loop {
-                // Takes all requests that are answered already, without waiting for an answer.
+                // Collects the requests that are answered already, without waiting.
                 poll_fn(|context| {
                     while let Poll::Ready(Some(job)) = under_way.poll_next_unpin(context) {
                         take(job);
@@ -344,7 +341,7 @@ impl Flights for Session {
                 if let (Some(until), Some(left)) = (until, left) {
                     timer.set(until, left)?;
                 }
-                // Waits for one more answer, or until the time is over.
+                // Waits for one more answer, or for the timer.
                 poll_fn(|context| {
                     if let Poll::Ready(Some(job)) = under_way.poll_next_unpin(context) {
                         take(job);
@@ -359,13 +356,12 @@ impl Flights for Session {
     }
 }
 
-/// A timer of the system. The executor's own timer is not used, because it is exact only to a millisecond.
+/// A timer of the system (timerfd), since the executor's own timers are exact only to a millisecond.
 struct Timer {
-    /// The executor waits for the timer in the same way as it waits for bytes from a pipe. The timer becomes
-    /// readable when it has gone off.
+    /// The timer, wrapped as the receiving end of a pipe: it becomes readable when it goes off.
     timer: Receiver,
-    /// The time at which the timer will go off, by the session's clock. The timer may go off before the end of a
-    /// wait, because setting it for each wait would cost a system call each time.
+    /// When the timer will go off, by the session's clock. It may go off before a wait is over, because setting it
+    /// anew for each wait would cost a system call.
     set: Option<u64>,
 }
 
@@ -375,7 +371,7 @@ impl Timer {
         Ok(Self { timer: Receiver::from_owned_fd_unchecked(timer)?, set: None })
     }
 
-    /// Sets the timer so that it goes off at `until` or earlier. `left` is the time until then, in nanoseconds.
+    /// Makes sure that the timer goes off by `until`, which is `left` nanoseconds from now.
     fn set(&mut self, until: u64, left: u64) -> Result<(), Failure> {
         if self.set.is_some_and(|set| set <= until) {
             return Ok(());
@@ -387,9 +383,9 @@ impl Timer {
         Ok(())
     }
 
-    /// Ready when it has gone off.
+    /// Ready when the timer has gone off.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Failure>> {
-        // The read gives eight bytes: the number of times that the timer went off.
+        // A read returns eight bytes: how often the timer went off.
         let mut times = [0; 16];
         let Poll::Ready(read) = Pin::new(&mut self.timer).poll_read(context, &mut ReadBuf::new(&mut times)) else {
             return Poll::Pending;

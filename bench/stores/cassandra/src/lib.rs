@@ -1,10 +1,9 @@
-//! Cassandra as a store of the key-value driver, through the crate `scylla`, which speaks the protocol of Cassandra and
-//! of ScyllaDB.
+//! Cassandra as a store of the key-value driver, through the crate `scylla`, a driver for Cassandra and ScyllaDB.
 //!
-//! From the bottom up: `address` is what a target says. `error` says what a failure of the driver means to a
-//! benchmark. `statements` is the CQL of a table. `connection` is a session of the driver with its own executor,
-//! and `flights` has many requests under way on such a session. `store` puts them together. `server` starts a
-//! Cassandra of our own for tests and comparisons; `comparison` compares our client with cassandra-stress.
+//! From the bottom up: `address` parses a target. `error` classifies the driver's failures. `statements` is the CQL
+//! of a table. `connection` is a session of the driver with its own executor, and `flights` keeps many requests
+//! under way on it. `store` puts everything together. `server` starts a Cassandra of our own for tests and
+//! comparisons; `comparison` compares our client with cassandra-stress.
 
 #![allow(
     clippy::disallowed_types,

@@ -1,10 +1,10 @@
-//! A Cassandra server of our own: one node on free ports of the loopback, from the jars that `fetch` brings. Tests,
-//! comparisons and the targets `cassandra:start` and `cassandra:DIR` use such a server. When the [`Server`] is
-//! dropped, the server ends.
+//! A Cassandra server of our own: one node on free loopback ports, run from the jars that the script `fetch`
+//! downloads. Tests, comparisons and the targets `cassandra:start` and `cassandra:DIR` use it. Dropping the
+//! [`Server`] ends it.
 //!
-//! The server also ends when our process ends in any other way. A watchdog ensures both. It is a shell in its own
-//! process group. The watchdog starts the server, and reads from a pipe. Only our process holds the other end of
-//! that pipe, so the pipe ends when our process ends.
+//! The server also ends however else our process ends. A watchdog sees to that: a shell in its own process group,
+//! which starts the server and then reads from a pipe whose other end only our process holds, so the pipe closes
+//! when our process ends.
 //!
 //! This module does not know what the server stores.
 
@@ -25,13 +25,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The version that `fetch` brings.
+/// The version that `fetch` downloads.
 pub const VERSION: &str = "5.0.9";
 
 /// Why the server could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// Its jars are not where they should be.
+    /// The jars are missing.
     #[error(
         "the jars of Cassandra are not here ({missing}): use `cargo x bench --with cassandra …`, or run \
          bench/stores/cassandra/fetch FOLDER and set CASSANDRA_LIB_DIR=FOLDER"
@@ -40,13 +40,13 @@ pub enum StartError {
         /// What was looked for.
         missing: String,
     },
-    /// The machine has no Java that can run the server.
+    /// The machine has no suitable Java.
     #[error("Cassandra {VERSION} needs Java 17 ({found}); on Debian: apt-get install openjdk-17-jre-headless")]
     NoJava {
         /// What the machine has instead.
         found: String,
     },
-    /// The directory for the server has something else in it.
+    /// The server's directory contains something else.
     #[error("{} is not empty and has no data of Cassandra: name another directory", .0.display())]
     NotOurs(PathBuf),
     /// Something went wrong with the server's directory or its processes.
@@ -57,26 +57,25 @@ pub enum StartError {
         /// What the operating system said.
         source: io::Error,
     },
-    /// It ended, or did not answer in time.
+    /// The server ended, or did not answer in time.
     #[error("Cassandra {how}; the end of its log: {log}")]
     Failed {
-        /// How.
+        /// What happened.
         how: &'static str,
-        /// What it logged last.
+        /// The end of its log.
         log: String,
     },
 }
 
-/// How to run the server.
+/// Options of a server.
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
-    /// Where its data are, and stay. With `None`, the server gets a temporary directory, which is removed when the
-    /// server ends.
+    /// The directory in which data stay. With `None`, a temporary directory, which is removed when the server ends.
     pub directory: Option<PathBuf>,
-    /// Memory of its heap, in MiB. It uses about as much beside the heap.
+    /// Size of the Java heap, in MiB. The server uses about as much memory outside the heap.
     pub heap_mib: u64,
-    /// Whether writes are answered only after the commit log is synced. If this is false, the log is synced every
-    /// ten seconds.
+    /// Whether a write is answered only after a sync of the commit log. Otherwise the log is synced every ten
+    /// seconds.
     pub synced: bool,
 }
 
@@ -92,15 +91,15 @@ pub struct Server {
     directory: Place,
     address: SocketAddr,
     heap_mib: u64,
-    /// The process of the server. It is the watchdog's child.
+    /// The server's process, a child of the watchdog.
     process: OwnedFd,
     watchdog: Child,
 }
 
-/// Where a server's files are.
+/// A server's directory.
 #[derive(Debug)]
 enum Place {
-    /// Removed in the end.
+    /// Removed at the end.
     Temporary(Scratch),
     /// Kept.
     Kept(PathBuf),
@@ -115,10 +114,9 @@ impl Place {
     }
 }
 
-/// The script of the watchdog. It starts the server and prints the server's process number. When the input of the
-/// script ends, the script ends the server. If `$1` is `remove`, the script kills the server and removes the
-/// directory `$2`. If `$1` is `keep`, the script asks the server to end, and kills it if this takes longer than a
-/// minute.
+/// The watchdog's script. It starts the server, prints its process id, and ends it when its own input ends. If `$1`
+/// is `remove`, it kills the server and removes the directory `$2`. If `$1` is `keep`, it asks the server to end,
+/// and kills it after a minute.
 const WATCHDOG: &str = r#"
 then=$1 directory=$2
 shift 2
@@ -140,14 +138,13 @@ else
 fi
 "#;
 
-/// How long a start may take. A start takes ten seconds on two idle processors, and several times as long while
-/// other programs use the processors.
+/// Limit for a start, which takes ten seconds on two idle processors, and several times as long on busy ones.
 const START_LIMIT: Duration = Duration::from_secs(240);
 
-/// The first line of the server's settings. A directory whose settings begin with this line was made by us.
+/// The first line of the server's settings file, by which we recognize a directory of ours.
 const MARK: &str = "# Written by larch bench each time that it starts this server.";
 
-/// The internal packages of Java that Cassandra needs. Cassandra's file `jvm17-server.options` has the same list.
+/// The internal packages of Java that Cassandra needs, as listed in its `jvm17-server.options`.
 const OPENED: [&str; 25] = [
     "java.base/java.io",
     "java.base/java.lang",
@@ -212,11 +209,11 @@ impl Server {
         command.arg(of_java("cassandra.storagedir", directory.path()));
         command.arg(of_java("logback.configurationFile", &logging));
         command.arg(of_java("java.io.tmpdir", directory.path()));
-        // The cluster has only one node, so the server does not have to wait for messages from other nodes.
+        // A single node need not wait for other nodes.
         command.args(["-Dcassandra.skip_wait_for_gossip_to_settle=0", "-Dcassandra.ring_delay_ms=0"]);
         command.args(["-Dcassandra-foreground=yes", "-cp"]).arg(jars.join("*"));
         command.arg("org.apache.cassandra.service.CassandraDaemon");
-        // The watchdog has a process group of its own: ^C reaches only our process, which then ends the server.
+        // In a process group of its own, the watchdog does not get our ^C, and can still stop the server.
         let mut watchdog = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -241,7 +238,7 @@ impl Server {
         Ok(server)
     }
 
-    /// Waits until the server opens its port. The server opens its port when it can serve every request.
+    /// Waits until the server opens its port, which it does when it can serve requests.
     fn wait_until_ready(&self) -> Result<(), StartError> {
         let begin = Instant::now();
         loop {
@@ -257,7 +254,7 @@ impl Server {
         }
     }
 
-    /// Waits until the server has ended, but no longer than `limit`.
+    /// Waits up to `limit` for the server's end. Returns whether it has ended.
     fn has_ended_within(&self, limit: Duration) -> Result<bool, StartError> {
         let limit = limit.try_into().expect("it is short");
         match rustix::event::poll(&mut [PollFd::new(&self.process, PollFlags::IN)], Some(&limit)) {
@@ -267,27 +264,27 @@ impl Server {
         }
     }
 
-    /// Where it listens to clients.
+    /// The address for clients.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Memory of its heap, in MiB.
+    /// Size of the Java heap, in MiB.
     pub fn heap_mib(&self) -> u64 {
         self.heap_mib
     }
 
-    /// Its directory.
+    /// The server's directory.
     pub fn directory(&self) -> &Path {
         self.directory.path()
     }
 
-    /// What the server has used of processors and disk, if the system tells.
+    /// The processor time and disk I/O of the server, if the system tells.
     pub fn used(&self) -> StoreUse {
         harness::cost::processes::used_below(self.watchdog.id()).map_or(StoreUse::Unknown, StoreUse::Server)
     }
 
-    /// The last lines that it logged.
+    /// The last lines of its log.
     pub fn end_of_log(&self) -> String {
         let log = fs::read(self.directory.path().join("log")).unwrap_or_default();
         let log = String::from_utf8_lossy(&log);
@@ -295,11 +292,11 @@ impl Server {
         lines[lines.len().saturating_sub(20)..].join("\n")
     }
 
-    /// Kills the server, as a crash would. Sessions may still wait for it.
+    /// Kills the server, as a crash would. Sessions may be in the middle of a request.
     ///
     /// # Errors
     ///
-    /// Returns an error if the server cannot be sent a signal.
+    /// Returns an error if the signal cannot be sent.
     pub fn kill(&self) -> io::Result<()> {
         rustix::process::pidfd_send_signal(&self.process, rustix::process::Signal::KILL)?;
         Ok(())
@@ -309,17 +306,17 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         drop(self.watchdog.stdin.take());
-        // If this wait fails, no process is left to wait for.
+        // A wait fails only if no process is left to wait for.
         drop(self.watchdog.wait());
     }
 }
 
-/// The folder of jars for `what`: `server` or `stress`. The environment takes precedence over the folder that was
-/// set when this program was built.
+/// The folder of the jars for `what`: `server` or `stress`. CASSANDRA_LIB_DIR in the environment takes precedence
+/// over its value when this program was built.
 ///
 /// # Errors
 ///
-/// [`StartError::NotFetched`].
+/// [`StartError::NotFetched`] if the jars are missing.
 pub fn jars(what: &str) -> Result<PathBuf, StartError> {
     let folder = std::env::var_os("CASSANDRA_LIB_DIR").or_else(|| option_env!("CASSANDRA_LIB_DIR").map(Into::into));
     let Some(folder) = folder else {
@@ -332,8 +329,7 @@ pub fn jars(what: &str) -> Result<PathBuf, StartError> {
     Ok(folder)
 }
 
-/// The program `java` of Java 17. The program is found through JAVA_HOME, through PATH, or in the folders where
-/// Debian keeps further versions of Java.
+/// Finds the program `java` of Java 17: through JAVA_HOME, through PATH, or where Debian keeps further versions.
 ///
 /// # Errors
 ///
@@ -355,27 +351,26 @@ pub fn java() -> Result<PathBuf, StartError> {
     Err(StartError::NoJava { found })
 }
 
-/// Returns the version, for example `17` from `openjdk version "17.0.15" 2025-04-15`.
+/// `openjdk version "17.0.15" 2025-04-15` → `17`.
 fn version_of_java(text: &str) -> Option<&str> {
     text.lines().next()?.split_once("version \"")?.1.split(['.', '"', '-']).next()
 }
 
-/// Options that open Java's own packages to all code.
+/// The Java options that open the [`OPENED`] packages to all code.
 pub(crate) fn opened() -> impl Iterator<Item = String> {
     OPENED.iter().flat_map(|package| {
         [format!("--add-opens={package}=ALL-UNNAMED"), format!("--add-exports={package}=ALL-UNNAMED")]
     })
 }
 
-/// `-Dname=value`.
+/// The Java option `-Dname=value`.
 pub(crate) fn of_java(name: &str, value: impl AsRef<OsStr>) -> std::ffi::OsString {
     let mut option = std::ffi::OsString::from(format!("-D{name}="));
     option.push(value);
     option
 }
 
-/// The absolute path of a directory, which is made if it is missing. An existing directory must be empty or hold our
-/// data.
+/// Creates a directory if it is missing, and returns its absolute path. It must be empty or hold our data.
 fn directory_of_ours(path: &Path) -> Result<PathBuf, StartError> {
     let failed = |source| system(&format!("use the directory {}", path.display()), source);
     fs::create_dir_all(path).map_err(failed)?;
@@ -385,8 +380,7 @@ fn directory_of_ours(path: &Path) -> Result<PathBuf, StartError> {
     if is_empty || is_ours() { Ok(path) } else { Err(StartError::NotOurs(path)) }
 }
 
-/// Returns two free ports. The two ports differ, because this function opens the second one before it closes the
-/// first one.
+/// Returns two free ports. They differ because both are open at the same time.
 fn free_ports() -> Result<[u16; 2], StartError> {
     let failed = |source| system("find a free port of 127.0.0.1", source);
     let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0"));
@@ -397,12 +391,11 @@ fn free_ports() -> Result<[u16; 2], StartError> {
     Ok(ports)
 }
 
-/// The server's settings. Settings that are not listed here have their defaults. Truncation makes no snapshot,
-/// because a snapshot would keep the truncated rows.
+/// The server's settings file. Truncation makes no snapshot, which would keep the truncated rows on disk.
 fn settings_text(directory: &Path, port: u16, storage_port: u16, synced: bool) -> String {
     let path = |name: &str| {
         let path = directory.join(name);
-        // In single quotes a quote is written twice.
+        // YAML doubles a quote inside single quotes.
         format!("'{}'", path.display().to_string().replace('\'', "''"))
     };
     let sync = match synced {
@@ -439,7 +432,7 @@ fn settings_text(directory: &Path, port: u16, storage_port: u16, synced: bool) -
     )
 }
 
-/// The configuration of the server's log. Without it, the server logs each of its steps.
+/// The server's logging configuration. Without it, the server logs each of its steps.
 const LOGGING: &str = r#"<configuration>
   <appender name="out" class="ch.qos.logback.core.ConsoleAppender">
     <encoder><pattern>%date %-5level %logger{0}: %msg%n</pattern></encoder>

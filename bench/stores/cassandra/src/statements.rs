@@ -1,4 +1,4 @@
-//! The CQL of a table of rows in partitions. The rows hold values or five counters.
+//! The CQL of a table of partitions, whose rows hold a value or five counters.
 
 use harness::Order;
 use harness::partitions::COUNTERS;
@@ -8,7 +8,7 @@ use scylla::errors::PrepareError;
 use scylla::statement::prepared::PreparedStatement;
 use scylla::statement::unprepared::Statement;
 
-/// The text of statements on a table.
+/// The text of the statements on a table.
 #[derive(Clone, Debug)]
 pub struct Statements {
     /// `keyspace.table`.
@@ -22,12 +22,12 @@ impl Statements {
         Self { table: format!("{keyspace}.{table}"), content }
     }
 
-    /// What the rows have.
+    /// What the rows hold.
     pub fn content(&self) -> Content {
         self.content
     }
 
-    /// Makes the keyspace if it is not there.
+    /// CQL that creates the keyspace unless it exists.
     pub fn create_keyspace(keyspace: &str, replication: u32) -> String {
         format!(
             "CREATE KEYSPACE IF NOT EXISTS {keyspace} WITH replication = {{'class': 'SimpleStrategy', \
@@ -35,7 +35,7 @@ impl Statements {
         )
     }
 
-    /// Makes the table if it is not there.
+    /// CQL that creates the table unless it exists.
     pub fn create(&self, compressed: bool) -> String {
         let columns = match self.content {
             Content::Values => "v blob".to_owned(),
@@ -49,17 +49,17 @@ impl Statements {
         )
     }
 
-    /// Removes the table.
+    /// CQL that drops the table.
     pub fn remove(&self) -> String {
         format!("DROP TABLE IF EXISTS {}", self.table)
     }
 
-    /// Removes all rows.
+    /// CQL that removes all rows.
     pub fn truncate(&self) -> String {
         format!("TRUNCATE TABLE {}", self.table)
     }
 
-    /// Reads a row if the table has one. Fails if the table does not exist or is not ours.
+    /// CQL that reads at most one row. Fails if the table does not exist or has other columns.
     pub fn probe(&self) -> String {
         format!("SELECT pk, ck, {} FROM {} LIMIT 1", self.selected(), self.table)
     }
@@ -99,28 +99,28 @@ impl Statements {
     }
 }
 
-/// Makes a text from each of `c1`, `c2`, …, and joins the texts with commas.
+/// Calls `make` with `c1`, `c2`, …, and joins the results with commas.
 fn counters(make: impl Fn(&str) -> String) -> String {
     (1..=COUNTERS).map(|number| make(&format!("c{number}"))).collect::<Vec<_>>().join(", ")
 }
 
-/// Statements that a session has prepared.
+/// The prepared statements of a session, with the parameters of reads.
 pub(crate) struct Prepared {
-    /// Puts a row, or adds to its counters.
+    /// Inserts a row, or adds to its counters.
     pub write: PreparedStatement,
-    /// `pk`, `ck`, most rows.
+    /// `pk`, first `ck`, limit.
     pub from: Ordered,
-    /// `pk`, most rows.
+    /// `pk`, limit.
     pub first: Ordered,
-    /// The parameters are `pk`, `ck` of the first row, and `ck` of the first row after the range.
+    /// `pk`, first `ck`, end of `ck` (exclusive).
     pub between: Ordered,
-    /// `pk`, all `ck`.
+    /// `pk`, list of `ck`.
     pub of: Ordered,
-    /// The first and the last token.
+    /// First and last token.
     pub scan: PreparedStatement,
 }
 
-/// One statement for each order.
+/// A read statement for each order of rows.
 pub(crate) struct Ordered {
     any: PreparedStatement,
     ascending: PreparedStatement,
@@ -139,9 +139,9 @@ impl Ordered {
 }
 
 impl Prepared {
-    /// Prepares all.
+    /// Prepares all statements.
     pub(crate) async fn new(session: &Session, statements: &Statements, setup: &Setup) -> Result<Self, PrepareError> {
-        // The protocol has 31 bits for the number of rows in a page.
+        // The protocol has only 31 bits for the page size.
         let page_rows = i32::try_from(setup.page_rows).unwrap_or(i32::MAX);
         let ordered = async |rows: &str| {
             let read = async |order| prepared(session, statements.read(rows, order), page_rows, true).await;

@@ -13,8 +13,8 @@ use std::time::Duration;
 #[cfg(test)]
 mod tests;
 
-/// The scheme by which this store is listed with the other stores. A workload whose rows have no partitions cannot
-/// run on this store. If such a workload names this scheme, it gets an error that says so.
+/// Lists this store with the others. It cannot run workloads without partitions, so opening it through this scheme
+/// returns an error that says so.
 pub const SCHEME: harness::Scheme = harness::Scheme {
     name: "cassandra",
     form: "cassandra://host:port/keyspace",
@@ -38,31 +38,30 @@ pub const PARTITIONS: KvScheme = KvScheme {
     open: |target, setup| Ok(Box::new(Cassandra::open(target, setup)?)),
 };
 
-/// The store checks whether compactions are running. Here are the pause between two checks, and the greatest number
-/// of checks. All of them together take half an hour.
+/// `settle` polls for running compactions: the pause between two looks, and the most looks, half an hour in total.
 const SETTLE_PAUSE: Duration = Duration::from_millis(100);
 const SETTLE_LOOKS: u32 = 18_000;
 
-/// The table of a run.
+/// An open table.
 pub struct Cassandra {
     statements: Statements,
     access: Access,
     setup: Setup,
     settings: Vec<Setting>,
-    /// For everything that is not measured.
+    /// The connection for everything that is not measured.
     control: Mutex<Connection>,
-    /// Ends after all connections to it.
+    /// The last field: it ends after all connections to it.
     server: Option<Server>,
 }
 
 impl Cassandra {
-    /// Connects to the cluster that `target` names, or starts a server. Makes the keyspace and the table of `setup`
-    /// if they do not exist.
+    /// Connects to the cluster that `target` names, or starts a server. Unless an existing table is wanted, creates
+    /// the keyspace and the table of `setup` if they are missing.
     ///
     /// # Errors
     ///
-    /// Returns an error if the target is wrong, if no server is found or started, or if the table has other
-    /// columns.
+    /// Returns an error if the target is wrong, if the server cannot be reached or started, or if the table has
+    /// other columns.
     pub fn open(target: &Target, setup: &Setup) -> Result<Self, Failure> {
         let Address { server, keyspace, compressed } = Address::of(target)?;
         let access = access(target, setup, keyspace)?;
@@ -81,7 +80,7 @@ impl Cassandra {
         let table =
             name(&setup.table).map_err(|why| Failure::session("target", format!("`{}`: {why}", setup.table)))?;
         let statements = Statements::new(&access.keyspace, &table, setup.content);
-        // Making and removing tables takes longer than a request may take.
+        // Creating and dropping tables takes longer than the timeout of requests.
         let patient = Setup { timeout: Duration::from_secs(120), connections: 1, threads: 1, ..setup.clone() };
         let control = Connection::open(&access, &patient)?;
         if setup.opening != Opening::Existing {
@@ -101,18 +100,17 @@ impl Cassandra {
     }
 
     fn control(&self) -> MutexGuard<'_, Connection> {
-        // If a thread panicked with the connection, only its own statement was given up. The connection is still
-        // whole.
+        // A panicking thread gives up only its own statement, so the connection stays usable.
         self.control.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// The server that was started for it.
+    /// The server that was started for this store, if any.
     pub fn server(&self) -> Option<&Server> {
         self.server.as_ref()
     }
 }
 
-/// How to reach the nodes that `target` names, before anything else is known about them.
+/// How to reach the cluster, without its nodes, which the caller fills in.
 fn access(target: &Target, setup: &Setup, keyspace: Option<String>) -> Result<Access, Failure> {
     let bad = |why: String| Failure::session("target", why);
     let asked = name(&setup.keyspace).map_err(|why| bad(format!("keyspace `{}`: {why}", setup.keyspace)))?;
@@ -147,7 +145,7 @@ fn access(target: &Target, setup: &Setup, keyspace: Option<String>) -> Result<Ac
 
 fn settings(control: &Connection, access: &Access, setup: &Setup, server: Option<&Server>) -> Vec<Setting> {
     let of_server = |name: &str| {
-        // ScyllaDB and old versions of Cassandra do not have the table `system_views.settings`.
+        // ScyllaDB and old versions of Cassandra lack `system_views.settings`.
         control.text(&format!("SELECT value FROM system_views.settings WHERE name = '{name}'"))
     };
     let version =
@@ -227,8 +225,8 @@ impl Store for Cassandra {
 
     fn counters(&self) -> Vec<Counter> {
         let mut counters = Vec::new();
-        // The size of a table is in whole mebibytes, and includes only rows that are already in files. ScyllaDB and
-        // old versions of Cassandra do not have the table `system_views.disk_usage`.
+        // The table's size is in whole mebibytes and covers flushed rows only. ScyllaDB and old versions of
+        // Cassandra lack `system_views.disk_usage`.
         let keyspace = &self.access.keyspace;
         let table = self.setup.table.to_ascii_lowercase();
         let from = format!("system_views.disk_usage WHERE keyspace_name = '{keyspace}' AND table_name = '{table}'");
@@ -240,22 +238,21 @@ impl Store for Cassandra {
         counters
     }
 
-    /// What the server that was started for this store has used. It is not known where other servers run.
+    /// What our own server has used. Unknown for other servers, which may run anywhere.
     fn used(&self) -> StoreUse {
         self.server.as_ref().map_or(StoreUse::Unknown, Server::used)
     }
 
-    /// Waits until no compaction goes on. Rows that are still in memory are not written to files: only Cassandra's
-    /// own tools can make a server do this.
+    /// Waits until no compaction is running. It does not flush memtables, which only Cassandra's own tools can do.
     fn settle(&self) -> Result<(), Failure> {
         let control = self.control();
         for _ in 0..SETTLE_LOOKS {
-            // ScyllaDB and old versions of Cassandra do not have the table `system_views.sstable_tasks`.
+            // ScyllaDB and old versions of Cassandra lack `system_views.sstable_tasks`.
             let Ok(tasks) = control.run("SELECT task_id FROM system_views.sstable_tasks") else { return Ok(()) };
             if tasks.into_rows_result().map_err(crate::error::answer)?.rows_num() == 0 {
                 return Ok(());
             }
-            // A server does not say when a compaction ends, so the server is asked again.
+            // The server does not announce the end of a compaction.
             control.runtime.block_on(async { tokio::time::sleep(SETTLE_PAUSE).await });
         }
         let minutes = (SETTLE_PAUSE * SETTLE_LOOKS).as_secs() / 60;

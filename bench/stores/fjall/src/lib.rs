@@ -35,14 +35,14 @@ pub const SCHEME: Scheme = Scheme {
 
 const KEYSPACE: &str = "rows";
 
-/// How long nothing must happen until the store is taken to be quiet. The time is not zero, because a compaction
-/// starts a moment after a flush.
+/// The store counts as quiet after this long without background work. Not zero, because a compaction starts a moment
+/// after a flush.
 const QUIET: Duration = Duration::from_millis(200);
 const LOOK: Duration = Duration::from_millis(10);
 
 /// An open database.
 struct Fjall {
-    // Closed before the directory is unlocked.
+    // Before the directory, so that the database is closed before the directory is unlocked.
     rows: Keyspace,
     db: Database,
     fields: usize,
@@ -100,13 +100,13 @@ fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Stor
 }
 
 impl Fjall {
-    /// fjall reports its background work, but has no function that waits until no work is left.
+    /// Waits until no background work is left. fjall only reports such work, so this polls.
     fn wait_until_quiet(&self) -> Result<(), Failure> {
         let mut quiet = Duration::ZERO;
         let mut compactions = self.db.compactions_completed();
         while quiet < QUIET {
-            // If a write of a worker of fjall fails, the worker ends, and the rest of its work is never done. In
-            // that case this call fails.
+            // If a write fails in a worker of fjall, the worker stops and never finishes its work. This call then
+            // returns the error.
             self.db.persist(PersistMode::Buffer).map_err(broken)?;
             std::thread::park_timeout(LOOK);
             let now = self.db.compactions_completed();
@@ -147,7 +147,7 @@ impl Store for Fjall {
         Ok(Session::Blocking(Box::new(Records::new(pairs, self.fields))))
     }
 
-    /// The rows are written to files in key order. These files become files of the database without a change.
+    /// Uses fjall's ingestion, which writes files in key order and adds them to the database unchanged.
     fn bulk_load(&self, rows: &mut dyn Rows) -> Result<Option<u64>, Failure> {
         let (mut key, mut record, mut value) = (Vec::new(), Strings::new(), Vec::new());
         let mut count = 0;
@@ -262,7 +262,7 @@ fn broken(error: Error) -> Failure {
     }
 }
 
-/// The error of the system, if the system refused something.
+/// The I/O error among an error's causes, if any.
 fn of_system<'e>(error: &'e (dyn std::error::Error + 'static)) -> Option<&'e std::io::Error> {
     error.downcast_ref().or_else(|| of_system(error.source()?))
 }

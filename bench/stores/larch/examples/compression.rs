@@ -1,13 +1,13 @@
-//! What compressions of pages save and cost, on the tables of TPC-C and on lines of files:
+//! Measures how much each page compression saves and costs, on TPC-C tables and on the lines of files:
 //!
 //! ```console
 //! $ cargo run --release -p larch-store-larch --example compression [FILE …]
 //! ```
 //!
-//! Each table, and all lines of a file as keys, become data pages of 16 KiB. A row of the output has the compressed
-//! size of a table as a part of its size without compression. The row also has the time to compress the table and
-//! the time to read it, each as a multiple of the time with LZ4. The reading that is timed is the work of a cache on
-//! a page that came from the disk: the cache compares the checksum, unpacks the page and copies it.
+//! The rows of each table become data pages of 16 KiB; the lines of a file become keys with empty values. For each
+//! compression, the output gives the compressed size relative to the uncompressed size, and the times to compress
+//! and to read relative to LZ4. "Read" is what the cache does with a page that came from the disk: verify its
+//! checksum, decompress it and copy it.
 
 #![allow(
     clippy::disallowed_types,
@@ -28,8 +28,7 @@ use tpcc::encoding::Encoded;
 use tpcc::schema::{CUSTOMERS, Customer, DISTRICTS, ITEMS, ORDERS, Order, OrderLine, Stock};
 use tpcc::{Population, Row};
 
-/// How often everything is measured. The result is the shortest time, since other programs can only make a time
-/// longer.
+/// Runs of each measurement. The shortest time counts, since other programs can only make a run longer.
 const REPEATS: usize = 5;
 
 const FILE_ID: u64 = 1;
@@ -60,7 +59,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Customers of a warehouse, in one group.
+/// The customers of a warehouse, without column groups.
 fn customers(population: &Population) -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
     let (mut pages, mut row, mut encoded) = (PageMaker::new()?, Customer::default(), Encoded::default());
     for district in 1..=DISTRICTS {
@@ -73,7 +72,7 @@ fn customers(population: &Population) -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
     pages.finish()
 }
 
-/// Stock of a warehouse, in one group.
+/// The stock of a warehouse, without column groups.
 fn stock(population: &Population) -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
     let (mut pages, mut row, mut encoded) = (PageMaker::new()?, Stock::default(), Encoded::default());
     for item in 1..=ITEMS {
@@ -101,7 +100,7 @@ fn order_lines(population: &Population) -> Result<Vec<Vec<u8>>, Box<dyn Error>> 
     pages.finish()
 }
 
-/// Makes data pages of rows that come in order.
+/// Builds data pages from rows in key order.
 struct PageMaker {
     disk: os::sync::Arc<SimDisk>,
     builder: SstBuilder,
@@ -118,7 +117,7 @@ impl PageMaker {
         Ok(self.builder.add(key, Version(1), RowKind::Put, &[value])?)
     }
 
-    /// The data pages without their padding.
+    /// Returns the data pages, without their padding.
     fn finish(self) -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
         self.builder.finish()?;
         let file = self.disk.read_all(Path::new("pages"))?;
@@ -134,7 +133,7 @@ impl PageMaker {
     }
 }
 
-/// What a compression does with some pages.
+/// What one compression did with a table's pages.
 struct Measured {
     stored_bytes: u64,
     packing: Duration,

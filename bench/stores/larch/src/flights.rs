@@ -1,8 +1,8 @@
-//! A session with many requests under way on one thread. Each read is a future of Larch, and the session is the
-//! executor of these futures. A request allocates nothing here, because its buffers, the memory of its future and its
-//! waker are reused.
+//! A session with many requests under way on one thread. Each request is a future over Larch's async reads, and the
+//! session is the executor that polls these futures. A request allocates nothing here: buffers, futures and wakers
+//! live in slots and are reused.
 //!
-//! A write blocks the thread until the write is done, as in a blocking session.
+//! A write still blocks the thread, as in a blocking session.
 
 use crate::broken;
 use harness::request::{no_partitions, no_transactions};
@@ -13,22 +13,21 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-/// A session with at most `depth` requests under way, on rows with `of` fields.
+/// A session on `table` with at most `depth` requests under way. Rows have `of` fields.
 pub fn session<'s>(table: &'s larch::Table, of: usize, depth: usize, clock: Clock) -> Box<dyn Flights + 's> {
     of_futures(depth, clock, move |job| work(table, of, job))
 }
 
-/// A request and its answer. A task is moved into the `Future` that carries it out, and comes back when the `Future`
-/// ends.
+/// A request and its answer. A task moves into the future that carries it out, and the future returns it.
 pub trait Task: Default {
-    /// Takes a request, whose bytes are copied.
+    /// Copies a request into the task.
     fn take(&mut self, request: &Request<'_>);
 
-    /// The task's result and its rows. A task that is done returns its result once.
+    /// The result and rows of a finished task. May be called once for each request.
     fn answer(&mut self) -> (Result<Outcome, Failure>, &Reply);
 }
 
-/// A session with at most `depth` requests under way. Each request is a future that `make` makes.
+/// A session with at most `depth` requests under way. `make` turns each request into a future.
 pub fn of_futures<'s, T: Task + 's, F: Future<Output = Box<T>> + 's>(
     depth: usize,
     clock: Clock,
@@ -43,7 +42,7 @@ struct Job {
     asked: Asked,
     key: Vec<u8>,
     keys: Strings,
-    /// To be written.
+    /// The value to write.
     value: Vec<u8>,
     record: Strings,
     scratch: Vec<u8>,
@@ -61,7 +60,7 @@ enum Asked {
     Put,
     Update(u32),
     Delete,
-    /// A request of a kind for which the store was not opened. The function makes the failure to return.
+    /// A kind of request that this store does not serve. The function makes the failure to return.
     Refused(fn() -> Failure),
 }
 
@@ -161,7 +160,7 @@ async fn do_job(table: &larch::Table, of: usize, job: &mut Job) -> Result<Outcom
     Ok(Outcome::Ok)
 }
 
-/// Slots that were woken, and the thread that may wait for such a slot.
+/// The woken slots, with a condition variable for the session's thread.
 #[derive(Default)]
 struct Woken {
     slots: Mutex<Vec<u32>>,
@@ -169,8 +168,7 @@ struct Woken {
 }
 
 impl Woken {
-    /// Puts the woken slots into `slots`, which must be empty. Waits until at least one slot is woken, but no
-    /// longer than `limit`.
+    /// Moves the woken slots into `slots`, which must be empty. Waits up to `limit` for the first one.
     fn take(&self, slots: &mut Vec<u32>, limit: Option<Duration>) {
         let mut woken = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
         woken = match limit {
@@ -185,7 +183,7 @@ impl Woken {
     }
 }
 
-/// Wakes a slot. The slot is in the list once, however often it is woken.
+/// Wakes a slot. `is_woken` keeps a slot that is woken several times from entering the list twice.
 struct SlotWaker {
     slot: u32,
     is_woken: AtomicBool,
@@ -207,9 +205,9 @@ impl Wake for SlotWaker {
 }
 
 struct Slot<F, T> {
-    /// The future that is under way. Its place in memory never changes.
+    /// The future under way. It is pinned, and its memory is reused for the slot's next request.
     future: Pin<Box<Option<F>>>,
-    /// The task, while no future has it.
+    /// The task, while no future holds it.
     task: Option<Box<T>>,
     sent: u64,
     wakes: Arc<SlotWaker>,
@@ -220,7 +218,7 @@ struct Session<F, T, M> {
     make: M,
     clock: Clock,
     slots: Vec<Slot<F, T>>,
-    /// Taken and not yet polled.
+    /// Slots whose requests were started but not polled yet.
     unsent: Vec<u32>,
     ready: Vec<u32>,
     woken: Arc<Woken>,
@@ -239,11 +237,10 @@ impl<T: Task, F: Future<Output = Box<T>>, M: Fn(Box<T>) -> F> Session<F, T, M> {
         Self { make, clock, slots: slots.collect(), unsent: list(), ready: list(), woken, under_way: 0 }
     }
 
-    /// Polls the request under way in `slot`, and returns whether it was answered.
+    /// Polls the future in `slot`, and returns whether it finished.
     fn poll(&mut self, slot: u32, served: &mut dyn FnMut(Served<'_>)) -> bool {
         let this = &mut self.slots[slot as usize];
-        // A slot may be woken after its answer. At that moment, the slot may be empty, or may already have a new
-        // request.
+        // A late wake may find the slot empty, or already in use for the next request.
         let Some(future) = this.future.as_mut().as_pin_mut() else { return false };
         let Poll::Ready(mut task) = future.poll(&mut Context::from_waker(&this.waker)) else { return false };
         this.future.set(None);
@@ -255,8 +252,7 @@ impl<T: Task, F: Future<Output = Box<T>>, M: Fn(Box<T>) -> F> Session<F, T, M> {
         true
     }
 
-    /// Waits until slots are woken, but no longer than `limit`. Then polls all woken slots. Returns how many
-    /// requests were answered.
+    /// Waits up to `limit` for woken slots and polls them. Returns how many requests were answered.
     fn receive(&mut self, limit: Option<Duration>, served: &mut dyn FnMut(Served<'_>)) -> usize {
         let mut ready = std::mem::take(&mut self.ready);
         self.woken.take(&mut ready, limit);

@@ -1,5 +1,5 @@
-//! A session on a table whose fields are kept in column groups. A read of one field reads nothing from the other
-//! groups.
+//! A session on a table whose fields are split over column groups, so that a read of one field touches only its
+//! group.
 //!
 //! ```text
 //!   fields  0 1 2 | 3 4 5 | 6 7 8 9      of neighbours, in numbers as equal as they can be
@@ -12,7 +12,7 @@ use harness::{Blocking, Failure, Fields, NotARow, Outcome, Reply, Request, Strin
 use larch::{Selection, Table};
 use std::ops::Range;
 
-/// Rows of fields as parts.
+/// Splits a row's fields into the parts of its column groups, and joins them again.
 pub struct Parts {
     spans: Vec<Range<usize>>,
     parts: Vec<Vec<u8>>,
@@ -20,13 +20,13 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// Rows of `fields` fields in `groups` groups.
+    /// Splits rows of `fields` fields into `groups` groups.
     pub fn new(fields: usize, groups: usize) -> Self {
         let spans: Vec<_> = (0..groups).map(|group| group * fields / groups..(group + 1) * fields / groups).collect();
         Self { parts: vec![Vec::new(); groups], spans, record: Strings::new() }
     }
 
-    /// The parts of `record`.
+    /// Encodes `record` as one part for each group.
     pub fn encode(&mut self, record: &Strings) -> &[Vec<u8>] {
         for (span, part) in self.spans.iter().zip(&mut self.parts) {
             self.record.clear();
@@ -37,12 +37,12 @@ impl Parts {
         &self.parts
     }
 
-    /// Adds the fields of a row to `record`.
+    /// Appends the fields in `parts` to `record`.
     fn decode<'p>(&self, parts: impl Iterator<Item = &'p [u8]>, record: &mut Strings) -> Result<(), Failure> {
         self.spans.iter().zip(parts).try_for_each(|(span, part)| record.decode(part, span.len())).map_err(not_a_row)
     }
 
-    /// The group that has `field`, and the position of `field` in that group.
+    /// The group of `field`, and its position within that group.
     fn place(&self, field: u32) -> (usize, usize) {
         let field = field as usize;
         let group =
@@ -55,11 +55,11 @@ fn not_a_row(error: NotARow) -> Failure {
     Failure::request("not_a_row", error.to_string())
 }
 
-/// One thread's way to such a table.
+/// One thread's session on such a table.
 pub struct Grouped<'s> {
     table: &'s Table,
     all: Selection,
-    /// Each group alone.
+    /// One selection for each group.
     single: Vec<Selection>,
     parts: Parts,
     record: Strings,
@@ -84,7 +84,7 @@ impl<'s> Grouped<'s> {
         Ok(Outcome::Ok)
     }
 
-    /// Puts into `reply` the parts of a row that were read for `fields`.
+    /// Adds a row to `reply`. `parts` are the parts that were read to get `fields`.
     fn give<'p>(
         &self,
         key: &[u8],

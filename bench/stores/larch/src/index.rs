@@ -1,4 +1,5 @@
-//! A secondary index of Larch over the last bytes of values. Every overwrite of a row changes these bytes.
+//! A secondary index over the last bytes of each value. Every overwrite of a row changes these bytes, and so the
+//! index.
 
 use super::broken;
 use harness::Failure;
@@ -8,10 +9,10 @@ use larch::index::{IndexKeys, IndexOptions};
 /// The name of the index, which is also its declaration.
 const NAME: &str = "by_end_of_value";
 
-/// Bytes of a key of the index.
+/// Length of an index key.
 const KEY_BYTES: usize = 8;
 
-/// Makes one key from the last bytes of a value.
+/// Emits the last [`KEY_BYTES`] bytes of a value as its index key.
 struct EndOfValue;
 
 impl IndexKeys for EndOfValue {
@@ -31,7 +32,7 @@ impl IndexKeys for EndOfValue {
     }
 }
 
-/// Makes the extractor for the declaration of [`build`].
+/// The extractor for the index that [`build`] declares.
 pub fn extractor(declaration: &[u8]) -> Result<Box<dyn IndexKeys>, String> {
     if declaration == NAME.as_bytes() {
         return Ok(Box::new(EndOfValue));
@@ -39,14 +40,14 @@ pub fn extractor(declaration: &[u8]) -> Result<Box<dyn IndexKeys>, String> {
     Err(format!("a benchmark knows only `{NAME}`"))
 }
 
-/// Builds the index while other threads write. Returns how many rows it has visited.
+/// Builds the index while other threads write. Returns the number of rows it visited.
 pub fn build(table: &Table) -> Result<u64, Failure> {
     let mut rows = 0;
     table.create_index(NAME, NAME, &IndexOptions::default(), |progress| rows = progress.done).map_err(broken)?;
     Ok(rows)
 }
 
-/// Compares the index with the rows, and drops the index. Returns the number of entries in the index.
+/// Checks the index against the rows, then drops it. Returns the number of its entries.
 pub fn check_and_drop(table: &Table) -> Result<u64, Failure> {
     let check = table.index(NAME).map_err(broken)?.check(|_| {}).map_err(broken)?;
     if !check.problems.is_empty() {

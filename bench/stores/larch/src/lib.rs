@@ -1,7 +1,7 @@
-//! Larch as a store of the benchmarks. The engine is called as a program that embeds Larch would call it.
+//! Larch as a store of the benchmarks, called through its public API as any embedding program would.
 //!
-//! The directory is an ordinary database, and its table has the name that the workload gives. So the other commands
-//! of `larch` work on this database.
+//! The directory holds an ordinary database, and its table has the name that the workload gives it, so the other
+//! commands of `larch` work on it too.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark works on the machine's own files")]
 
@@ -69,11 +69,11 @@ struct Larch {
     fields: usize,
     reads_flat_index: bool,
     write_buffer_bytes: u64,
-    /// Bytes of a file of the uppermost level below 0.
+    /// Size of an SST in the uppermost level below level 0.
     file_bytes: u64,
     durability: Durability,
     compacts: bool,
-    /// Requests under way on each thread; `None`: calls wait.
+    /// Requests under way on each thread. `None`: each call waits for its answer.
     flights: Option<usize>,
 }
 
@@ -149,8 +149,7 @@ fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Stor
     }))
 }
 
-/// Opens the database in `place`. If no database exists there and `may_create` is true, makes a database. If
-/// `may_create` is false, returns `None`.
+/// Opens the database in `place`. If none exists, creates it if `may_create` is true, and otherwise returns `None`.
 fn open_in(place: &Path, may_create: bool, builder: impl Fn() -> Builder) -> Result<Option<Database>, Failure> {
     match builder().create(false).open() {
         Err(Error::NotADatabase(_)) if is_empty(place)? => match may_create {
@@ -165,7 +164,7 @@ fn open_in(place: &Path, may_create: bool, builder: impl Fn() -> Builder) -> Res
     }
 }
 
-/// Whether a database may be made in `place`: `place` must be an empty directory, or not exist.
+/// Whether a database may be created in `place`: it must be an empty directory or not exist.
 fn is_empty(place: &Path) -> Result<bool, Failure> {
     match fs::read_dir(place) {
         Ok(mut entries) => Ok(entries.next().is_none()),
@@ -174,11 +173,10 @@ fn is_empty(place: &Path) -> Result<bool, Failure> {
     }
 }
 
-/// The most column groups that a table of the engine can have.
+/// The engine's limit for the column groups of a table.
 const MOST_GROUPS: usize = 16;
 
-/// The options of a target that say how to make a new table. If the table exists, it keeps the options with which it
-/// was made.
+/// The target's options for a new table. An existing table keeps the options it was created with.
 struct TableForm {
     page_bytes: Option<u32>,
     node_bytes: Option<u32>,
@@ -189,7 +187,7 @@ struct TableForm {
 }
 
 impl TableForm {
-    /// Takes the options of a table whose rows have `fields` fields.
+    /// Takes the table options out of `options`. Rows have `fields` fields.
     fn take(options: &mut Options, fields: usize) -> Result<Self, Failure> {
         let mut bytes = |name, most| match options.bytes(name, 0)? {
             0 => Ok(None),
@@ -289,7 +287,7 @@ fn index_name(index: PageIndexKind) -> &'static str {
     }
 }
 
-/// The facts about a table of a database. Every store on Larch reports them.
+/// The settings that every store on Larch reports.
 fn settings_of(db: &Database, table: &larch::Table, durability: Durability, write_buffer_bytes: u64) -> Vec<Setting> {
     let options = table.options();
     let durability = match durability {
@@ -310,7 +308,7 @@ fn settings_of(db: &Database, table: &larch::Table, durability: Durability, writ
     ]
 }
 
-/// The counters of a database. Every store on Larch reports them.
+/// The counters that every store on Larch reports.
 fn counters_of(db: &Database) -> Vec<Counter> {
     let metrics = db.metrics();
     let written = metrics.flush_bytes + metrics.compaction_bytes + metrics.import_bytes;
@@ -364,7 +362,8 @@ impl Store for Larch {
         }
     }
 
-    /// A loader keeps one write under way: writes do not wait for reads, so more writes at once would not be faster.
+    /// A loader keeps one write under way at a time: an insert never waits for a read, so more of them at once would
+    /// not be faster.
     fn loader(&self, _: Clock) -> Result<Session<'_>, Failure> {
         Ok(Session::Blocking(match self.table.options().groups.len() {
             0 => Box::new(session(&self.table, self.fields)),
@@ -410,7 +409,7 @@ impl Store for Larch {
     }
 
     fn is_empty(&self) -> Result<bool, Failure> {
-        // No column group is selected, only keys. So the call also works for tables with column groups.
+        // Selects no column group, only keys, so it works for tables with and without groups.
         let first = self.table.select([""; 0]).and_then(|keys| keys.first_key_value()).map_err(broken)?;
         Ok(first.is_none())
     }
@@ -498,7 +497,7 @@ impl KeyValue for Pairs<'_> {
     }
 }
 
-/// Larch's errors already name the file and the remedy.
+/// Classifies an error of Larch, whose text already names the file and the remedy.
 #[cold]
 fn broken(error: Error) -> Failure {
     let text = error.to_string();

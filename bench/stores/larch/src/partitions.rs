@@ -1,13 +1,13 @@
-//! Rows in partitions on Larch. One table of the engine has all rows, in the order of partitions and rows. So the
-//! rows of a partition lie together, whatever their number.
+//! The key-value driver's partitions on Larch. One table holds all rows, sorted by partition key (`pk`) and then
+//! clustering key (`ck`), so the rows of a partition are adjacent.
 //!
 //! ```text
 //! key     pk, ck      i64 each, big endian, the sign bit turned over, so that bytes have the order of numbers
 //! value   the value of the row, or its five counters: i64 each, big endian
 //! ```
 //!
-//! Each request is a future. A read waits for pages without a thread. A synced write also waits for the sync of the
-//! log without a thread, so one sync serves all writes that are under way.
+//! Each request is a future. Neither a read that waits for pages nor a synced write that waits for the log blocks
+//! the thread, so one log sync covers all writes under way.
 
 use super::flights::{Task, of_futures};
 use super::{TableForm, broken, open_in};
@@ -44,7 +44,7 @@ pub const SCHEME: KvScheme = KvScheme {
     open,
 };
 
-/// An open database with the table of a run.
+/// An open database, with the table that the run uses.
 struct Partitions {
     db: Database,
     name: String,
@@ -54,14 +54,14 @@ struct Partitions {
     write_buffer_bytes: u64,
     compacts: bool,
     admit: Admit,
-    /// Requests under way of a session.
+    /// Requests under way in each session.
     depth: usize,
     table: RwLock<Table>,
     cuts: Arc<Mutex<Cuts>>,
 }
 
-/// Where the parts of a scan begin. All sessions divide the table at the same places, so that each row lies in
-/// exactly one part of the scan.
+/// The partitions at which the parts of a full scan begin. All sessions share them, so that each row is in exactly
+/// one part.
 #[derive(Default)]
 struct Cuts {
     parts: u32,
@@ -95,8 +95,8 @@ fn open(target: &Target, setup: &Setup) -> Result<Box<dyn ::kv::Database>, Failu
         None if setup.opening == Opening::Existing => return Err(none()),
         None => db.table_with(&setup.table, form.options()).map_err(broken)?,
     };
-    // With `bypass_cache`, reads must not change which rows are in the cache. Index nodes are still admitted,
-    // because all reads need them.
+    // With `bypass_cache`, reads must not bring rows into the cache. Index nodes are still admitted, since all reads
+    // need them.
     let admit = if setup.server.bypass_cache == Some(true) { Admit::Nodes } else { Admit::Keep };
     Ok(Box::new(Partitions {
         db,
@@ -181,14 +181,14 @@ impl Store for Partitions {
     }
 }
 
-/// What the futures of a session share.
+/// State shared by the futures of a session.
 struct Access {
     db: Database,
     table: Table,
-    /// The same table as reads use it.
+    /// A handle of the same table for reads, with the cache admission of the run.
     reads: Table,
     content: Content,
-    /// Whether a request that writes ends only when its write is durable.
+    /// Whether a write request ends only when its write is durable.
     awaits: bool,
     cuts: Arc<Mutex<Cuts>>,
 }
@@ -203,7 +203,7 @@ fn key(pk: i64, ck: i64) -> Key {
     key
 }
 
-/// The keys in `key`; `None` if it is not one of ours.
+/// The partition key and clustering key in `key`. `None` if [`key`] did not make it.
 fn keys_of(key: &[u8]) -> Option<(i64, i64)> {
     let number = |bytes: [u8; 8]| (u64::from_be_bytes(bytes) ^ (1 << 63)).cast_signed();
     let (pk, ck) = key.split_first_chunk::<8>()?;
@@ -232,10 +232,10 @@ struct Job {
 enum Asked {
     #[default]
     Nothing,
-    /// A request of a kind for which the store was not opened. The function makes the failure to return.
+    /// A kind of request that this store does not serve. The function makes the failure to return.
     Refused(fn() -> Failure),
     Insert,
-    /// Reads at most a number of rows, from a key on.
+    /// Reads rows from a clustering key on, up to a limit.
     From(i64, u64),
     Between(i64, i64),
     Of,
@@ -357,7 +357,7 @@ async fn read(
     Ok(())
 }
 
-/// Inserts rows of one partition: either all of them or none.
+/// Inserts rows of one partition atomically.
 async fn insert(access: &Access, job: &Job) -> Result<(), Failure> {
     if let ([ck], false) = (job.cks.as_slice(), access.awaits) {
         let value = job.values.get(0).expect("each row has a value");
@@ -373,7 +373,7 @@ async fn insert(access: &Access, job: &Job) -> Result<(), Failure> {
     }
 }
 
-/// Adds to a row in a transaction. While other transactions add to the same row, the transaction is begun again.
+/// Adds to a row's counters in a transaction, which is retried when it conflicts.
 async fn add(access: &Access, job: &Job) -> Result<(), Failure> {
     if access.content != Content::Counters {
         return Err(Failure::request("no_counters", "the rows of this table are no counters"));
@@ -417,15 +417,15 @@ async fn scan(access: &Access, part: u32, parts: u32, reply: &mut Reply) -> Resu
 }
 
 impl Access {
-    /// The first partition of a part, and the first partition after the part; `None`: no bound on that side.
+    /// The first partition of a part, and the first partition after it. `None`: no bound on that side.
     fn part(&self, part: u32, parts: u32) -> Result<(Option<i64>, Option<i64>), Failure> {
         let mut cuts = self.cuts.lock().unwrap_or_else(PoisonError::into_inner);
         if cuts.parts != parts {
             let points = self.reads.split_points(.., u64::from(parts)).map_err(broken)?;
-            // A part must not begin within a partition. If it would, it begins before this partition.
+            // A part must not begin inside a partition, so its cut moves back to the partition's start.
             let mut at: Vec<i64> = points.iter().map(|point| partition_at(&point.at)).collect();
             at.dedup();
-            // Parts that are left have no rows.
+            // If the cuts are too few, the last parts begin at the greatest partition key.
             at.resize((parts - 1) as usize, i64::MAX);
             *cuts = Cuts { parts, at };
         }
@@ -434,8 +434,8 @@ impl Access {
     }
 }
 
-/// The partition before which a part begins: the partition that contains the key `cut`, or else the first partition
-/// after it.
+/// The partition at which a part begins if the engine proposes the split point `cut`. `cut` may be a shortened key;
+/// its missing bytes count as zeros.
 fn partition_at(cut: &[u8]) -> i64 {
     let mut whole = [0; 8];
     let given = cut.len().min(8);

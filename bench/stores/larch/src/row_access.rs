@@ -1,12 +1,13 @@
-//! Row access on Larch. The rows of a table lie under generated ids, which scatter the rows. The table also has a
-//! secondary index on `mykey`. A table can also be made without an index: then the rows lie under `mykey`.
+//! The row access benchmark on Larch. Rows are keyed by generated ids, which scatter them, and a secondary index
+//! finds them by `mykey`. Alternatively (`index_as_pk`), rows are keyed by `mykey` itself and the table has no
+//! index.
 //!
 //! ```text
 //! key     an id of 16 bytes, or the tuple (mykey)
 //! value   the tuple (mykey, scratch, filler)
 //! ```
 //!
-//! The table of runs has the tuple (job_id) as its key, and a JSON object as its value.
+//! The jobs table maps the tuple (job_id) to a JSON object.
 
 use super::{TableForm as LarchForm, broken, open_in};
 use ::row_access::batch::{self, Batch, Order};
@@ -31,7 +32,7 @@ mod tests;
 /// `larch:DIR`.
 pub const SCHEME: RowAccessScheme = RowAccessScheme { name: "larch", orders_by_sql: false, open };
 
-/// What the keys of the index are made of.
+/// The extractor of the index key: `mykey`, the first element of the value.
 const INDEX: &str = "value.tuple(i64, i64, bytes)[0]";
 
 /// An open database.
@@ -39,7 +40,7 @@ struct Rows {
     db: Database,
     form: LarchForm,
     durability: Durability,
-    /// The next generated id.
+    /// The number from which the next id is made.
     next_id: AtomicU64,
 }
 
@@ -58,7 +59,7 @@ fn open(target: &Target, opening: Opening) -> Result<Box<dyn ::row_access::Datab
     };
     let none = || Failure::session("no_store", format!("there is no database in {}: set it up first", place.display()));
     let db = open_in(place, opening == Opening::OrCreate, builder)?.ok_or_else(none)?;
-    // The first id comes from the current time, so that each process makes other ids.
+    // Ids start from the current time, so that each process makes different ones.
     let nanos = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
     Ok(Box::new(Rows { db, form, durability, next_id: AtomicU64::new(nanos) }))
 }
@@ -69,7 +70,7 @@ impl Rows {
         self.db.existing_table(name).map_err(broken)?.ok_or_else(none)
     }
 
-    /// The table with its index, if it has one.
+    /// The table, and its index if it has one.
     fn tables(&self, name: &str) -> Result<(Table, Option<Index>), Failure> {
         let table = self.table(name)?;
         let has_index = table.indexes().map_err(broken)?.contains(&index_of(name));
@@ -139,7 +140,7 @@ impl ::row_access::Database for Rows {
         Ok(match (way, index) {
             (ReadWay::KnownIds, Some(_)) => Some(Box::new(LookUps { rows: ids(&table)?, table })),
             (ReadWay::OneByOne, Some(index)) => Some(Box::new(OneByOne { table, index })),
-            // The table has no index, so its rows already lie in the order of the keys.
+            // Without an index, the rows are already in the order of `mykey`.
             (_, None) => None,
         })
     }
@@ -179,7 +180,7 @@ impl ::row_access::Database for Rows {
             Ok(job.job_id)
         });
         let begun = begun.map_err(|failed: Failed| failed.0)?;
-        // If another process opens the database for reading, it sees only rows that are in files.
+        // Another process that opens the database read-only sees only flushed rows.
         self.db.flush().map_err(broken)?;
         Ok(begun)
     }
@@ -211,7 +212,7 @@ impl ::row_access::Database for Rows {
     }
 }
 
-/// A failure in a transaction.
+/// The error type of the transactions here.
 struct Failed(Failure);
 
 impl From<larch::Error> for Failed {
@@ -239,14 +240,14 @@ fn keys(first: i64, last: i64) -> RangeInclusive<Vec<u8>> {
     (first,).to_key()..=(last,).to_key()
 }
 
-/// Returns `mykey` and `scratch` from a value, and the offset at which the filler begins.
+/// Decodes `mykey` and `scratch` from a value, and returns the offset of the filler.
 fn decoded(value: &[u8]) -> Result<(i64, i64, usize), Failure> {
     let mut from = Decoder::new(value);
     let (mykey, scratch) = <(i64, i64)>::decode_from(&mut from).map_err(not_ours)?;
     Ok((mykey, scratch, from.offset()))
 }
 
-/// Counts a row.
+/// Adds a row to `seen`.
 #[inline]
 fn see(seen: &mut Seen, value: &[u8]) -> Result<(), Failure> {
     let (_, scratch, _) = decoded(value)?;
@@ -263,7 +264,7 @@ fn seen_in_rows<V: AsRef<[u8]>>(values: impl Iterator<Item = larch::Result<V>>) 
     Ok(seen)
 }
 
-/// The rows that are handed over.
+/// Counts the rows of an index range, without copying them.
 fn seen_in_index(rows: &mut RangeBy) -> Result<Seen, Failure> {
     let mut seen = Seen::default();
     let end = rows.for_each_row(|row| match see(&mut seen, row.value()) {
@@ -276,13 +277,13 @@ fn seen_in_index(rows: &mut RangeBy) -> Result<Seen, Failure> {
     }
 }
 
-/// Inserts batches.
+/// Inserts batches of rows.
 struct Inserts<'r> {
     rows: &'r Rows,
     table: Table,
     form: TableForm,
     order: Order,
-    /// Rows of these keys may already exist.
+    /// Whether the table may already contain rows with the keys of the load.
     may_meet: bool,
 }
 
@@ -314,7 +315,7 @@ impl Loader for Inserts<'_> {
     }
 }
 
-/// Looks rows up by their ids.
+/// Looks rows up by ids that are known in advance, without the index.
 struct LookUps {
     table: Table,
     /// `mykey` and id of each row, in the order of `mykey`.
@@ -400,8 +401,8 @@ impl Accesses<'_> {
         Ok(seen)
     }
 
-    /// Updates rows in a transaction. If only the index is used, the rows get the values that they already have, as
-    /// in ybio.
+    /// Updates rows in a transaction. With `index_only`, they are rewritten with the values that they already have,
+    /// as in ybio.
     fn update(&self, first: i64, last: i64) -> Result<Seen, Failure> {
         let updated = self.db.transact(|tx| {
             let rows = self.rows_in(tx, keys(first, last))?;

@@ -1,6 +1,6 @@
-//! TPC-C on Larch. Each of the nine tables of TPC-C is a table of Larch, with the keys and values of
-//! [`tpcc::encoding`]. Customers and stock have column groups. One index finds customers by name, and another index
-//! finds orders by customer. A tenth table, `tpcc`, records how the database was made and which parts were loaded.
+//! TPC-C on Larch. Each of the nine tables is a table of Larch, with the keys and values of [`tpcc::encoding`].
+//! Customers and stock have column groups. Two indexes find customers by name and orders by customer. A tenth table,
+//! `tpcc`, records how the database was made and which parts are loaded.
 
 mod load;
 mod session;
@@ -24,7 +24,7 @@ use std::sync::{Mutex, PoisonError};
 /// `larch:DIR`.
 pub const SCHEME: TpccScheme = TpccScheme { name: "larch", open, simulate: None };
 
-/// Transactions that a thread has under way by default.
+/// Default for the transactions under way on each thread.
 const DEPTH: usize = 128;
 
 /// An open database.
@@ -36,18 +36,18 @@ struct Larch {
     write_buffer_bytes: u64,
     /// Transactions under way on each thread.
     depth: usize,
-    /// The tables with their indexes. The tables are opened when they are first needed.
+    /// The tables and indexes, once they were needed.
     tables: Mutex<Option<Tables>>,
 }
 
-/// The nine tables, in the order of [`Table::ALL`], and the selections and indexes through which they are also read.
+/// The nine tables in the order of [`Table::ALL`], with the selections and indexes that transactions read.
 #[derive(Clone)]
 struct Tables {
     all: [larch::Table; 9],
-    /// Two selections of customers: without their profile, and with it.
+    /// Customers without their profile, and (`customers`) with it.
     accounts: Selection,
     customers: Selection,
-    /// Stock without its data, and with it.
+    /// Stock without its data, and (`stock`) with it.
     quantities: Selection,
     stock: Selection,
     customers_by_name: Index,
@@ -89,7 +89,7 @@ fn open(target: &Target, setup: &Setup) -> Result<Box<dyn ::tpcc::Database>, Fai
     Ok(Box::new(Larch { db, about, options, durability, write_buffer_bytes, depth, tables }))
 }
 
-/// The indexes. Each entry has the table, the name of the index, and the declaration of the index.
+/// The indexes: table, name and declaration.
 const INDEXES: [(Table, &str, &str); 2] = [
     (Table::Customer, "customers_by_name", CUSTOMERS_BY_NAME),
     (Table::Order, "orders_by_customer", ORDERS_BY_CUSTOMER),
@@ -101,7 +101,7 @@ impl Larch {
         self.db.existing_table(table.name()).map_err(broken)?.ok_or_else(none)
     }
 
-    /// The tables and their indexes, which must have been made before.
+    /// Opens the tables and their indexes, which must exist.
     fn tables(&self) -> Result<Tables, Failure> {
         let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(tables) = &*tables {
@@ -194,8 +194,8 @@ impl ::tpcc::Database for Larch {
                 return Err(Failure::session("other_tables", text));
             }
         }
-        // The form is stored first. If a crash leaves only some tables, the stored form shows that these tables are
-        // ours, and `clean` removes them.
+        // The form is stored first. If a crash leaves only some of the tables, the form shows that they are ours,
+        // and `clean` drops them.
         self.about.insert(about::form_key(), about::encode_form(form)).map_err(broken)?;
         self.db.sync().map_err(broken)?;
         for table in Table::ALL {
@@ -236,14 +236,13 @@ impl ::tpcc::Database for Larch {
     }
 
     fn clean(&self) -> Result<(), Failure> {
-        // `create` stores the form first. If no form is stored, tables of these names do not belong to TPC-C.
+        // `create` stores the form first, so without a form any tables with these names are not ours.
         ::tpcc::Database::form(self)?.ok_or_else(not_made)?;
         *self.tables.lock().unwrap_or_else(PoisonError::into_inner) = None;
         for table in Table::ALL {
             self.db.drop_table(table.name()).map_err(broken)?;
         }
-        // The form, which marks the tables as ours, is removed last. So after a crash, `clean` can still remove the
-        // rest.
+        // The form marks the tables as ours, so it goes last: after a crash, `clean` can still drop the rest.
         self.about.remove_range(..).map_err(broken)
     }
 }

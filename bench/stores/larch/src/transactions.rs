@@ -1,5 +1,4 @@
-//! Transactions of Larch, and commits in flight. A transaction is begun as a program that embeds Larch would begin
-//! it.
+//! Transactions and commits in flight on Larch, through its public API.
 
 use super::broken;
 use harness::transactions::{missing, number};
@@ -9,7 +8,7 @@ use larch::{Commit, Database, Error, Readable as _, Table};
 use std::collections::VecDeque;
 use std::hint::black_box;
 
-/// One thread's transactions on `table`, which has no groups.
+/// One thread's transactions on `table`, which must not have column groups.
 pub fn session<'s>(db: &'s Database, table: &'s Table, checked: Checked) -> Box<dyn Transactions + 's> {
     let isolation = match checked {
         Checked::Writes => Isolation::Snapshot,
@@ -65,7 +64,7 @@ impl Transactions for OfThread<'_> {
     }
 }
 
-/// One thread's commits on `table`. The table has no column groups, and the database syncs its commits.
+/// One thread's synced commits on `table`, up to `in_flight` at a time. The table must not have column groups.
 pub fn commits<'s>(db: &'s Database, table: &'s Table, in_flight: usize) -> Box<dyn Commits + 's> {
     Box::new(InFlight { db, table, most: in_flight, open: VecDeque::with_capacity(in_flight) })
 }
@@ -74,7 +73,7 @@ struct InFlight<'s> {
     db: &'s Database,
     table: &'s Table,
     most: usize,
-    /// Commits that may not be durable, the oldest first.
+    /// Submitted commits that were not waited for, oldest first.
     open: VecDeque<Commit>,
 }
 
@@ -107,7 +106,7 @@ impl InFlight<'_> {
     }
 }
 
-/// Why an increment ended.
+/// Why an increment failed.
 enum Broken {
     Engine(Error),
     Value(Failure),

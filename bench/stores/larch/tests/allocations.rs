@@ -1,5 +1,4 @@
-//! Measures what the thread of a client allocates for a get and a put of a row in the cache, without a transaction
-//! and inside a transaction.
+//! Counts what a client's thread allocates for a get and a put of a cached row, with and without a transaction.
 
 #![allow(clippy::disallowed_types, reason = "the database is a real one")]
 
@@ -10,8 +9,8 @@ use kit::allocations::{Counting, Thread};
 #[global_allocator]
 static COUNTING: Counting<Thread> = Counting::new();
 
-/// Makes a hundred attempts, and returns the smallest allocation of an attempt. Some attempts allocate more, because
-/// they grow a map or a buffer, which later attempts then use.
+/// The fewest allocations of `work` in a hundred runs. Some runs allocate more because they grow a map or a buffer
+/// that later runs reuse.
 fn least(mut work: impl FnMut()) -> u64 {
     (0..100).map(|_| Thread::count(&mut work)).min().expect("there are some")
 }

@@ -1,4 +1,4 @@
-//! LMDB as a store of the benchmarks, through the crate `heed`. As users of heed do, each read request is a read
+//! LMDB as a store of the benchmarks, through the crate `heed`. As is usual with heed, each read request is a read
 //! transaction, and each write request is a write transaction.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark works on the machine's own files")]
@@ -34,13 +34,13 @@ pub const SCHEME: Scheme = Scheme {
     open,
 };
 
-/// The number of rows in a transaction of a bulk load. A transaction must be large, so that its commit costs next to
-/// nothing. But its pages must still fit into memory.
+/// Rows in each transaction of a bulk load: enough that commits cost next to nothing, and few enough that their
+/// pages fit into memory.
 const BULK_ROWS: u64 = 100_000;
 
 /// An open database.
 struct Lmdb {
-    // Closed before the directory is unlocked.
+    // Before the directory, so that the environment is closed before the directory is unlocked.
     env: Env,
     fields: usize,
     synced: bool,
@@ -71,10 +71,10 @@ fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Stor
     flags.set(EnvFlags::WRITE_MAP, writemap);
     let mut environment = EnvOpenOptions::new();
     environment.map_size(map_bytes as usize).max_readers(1024);
-    // SAFETY: with NO_SYNC, a crash of the system may leave a broken file, and LMDB may not open such a file. The
-    // benchmark never opens a file after a crash: it loads the rows again.
+    // SAFETY: with NO_SYNC, a system crash may corrupt the file, and LMDB must not open a corrupt file. The
+    // benchmark never reopens a file after a crash: it loads the rows again.
     unsafe { environment.flags(flags) };
-    // SAFETY: no other program changes the mapped file, since the directory is locked and the file is LMDB's own.
+    // SAFETY: nothing else changes the mapped file, since the directory is locked and only LMDB writes this file.
     let env = unsafe { environment.open(directory.data()) }.map_err(|error| {
         let Failure { kind, text, harm } = broken(error);
         Failure { kind, text: format!("{text}, opening {}", directory.data().display()), harm }
@@ -124,7 +124,7 @@ impl Store for Lmdb {
         Ok(Session::Blocking(Box::new(Gather::new(self.pairs()?, self.batch_rows))))
     }
 
-    /// Each row is put behind the last row.
+    /// Appends the rows, which come in key order, at the end of the tree.
     fn bulk_load(&self, rows: &mut dyn Rows) -> Result<Option<u64>, Failure> {
         let Pairs { env, pages } = self.pairs()?;
         let (mut key, mut record, mut value) = (Vec::new(), Strings::new(), Vec::new());
@@ -209,7 +209,7 @@ impl KeyValue for Pairs<'_> {
             return Ok(());
         }
         let transaction = self.env.read_txn().map_err(broken)?;
-        // LMDB does not accept an empty key, not even as the start of a scan.
+        // LMDB accepts no empty key, not even as a bound.
         let start = if start.is_empty() { Bound::Unbounded } else { Bound::Included(start) };
         let range = (start, Bound::Unbounded);
         let mut left = rows;

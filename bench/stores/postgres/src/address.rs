@@ -1,13 +1,13 @@
-//! Addresses `postgres://…`: the server, the user, the number of connections, and the number of requests in flight
-//! on each connection.
+//! Parses addresses `postgres://…`: the server, the user, the number of connections, and the requests in flight on
+//! each.
 //!
 //! ```text
 //! postgres://user:password@host:port/database?connections=16&pipeline=1&synchronous_commit=off
 //! ```
 //!
-//! What an address leaves out is taken from the variables that all PostgreSQL clients know (PGHOST, PGPORT, PGUSER,
-//! PGPASSWORD, PGDATABASE, PGSSLMODE, PGSSLROOTCERT, PGCHANNELBINDING). A parameter that this crate does not know is
-//! a setting, which the server uses for our sessions.
+//! What an address leaves out comes from libpq's environment variables (PGHOST, PGPORT, PGUSER, PGPASSWORD,
+//! PGDATABASE, PGSSLMODE, PGSSLROOTCERT, PGCHANNELBINDING). A parameter that this crate does not know is a server
+//! setting for our sessions, such as `synchronous_commit`.
 
 use crate::error::Error;
 use std::fmt;
@@ -16,27 +16,26 @@ use std::path::PathBuf;
 #[cfg(test)]
 mod tests;
 
-/// The most connections of one session. No server accepts as many connections, but the limit is small enough to
-/// catch typing errors.
+/// The most connections of one session: more than any server accepts, but small enough to catch typing errors.
 const CONNECTIONS_MAX: u32 = 10_000;
-/// Most requests in flight on one connection. Answers wait in the socket while we write, and both sides have buffers
-/// for some hundred kilobytes.
+/// Most requests in flight on one connection. While we write, unread answers wait in socket buffers of some hundred
+/// kilobytes on each side.
 const PIPELINE_MAX: u32 = 1_000;
-/// The directory of the server's socket in Debian's packages.
+/// Where Debian's packages put the server's socket.
 const SOCKET_DIRECTORY: &str = "/var/run/postgresql";
 
 /// A server, a database on the server, and how to reach them.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Address {
-    /// Where it listens.
+    /// Where the server listens.
     pub place: Place,
-    /// Who asks.
+    /// The user to log in as.
     pub user: String,
-    /// The password, if the server wants a password.
+    /// The user's password, if one is given.
     pub password: Option<String>,
-    /// The database in which the table is.
+    /// The database that holds the table.
     pub database: String,
-    /// Connections of a session.
+    /// Connections of each session.
     pub connections: u32,
     /// The most requests in flight on each connection.
     pub pipeline: u32,
@@ -44,20 +43,20 @@ pub struct Address {
     pub connect_timeout_secs: u64,
     /// Whether and how sessions are encrypted.
     pub encryption: Encryption,
-    /// Settings that the server uses for our sessions, in the order in which the address has them.
+    /// Server settings for our sessions, in the order of the address.
     pub settings: Vec<(String, String)>,
 }
 
-/// Whether sessions are encrypted, and how the server's certificate is checked. The names mean the same as in all
-/// PostgreSQL clients.
+/// Whether sessions are encrypted, and how the server's certificate is checked. Names and meanings are those of
+/// libpq.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Encryption {
     /// `sslmode`.
     pub mode: Mode,
-    /// `sslrootcert`: who is trusted.
+    /// `sslrootcert`: whose signatures are trusted.
     pub roots: Roots,
-    /// Whether `sslrootcert` was given or its default file exists. If this is true, the mode `require` also checks
-    /// the certificate.
+    /// Whether `sslrootcert` was given or its default file exists. If so, the mode `require` checks the certificate,
+    /// too.
     pub has_roots: bool,
     /// `channel_binding`.
     pub binding: Binding,
@@ -68,9 +67,9 @@ pub struct Encryption {
 pub enum Mode {
     /// No TLS.
     Disable,
-    /// No TLS, unless the server insists on it.
+    /// TLS only if the server insists on it.
     Allow,
-    /// TLS, unless the server does not have it.
+    /// TLS if the server has it.
     Prefer,
     /// TLS.
     Require,
@@ -83,41 +82,41 @@ pub enum Mode {
 /// Who is trusted to sign certificates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Roots {
-    /// The client trusts the authorities whose certificates are in this file.
+    /// The authorities whose certificates are in this file.
     File(PathBuf),
-    /// The client trusts the authorities that the system trusts.
+    /// The authorities that the system trusts.
     System,
 }
 
-/// `channel_binding`: whether the proof of a password is tied to the TLS of its session.
+/// `channel_binding`: whether the SCRAM proof of the password is bound to the TLS session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Binding {
-    /// It is not.
+    /// Never.
     Disable,
-    /// It is where both sides can.
+    /// If both sides support it.
     Prefer,
-    /// It is, or the session is refused.
+    /// Always: otherwise the session is refused.
     Require,
 }
 
-/// What is checked of a server's certificate.
+/// What is checked in a server's certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Checked {
     /// Nothing.
     Nothing,
-    /// Who signed it.
+    /// That a trusted authority signed it.
     Chain,
-    /// That, and whose it is.
+    /// That, and that it names the host.
     ChainAndName,
 }
 
 impl Encryption {
-    /// What is checked of the certificate.
+    /// What is checked in the server's certificate.
     pub fn checked(&self) -> Checked {
         match self.mode {
             Mode::VerifyFull => Checked::ChainAndName,
             Mode::VerifyCa => Checked::Chain,
-            // With a file of roots, `require` checks the certificate, as in libpq. Old addresses rely on this check.
+            // With a root file, `require` also checks the certificate, as in libpq. Old addresses rely on this.
             Mode::Require if self.has_roots => Checked::Chain,
             Mode::Disable | Mode::Allow | Mode::Prefer | Mode::Require => Checked::Nothing,
         }
@@ -177,28 +176,28 @@ impl Encryption {
 /// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
-    /// A name or number of a machine, and a port.
+    /// A host and a port.
     Tcp {
-        /// Name or number.
+        /// Host name or IP address.
         host: String,
-        /// Port.
+        /// The port.
         port: u16,
     },
     /// A Unix socket in this directory; the port is part of the socket's name.
     Unix {
         /// The directory.
         directory: PathBuf,
-        /// Part of the file's name.
+        /// The port in the socket's file name.
         port: u16,
     },
 }
 
 impl Address {
-    /// Reads an address; `variable` gives the environment.
+    /// Parses an address. `variable` looks up environment variables.
     ///
     /// # Errors
     ///
-    /// Returns an error of the kind `Address` that says what is wrong with the address.
+    /// Returns [`Error::Address`], which says what is wrong with the address.
     pub fn parse(address: &str, variable: impl Fn(&str) -> Option<String>) -> Result<Self, Error> {
         Parts::split(address).and_then(|parts| parts.address(variable)).map_err(|what| {
             Error::Address(format!(
@@ -208,7 +207,7 @@ impl Address {
         })
     }
 
-    /// Does the same as [`Address::parse`] with the environment of this process.
+    /// Like [`Address::parse`], with the environment of this process.
     ///
     /// # Errors
     ///
@@ -219,14 +218,14 @@ impl Address {
 }
 
 impl fmt::Debug for Address {
-    /// Without the password, for logs.
+    /// Leaves out the password, for logs.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{} in {} as {}", self.database, self.place, self.user)
     }
 }
 
 impl Place {
-    /// The file of a Unix socket.
+    /// The file of the Unix socket. `None` for TCP.
     pub fn socket_file(&self) -> Option<PathBuf> {
         match self {
             Self::Tcp { .. } => None,
@@ -247,7 +246,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// An address that was split and decoded. Missing parts are not filled in yet.
+/// An address that was split and decoded, before its missing parts are filled in.
 #[derive(Default)]
 struct Parts {
     user: Option<String>,
@@ -281,8 +280,7 @@ impl Parts {
         }
         let mut pairs = Vec::new();
         for pair in parameters.split('&').filter(|pair| !pair.is_empty()) {
-            // A part that is not understood may belong to a password that was not encoded. So the message does not
-            // show this part.
+            // What we cannot parse may be part of an unencoded password, so the message does not show it.
             let (name, value) = pair.split_once('=').ok_or("a setting without a value")?;
             pairs.push((decoded(name)?, decoded(value)?));
         }
@@ -349,7 +347,7 @@ impl Parts {
     }
 }
 
-/// A number from 1 to `most`.
+/// Parses a number from 1 to `most`.
 fn number(name: &str, value: &str, most: u32) -> Result<u32, String> {
     value
         .parse()
@@ -358,7 +356,7 @@ fn number(name: &str, value: &str, most: u32) -> Result<u32, String> {
         .ok_or_else(|| format!("{name}={value} is not from 1 to {most}"))
 }
 
-/// `%41` is `A`.
+/// Decodes percent-encoding: `%41` → `A`.
 fn decoded(text: &str) -> Result<String, String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

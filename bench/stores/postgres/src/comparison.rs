@@ -1,11 +1,11 @@
-//! Compares point reads with pgbench: how many queries each client does in a second of its own processor time.
+//! Compares our client with pgbench on point reads: how many queries each does per second of its own processor time.
 //!
-//! Both clients send the same prepared statement to the same table with random keys. Both clients use the same Unix
-//! socket, the same number of connections and one thread each, and they take turns. In the first comparison, each
-//! connection has one request at a time. In the second comparison, requests go out in groups that end with one Sync
-//! (`\startpipeline … \endpipeline`). Processor time is the user and system time of the client, including
-//! connecting. For our client, this is the time of this process, including the work of the harness to measure every
-//! request. While our client is measured, nothing else should run in this process.
+//! Both clients send the same prepared statement to the same table with random keys, over the same Unix socket, with
+//! the same number of connections and one thread each, and they take turns. In the first comparison, each connection
+//! has one request at a time. In the second, requests go out in groups that end with one Sync
+//! (`\startpipeline … \endpipeline`). Processor time is the client's user and system time, including connecting. For
+//! our client it is the time of this process, including what the harness spends on measuring each request, so
+//! nothing else should run in this process meanwhile.
 
 use crate::address::Address;
 use crate::error::Error;
@@ -28,17 +28,17 @@ mod tests;
 /// How much to measure.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Rows of the table.
+    /// Rows in the table.
     pub rows: u64,
-    /// Connections of each client.
+    /// Connections that each client opens.
     pub connections: u32,
-    /// Requests of a group.
+    /// Requests in a group.
     pub group: u32,
-    /// How long one run takes.
+    /// Length of one run.
     pub run: Duration,
-    /// Runs of each kind by each client.
+    /// Runs of each comparison by each client.
     pub repeats: u32,
-    /// The seed from which our keys are drawn.
+    /// Seed of our client's keys.
     pub seed: u64,
 }
 
@@ -48,27 +48,27 @@ impl Default for Options {
     }
 }
 
-/// What both clients did.
+/// The results of both clients.
 #[derive(Debug, Clone)]
 pub struct Comparison {
-    /// The runs with one request at a time on each connection.
+    /// Runs with one request at a time on each connection.
     pub single: Sides,
-    /// Groups of requests.
+    /// Runs with groups of requests.
     pub grouped: Sides,
-    /// How it was measured, in a line.
+    /// One line on how it was measured.
     pub about: String,
 }
 
 /// Why a comparison could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum ComparisonError {
-    /// No server of our own.
+    /// Our server did not start.
     #[error(transparent)]
     Server(#[from] StartError),
     /// Our side failed.
     #[error("{0}")]
     Ours(Failure),
-    /// pgbench failed, or its output is not understood.
+    /// pgbench failed, or its output could not be parsed.
     #[error("pgbench failed: {0}")]
     Pgbench(String),
 }
@@ -88,7 +88,7 @@ impl From<Error> for ComparisonError {
 const VALUE_BYTES: usize = 100;
 const STATEMENT: &str = "SELECT \"field0\" FROM \"usertable\" WHERE ycsb_key = :n";
 
-/// Starts a server and fills a table. Then the clients take turns to read the table. `told` hears of each run.
+/// Starts a server and fills a table, which the clients then read in turns. Calls `told` with a line about each run.
 ///
 /// # Errors
 ///
@@ -139,7 +139,7 @@ pub fn run(options: &Options, mut told: impl FnMut(&str)) -> Result<Comparison, 
     Ok(comparison)
 }
 
-/// Makes one run of our client with the harness, and takes everything that the harness measures.
+/// Makes one run of our client under the harness.
 fn ours(store: &Postgres, clients: u32, options: &Options, repeat: u32) -> Result<Run, ComparisonError> {
     let failed = |what: String| ComparisonError::Ours(Failure::session("wrong", what));
     let reads = Reads { seed: options.seed.wrapping_add(u64::from(repeat) << 32), rows: options.rows };
@@ -153,7 +153,7 @@ fn ours(store: &Postgres, clients: u32, options: &Options, repeat: u32) -> Resul
     if measured.failed > 0 || read.not_found > 0 || read.rows != read.oks {
         return Err(failed(format!("{} reads failed, {} found nothing", measured.failed, read.not_found)));
     }
-    // The processor time includes the queries before the window and at its edges, so these queries are added.
+    // Processor time also covers the queries before the measured window and at its edges, so they count as well.
     let queries = measured.operations + measured.warmed + measured.cut;
     Ok(Run { operations: queries, processor, time })
 }
@@ -216,7 +216,7 @@ fn pgbench(
         .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| failed(format!("{error}; on Debian: apt-get install postgresql")))?;
-    // The output of pgbench is too short to fill a pipe.
+    // pgbench prints too little to fill a pipe, so its output can be read after its end.
     let processor = processor_time_at_end(&child).map_err(|error| failed(error.to_string()))?;
     let time = Duration::from_nanos(clock.nanos());
     let output = child.wait_with_output().map_err(|error| failed(error.to_string()))?;
@@ -231,7 +231,7 @@ fn pgbench(
     Ok(Run { operations: transactions * queries_each, processor, time })
 }
 
-/// Writes the script that pgbench runs as a transaction.
+/// Writes the script that pgbench runs for each transaction.
 fn write_script(path: &std::path::Path, options: &Options, group: u32) -> std::io::Result<()> {
     let mut file = fs::File::create(path)?;
     let draw = format!("\\set n random(0, {})", options.rows - 1);
@@ -247,13 +247,13 @@ fn write_script(path: &std::path::Path, options: &Options, group: u32) -> std::i
     Ok(())
 }
 
-/// Finds the number in the line `number of transactions actually processed: 230575`.
+/// Parses the line `number of transactions actually processed: 230575`.
 fn transactions_of(out: &str) -> Option<u64> {
     let line = out.lines().find_map(|line| line.strip_prefix("number of transactions actually processed: "))?;
     line.split('/').next()?.trim().parse().ok()
 }
 
-/// Random keys, as text.
+/// Draws random keys, as text.
 struct Keys {
     state: u64,
     rows: u64,
@@ -264,12 +264,11 @@ struct Keys {
 
 impl Keys {
     fn new(seed: u64, rows: u64) -> Self {
-        // The seed is mixed first. Otherwise, a seed and the next seed would give nearly the same series of keys,
-        // one key later.
+        // The seed is mixed first, because neighbouring seeds should not give nearly the same keys.
         Self { state: mixed(seed), rows, digits: [0; 20], begin: 20 }
     }
 
-    /// The next key, by splitmix64 (Steele, Lea, Flood, 2014), brought into range by a multiplication.
+    /// Draws the next key: splitmix64 (Steele, Lea, Flood, 2014), scaled into the range by a multiplication.
     fn draw(&mut self) {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut number = ((u128::from(mixed(self.state)) * u128::from(self.rows)) >> 64) as u64;
@@ -295,7 +294,7 @@ fn mixed(mut number: u64) -> u64 {
     number ^ (number >> 31)
 }
 
-/// Rows whose keys are numbers as text, in the order of these numbers.
+/// Rows whose keys are consecutive numbers as text.
 struct Numbers {
     next: u64,
     end: u64,

@@ -1,5 +1,5 @@
-//! One session with a server: its socket, its start, and statements that wait for their answers. One thread at a time
-//! uses it. Sessions with many requests under way use the same socket and buffers, but wait for many answers at once.
+//! One session with a server: its socket, its start-up, and statements that wait for their answers. One thread at a
+//! time uses it. `flights` uses the same socket and buffers, but keeps many requests under way.
 
 use crate::address::{Address, Binding, Mode, Place};
 use crate::error::{Error, ServerError, SqlState};
@@ -24,22 +24,21 @@ mod tests;
 /// A session with a server.
 pub struct Connection {
     socket: OwnedFd,
-    /// What encrypts it, if it is encrypted.
+    /// The TLS session, if the connection is encrypted.
     tls: Option<Box<Tls>>,
     inbox: Inbox,
-    /// What is to be sent. Kept, so that its memory is used again.
+    /// Bytes to send. The buffer is reused.
     pub(crate) outbox: Vec<u8>,
-    /// Where the server is, for messages.
+    /// The server's address, for error messages.
     place: String,
-    /// What the server said of itself: `server_version`, …
+    /// What the server reported about itself: `server_version`, …
     parameters: BTreeMap<String, String>,
 }
 
-/// At the start of a session, the server may send a message that `postgres-protocol` does not know. This is the tag
-/// of that message.
+/// Tag of NegotiateProtocolVersion, a start-up message that `postgres-protocol` does not know.
 const NEGOTIATE_PROTOCOL_VERSION_TAG: u8 = b'v';
 
-/// A row of a statement that was sent as text; `None` is a null.
+/// A row of a statement that was sent as text. `None` is NULL.
 pub type Row = Vec<Option<String>>;
 
 impl Connection {
@@ -47,7 +46,7 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// Whatever keeps a session from beginning: no server, a wrong password, no such database, …
+    /// Returns an error if the session cannot begin: no server, a wrong password, no such database, …
     pub fn open(address: &Address) -> Result<Self, Error> {
         let (first, second) = match (&address.place, address.encryption.mode) {
             (Place::Unix { .. }, _) | (_, Mode::Disable) => (Cover::None, None),
@@ -79,14 +78,14 @@ impl Connection {
         Ok(connection)
     }
 
-    /// Asks for TLS and begins it.
+    /// Asks the server for TLS, and starts TLS if the server agrees.
     fn cover(&mut self, address: &Address, cover: Cover) -> Result<(), Error> {
         let place = self.place.clone();
         let failed = |why: String| Error::Tls { place: place.clone(), why };
         self.outbox.extend_from_slice(&tls::REQUEST);
         self.flush()?;
-        // Exactly one byte is read. If more bytes in clear text follow this byte, they would otherwise be taken for
-        // encrypted bytes.
+        // Reads exactly one byte: whatever follows it in clear text must not reach the buffers as if it had been
+        // encrypted.
         let mut answer = [0];
         let received = loop {
             match rustix::net::recv(&self.socket, &mut answer, RecvFlags::empty()) {
@@ -122,12 +121,12 @@ impl Connection {
         self.parameters.get(name).map(String::as_str)
     }
 
-    /// Runs statements of SQL, separated by semicolons, and gives the rows of all statements.
+    /// Runs SQL statements, separated by semicolons, and returns the rows of all of them.
     ///
     /// # Errors
     ///
-    /// The first statement that fails ends the call. The effects of all statements of the call are undone, unless
-    /// the statements commit by themselves.
+    /// Returns the error of the first statement that fails. The server skips the rest and rolls all of them back,
+    /// unless they commit by themselves.
     pub fn query(&mut self, sql: &str) -> Result<Vec<Row>, Error> {
         self.put(|out| frontend::query(sql, out))?;
         self.flush()?;
@@ -146,17 +145,17 @@ impl Connection {
         Ok(rows)
     }
 
-    /// Does the same as [`Connection::query`] for a statement that gives one value.
+    /// Runs a statement that returns one value.
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`Connection::query`]. Also returns an error if no such value exists.
+    /// Returns the errors of [`Connection::query`], and an error if no value comes back or it is NULL.
     pub fn value(&mut self, sql: &str) -> Result<String, Error> {
         let first = self.query(sql)?.into_iter().next().and_then(|row| row.into_iter().next()).flatten();
         first.ok_or_else(|| self.protocol(&format!("no value for `{sql}`")))
     }
 
-    /// Prepares statements under their names in one round trip.
+    /// Prepares statements, given as (name, SQL), in one round trip.
     ///
     /// # Errors
     ///
@@ -171,8 +170,8 @@ impl Connection {
         self.until_ready(|_| Ok(()))
     }
 
-    /// Begins a COPY without waiting for the server. The caller may send the data and the end of the data at once:
-    /// if the server refuses the statement, it ignores these messages.
+    /// Adds a COPY to the outbox without waiting for the server. The caller may send the data and its end at once: a
+    /// server that refuses the statement ignores them.
     ///
     /// # Errors
     ///
@@ -181,7 +180,7 @@ impl Connection {
         self.put(|out| frontend::query(sql, out))
     }
 
-    /// Waits for the end of a statement that was sent. Returns the number of rows that the statement touched.
+    /// Waits for the end of a statement that was sent. Returns the number of rows it touched.
     ///
     /// # Errors
     ///
@@ -252,9 +251,9 @@ impl Connection {
         }
     }
 
-    /// Takes the bytes that have come. Returns [`Moved::All`] if no bytes are left, and [`Moved::Part`] if there may
-    /// be more. Returns `None` if no bytes have come. If `wait` is true, it first waits for bytes until the time
-    /// limit of the socket.
+    /// Receives bytes into the inbox. Returns [`Moved::All`] if the socket is empty now, [`Moved::Part`] if it may
+    /// have more, and `None` if nothing had arrived. With `wait`, first waits for bytes, up to the socket's time
+    /// limit.
     ///
     /// # Errors
     ///
@@ -284,8 +283,7 @@ impl Connection {
         }
     }
 
-    /// Does the same as [`Connection::send`] with TLS. If the socket does not take all bytes, the TLS session keeps
-    /// the rest.
+    /// [`Connection::send`] with TLS. Bytes that the socket does not take stay in the TLS session.
     fn send_encrypted(&mut self) -> Result<Moved, Error> {
         let tls = self.tls.as_mut().expect("it was asked");
         tls.put(&self.outbox);
@@ -296,11 +294,11 @@ impl Connection {
         }
     }
 
-    /// The next message in the inbox. Messages that may come at any time and need no answer are skipped.
+    /// The next message in the inbox. Skips the messages that may come at any time, such as notices.
     ///
     /// # Errors
     ///
-    /// Returns an error if the bytes are no message.
+    /// Returns an error if the bytes are not a valid message.
     #[inline]
     pub(crate) fn next_frame(&mut self) -> Result<Option<Frame<'_>>, Error> {
         match self.inbox.next_frame() {
@@ -309,7 +307,7 @@ impl Connection {
         }
     }
 
-    /// Limits how long a receive waits; `None`: for ever.
+    /// Limits how long a receive waits. `None`: no limit.
     ///
     /// # Errors
     ///
@@ -319,7 +317,7 @@ impl Connection {
             .map_err(|error| self.lost(&io::Error::from(error).to_string()))
     }
 
-    /// An error that the server sent.
+    /// Wraps an error that the server sent.
     #[cold]
     pub(crate) fn refused(&self, error: ServerError) -> Error {
         Error::Refused { place: self.place.clone(), error: Box::new(error) }
@@ -331,13 +329,13 @@ impl Connection {
         Error::Protocol { place: self.place.clone(), what: what.to_owned() }
     }
 
-    /// The end of the session.
+    /// The error for a session that has ended.
     #[cold]
     pub(crate) fn lost(&self, why: &str) -> Error {
         Error::Lost { place: self.place.clone(), why: why.to_owned() }
     }
 
-    /// The last message of the server says more than the error of the broken connection.
+    /// The error for a failed send. If the server sent an error before it closed the connection, that one says more.
     #[cold]
     fn lost_in_send(&mut self, error: rustix::io::Errno) -> Error {
         while let Ok(Some(_)) = self.receive(false) {}
@@ -350,7 +348,7 @@ impl Connection {
         self.lost(&io::Error::from(error).to_string())
     }
 
-    /// Lets `postgres-protocol` build a message, and adds the message to the outbox.
+    /// Adds a message that `postgres-protocol` builds to the outbox.
     fn put(&mut self, build: impl FnOnce(&mut BytesMut) -> io::Result<()>) -> Result<(), Error> {
         let mut message = BytesMut::new();
         build(&mut message).map_err(|error| self.protocol(&format!("a message cannot be sent: {error}")))?;
@@ -364,8 +362,8 @@ impl Connection {
     ///
     /// Returns an error if the connection is lost or the bytes are no message.
     pub(crate) fn wait(&mut self) -> Result<Frame<'_>, Error> {
-        // The loop only asks whether a message is there, and the message is taken after the loop. If the loop
-        // returned the message, its borrow would last through the whole loop.
+        // Checks for the message inside the loop but takes it after the loop: returning it from inside would extend
+        // its borrow over the whole loop.
         while !self.inbox.has_next().map_err(|Malformed(what)| self.protocol(what))? {
             if self.receive(true)?.is_none() {
                 return Err(self.lost("it does not answer in time"));
@@ -375,7 +373,7 @@ impl Connection {
         Ok(frame.expect("a whole message is here"))
     }
 
-    /// Takes messages until the server says that it is ready, and calls `each` with the messages of answers.
+    /// Reads messages until ReadyForQuery, and calls `each` with those that belong to answers.
     fn until_ready(&mut self, mut each: impl FnMut(Frame<'_>) -> Result<(), Malformed>) -> Result<(), Error> {
         let mut failed = None;
         loop {
@@ -403,7 +401,7 @@ impl Connection {
         failed.map_or(Ok(()), |error| Err(self.refused(error)))
     }
 
-    /// Sends our name and its proof, and waits until the server is ready.
+    /// Sends the start-up message, authenticates, and waits until the server is ready.
     fn begin(&mut self, address: &Address) -> Result<(), Error> {
         let who = [("user", address.user.as_str()), ("database", address.database.as_str())];
         let settings = address.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
@@ -458,8 +456,8 @@ impl Connection {
                             (SCRAM_SHA_256_PLUS, ChannelBinding::tls_server_end_point(end_point))
                         }
                         (_, Binding::Require) => return Err(unbound(address)),
-                        // The client says that it supports the proof over TLS. If somebody between the client and the
-                        // server has removed the server's offer of this proof, the server notices it by these words.
+                        // Tells the server that we support channel binding but saw no offer of it. If somebody in
+                        // between has removed the offer, the server notices.
                         (Some(_), Binding::Prefer) => (SCRAM_SHA_256, ChannelBinding::unrequested()),
                         (_, Binding::Prefer | Binding::Disable) => (SCRAM_SHA_256, ChannelBinding::unsupported()),
                     };
@@ -497,8 +495,7 @@ impl AsFd for Connection {
 }
 
 impl Drop for Connection {
-    /// Tells the server that the session ends, so that the server does not log a lost client. Nothing depends on
-    /// it.
+    /// Tells the server that the session ends, so that it does not log a lost client. Nothing else depends on it.
     fn drop(&mut self) {
         self.outbox.clear();
         let mut message = BytesMut::new();
@@ -517,25 +514,23 @@ impl Drop for Connection {
     }
 }
 
-/// What lies over the bytes of a session.
+/// Whether a session's bytes are encrypted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cover {
-    /// Nothing.
+    /// Clear text.
     None,
-    /// TLS if the server has it, else nothing.
+    /// TLS if the server has it, otherwise clear text.
     TlsIfOffered,
     /// TLS.
     Tls,
 }
 
-/// Whether to try again after this error: with TLS if the session began without TLS, or without TLS if it began with
-/// TLS.
+/// Whether the other attempt (with TLS after one without, or the reverse) may succeed after this error.
 fn may_be_covered_otherwise(error: &Error) -> bool {
     matches!(error, Error::Tls { .. }) || error.sqlstate() == Some(SqlState::INVALID_AUTHORIZATION)
 }
 
-/// The error for this case: the address wants a proof that is tied to the TLS of the session, and the server does
-/// not offer such a proof.
+/// The error for a server that does not offer the channel binding that the address requires.
 fn unbound(address: &Address) -> Error {
     let why = "channel_binding=require needs a server that asks for SCRAM-SHA-256-PLUS, over TLS".to_owned();
     Error::Tls { place: address.place.to_string(), why }
@@ -575,7 +570,7 @@ fn connect_advice(error: &io::Error, place: &Place) -> &'static str {
     }
 }
 
-/// The error that a server gives for a wrong password. Here, our client makes it.
+/// The error that a server gives for a wrong password, made by our client.
 fn bad_password(address: &Address, message: &str) -> Error {
     let error = ServerError {
         severity: "FATAL".to_owned(),
@@ -587,7 +582,7 @@ fn bad_password(address: &Address, message: &str) -> Error {
     Error::Refused { place: address.place.to_string(), error: Box::new(error) }
 }
 
-/// `name 0 value 0`.
+/// Parses the body of a ParameterStatus: `name 0 value 0`.
 fn parameter_status(body: &[u8]) -> Option<(String, String)> {
     let mut words = body.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
     Some((words.next()?, words.next()?))

@@ -1,5 +1,4 @@
-//! What can go wrong between us and a PostgreSQL server. Each message names what went wrong and says what to do
-//! about it.
+//! Errors between us and a PostgreSQL server. Each message says what went wrong and what to do about it.
 
 #[cfg(test)]
 mod tests;
@@ -8,13 +7,13 @@ use harness::Failure;
 use std::fmt;
 use std::io;
 
-/// Something broke, or the server refused.
+/// What went wrong.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The address cannot be used as it is.
+    /// The address is wrong.
     #[error("{0}")]
     Address(String),
-    /// No connection came about.
+    /// No connection could be made.
     #[error("cannot connect to PostgreSQL at {place}: {source}; {advice}")]
     Connect {
         /// Host and port, or the socket's file.
@@ -24,7 +23,7 @@ pub enum Error {
         /// What to try.
         advice: &'static str,
     },
-    /// The address wants TLS, but the session has none.
+    /// The address asks for TLS, but TLS could not be established.
     #[error("no TLS with PostgreSQL at {place}: {why}")]
     Tls {
         /// Host and port.
@@ -32,7 +31,7 @@ pub enum Error {
         /// What is wrong, and what to do.
         why: String,
     },
-    /// The server wants a way of authentication that we do not speak.
+    /// The server asks for an authentication method that we do not support.
     #[error(
         "PostgreSQL at {place} wants authentication by {method}, which is not supported; in its pg_hba.conf, allow \
          scram-sha-256, md5, password or trust for this user"
@@ -48,7 +47,7 @@ pub enum Error {
     Refused {
         /// Host and port, or the socket's file.
         place: String,
-        /// What it said.
+        /// The server's error.
         error: Box<ServerError>,
     },
     /// The session is over: the connection cannot be used any more.
@@ -56,7 +55,7 @@ pub enum Error {
     Lost {
         /// Host and port, or the socket's file.
         place: String,
-        /// What was seen of it.
+        /// How the loss showed.
         why: String,
     },
     /// The other side does not speak version 3 of the protocol.
@@ -70,7 +69,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The SQLSTATE, if the server made the error.
+    /// The SQLSTATE, if the error came from the server.
     pub fn sqlstate(&self) -> Option<SqlState> {
         match self {
             Self::Refused { error, .. } => Some(error.sqlstate),
@@ -111,18 +110,18 @@ impl From<Error> for Failure {
     }
 }
 
-/// An error of the server, in its words.
+/// An error that the server sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerError {
     /// ERROR, FATAL or PANIC.
     pub severity: String,
-    /// What kind of error it is.
+    /// The error's code.
     pub sqlstate: SqlState,
-    /// One line.
+    /// The message, in one line.
     pub message: String,
-    /// More of it, or empty.
+    /// Details, or empty.
     pub detail: String,
-    /// What the server advises, or empty.
+    /// The server's advice, or empty.
     pub hint: String,
 }
 
@@ -133,17 +132,16 @@ impl ServerError {
     }
 }
 
-/// The advice if a pool seems to stand between us and the server, and gives each transaction another connection of
-/// the server.
+/// The advice if there seems to be a connection pool that gives each transaction another server connection.
 const POOLED: &str = "this looks like PgBouncer in its mode `transaction` or `statement`: use `pool_mode=session`, or name the server itself";
 
 impl ServerError {
-    /// What a user of the benchmark can do about the error. Empty if the server's message already says this.
+    /// What a user of the benchmark can do about the error. Empty if the server's message says it already.
     fn advice(&self) -> &'static str {
         match &self.sqlstate.0 {
             b"3D000" => "make the database with createdb, or name another one in the address",
             b"28P01" => "put the right password in the address or in PGPASSWORD",
-            // The message contains the name of the server's configuration file, which is the same in every language.
+            // The file name `pg_hba.conf` is the same in every language of the server's messages.
             b"28000" if self.message.contains("pg_hba.conf") => {
                 "let this user in by pg_hba.conf of the server; `sslmode` in the address says whether TLS is used"
             }
@@ -151,10 +149,10 @@ impl ServerError {
             b"42501" => "grant this user the right, or name another user in the address",
             b"53300" => "lower connections= in the address or raise max_connections of the server",
             b"57P01" | b"57P02" => "the server was stopped",
-            // Statements are prepared once for a session. If a pool gives each transaction another session, a
-            // statement already exists in that session or is missing there.
+            // We prepare statements once for each session. If a pool switches server sessions, a statement exists
+            // already in the new one or is missing there.
             b"42P05" | b"26000" => POOLED,
-            // For parameters that it refuses, PgBouncer has no SQLSTATE of its own, so the message is searched.
+            // PgBouncer has no SQLSTATE of its own for a parameter that it refuses, so this looks at the message.
             b"08P01" if self.message.contains("unsupported startup parameter") => {
                 "PgBouncer takes no settings of a session: name the server itself, or put the parameter in its ignore_startup_parameters"
             }
@@ -175,35 +173,35 @@ impl fmt::Display for ServerError {
     }
 }
 
-/// The five characters by which PostgreSQL distinguishes errors.
+/// A SQLSTATE: the five characters that identify a kind of error.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SqlState(pub [u8; 5]);
 
 impl SqlState {
-    /// The code for an answer without a code. Servers do not send such answers.
+    /// Stands for the code of an error without one, which no real server sends.
     pub const UNKNOWN: Self = Self(*b"XX000");
-    /// The user may not connect at all, or not in the way that was tried.
+    /// This user may not connect, at least not in this way.
     pub const INVALID_AUTHORIZATION: Self = Self(*b"28000");
     /// The password is wrong, or it is missing although the server wants one.
     pub const INVALID_PASSWORD: Self = Self(*b"28P01");
-    /// The server found no order in which two concurrent transactions could have run one after the other.
+    /// Concurrent transactions could not be serialized.
     pub const SERIALIZATION_FAILURE: Self = Self(*b"40001");
-    /// Two transactions waited for each other.
+    /// Transactions waited for each other.
     pub const DEADLOCK: Self = Self(*b"40P01");
-    /// Not allowed to this user.
+    /// This user may not do that.
     pub const INSUFFICIENT_PRIVILEGE: Self = Self(*b"42501");
     /// No such column.
     pub const UNDEFINED_COLUMN: Self = Self(*b"42703");
     /// No such table.
     pub const UNDEFINED_TABLE: Self = Self(*b"42P01");
 
-    /// Whether the same request may succeed when sent again.
+    /// Whether the same request may succeed if it is sent again.
     pub fn may_succeed_again(self) -> bool {
         matches!(self, Self::SERIALIZATION_FAILURE | Self::DEADLOCK)
     }
 
-    /// The condition's name in PostgreSQL's manual, for conditions that a benchmark meets. For other conditions,
-    /// returns the name of the class of the condition.
+    /// The condition's name in PostgreSQL's manual for conditions that a benchmark meets, otherwise the name of its
+    /// class.
     pub fn name(self) -> &'static str {
         match &self.0 {
             b"40001" => "serialization_failure",

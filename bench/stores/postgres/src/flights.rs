@@ -1,16 +1,16 @@
-//! A session with many requests under way. The session has several connections, several requests on each
-//! connection, and one thread.
+//! A session with many requests under way: one thread, several connections, and several requests on each.
 //!
-//! `sockets` waits for the connections. Buffers are kept, so a request allocates nothing.
+//! `sockets` waits for the connections. Buffers are reused, so a request allocates nothing. A *line* is the state of
+//! one connection, and a *slot* is the caller's number for a request under way.
 //!
-//! The server works on the messages up to a Sync. Then the server commits, sends its answers, and leaves the state
-//! of error, if it was in this state. Each Sync costs the server a transaction and a send. So reads that go out
-//! together share one Sync. They are a *group*. If a read fails, the server skips the rest of its group. The session
-//! sends the skipped requests again, and does not report them as failed. A write is a group of its own, because a
-//! later error in its group would undo the write.
+//! The server processes messages up to a Sync. There it commits, sends its answers, and recovers from an error if
+//! there was one. Each Sync costs the server a transaction and a send, so reads that go out together share one: they
+//! are a *group*. If a read fails, the server skips the rest of its group. The session sends the skipped requests
+//! again and does not report them as failed. A write is a group of its own, because a later error in its group would
+//! roll it back.
 //!
-//! An answer is given to the caller when the answer is complete. The last answer of a group waits until the server
-//! says that the transaction is over: until then the transaction may still fail.
+//! An answer goes to the caller once it is complete, except for the last one of a group: it waits until the server
+//! reports the end of the transaction, which may still fail until then.
 
 use crate::connection::Connection;
 use crate::error::Error;
@@ -27,13 +27,13 @@ use std::time::Duration;
 #[cfg(test)]
 mod tests;
 
-/// The statements by which requests are sent.
+/// Turns requests into messages for the server.
 pub trait Requests {
-    /// What the answer to `request` looks like, and the key of the request. The server does not send this key back.
-    /// Returns `None` if the prepared statements cannot serve the request.
+    /// The shape of the answer to `request`, and the request's key, which the server does not send back. `None` if
+    /// the prepared statements cannot serve the request.
     fn shape<'r>(&self, request: &Request<'r>) -> Option<(Shape, &'r [u8])>;
 
-    /// Adds the messages of `request` to `out`, without the Sync that lets the server answer.
+    /// Appends the messages of `request` to `out`, without a Sync.
     fn put(&self, request: &Request<'_>, out: &mut Vec<u8>);
 }
 
@@ -59,7 +59,7 @@ impl Requests for Statements {
 pub struct Session<'s, S = Statements> {
     statements: &'s S,
     clock: Clock,
-    /// Most requests on a connection.
+    /// Most requests under way on a connection.
     pipeline: usize,
     /// Whether reads share a Sync.
     groups: bool,
@@ -67,32 +67,31 @@ pub struct Session<'s, S = Statements> {
     slots: Vec<Slot>,
     /// Lines with nothing under way.
     idle: Vec<usize>,
-    /// Lines that have requests under way and room for more. Each entry was true when it was made, and may be out of
-    /// date.
+    /// Lines that have requests under way and room for more. Entries may be out of date.
     roomy: Vec<usize>,
-    /// Lines with something to send.
+    /// Lines with unsent bytes.
     dirty: Vec<usize>,
-    /// The connections. Each connection has the number of its line.
+    /// The connections, numbered like their lines.
     sockets: Sockets,
     under_way: usize,
-    /// Why nothing can be asked any more.
+    /// The failure that ended the session, if there was one.
     lost: Option<Failure>,
 }
 
-/// What is under way on a connection.
+/// What is under way on one connection.
 struct Outstanding {
-    /// What the server will answer, in the order of the answers.
+    /// The answers that the server still owes, in order.
     steps: VecDeque<Step>,
     under_way: usize,
-    /// Whether the last group waits for its Sync.
+    /// Whether the last group still needs its Sync.
     is_open: bool,
     is_dirty: bool,
     is_roomy: bool,
-    /// Slots of requests that were not yet sent.
+    /// Slots of requests that were not sent yet.
     unsent: Vec<u32>,
-    /// Rows of the request that is being answered.
+    /// Rows that arrived for the current answer.
     reply: Reply,
-    /// The answer to the last request of a group, until the group is over.
+    /// The last answer of a group, until the group ends.
     held: Option<(u32, Result<Outcome, Failure>)>,
 }
 
@@ -108,37 +107,36 @@ enum Step {
 struct Slot {
     sent: u64,
     shape: Shape,
-    /// The key of the row that the request asks for. The server does not send this key back.
+    /// The key of the requested row, which the server does not send back.
     key: Vec<u8>,
-    /// The messages of the request, in case they have to be sent again.
+    /// The request's messages, in case they must be sent again.
     message: Vec<u8>,
 }
 
-/// What an answer looks like.
+/// The shape of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// One row without its key, or none.
+    /// At most one row, without its key.
     Row,
-    /// Rows that begin with their keys.
+    /// Rows, each of which begins with its key.
     Rows,
-    /// A row that was added.
+    /// No rows: a row was inserted.
     Added,
-    /// The answer says whether a row was changed or removed.
+    /// No rows, but whether a row was changed or removed.
     Changed,
-    /// The answer has any number of rows of a partition. Each row has its clustering key, then its value or its
-    /// counters.
+    /// Rows of one partition: the clustering key, then the value or the counters.
     Partition,
-    /// The answer has rows of all partitions. Each row has its partition key, its clustering key, then its value or
-    /// its counters.
+    /// Rows of all partitions: the partition key, the clustering key, then the value or the counters.
     Scanned,
 }
 
 impl<'s, S: Requests> Session<'s, S> {
-    /// A session over these connections, on which the statements are prepared. `groups`: reads may share a transaction.
+    /// A session over these connections, on which the statements are prepared. With `groups`, reads may share a
+    /// Sync, and so a transaction.
     ///
     /// # Errors
     ///
-    /// Returns an error if the system gives no means to wait for the connections.
+    /// Returns an error if the system cannot set up a wait for the connections.
     pub fn new(
         statements: &'s S,
         connections: Vec<Connection>,
@@ -165,7 +163,7 @@ impl<'s, S: Requests> Session<'s, S> {
         })
     }
 
-    /// Returns a line for the next request: an idle line, or, if all lines are busy, a line with room.
+    /// Picks a line for the next request: an idle one, or else one with room.
     #[inline]
     fn line_with_room(&mut self) -> usize {
         if let Some(index) = self.idle.pop() {
@@ -191,7 +189,7 @@ impl<'s, S: Requests> Session<'s, S> {
         }
     }
 
-    /// Sends all that is to be sent.
+    /// Sends the unsent bytes of all lines.
     fn flush(&mut self) -> Result<(), Error> {
         while let Some(index) = self.dirty.pop() {
             let line = &mut self.lines[index];
@@ -206,8 +204,8 @@ impl<'s, S: Requests> Session<'s, S> {
         Ok(())
     }
 
-    /// Waits until answers come or until `until`. Calls `served` with the complete answers, and returns the number
-    /// of these answers.
+    /// Waits until answers arrive, but not beyond `until`. Calls `served` with each complete answer, and returns
+    /// their number.
     fn receive(&mut self, until: Option<u64>, served: &mut dyn FnMut(Served<'_>)) -> Result<usize, Error> {
         let left = until.map(|until| Duration::from_nanos(until.saturating_sub(self.clock.nanos())));
         self.sockets.wait(left)?;
@@ -218,7 +216,7 @@ impl<'s, S: Requests> Session<'s, S> {
         Ok(count)
     }
 
-    /// Takes the answers that have arrived on a line.
+    /// Handles the answers that have arrived on a line.
     fn answers(&mut self, index: usize, served: &mut dyn FnMut(Served<'_>)) -> Result<usize, Error> {
         let now = self.clock.nanos();
         let line = &mut self.lines[index];
@@ -236,7 +234,7 @@ impl<'s, S: Requests> Session<'s, S> {
         Ok(count)
     }
 
-    /// Keeps why the session is lost.
+    /// Records the failure that ends the session.
     #[cold]
     fn lose(&mut self, error: Error) -> Failure {
         let failure = Failure::from(error);
@@ -306,7 +304,7 @@ impl<S: Requests> Flights for Session<'_, S> {
             if self.receive(until, served).map_err(|error| self.lose(error))? > 0 {
                 return Ok(());
             }
-            // If one request fails, other requests of its group get no answer. These requests are sent again here.
+            // After a failed request, the skipped requests of its group are in the outbox again and go out here.
             self.flush().map_err(|error| self.lose(error))?;
             if until.is_some_and(|until| self.clock.nanos() >= until) {
                 return Ok(());
@@ -329,7 +327,7 @@ impl Outstanding {
         }
     }
 
-    /// Ends the group, if one is open.
+    /// Ends the open group, if any, with a Sync.
     #[inline]
     fn close(&mut self, connection: &mut Connection) {
         if self.is_open {
@@ -339,7 +337,7 @@ impl Outstanding {
         }
     }
 
-    /// Takes a message, if one has come.
+    /// Handles the next message, if one has arrived.
     #[inline]
     fn take(
         &mut self,
@@ -385,7 +383,7 @@ impl Outstanding {
         Ok(true)
     }
 
-    /// Gives an answer to the caller, and makes the line ready for the next answer.
+    /// Gives an answer to the caller and clears the line for the next one.
     #[inline]
     fn serve(
         &mut self,
@@ -397,14 +395,15 @@ impl Outstanding {
     ) {
         self.under_way -= 1;
         if result.is_err() {
-            // Rows that came before the error are dropped.
+            // Drops the rows that came before the error.
             self.reply.clear();
         }
         served(Served { slot, sent: slots[slot as usize].sent, served: now, result, reply: &self.reply });
         self.reply.clear();
     }
 
-    /// The server refused the current request, or failed to commit the group whose requests it had answered.
+    /// Handles an error of the server: it refused the current request, or could not commit a group that it had
+    /// answered.
     #[cold]
     fn refuse(
         &mut self,
@@ -436,7 +435,7 @@ impl Outstanding {
         }
     }
 
-    /// Sends again the requests that the server skips, up to the end of the current group.
+    /// Queues the rest of the current group again, which the server skips.
     fn ask_again(&mut self, connection: &mut Connection, slots: &[Slot]) {
         while let Some(step @ Step::Answer(slot)) = self.steps.front().copied() {
             self.steps.pop_front();
@@ -461,7 +460,7 @@ impl Slot {
         let key = if self.shape == Shape::Rows { values.value()?.unwrap_or_default() } else { &self.key };
         reply.row_of_fields(key, |record| {
             while values.left() > 0 {
-                // Another program has written a null. Here, a null is read as an empty value.
+                // A NULL, which only another program can have written, reads as an empty value.
                 record.push(values.value()?.unwrap_or_default());
             }
             Ok(())
@@ -479,8 +478,7 @@ impl Slot {
     }
 }
 
-/// A row of a partition. The row has either a value or counters. Each counter is a number of eight bytes, and they
-/// follow one another.
+/// Reads a row of a partition, which has either a value or counters of eight bytes each.
 fn take_partition_row(mut values: Values<'_>, is_scanned: bool, reply: &mut Reply) -> Result<(), Malformed> {
     let pk = if is_scanned { Some(number(&mut values)?) } else { None };
     let ck = number(&mut values)?;

@@ -1,12 +1,11 @@
-//! PostgreSQL as a store of the benchmark. This crate speaks the wire protocol of PostgreSQL. The crate makes few
-//! system calls and does little work per request, because the benchmark must not measure the client.
+//! PostgreSQL as a store of the benchmark. This crate speaks PostgreSQL's wire protocol itself, with few system
+//! calls and little work per request, because the benchmark must not measure its client.
 //!
-//! From the bottom up: `wire` knows the bytes of messages and no socket. `address` reads the address from a target,
-//! and `tls` encrypts a socket. `connection` is one session with a server: one thread uses it and waits for each
-//! answer. `statements` is the SQL of a table. `sockets` waits for several connections, and `flights` has many
-//! requests under way on these connections. `loader` fills a table, and `store` puts everything together. `server`
-//! starts a PostgreSQL of our own for tests and comparisons; `comparison` compares our client with pgbench. `tpcc`
-//! is TPC-C.
+//! From the bottom up: `wire` encodes and decodes messages and uses no socket. `address` parses the address in a
+//! target, and `tls` encrypts a socket. `connection` is one session with a server, on which one thread waits for
+//! each answer. `statements` is the SQL of a table. `sockets` waits for several connections, and `flights` keeps
+//! many requests under way on them. `loader` fills a table, and `store` puts everything together. `server` starts a
+//! PostgreSQL of our own for tests and comparisons; `comparison` compares our client with pgbench. `tpcc` is TPC-C.
 
 #![allow(
     clippy::disallowed_types,

@@ -14,31 +14,31 @@ use crate::statements::Statements;
 use crate::wire;
 use harness::{Blocking, Failure, Outcome, Reply, Request, Rows, Strings};
 
-/// The number of gathered bytes from which on the loader sends the rows. Sending a batch of this size takes far
-/// longer than a round trip, and a server has far more memory.
+/// The loader sends a batch once it has this many bytes: enough that sending takes far longer than a round trip, and
+/// little compared with a server's memory.
 const BATCH_BYTES: usize = 1 << 20;
-/// The size of the pieces of a COPY that holds the whole table.
+/// Bytes that [`copy_all`] gathers before each send.
 pub(crate) const PIECE_BYTES: usize = 256 << 10;
-/// What the data begin with.
+/// The header of the data.
 pub(crate) const HEADER: &[u8; 19] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 
-/// A session that loads: it gathers rows and writes a batch at a time, each batch in a transaction of its own. While
-/// the server works on a batch, the session gathers the next batch. If a batch cannot be written, its rows are lost,
-/// although they were already reported as done. A new attempt at one of these rows would not bring back the other
-/// rows, so the session ends with an error.
+/// A session for loading: it gathers rows into batches and writes each batch in a transaction of its own. While the
+/// server works on one batch, the session gathers the next. A batch that cannot be written is lost, although its
+/// rows were already reported as done. Retrying one of these rows would not bring back the others, so the session
+/// ends with an error.
 pub struct Loader {
     connection: Connection,
     copy: String,
-    /// Rows gathered in the connection's outbox.
+    /// Rows gathered in the outbox.
     gathered: u64,
-    /// The place in the outbox where the length of the gathered message stands.
+    /// Offset in the outbox of the length field of the gathered message.
     length_at: usize,
-    /// Rows that the server works on.
+    /// Rows in the batch that the server is working on, if any.
     sent: Option<u64>,
 }
 
 impl Loader {
-    /// Makes a loader of the table to which `statements` belong.
+    /// A loader for the table of `statements`.
     pub fn new(connection: Connection, statements: &Statements) -> Self {
         Self { connection, copy: statements.copy(), gathered: 0, length_at: 0, sent: None }
     }
@@ -55,7 +55,7 @@ impl Loader {
         Ok(())
     }
 
-    /// Sends the batch, after the previous batch has been answered.
+    /// Waits for the answer to the previous batch, then sends this one.
     fn send(&mut self) -> Result<(), Failure> {
         if self.gathered == 0 {
             return Ok(());
@@ -73,7 +73,7 @@ impl Loader {
         before
     }
 
-    /// Waits for the batch that the server works on.
+    /// Waits for the answer to the batch that was sent.
     fn answer(&mut self) -> Result<(), Failure> {
         let Some(rows) = self.sent.take() else { return Ok(()) };
         match self.connection.finish_query() {
@@ -87,7 +87,7 @@ impl Loader {
 }
 
 impl Blocking for Loader {
-    /// Takes inserts. If this fails, the batch before could not be written. The error says how many rows are lost.
+    /// Accepts only inserts. An error may concern the previous batch; it then says how many rows are lost.
     fn call(&mut self, request: &Request<'_>, _: &mut Reply) -> Result<Outcome, Failure> {
         let Request::Insert { key, record } = *request else {
             return Err(Failure::request("not_an_insert", "a session that loads takes inserts only"));
@@ -106,7 +106,7 @@ impl Blocking for Loader {
     }
 }
 
-/// Writes all rows in one COPY: afterwards all rows are there, or none.
+/// Writes all rows in one COPY, and so atomically.
 ///
 /// # Errors
 ///
@@ -131,13 +131,13 @@ pub fn copy_all(connection: &mut Connection, statements: &Statements, rows: &mut
     connection.finish_query()
 }
 
-/// Begins a message of data, and returns the place of its length. This length also includes its own four bytes.
+/// Begins a CopyData message, and returns the offset of its length field. The length includes its own four bytes.
 pub(crate) fn begin_data(out: &mut Vec<u8>) -> usize {
     out.extend_from_slice(&[b'd', 0, 0, 0, 0]);
     out.len() - 4
 }
 
-/// Ends the data.
+/// Ends the data with a CopyDone.
 pub(crate) fn put_done(out: &mut Vec<u8>) {
     out.extend_from_slice(&[b'c', 0, 0, 0, 4]);
 }

@@ -1,10 +1,10 @@
-//! How much a send or a receive has moved, if it does not wait. This module does not know how bytes are moved.
+//! How far a send or receive that does not wait got. This module does not know how bytes are moved.
 
-/// The result of a receive or a send, if it does not wait.
+/// The result of a send or receive that does not wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Moved {
     /// All bytes were sent, or all bytes that had arrived were received.
     All,
-    /// Some bytes were not moved yet: the other side has to take them or send them.
+    /// Some bytes may be left, until the other side takes or sends them.
     Part,
 }

@@ -1,6 +1,5 @@
-//! Rows in partitions on PostgreSQL. The table has a primary key of two numbers, and the index of this key finds
-//! the rows of a partition in order. Requests go out on several connections, many requests on each connection
-//! (`flights`).
+//! The key-value driver's partitions on PostgreSQL. The primary key is (partition key, clustering key), and its
+//! index finds the rows of a partition in order. Requests go out through `flights`.
 //!
 //! ```text
 //!   values      (pk bigint, ck bigint, v bytea, PRIMARY KEY (pk, ck))
@@ -42,18 +41,18 @@ pub const SCHEME: KvScheme = KvScheme {
     open,
 };
 
-/// An open database with the table of a run.
+/// An open database, with the table that the run uses.
 struct Postgres {
     address: Address,
     statements: Statements,
     connections: usize,
     pipeline: usize,
     control: Mutex<Connection>,
-    /// Counts when it was opened.
+    /// The server's counters when the store was opened.
     before: Vec<Counter>,
     /// Whether reads may share a transaction.
     groups: bool,
-    /// The number of the server's first process, if the server runs on this machine.
+    /// The server's postmaster process, if it runs on this machine.
     server: Option<u32>,
 }
 
@@ -76,7 +75,7 @@ fn open(target: &Target, setup: &Setup) -> Result<Box<dyn Database>, Failure> {
     })?;
     let before = counts(&mut control)?;
     let groups = setting(&mut control, "default_transaction_isolation")? != "serializable";
-    // If the target gives more than one connection, its number is used, and not the number of `-connection-count`.
+    // A target with more than one connection overrides `-connection-count`.
     let connections = match address.connections {
         1 => setup.connections_a_session().min(setup.requests_a_session()),
         more => more as usize,
@@ -89,8 +88,7 @@ fn open(target: &Target, setup: &Setup) -> Result<Box<dyn Database>, Failure> {
 
 impl Postgres {
     fn control(&self) -> MutexGuard<'_, Connection> {
-        // If a thread panicked between two messages of the connection, the connection itself reports an error at its
-        // next use.
+        // If a thread panicked in the middle of a statement, the connection reports an error at its next use.
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -100,7 +98,7 @@ impl Postgres {
         Ok(connection)
     }
 
-    /// Finds out where the partitions lie, so that they can be divided among the parts of a scan.
+    /// Looks up the least and the greatest partition key, so that a scan can be divided into parts.
     fn look_at_bounds(&self) -> Result<(), Failure> {
         let mut bounds = self.statements.bounds.write().unwrap_or_else(PoisonError::into_inner);
         if bounds.is_some() {
@@ -170,8 +168,7 @@ impl Store for Postgres {
         now.iter().map(since).collect()
     }
 
-    /// The resources that all processes of the server use, if the server is on this machine and its processes can be
-    /// seen.
+    /// What all processes of the server use, if it runs on this machine and we may see them.
     fn used(&self) -> StoreUse {
         used(self.server)
     }
@@ -186,24 +183,23 @@ impl Store for Postgres {
     }
 }
 
-/// The statements of a table. Each session prepares them, and the number of a statement is its name.
+/// The prepared statements of a table. The name of each is its index in `sql`.
 struct Statements {
     table: String,
     content: Content,
     sql: Vec<(String, String)>,
     prepared: Vec<Statement>,
-    /// The least and the greatest partition, after they have been looked up.
+    /// The least and the greatest partition key, once looked up.
     bounds: RwLock<Option<(i64, i64)>>,
 }
 
-/// Numbers of statements. For each way to read, there are three statements: one for each order of the rows.
+/// Indexes of statements. Each way to read has three of them: one for each order of the rows.
 const FROM: usize = 0;
 const FIRST: usize = 3;
 const BETWEEN: usize = 6;
 const OF: usize = 9;
 const SCAN: usize = 12;
-/// In a table of values, `INSERT` puts one row, and `INSERT_MANY` puts several rows. In a table of counters, `ADD`
-/// adds to the counters of a row.
+/// A table of values has `INSERT` for one row and `INSERT_MANY` for several. A table of counters has `ADD` instead.
 const INSERT: usize = 13;
 const INSERT_MANY: usize = 14;
 const ADD: usize = 13;
@@ -273,14 +269,14 @@ impl Statements {
         format!("SELECT pk, ck, {given} FROM {} LIMIT 0", self.table)
     }
 
-    /// The first and the last partition of a part.
+    /// The first and the last partition key of a part.
     fn part(&self, part: u32, parts: u32) -> (i64, i64) {
         let bounds = *self.bounds.read().unwrap_or_else(PoisonError::into_inner);
         let (first, last) = bounds.unwrap_or((0, 0));
         let width = i128::from(last) - i128::from(first) + 1;
         let begin = |part: u32| i128::from(first) + width * i128::from(part) / i128::from(parts);
-        // The first part begins at the least number, and the last part ends at the greatest number. So they include
-        // partitions that were added after the bounds were looked up.
+        // The outermost parts extend to the least and greatest number, so they include partitions that were added
+        // after the bounds were looked up.
         let from = if part == 0 { i64::MIN } else { begin(part) as i64 };
         let to = if part + 1 == parts { i64::MAX } else { (begin(part + 1) - 1) as i64 };
         (from, to)

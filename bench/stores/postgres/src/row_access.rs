@@ -1,6 +1,6 @@
-//! Row access on PostgreSQL and on databases that speak its protocol: our client sends the statements of ybio.
+//! The row access benchmark on PostgreSQL and on databases that speak its protocol, with the statements of ybio.
 //!
-//! YugabyteDB splits tables and indexes into tablets. Other servers do not know this word.
+//! Only YugabyteDB knows tablets, into which it splits tables and indexes.
 
 use crate::address::Address;
 use crate::connection::{Connection, Row};
@@ -23,25 +23,23 @@ pub const SCHEME: RowAccessScheme = RowAccessScheme { name: "postgres", orders_b
 struct Postgres {
     address: Address,
     control: Mutex<Connection>,
-    /// Pages that the server had read before.
+    /// The server's count of page reads when the store was opened.
     page_reads_before: u64,
-    /// The number of the server's first process, if the server runs on this machine.
+    /// The server's postmaster process, if it runs on this machine.
     server: Option<u32>,
 }
 
 fn open(target: &Target, _: Opening) -> Result<Box<dyn Database>, Failure> {
     let address = Address::from_environment(&target.text)?;
     let mut control = Connection::open(&address)?;
-    // Without `client_min_messages`, the server would send a notice for each table that is to be dropped and does
-    // not exist.
+    // Without `client_min_messages`, each DROP of a missing table would cause a notice.
     control.query("SET client_min_messages = warning; SET timezone = 'UTC'")?;
     let page_reads_before = page_reads(&mut control).unwrap_or(0);
     let server = first_process(&mut control, &address);
     Ok(Box::new(Postgres { address, control: Mutex::new(control), page_reads_before, server }))
 }
 
-/// Returns how many pages the server has read from the system. Sessions report their reads late, so the newest reads
-/// may be missing.
+/// How many pages the server has read from the system. Sessions report late, so the newest reads may be missing.
 fn page_reads(control: &mut Connection) -> Option<u64> {
     let sql = "SELECT blks_read FROM pg_stat_database WHERE datname = current_database()";
     control.value(sql).ok()?.parse().ok()
@@ -49,8 +47,7 @@ fn page_reads(control: &mut Connection) -> Option<u64> {
 
 impl Postgres {
     fn control(&self) -> MutexGuard<'_, Connection> {
-        // If a thread panicked between two messages of the connection, the connection itself reports an error at its
-        // next use.
+        // If a thread panicked in the middle of a statement, the connection reports an error at its next use.
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -116,7 +113,7 @@ impl Database for Postgres {
         Ok(Box::new(Inserts { connection, form: form.clone(), order: order.clone() }))
     }
 
-    /// Removes dead versions and collects statistics of the values, so that a query can read the index alone.
+    /// Vacuums and analyzes the table, so that index-only scans work.
     fn settle(&self, table: &str) -> Result<(), Failure> {
         self.control().query(&format!("VACUUM (ANALYZE) {table}"))?;
         Ok(())
@@ -245,8 +242,7 @@ impl Database for Postgres {
     }
 }
 
-/// A session that runs in the server. The session has the same statements as ybio's session, and a commit after
-/// each statement.
+/// A session that runs inside the server: the statements of ybio's session, with a commit after each.
 const PROCEDURE: &str = "
 CREATE OR REPLACE PROCEDURE larch_rows_run(
     tab text, tab_rows bigint, batch bigint, pct int, index_only boolean, prepared boolean, seconds float8, compat boolean,
@@ -295,9 +291,9 @@ fn sql(number: Option<i64>) -> String {
     number.map_or("NULL".to_owned(), |number| number.to_string())
 }
 
-/// A text of SQL.
+/// A string literal in SQL.
 fn literal(text: &str) -> String {
-    // A text in PostgreSQL cannot contain a zero byte, so zero bytes are left out.
+    // PostgreSQL's text cannot contain zero bytes, so they are left out.
     format!("'{}'", text.replace('\'', "''").replace('\0', ""))
 }
 
@@ -357,14 +353,14 @@ fn with_keys(sql: &str, first: i64, last: i64) -> String {
     sql.replace("$1", &first.to_string()).replace("$2", &last.to_string())
 }
 
-/// The one row that a counting statement returns.
+/// Parses the only row of a counting statement.
 fn seen(rows: &[Row]) -> Result<Seen, Failure> {
     let number = |column: usize| rows.first()?.get(column)?.as_ref()?.parse::<i64>().ok();
     let count = number(0).ok_or_else(|| Failure::session("protocol", "the server sent no count of rows"))?;
     Ok(Seen { rows: count.unsigned_abs(), max: number(1) })
 }
 
-/// Inserts batches. The server itself makes their rows.
+/// Inserts batches whose rows the server itself generates.
 struct Inserts {
     connection: Connection,
     form: TableForm,

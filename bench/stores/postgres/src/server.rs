@@ -1,13 +1,12 @@
-//! A PostgreSQL server of our own, for tests and comparisons: a fresh cluster in a temporary directory. The server
-//! is reached by a Unix socket in that directory and, if asked for, by a port of the loopback. When the [`Server`]
-//! is dropped, the server is stopped and removed.
+//! A PostgreSQL server of our own, for tests and comparisons: a fresh cluster in a temporary directory. It listens
+//! on a Unix socket in that directory and, on request, on a loopback port. Dropping the [`Server`] stops it and
+//! removes its files.
 //!
-//! The server is also stopped and removed when our process ends in any other way. A watchdog ensures both. The
-//! watchdog is a shell in its own process group, and reads from a pipe. Only our process holds the other end of that
-//! pipe, so the pipe ends when our process ends.
+//! The server also goes away however else our process ends. A watchdog sees to that: a shell in its own process
+//! group that reads from a pipe whose other end only our process holds, so the pipe closes when our process ends.
 //!
-//! PostgreSQL refuses to run as root. If we are root, the server runs as the user `postgres`, which the package of
-//! PostgreSQL makes.
+//! PostgreSQL refuses to run as root. If we are root, the server runs as the user `postgres`, which PostgreSQL's
+//! package creates.
 
 use crate::address::Address;
 use crate::connection::Connection;
@@ -26,7 +25,7 @@ use std::time::{Duration, Instant};
 #[cfg(test)]
 pub(crate) mod tests;
 
-/// The server did not come about.
+/// Why the server could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// PostgreSQL is not installed on this machine.
@@ -53,17 +52,17 @@ pub enum StartError {
     },
 }
 
-/// How to run the server.
+/// Options of a server.
 #[derive(Debug, Clone, Default)]
 pub struct ServerOptions {
-    /// Settings of the server: name and value.
+    /// Server settings: name and value.
     pub settings: Vec<(String, String)>,
-    /// With a method of authentication, the server also listens on a free port of 127.0.0.1. The methods are
-    /// `trust`, `scram-sha-256`, `md5` and `password`. The Unix socket trusts every user that can open it: root and
-    /// the server's user.
+    /// If set, the server also listens on a free port of 127.0.0.1, with this authentication method: `trust`,
+    /// `scram-sha-256`, `md5` or `password`. The Unix socket trusts everybody who can open it: root and the server's
+    /// user.
     pub loopback: Option<&'static str>,
-    /// Files for the server's data directory, by name. Only the server may read these files, for example a
-    /// certificate, or a `pg_hba.conf` in place of ours.
+    /// Files to put into the data directory, by name, readable only for the server. For example a certificate, or a
+    /// `pg_hba.conf` that replaces ours.
     pub files: Vec<(String, Vec<u8>)>,
 }
 
@@ -76,23 +75,23 @@ pub struct Server {
     watchdog: Child,
 }
 
-/// The script of the watchdog. It waits for the end of its input. Then it stops the server whose data are in `$2`,
-/// and removes the directory `$3`.
+/// The watchdog's script. At the end of its input, it stops the server whose data directory is `$2`, and removes the
+/// directory `$3`.
 const WATCHDOG: &str = r#"
 read -r nothing
 "$1/pg_ctl" stop --silent --mode immediate --pgdata "$2" >"$3/stop.log" 2>&1
 rm -rf "$3"
 "#;
 
-/// How long a start may take. On a machine that is busy with other builds, a start takes some seconds.
+/// Limit for a start, which takes some seconds on a machine that is busy with builds.
 const START_LIMIT: Duration = Duration::from_secs(60);
-/// The port in the name of the socket of a server that listens at no port.
+/// The port in the socket's name if the server listens on no TCP port.
 const SOCKET_PORT: u16 = 5432;
-/// The name of the superuser in every cluster that is made here.
+/// The superuser of each cluster.
 const USER: &str = "postgres";
 
 impl Server {
-    /// Makes a cluster and starts it. Only what the settings ask for is durable: `initdb` does not sync.
+    /// Makes a cluster and starts it. `initdb` runs without syncs, so durability depends on the settings alone.
     ///
     /// # Errors
     ///
@@ -104,15 +103,14 @@ impl Server {
         Self::start_in(directory, programs, owner, options)
     }
 
-    /// Makes a copy of the data of `primary`, and starts a server on the copy. To `primary`, the new server is a
-    /// replica called `name`, which follows its log. When the setting `synchronous_standby_names` of `primary`
-    /// contains this name, commits of `primary` wait for the replica. The replica is reached by its own socket, for
-    /// reads.
+    /// Copies the data of `primary`, and starts a replica called `name` that follows its log. If
+    /// `synchronous_standby_names` of `primary` contains this name, commits wait for the replica. The replica serves
+    /// reads on a socket of its own.
     ///
     /// # Errors
     ///
-    /// [`StartError::NotInstalled`] names the package that is missing. Returns [`StartError::Failed`] if `primary`
-    /// refuses to be copied. A server with [`ServerOptions::loopback`] refuses to be copied.
+    /// [`StartError::NotInstalled`] names the missing package; [`StartError::Failed`] if `primary` refuses to be
+    /// copied, as servers with [`ServerOptions::loopback`] do.
     pub fn start_replica(primary: &Self, name: &str) -> Result<Self, StartError> {
         let owner = if rustix::process::geteuid().is_root() { Some(owner()?) } else { None };
         let directory = make_directory(owner)?;
@@ -159,12 +157,12 @@ impl Server {
             write_for(owner, &file, bytes)
                 .map_err(|source| StartError::System { what: format!("write {}", file.display()), source })?;
         }
-        // Another process could take the port before the server does, so the port is chosen right before the start.
+        // Chosen right before the start, since another process could take the port meanwhile.
         let port = if options.loopback.is_some() { free_port()? } else { SOCKET_PORT };
         Self::start_on((directory, programs, port), owner, options)
     }
 
-    /// Starts a server on the data in a directory.
+    /// Starts a server on existing data.
     fn start_on(
         (directory, programs, port): (Scratch, PathBuf, u16),
         owner: Option<Owner>,
@@ -185,7 +183,7 @@ impl Server {
         for (name, value) in ours.into_iter().chain(theirs) {
             command.arg("-c").arg(format!("{name}={value}"));
         }
-        // The watchdog has a process group of its own: ^C reaches only our process, which then ends the server.
+        // In a process group of its own, the watchdog does not get our ^C, and can still stop the server.
         let server = command
             .stdin(Stdio::null())
             .stdout(log)
@@ -245,19 +243,19 @@ impl Server {
         }
     }
 
-    /// The address of a database of this server, by its socket. `postgres` is there from the start.
+    /// The address of a database of this server, over its socket. The database `postgres` always exists.
     pub fn url(&self, database: &str) -> String {
         let directory = self.directory.path().display();
         format!("postgres://{USER}@/{database}?host={directory}&port={}", self.port)
     }
 
-    /// The address of a database of this server, by the loopback. `who` is a user, perhaps with a password:
+    /// The address of a database of this server, over the loopback. `who` is a user, perhaps with a password:
     /// `ann:secret`.
     pub fn loopback_url(&self, who: &str, database: &str) -> String {
         format!("postgres://{who}@127.0.0.1:{}/{database}", self.port)
     }
 
-    /// A session of the server's superuser in database `postgres`.
+    /// Opens a session of the superuser in the database `postgres`.
     ///
     /// # Errors
     ///
@@ -266,7 +264,7 @@ impl Server {
         Connection::open(&Address::parse(&self.url("postgres"), |_| None)?)
     }
 
-    /// Makes commits on this server wait until the replicas called `names` have the commits in their logs on disk.
+    /// Makes commits wait until the replicas called `names` have synced them in their logs.
     ///
     /// # Errors
     ///
@@ -276,14 +274,14 @@ impl Server {
         let all = format!("{} ({})", names.len(), names.join(", "));
         connection.query(&format!("ALTER SYSTEM SET synchronous_standby_names = '{all}'"))?;
         connection.query("SELECT pg_reload_conf()")?;
-        // If a new session has the new setting, the server has already told all its processes about the setting.
+        // Once a new session has the setting, the server has told all its processes about it.
         let mut told = self.connect()?;
         while told.value("SHOW synchronous_standby_names")? != all {
             told = self.connect()?;
         }
-        // Sessions wait only after the checkpointer has read the setting and said so in shared memory. The
-        // checkpointer reads settings between two checkpoints. A checkpoint that began before the setting was
-        // changed may not have read it. So two checkpoints are made.
+        // Commits wait only once the checkpointer has read the setting and said so in shared memory, and it reads
+        // settings between checkpoints. A checkpoint that began before the change may have missed it, so this makes
+        // two.
         told.query("CHECKPOINT")?;
         told.query("CHECKPOINT")?;
         Ok(())
@@ -299,26 +297,25 @@ impl Server {
         self.port
     }
 
-    /// The directory of its programs; `pgbench` is among them.
+    /// The directory of PostgreSQL's programs, such as `pgbench`.
     pub fn programs(&self) -> &Path {
         &self.programs
     }
 
-    /// What it logged.
+    /// The server's log so far.
     pub fn log(&self) -> String {
         let log = fs::read(self.directory.join("log")).unwrap_or_default();
         String::from_utf8_lossy(&log).into_owned()
     }
 
-    /// Ends the server at once, as a crash would. Sessions may still wait for it.
+    /// Stops the server at once, as a crash would. Sessions may be in the middle of a request.
     ///
     /// # Errors
     ///
-    /// Returns an error if the server cannot be sent a signal.
+    /// Returns an error if the signal cannot be sent.
     pub fn kill(&mut self) -> io::Result<()> {
         let pid = rustix::process::Pid::from_child(&self.server);
-        // With SIGQUIT, the sessions of the server end without a rollback. SIGKILL would leave the sessions
-        // running.
+        // SIGQUIT ends the server's sessions without a rollback. SIGKILL would leave them running.
         rustix::process::kill_process(pid, rustix::process::Signal::QUIT)?;
         self.server.wait().map(|_| ())
     }
@@ -327,17 +324,17 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         drop(self.watchdog.stdin.take());
-        // If a wait fails, no process is left to wait for.
+        // A wait fails only if no process is left to wait for.
         drop(self.watchdog.wait());
         drop(self.server.wait());
     }
 }
 
-/// Where PostgreSQL's programs are: Debian keeps the programs of the server out of PATH.
+/// Finds PostgreSQL's programs. Debian keeps those of the server out of PATH.
 fn programs() -> Result<PathBuf, StartError> {
     let in_path = std::env::var_os("PATH").unwrap_or_default();
     let in_path = std::env::split_paths(&in_path).filter_map(|folder| {
-        // A link in PATH leads to the directory of the other programs.
+        // Follows a link in PATH to the directory with the other programs.
         let program = fs::canonicalize(folder.join("postgres")).ok()?;
         program.parent().map(Path::to_owned)
     });
@@ -351,13 +348,13 @@ fn programs() -> Result<PathBuf, StartError> {
     })
 }
 
-/// `15` of `/usr/lib/postgresql/15/bin`.
+/// `/usr/lib/postgresql/15/bin` → 15.
 fn version_of(programs: &Path) -> u32 {
     let version = programs.parent().and_then(Path::file_name).and_then(|name| name.to_str());
     version.and_then(|version| version.parse().ok()).unwrap_or(0)
 }
 
-/// Who runs the server when we are root.
+/// The user who runs the server if we are root.
 #[derive(Clone, Copy)]
 struct Owner {
     user: u32,
@@ -372,7 +369,7 @@ fn owner() -> Result<Owner, StartError> {
     })
 }
 
-/// `postgres:x:101:104:…`.
+/// Parses a line of /etc/passwd: `postgres:x:101:104:…`.
 fn owner_of_line(line: &str) -> Option<Owner> {
     let mut words = line.split(':');
     let is_it = words.next()? == USER;
@@ -389,7 +386,7 @@ fn as_owner(mut command: Command, owner: Option<Owner>) -> Command {
     command
 }
 
-/// Runs a program of PostgreSQL that ends by itself.
+/// Runs one of PostgreSQL's programs to its end.
 fn run_to_end(program: &'static str, mut command: Command) -> Result<(), StartError> {
     let ended = command
         .stdin(Stdio::null())
@@ -404,7 +401,7 @@ fn run_to_end(program: &'static str, mut command: Command) -> Result<(), StartEr
     }
 }
 
-/// Writes a file that only the server may read: the server refuses a key that other users can read.
+/// Writes a file that only the server may read. It refuses a private key that others can read.
 fn write_for(owner: Option<Owner>, file: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::write(file, bytes)?;
     fs::set_permissions(file, fs::Permissions::from_mode(0o600))?;

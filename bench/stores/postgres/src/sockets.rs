@@ -1,7 +1,7 @@
-//! The connections of a session, and one wait for all of them. This module knows no statement and no answer.
+//! The connections of a session, and one wait for all of them. This module does not know what is sent or received.
 //!
-//! A request costs a send and a receive. Waiting for many connections is one call, which returns all connections
-//! that are ready. A single connection needs no such call, because its receive waits. One thread uses it.
+//! A request costs one send and one receive. For several connections, one epoll call waits for all and returns those
+//! that are ready. A single connection needs no epoll: its receive itself waits. Only one thread uses a [`Sockets`].
 
 use crate::connection::Connection;
 use crate::error::Error;
@@ -11,15 +11,15 @@ use rustix::event::{PollFd, PollFlags, Timespec, epoll};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-/// If a session has only one connection, a receive waits for at most this time before it checks the clock again. The
-/// wait may be longer by the time between two ticks of the system's clock.
+/// Limit of a waiting receive on a single connection, after which it checks the clock again. The system may exceed
+/// it by a clock tick.
 const RECEIVE_LIMIT: Duration = Duration::from_millis(10);
 /// The most connections that one wait can report.
 const EVENTS_MAX: usize = 256;
-/// The events that we ask for on every socket: bytes have come, or the other end is closed. The kernel reports such
-/// an event only once, when it happens. So the kernel need not look at the socket again.
+/// The events to report for each socket: bytes have arrived, or the other end was closed. They are edge-triggered,
+/// so the kernel reports each once and need not poll the socket again.
 const INTEREST: epoll::EventFlags = epoll::EventFlags::IN.union(epoll::EventFlags::RDHUP).union(epoll::EventFlags::ET);
-/// The other end is closed.
+/// The events of a closed connection.
 const CLOSED: epoll::EventFlags = epoll::EventFlags::HUP.union(epoll::EventFlags::RDHUP).union(epoll::EventFlags::ERR);
 
 /// Connections, numbered from 0.
@@ -27,27 +27,26 @@ pub(crate) struct Sockets {
     all: Vec<Socket>,
     /// `None` with a single connection.
     epoll: Option<OwnedFd>,
-    /// What the last wait reported.
+    /// The events that the last wait reported.
     events: Vec<epoll::Event>,
-    /// The event that is looked at.
+    /// Index of the next event to handle.
     at: usize,
-    /// Whether bytes have arrived on the only connection and were not reported yet.
+    /// With a single connection: whether bytes have arrived that [`Sockets::next_arrival`] has not reported yet.
     has_come: bool,
 }
 
 struct Socket {
     connection: Connection,
-    /// Whether the socket was full before it took all bytes. If it was full, we have asked the system to report when
-    /// the socket has room again.
+    /// Whether the socket is full and bytes are left to send. If so, waits also watch for room in it.
     is_choked: bool,
 }
 
 impl Sockets {
-    /// These connections.
+    /// Takes over the connections of a session, at least one.
     ///
     /// # Errors
     ///
-    /// Returns an error if the system gives no means to wait for the connections.
+    /// Returns an error if the system cannot set up a wait for the connections.
     pub fn new(connections: Vec<Connection>) -> Result<Self, Failure> {
         assert!(!connections.is_empty(), "a session has a connection");
         let epoll = match connections.as_slice() {
@@ -62,14 +61,13 @@ impl Sockets {
         Ok(Self { all, epoll, events, at: 0, has_come: false })
     }
 
-    /// The connection of this number.
+    /// Connection number `index`.
     #[inline]
     pub fn connection(&mut self, index: usize) -> &mut Connection {
         &mut self.all[index].connection
     }
 
-    /// Sends what is in the outbox of a connection. If a socket has not taken all bytes, bytes that are sent later
-    /// wait until the socket takes more.
+    /// Sends a connection's outbox. If the socket is full, the unsent bytes wait until it has room.
     ///
     /// # Errors
     ///
@@ -93,9 +91,8 @@ impl Sockets {
         Ok(())
     }
 
-    /// Waits until something comes, or for the time `left`; `None`: without an end. After this call,
-    /// [`Sockets::next_arrival`] returns the connections on which something has come. [`Sockets::next_arrival`] must
-    /// be called until it returns nothing.
+    /// Waits for arrivals, for at most `left` if it is given. Afterwards, call [`Sockets::next_arrival`] until it
+    /// returns `None`.
     ///
     /// # Errors
     ///
@@ -103,8 +100,8 @@ impl Sockets {
     pub fn wait(&mut self, left: Option<Duration>) -> Result<(), Error> {
         let Some(epoll) = &self.epoll else { return self.wait_alone(left) };
         let failed = |errno: rustix::io::Errno| self.all[0].connection.lost(&std::io::Error::from(errno).to_string());
-        // The system call that waits for many connections takes whole milliseconds. A more exact wait follows for
-        // the rest of the time.
+        // An epoll wait takes whole milliseconds, so `left` is rounded down. A wait below a millisecond is a `poll`
+        // instead.
         let mut wait = left.map(|left| timespec(Duration::from_millis(left.as_millis() as u64)));
         if let Some(left) = left.filter(|left| *left < Duration::from_millis(1)) {
             let mut sockets = [PollFd::new(epoll, PollFlags::IN)];
@@ -122,7 +119,7 @@ impl Sockets {
         }
     }
 
-    /// Does the same as [`Sockets::wait`] for a single connection. It receives at once.
+    /// [`Sockets::wait`] for a single connection. It already receives.
     fn wait_alone(&mut self, left: Option<Duration>) -> Result<(), Error> {
         let socket = &mut self.all[0];
         let may_wait = !socket.is_choked && left.is_none_or(|left| left >= 2 * RECEIVE_LIMIT);
@@ -141,7 +138,7 @@ impl Sockets {
         Ok(())
     }
 
-    /// Returns a connection on which bytes have come. These bytes are now in the inbox of the connection.
+    /// Returns a connection on which bytes have arrived. They are in its inbox now.
     ///
     /// # Errors
     ///
@@ -157,7 +154,7 @@ impl Sockets {
                 self.send_more(index)?;
             }
             let moved = self.all[index].connection.receive(false)?;
-            // The next wait reports what comes later. The end of the connection is reported only once.
+            // Later bytes cause a new event, but the end of the connection is reported only once.
             let is_all = moved == Some(Moved::All) && !{ event.flags }.intersects(CLOSED);
             if moved.is_none() || is_all {
                 self.at += 1;

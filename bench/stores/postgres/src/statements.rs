@@ -1,10 +1,8 @@
-//! The SQL of a table and of every request on it. The SQL is simple enough for databases that only speak
-//! PostgreSQL's protocol.
+//! The SQL of a table and of the requests on it, simple enough for other databases that speak PostgreSQL's protocol.
 //!
-//! The table is like the table of YCSB's binding for SQL: the key is characters, and the fields are text. The fields
-//! are text, and not bytes, so that the server does the same work as in results that were measured elsewhere. The
-//! server refuses values that are not UTF-8. Keys are ordered as bytes (collation "C"), because scans expect this
-//! order.
+//! The table is that of YCSB's SQL binding: a varchar key and text fields. Fields are text and not bytes so that the
+//! server does the same work as in published results; it therefore refuses values that are not UTF-8. Keys are in
+//! byte order (collation "C"), which scans expect.
 
 use crate::wire::Statement;
 use harness::{Fields, Request, Table};
@@ -12,15 +10,14 @@ use harness::{Fields, Request, Table};
 #[cfg(test)]
 mod tests;
 
-/// Name of the column of keys, as YCSB calls it.
+/// YCSB's name for the key column.
 const KEY: &str = "ycsb_key";
 
-/// The prepared statements of a table. Each session prepares all these statements, and the number of a statement is
-/// its name.
+/// The prepared statements of a table. The name of each is its index in `sql`.
 pub struct Statements {
     sql: Vec<String>,
     prepared: Vec<Statement>,
-    /// The fields as SQL writes them.
+    /// The quoted names of the fields.
     fields: Vec<String>,
     table: String,
 }
@@ -31,15 +28,15 @@ impl Statements {
         let name = quoted(&table.name);
         let fields: Vec<String> = table.fields.iter().map(|field| quoted(field)).collect();
         let columns = fields.join(", ");
-        // What to give: all fields, or one.
+        // What a statement selects: all fields, or one of them.
         let given: Vec<&str> = std::iter::once(columns.as_str()).chain(fields.iter().map(String::as_str)).collect();
 
         let mut all: Vec<(String, usize)> = Vec::new();
         for given in &given {
             all.push((format!("SELECT {given} FROM {name} WHERE {KEY} = $1"), 1));
         }
-        // Each given key gets its own look-up. If a key is given twice, it is looked up twice. The limit keeps the
-        // planner from making a join.
+        // Each key is looked up separately, even if it is given twice. The LIMIT keeps the planner from using a
+        // join.
         for given in &given {
             let lookup = format!("SELECT {given} FROM {name} WHERE {KEY} = wanted.key LIMIT 1");
             let keys = "unnest($1::text[]) AS wanted (key)";
@@ -70,48 +67,48 @@ impl Statements {
         Self { sql, prepared, fields, table: name }
     }
 
-    /// Name and SQL of each, to be prepared.
+    /// Name and SQL of each statement, for preparing them.
     pub fn all(&self) -> impl Iterator<Item = (String, &str)> {
         self.sql.iter().enumerate().map(|(number, sql)| (number.to_string(), sql.as_str()))
     }
 
-    /// Makes the table if no table has this name.
+    /// SQL that creates the table unless it exists.
     pub fn create(&self) -> String {
         let fields = self.fields.iter().map(|field| format!("{field} text")).collect::<Vec<_>>().join(", ");
         format!("CREATE TABLE IF NOT EXISTS {} ({KEY} varchar COLLATE \"C\" PRIMARY KEY, {fields})", self.table)
     }
 
-    /// Removes the table.
+    /// SQL that drops the table.
     pub fn remove(&self) -> String {
         format!("DROP TABLE IF EXISTS {}", self.table)
     }
 
-    /// Returns a statement that fails unless the table exists and has these fields. The statement returns no row.
+    /// SQL that fails unless the table exists and has these fields. It returns no row.
     pub fn probe(&self) -> String {
         format!("SELECT {KEY}, {} FROM {} LIMIT 0", self.fields.join(", "), self.table)
     }
 
-    /// Whether the table has a row: `t` or `f`.
+    /// SQL that returns whether the table has rows: `t` or `f`.
     pub fn has_rows(&self) -> String {
         format!("SELECT EXISTS (SELECT 1 FROM {})", self.table)
     }
 
-    /// Takes rows in the binary format.
+    /// The COPY statement that takes rows in the binary format.
     pub fn copy(&self) -> String {
         format!("COPY {} ({KEY}, {}) FROM STDIN (FORMAT binary)", self.table, self.fields.join(", "))
     }
 
-    /// Removes dead versions, and collects statistics of how values are spread.
+    /// SQL that removes dead row versions and updates the planner's statistics.
     pub fn vacuum(&self) -> String {
         format!("VACUUM (ANALYZE) {}", self.table)
     }
 
-    /// The table's name as SQL writes it.
+    /// The table's quoted name.
     pub fn table(&self) -> &str {
         &self.table
     }
 
-    /// Adds the messages of `request` to `out`, without the Sync that lets the server answer.
+    /// Appends the messages of `request` to `out`, without a Sync.
     #[inline]
     pub fn put(&self, request: &Request<'_>, out: &mut Vec<u8>) {
         let of_fields = 1 + self.fields.len();
@@ -162,7 +159,7 @@ impl Statements {
         }
     }
 
-    /// 0 stands for all fields. After that, each field has one number.
+    /// The index of a selection in the lists of statements: 0 for all fields, then one for each field.
     #[inline]
     fn given(&self, fields: Fields) -> usize {
         match fields {
@@ -175,7 +172,7 @@ impl Statements {
     }
 }
 
-/// A name as SQL writes it, whatever characters the name has.
+/// Quotes a name for SQL.
 pub(crate) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }

@@ -46,19 +46,19 @@ fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Stor
 pub struct Postgres {
     address: Address,
     statements: Statements,
-    /// For everything that is not measured.
+    /// The connection for everything that is not measured.
     control: Mutex<Connection>,
     settings: Vec<Setting>,
-    /// Counts when it was opened.
+    /// The server's counters when the store was opened.
     before: Vec<Counter>,
-    /// Whether reads may share a transaction. If the server checks the order of transactions, reads may not share
-    /// one: its commit could fail after the reads were answered.
+    /// Whether reads may share a transaction. Not under serializable isolation, where the commit could fail after
+    /// reads were answered.
     groups: bool,
-    /// The number of the server's first process, if the server runs on this machine.
+    /// The server's postmaster process, if it runs on this machine.
     server: Option<u32>,
 }
 
-/// The server's counters for a database, under the names of the benchmark.
+/// The benchmark's names for the server's counters of a database.
 const DATABASE_COUNTERS: [(&str, &str); 9] = [
     ("page reads", "blks_read"),
     ("cache hits", "blks_hit"),
@@ -76,8 +76,8 @@ impl Postgres {
     ///
     /// # Errors
     ///
-    /// Returns an error if no such server, database or table exists, or if the rights that `opening` needs are
-    /// missing.
+    /// Returns an error if the server, database or table does not exist, or if the user lacks the rights that
+    /// `opening` needs.
     pub fn open(address: Address, table: &Table, opening: Opening) -> Result<Self, Failure> {
         let statements = Statements::new(table);
         let mut control = Connection::open(&address)?;
@@ -99,12 +99,11 @@ impl Postgres {
     }
 
     fn control(&self) -> MutexGuard<'_, Connection> {
-        // If a thread panicked between two messages of the connection, the connection itself reports an error at its
-        // next use.
+        // If a thread panicked in the middle of a statement, the connection reports an error at its next use.
         self.control.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// A session with as many connections as the address says.
+    /// A session with the address's number of connections.
     pub(crate) fn flights(&self, clock: Clock) -> Result<flights::Session<'_>, Failure> {
         let connections = (0..self.address.connections).map(|_| self.prepared()).collect::<Result<_, _>>()?;
         let pipeline = self.address.pipeline as usize;
@@ -128,7 +127,7 @@ impl Store for Postgres {
         Ok(Session::Flights(Box::new(self.flights(clock)?)))
     }
 
-    /// A loader has one connection, whatever the address says, because a COPY need not wait for answers.
+    /// A loader always has one connection: a COPY need not wait for answers.
     fn loader(&self, _: Clock) -> Result<Session<'_>, Failure> {
         let connection = Connection::open(&self.address)?;
         Ok(Session::Blocking(Box::new(Loader::new(connection, &self.statements))))
@@ -143,7 +142,8 @@ impl Store for Postgres {
         Ok(self.control().value(&self.statements.has_rows())? == "f")
     }
 
-    /// What the server has reported. A session reports its work at most once a second, and when it ends.
+    /// The server's statistics. A server process reports its work there at most once a second, and when its session
+    /// ends.
     fn counters(&self) -> Vec<Counter> {
         let mut control = self.control();
         let now = counts(&mut control).unwrap_or_default();
@@ -161,13 +161,12 @@ impl Store for Postgres {
         counters
     }
 
-    /// The resources that all processes of the server use, if the server is on this machine and its processes can be
-    /// seen.
+    /// What all processes of the server use, if it runs on this machine and we may see them.
     fn used(&self) -> StoreUse {
         used(self.server)
     }
 
-    /// Removes dead versions, collects statistics of the values, and writes all pages, if this user may do that.
+    /// Vacuums and analyzes the table, then makes a checkpoint if the user may do that.
     fn settle(&self) -> Result<(), Failure> {
         let mut control = self.control();
         control.query(&self.statements.vacuum())?;
@@ -183,8 +182,7 @@ impl Store for Postgres {
     }
 }
 
-/// The number of the server's first process, if the server runs on this machine. This process starts all other
-/// processes of the server.
+/// The postmaster, which starts all other processes of the server, if the server runs on this machine.
 pub(crate) fn first_process(control: &mut Connection, address: &Address) -> Option<u32> {
     let here = match &address.place {
         Place::Unix { .. } => true,
@@ -193,17 +191,16 @@ pub(crate) fn first_process(control: &mut Connection, address: &Address) -> Opti
         }
     };
     let ours = here.then(|| control.value("SELECT pg_backend_pid()").ok()?.parse().ok()).flatten()?;
-    // A loopback address may lead to a container or a tunnel. The processes there have other numbers on this
-    // machine.
+    // A loopback address may lead into a container or a tunnel, whose process ids mean nothing on this machine.
     harness::cost::processes::parent_of(ours, "postgres")
 }
 
-/// What the server has used, given the server's first process.
+/// What the server has used, given its postmaster.
 pub(crate) fn used(server: Option<u32>) -> StoreUse {
     server.and_then(harness::cost::processes::used_below).map_or(StoreUse::Unknown, StoreUse::Server)
 }
 
-/// The failure for a table that cannot be read as it should be.
+/// The failure for a table that is missing or has other columns.
 fn no_table(address: &Address, table: &Table, error: Error) -> Failure {
     let advice = match error.sqlstate() {
         Some(SqlState::UNDEFINED_TABLE) => "load it first",
@@ -215,7 +212,7 @@ fn no_table(address: &Address, table: &Table, error: Error) -> Failure {
     failure
 }
 
-/// The value of a setting in our sessions; empty if the server has no setting of this name.
+/// The value of a setting in our sessions. Empty if the server does not know it.
 pub(crate) fn setting(control: &mut Connection, name: &str) -> Result<String, Error> {
     let rows = control.query(&format!("SELECT current_setting('{name}', true)"))?;
     Ok(rows.into_iter().flatten().next().flatten().unwrap_or_default())
@@ -275,7 +272,7 @@ pub(crate) fn server_settings(control: &mut Connection, isolation: &str) -> Resu
     Ok(settings)
 }
 
-/// The collation of the key's column. If another program made the table, the collation may differ from ours.
+/// The collation of the key column, which differs from ours if another program made the table.
 fn key_order(control: &mut Connection, statements: &Statements) -> Result<String, Error> {
     let sql = format!(
         "SELECT CASE collname WHEN 'default' THEN 'of the database: ' || \
@@ -289,7 +286,7 @@ fn key_order(control: &mut Connection, statements: &Statements) -> Result<String
     Ok(rows.into_iter().flatten().next().flatten().unwrap_or_else(|| "unknown".to_owned()))
 }
 
-/// Counters of the database since the server last reset them, and of the server's log if the server counts it.
+/// The counters of the database since their last reset, and of the WAL if the server counts it.
 pub(crate) fn counts(control: &mut Connection) -> Result<Vec<Counter>, Error> {
     let columns = DATABASE_COUNTERS.map(|(_, column)| column).join(", ");
     let sql = format!("SELECT {columns} FROM pg_stat_database WHERE datname = current_database()");
@@ -297,7 +294,7 @@ pub(crate) fn counts(control: &mut Connection) -> Result<Vec<Counter>, Error> {
     let number = |text: &Option<String>| text.as_ref().and_then(|text| text.parse().ok()).unwrap_or(0);
     let mut counters: Vec<Counter> =
         DATABASE_COUNTERS.iter().zip(&row).map(|((name, _), text)| Counter::of(name, number(text))).collect();
-    // Servers before version 14 do not have the view `pg_stat_wal`.
+    // `pg_stat_wal` exists since version 14.
     if let Ok(rows) = control.query("SELECT wal_bytes FROM pg_stat_wal") {
         counters.extend(rows.iter().flatten().map(|text| Counter::of("log bytes written", number(text))));
     }

@@ -1,9 +1,8 @@
-//! TLS of a session: the checks of the server's certificate, the handshake, and encrypted bytes. This module knows
-//! only one message of PostgreSQL: the message that asks for TLS.
+//! The TLS of a session: certificate checks, handshake, and encryption. The only message of PostgreSQL that this
+//! module knows is the request for TLS.
 //!
-//! A session waits for many sockets at once. The system tells the session only once that bytes have arrived at a
-//! socket. So [`Tls::receive`] keeps no decrypted bytes: when it returns, all bytes are in the inbox.
-//! [`Tls::receive`] also says whether the socket may have more bytes.
+//! A session waits for many sockets at once, and the system reports an arrival only once. So [`Tls::receive`] must
+//! not keep decrypted bytes back: it moves all of them to the inbox, and says whether the socket may have more.
 
 use crate::address::{Checked, Encryption, Place, Roots};
 use crate::moved::Moved;
@@ -25,33 +24,33 @@ use std::sync::Arc;
 #[cfg(test)]
 pub(crate) mod tests;
 
-/// Asks a server whether it speaks TLS. The message is a length and a number. No version of the protocol has this
-/// number. The server answers with one byte.
+/// The SSLRequest, which asks a server whether it speaks TLS: a length, and a number that is no protocol version.
+/// The server answers with one byte.
 pub const REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
-/// The most encrypted bytes that one receive takes.
+/// Most encrypted bytes that one receive takes.
 const RECEIVE_BYTES: usize = 64 << 10;
-/// The usual files with the certificates of trusted authorities: on Debian, Fedora and Alpine.
+/// Where Debian, Fedora and Alpine keep the certificates of trusted authorities.
 const SYSTEM_ROOTS: [&str; 3] =
     ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"];
 
 /// The TLS of one socket.
 pub struct Tls {
     session: ClientConnection,
-    /// The bytes that came from the socket and are not decrypted yet.
+    /// Buffer for bytes that came from the socket and are not decrypted yet.
     encrypted: Box<[u8]>,
     checked: Checked,
 }
 
-/// Why bytes do not come or go.
+/// Why a receive failed.
 #[derive(Debug)]
 pub enum Broken {
     /// The other side closed the connection.
     Closed,
-    /// What the system or TLS says.
+    /// An error of the system or of TLS.
     Why(String),
 }
 
-/// A socket as `rustls` takes it.
+/// Adapts a socket to `Read` and `Write` for `rustls`.
 struct Socket<'s>(&'s OwnedFd, SendFlags);
 
 impl Read for Socket<'_> {
@@ -71,12 +70,12 @@ impl Write for Socket<'_> {
 }
 
 impl Tls {
-    /// Makes the handshake with the server at `place`, which has said that it speaks TLS. Waits as long as the
-    /// socket does.
+    /// Performs the handshake with the server at `place`, which has agreed to TLS. Waits as long as the socket's
+    /// time limits allow.
     ///
     /// # Errors
     ///
-    /// The error is a sentence that says what is wrong with the certificate or with the other side, and what to do.
+    /// Returns a sentence that says what is wrong with the certificate or the other side, and what to do.
     pub fn begin(socket: &OwnedFd, place: &Place, encryption: &Encryption) -> Result<Self, String> {
         let checked = encryption.checked();
         let host = match place {
@@ -87,7 +86,7 @@ impl Tls {
             ServerName::try_from(host.clone()).map_err(|_| format!("`{host}` is no name that a certificate has"))?;
         let config = config(checked, &encryption.roots)?;
         let mut session = ClientConnection::new(Arc::new(config), name).map_err(|error| error.to_string())?;
-        // A COPY is larger than 64 KiB, which is the default limit.
+        // The default limit of 64 KiB is too small for a COPY.
         session.set_buffer_limit(None);
         let mut socket = Socket(socket, SendFlags::NOSIGNAL);
         while session.is_handshaking() {
@@ -103,7 +102,7 @@ impl Tls {
         Ok(Self { session, encrypted: vec![0; RECEIVE_BYTES].into(), checked })
     }
 
-    /// Version, cipher, and what was checked of the certificate.
+    /// Describes the session: version, cipher, and what was checked in the certificate.
     pub fn about(&self) -> String {
         let version = self.session.protocol_version().and_then(|version| version.as_str()).unwrap_or("TLS");
         let cipher =
@@ -116,12 +115,12 @@ impl Tls {
         format!("{}, {cipher}, {checked}", version.replace("TLSv1_", "TLS 1."))
     }
 
-    /// Takes what is to be sent.
+    /// Encrypts bytes for the next [`Tls::send`].
     pub fn put(&mut self, bytes: &[u8]) {
         self.session.writer().write_all(bytes).expect("the buffer has no limit");
     }
 
-    /// Sends what the socket takes.
+    /// Sends as many encrypted bytes as the socket takes.
     ///
     /// # Errors
     ///
@@ -140,7 +139,7 @@ impl Tls {
         Ok(Moved::All)
     }
 
-    /// Moves all bytes that have come into the inbox, like `Connection::receive`.
+    /// Receives, decrypts, and moves the bytes to the inbox. Returns the same as `Connection::receive`.
     ///
     /// # Errors
     ///
@@ -165,26 +164,26 @@ impl Tls {
             if has_some {
                 return Ok(Some(if is_empty { Moved::All } else { Moved::Part }));
             }
-            // Only a part of a record has come. The rest is reported when it comes.
+            // Only a part of a record has arrived. A new event will report the rest.
             if is_empty && flags.contains(RecvFlags::DONTWAIT) {
                 return Ok(None);
             }
         }
     }
 
-    /// Says that nothing more will be sent.
+    /// Queues the message that nothing more will be sent.
     pub fn end(&mut self) {
         self.session.send_close_notify();
     }
 
-    /// The value that ties a proof of the password to this session: a hash of the server's certificate
-    /// (`tls-server-end-point`, RFC 5929). `None` if no such hash is defined for the certificate's kind of signature.
+    /// The channel binding for SCRAM: a hash of the server's certificate (`tls-server-end-point`, RFC 5929). `None`
+    /// if none is defined for the certificate's signature algorithm.
     pub fn end_point(&self) -> Option<Vec<u8>> {
         end_point(self.session.peer_certificates()?.first()?)
     }
 }
 
-/// Moves the decrypted bytes, and returns whether it moved any.
+/// Moves the decrypted bytes to the inbox. Returns whether there were any.
 fn hand_over(session: &mut ClientConnection, inbox: &mut Inbox) -> Result<bool, Broken> {
     let mut has_some = false;
     loop {
@@ -211,16 +210,16 @@ fn config(checked: Checked, roots: &Roots) -> Result<ClientConfig, String> {
     let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
     let builder = builder.map_err(|error| error.to_string())?;
     let mut config = builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth();
-    // Sessions are opened once and kept.
+    // Sessions stay open and are never resumed.
     config.resumption = Resumption::disabled();
     Ok(config)
 }
 
-/// Certificates that are trusted.
+/// The trusted certificates.
 #[derive(Debug)]
 struct Trusted {
     store: Arc<RootCertStore>,
-    /// The certificates in their original form. These certificates may include the server's own certificate.
+    /// The same certificates as they were read. One of them may be the server's own.
     certificates: Vec<CertificateDer<'static>>,
 }
 
@@ -244,7 +243,7 @@ impl Trusted {
     }
 }
 
-/// Checks what `sslmode` says. The signature of the handshake is always checked.
+/// Checks as much of a certificate as `sslmode` asks for. The handshake's signature is always checked.
 #[derive(Debug)]
 struct Verifier {
     trusted: Option<Trusted>,
@@ -267,8 +266,8 @@ impl ServerCertVerifier for Verifier {
         let chain =
             verify_server_cert_signed_by_trust_anchor(&certificate, &trusted.store, intermediates, now, algorithms);
         match chain {
-            // If a server signed its own certificate, this certificate is the certificate of an authority. Its dates
-            // need no check here, because the dates were checked before.
+            // A self-signed server certificate is one of an authority. If it is trusted, it is accepted; its dates
+            // were checked already.
             Err(error) if is_authority(&error) && trusted.certificates.iter().any(|known| known == end_entity) => {}
             other => other?,
         }
@@ -301,7 +300,7 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// Whether a certificate was refused only because it is the certificate of an authority.
+/// Whether a certificate was refused only because it is one of an authority.
 fn is_authority(error: &rustls::Error) -> bool {
     let rustls::Error::InvalidCertificate(CertificateError::Other(other)) = error else { return false };
     matches!(other.0.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity))
@@ -312,7 +311,7 @@ fn handshake_advice(error: &io::Error, host: &str) -> String {
         Some(rustls::Error::InvalidCertificate(
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
         )) => format!("the certificate is not one of `{host}`; use a name that it has, or sslmode=verify-ca, which checks none"),
-        // The error `BadSignature` is included, because another authority may have the same name and another key.
+        // `BadSignature` is the error if another authority has the same name but another key.
         Some(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature)) => {
             "no authority that is trusted has signed the certificate; name the file of the right one by sslrootcert=FILE"
                 .to_owned()
@@ -322,8 +321,7 @@ fn handshake_advice(error: &io::Error, host: &str) -> String {
     format!("{error}; {advice}")
 }
 
-/// The hash of a certificate, made with the hash function of its signature. If the signature uses MD5 or SHA-1, the
-/// hash is made with SHA-256.
+/// Hashes a certificate with the hash function of its own signature, or with SHA-256 if that is MD5 or SHA-1.
 fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     // Certificate ::= SEQUENCE { tbsCertificate SEQUENCE, signatureAlgorithm SEQUENCE { algorithm OBJECT IDENTIFIER …
     // }, … }
@@ -344,8 +342,7 @@ fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// Takes the DER element at the start of `bytes`, whose kind must be `tag`. Returns the content of the element and
-/// the bytes after it.
+/// Parses the DER element with the tag `tag` at the start of `bytes`. Returns its content and the bytes after it.
 fn element(bytes: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     let [first, length, rest @ ..] = bytes else { return None };
     let (length, rest) = match *length {

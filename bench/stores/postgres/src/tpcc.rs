@@ -1,10 +1,10 @@
-//! TPC-C on PostgreSQL and on databases that speak its protocol. Each of the nine tables is a table in the first
-//! schema of the user's search path. Transactions go out as prepared statements on several connections.
+//! TPC-C on PostgreSQL and on databases that speak its protocol. The nine tables are in the first schema of the
+//! user's search path. Transactions are prepared statements, sent over several connections.
 //!
-//! From the bottom up: `dialect` has the differences between servers, and `options` says what a target means.
-//! `columns` are the columns of the tables with their values. `tables` are the statements that make and remove the
-//! tables, `load` fills them and `view` reads them. `statements` are the statements of transactions, `work` is a
-//! transaction under way, and `session` has several transactions under way.
+//! From the bottom up: `dialect` has the differences between servers, and `options` parses a target. `columns` has
+//! the columns of the tables and the encoding of their values. `tables` has the SQL that creates the tables and
+//! indexes, `load` fills them and `view` reads them. `statements` has the SQL of transactions, `work` is one
+//! transaction under way, and `session` runs one on each of its connections.
 
 mod columns;
 mod dialect;
@@ -58,15 +58,15 @@ struct Postgres {
     statements: Statements,
     /// Connections of each thread.
     connections: usize,
-    /// For everything that is not measured.
+    /// The connection for everything that is not measured.
     control: Mutex<Connection>,
     settings: Vec<Setting>,
-    /// Counts when it was opened.
+    /// The server's counters when the database was opened.
     before: Vec<Counter>,
-    /// The number of the server's first process, if the server runs on this machine.
+    /// The server's postmaster process, if it runs on this machine.
     server: Option<u32>,
     functions_are_made: Mutex<bool>,
-    /// What a simulation was made with.
+    /// The form of a simulation, once created.
     simulated: Mutex<Option<Form>>,
 }
 
@@ -74,8 +74,8 @@ fn open(dialect: &'static Dialect, target: &Target, setup: &Setup) -> Result<Box
     Ok(Box::new(Postgres::new(dialect, options_of(dialect, target)?, setup)?))
 }
 
-/// Opens a simulation: the server returns constant rows, in the same round trips as for real transactions. It needs
-/// no tables and makes none.
+/// Opens a simulation, in which the server returns constant rows in the same round trips as for real transactions.
+/// It uses no tables.
 fn simulate(dialect: &'static Dialect, target: &Target, setup: &Setup) -> Result<Box<dyn ::tpcc::Database>, Failure> {
     let options = Options { form: options::Form::Constants, ..options_of(dialect, target)? };
     Ok(Box::new(Postgres::new(dialect, options, setup)?))
@@ -85,7 +85,7 @@ fn options_of(dialect: &Dialect, target: &Target) -> Result<Options, Failure> {
     Options::of(target, dialect, |name| std::env::var(name).ok().filter(|value| !value.is_empty()))
 }
 
-/// How the settings in a result describe the form of transactions.
+/// The form of transactions, as the settings of a result describe it.
 fn form_text(form: options::Form) -> &'static str {
     match form {
         options::Form::Statements => "prepared statements, sent together",
@@ -96,8 +96,8 @@ fn form_text(form: options::Form) -> &'static str {
 
 impl Postgres {
     fn new(dialect: &'static Dialect, options: Options, setup: &Setup) -> Result<Self, Failure> {
-        // The settings in a result are read through this connection. So it must be opened with the settings that
-        // transactions have.
+        // The settings of a result are read over this connection, so it gets the same settings as those of
+        // transactions.
         let mut control = Connection::open(&options.for_transactions)?;
         control.query("SET client_min_messages = warning")?;
         let connections = setup.connections.unwrap_or(options.address.connections as usize);
@@ -111,7 +111,7 @@ impl Postgres {
         settings.push(Setting::new("sessions", of_sessions.join(", ")));
         let (database, place) = (&options.address.database, &options.address.place);
         settings.push(Setting::new("client", format!("{database} at {place}, a thread: {connections} connections")));
-        // Other servers do not count all of it.
+        // Other servers lack some of these counters.
         let before = counts(&mut control).unwrap_or_default();
         let server = first_process(&mut control, &options.address);
         let statements = Statements::new(dialect, options.isolation, options.form);
@@ -132,8 +132,7 @@ impl Postgres {
     }
 
     fn control(&self) -> MutexGuard<'_, Connection> {
-        // If a thread panicked between two messages of the connection, the connection itself reports an error at its
-        // next use.
+        // If a thread panicked in the middle of a statement, the connection reports an error at its next use.
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -145,7 +144,7 @@ impl Postgres {
         self.options.form == options::Form::Constants
     }
 
-    /// A connection that can carry out transactions.
+    /// Opens a connection for transactions.
     fn prepared(&self) -> Result<Connection, Error> {
         let mut connection = Connection::open(&self.options.for_transactions)?;
         let statements: Vec<(String, &str)> = self.statements.all().collect();
@@ -153,8 +152,7 @@ impl Postgres {
         Ok(connection)
     }
 
-    /// Refuses to run if the keys and indexes do not exist yet, because each statement would then read a whole
-    /// table.
+    /// Refuses to run without the keys and indexes, because each statement would read a whole table.
     fn check_indexes(&self) -> Result<(), Failure> {
         let mut control = self.control();
         for table in Table::ALL {
@@ -170,12 +168,12 @@ impl Postgres {
         Ok(())
     }
 
-    /// Makes the functions that the statements call, before the first session needs them. An existing function may be
-    /// of another version, and its type of result cannot be replaced.
+    /// Creates the functions that the statements call, once for each opened database. Drops existing ones first:
+    /// they may be of another version, and the result type of a function cannot be replaced.
     fn make_functions(&self) -> Result<(), Error> {
         let mut are_made = self.functions_are_made.lock().unwrap_or_else(PoisonError::into_inner);
         if !*are_made && !self.statements.functions().is_empty() {
-            // One process at a time makes them.
+            // The lock lets one process at a time create them.
             let lock = self.dialect.lock_for_functions;
             let all = self.statements.functions().join("; ");
             self.control().query(&(lock.to_owned() + &statements::remove_functions() + &all))?;
@@ -185,7 +183,7 @@ impl Postgres {
     }
 }
 
-/// A value that is `t` or `f`.
+/// Runs a statement that returns `t` or `f`.
 fn is_true(control: &mut Connection, sql: &str) -> Result<bool, Error> {
     Ok(control.value(sql)? == "t")
 }
@@ -229,13 +227,12 @@ impl Store for Postgres {
         counters
     }
 
-    /// The resources that all processes of the server use, if the server is on this machine and its processes can be
-    /// seen.
+    /// What all processes of the server use, if it runs on this machine and we may see them.
     fn used(&self) -> StoreUse {
         used(self.server)
     }
 
-    /// Removes dead versions, collects statistics of the values, and writes all pages, if this user may do that.
+    /// Vacuums and analyzes the tables, then makes a checkpoint if the user may do that.
     fn settle(&self) -> Result<(), Failure> {
         if !self.dialect.has_vacuum || self.is_simulation() {
             return Ok(());
@@ -273,8 +270,7 @@ impl ::tpcc::Database for Postgres {
         }
         let made = control.query(&tables::create(self.dialect, form));
         if made.is_err() {
-            // The transaction has failed, but is still open, so it is rolled back. The error to report is the error
-            // of the transaction, and not an error of the ROLLBACK.
+            // The failed transaction is still open. Its own error is reported, not one of the ROLLBACK.
             drop(control.query("ROLLBACK"));
         }
         made?;
@@ -340,7 +336,7 @@ impl ::tpcc::Database for Postgres {
     }
 
     fn clean(&self) -> Result<(), Failure> {
-        // `create` stores the form first. If no form is stored, tables of these names do not belong to TPC-C.
+        // `create` stores the form first, so without a form any tables with these names are not ours.
         ::tpcc::Database::form(self)?.ok_or_else(not_made)?;
         if self.is_simulation() {
             *self.simulated() = None;
@@ -349,10 +345,9 @@ impl ::tpcc::Database for Postgres {
         let mut control = self.control();
         control.query(&statements::remove_functions())?;
         *self.functions_are_made.lock().unwrap_or_else(PoisonError::into_inner) = false;
-        // The table that marks the others as ours is removed last. So after a crash, `clean` can still remove the
-        // rest.
+        // The table that marks the others as ours goes last: after a crash, `clean` can still drop the rest.
         for name in tables::all_names() {
-            // A table of this name that lies in a later schema of the search path does not belong to TPC-C.
+            // A table with this name in a later schema of the search path is not ours.
             if is_true(&mut control, &tables::is_there(name))? {
                 control.query(&format!("DROP TABLE {name}"))?;
             }

@@ -1,5 +1,4 @@
-//! Tests that a request and a transaction of TPC-C allocate no memory when they are taken, sent, answered and given
-//! back.
+//! Tests that neither a request nor a TPC-C transaction allocates, from its start until its answer.
 
 #![allow(clippy::disallowed_types, reason = "the requests are real")]
 
@@ -45,8 +44,8 @@ fn requests_allocate_nothing() {
                     4 => Request::Update { key, field: 1, value: key },
                     _ => Request::Delete { key },
                 };
-                // The next request of the test uses the same keys as the request before, but may go over another
-                // connection. Two such requests must not run at once. So the test waits here.
+                // Later requests use the same keys, perhaps over another connection, and must not run at the same
+                // time. So this waits for all slots.
                 let wanted = if number % 20 == 0 { session.depth() } else { 1 };
                 while free.len() < wanted {
                     let waited = session.wait(None, &mut |served| {

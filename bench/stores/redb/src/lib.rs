@@ -1,4 +1,4 @@
-//! redb as a store of the benchmarks. As users of redb do, each read request is a read transaction, and each write
+//! redb as a store of the benchmarks. As is usual with redb, each read request is a read transaction, and each write
 //! request is a write transaction.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark works on the machine's own files")]
@@ -35,16 +35,16 @@ pub const SCHEME: Scheme = Scheme {
 
 const ROWS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("rows");
 
-/// Size of a page; redb has no other.
+/// redb's page size, which is fixed.
 const PAGE_BYTES: u64 = 4096;
 
-/// The number of rows in a transaction of a bulk load. A transaction must be large, so that its commit costs next to
-/// nothing. But its pages must still fit into memory.
+/// Rows in each transaction of a bulk load: enough that commits cost next to nothing, and few enough that their
+/// pages fit into memory.
 const BULK_ROWS: u64 = 100_000;
 
 /// An open database.
 struct Redb {
-    // This field comes before the directory, so the database is closed before the directory is unlocked.
+    // Before the directory, so that the database is closed before the directory is unlocked.
     db: Database,
     fields: usize,
     cache_bytes: u64,
@@ -76,7 +76,7 @@ fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Stor
         Failure { kind, text: format!("{text}, opening {}", path.display()), harm }
     })?;
     let store = Redb { db, fields: table.fields.len(), cache_bytes, synced, batch_rows, directory };
-    // The table is made here, before the first write, so that readers find it from the start.
+    // Creates the table now, so that readers find it even before the first write.
     store
         .pairs()
         .commit(Durability::Immediate, |transaction| transaction.open_table(ROWS).map(drop).map_err(broken))?;
@@ -88,7 +88,7 @@ impl Redb {
         Pairs { db: &self.db, durability: if self.synced { Durability::Immediate } else { Durability::None } }
     }
 
-    /// Makes all that was committed durable.
+    /// Makes all earlier commits durable.
     fn sync(&self) -> Result<(), Failure> {
         self.pairs().commit(Durability::Immediate, |_| Ok(()))
     }
@@ -120,8 +120,7 @@ impl Store for Redb {
         Ok(Session::Blocking(Box::new(Gather::new(self.pairs(), self.batch_rows))))
     }
 
-    /// Loads the rows in large transactions. Only the last transaction is durable, and it also makes the earlier
-    /// ones durable.
+    /// Loads the rows in large transactions, of which only the last is synced: it makes the others durable, too.
     fn bulk_load(&self, rows: &mut dyn Rows) -> Result<Option<u64>, Failure> {
         let (mut key, mut record, mut value) = (Vec::new(), Strings::new(), Vec::new());
         let mut count = 0;
@@ -174,7 +173,7 @@ struct Pairs<'s> {
 }
 
 impl Pairs<'_> {
-    /// Does `work` in a write transaction with the durability that was asked for.
+    /// Runs `work` in a write transaction with the durability of the target.
     #[inline]
     fn change<T>(&self, work: impl FnOnce(&WriteTransaction) -> Result<T, Failure>) -> Result<T, Failure> {
         self.commit(self.durability, work)

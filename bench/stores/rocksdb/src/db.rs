@@ -1,5 +1,5 @@
-//! The two kinds of databases that RocksDB opens: with transactions and without. The macro [`on_db!`] does what
-//! both kinds can do. This module does not know the databases' settings.
+//! A RocksDB database with or without transactions. The macro [`on_db!`] calls what both kinds have in common. This
+//! module does not know the database's settings.
 
 use rocksdb::{ColumnFamilyDescriptor, DB, Error, OptimisticTransactionDB, Options};
 use std::path::Path;
@@ -8,8 +8,8 @@ use std::path::Path;
 pub enum Db {
     /// Without transactions.
     Plain(DB),
-    /// Transactions lock nothing. They find conflicts when they commit. To find conflicts with flushed rows, the
-    /// database keeps these rows in memory for a while.
+    /// With optimistic transactions, which take no locks and detect conflicts at commit. For this check, the
+    /// database keeps flushed rows in memory for a while.
     Optimistic(OptimisticTransactionDB),
 }
 

@@ -1,9 +1,8 @@
 //! RocksDB as a store of the benchmarks, through its C interface.
 //!
-//! Users of RocksDB choose between two ways to keep the index and the filters of files. With `index=default`, the
-//! index and the filters of every open file are in the heap, outside of the cache. With `index=partitioned`, the
-//! index and the filters are cut into pieces. The pieces are kept in the cache like other pages, and the top pieces
-//! always stay in the cache.
+//! RocksDB is measured with two placements of index and filters. With `index=default`, those of every open file are
+//! on the heap, outside the cache. With `index=partitioned`, they are cut into partitions, which live in the cache
+//! like other blocks; the top level is pinned there.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark works on the machine's own files")]
 
@@ -67,7 +66,7 @@ enum Index {
     Partitioned,
 }
 
-/// What can be chosen.
+/// The options of a target.
 #[derive(Clone)]
 struct Choices {
     cache_bytes: u64,
@@ -103,7 +102,7 @@ impl Choices {
         Ok(choices)
     }
 
-    /// The choices that stay in the files of the database.
+    /// The choices that are fixed once the files are written.
     fn shape(&self) -> [(&'static str, String); 4] {
         [
             ("compression", self.compression.to_owned()),
@@ -155,7 +154,7 @@ impl Choices {
         options.set_use_direct_io_for_flush_and_compaction(self.direct);
         if self.statistics {
             options.enable_statistics();
-            // Only counters are kept, because clocks and histograms would slow RocksDB down more.
+            // Counters only: timers and histograms would slow RocksDB down more.
             options.set_statistics_level(StatsLevel::ExceptHistogramOrTimers);
         }
         options
@@ -164,7 +163,7 @@ impl Choices {
 
 /// An open database.
 struct RocksDb {
-    // This field comes before the directory, so the database is closed before the directory is unlocked.
+    // Before the directory, so that the database is closed before the directory is unlocked.
     db: Db,
     options: Options,
     cache: Cache,
@@ -177,8 +176,7 @@ struct RocksDb {
 fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Store>, Failure> {
     let choices = Choices::take(target)?;
     let directory = Directory::open(target, table, opening, &choices.shape())?;
-    // A cache entry is about as large as a page. With the argument 0, the cache finds out itself how large its
-    // entries are.
+    // With 0 as the estimated entry size, the cache adapts to the real size of its entries.
     let cache = Cache::new_hyper_clock_cache(choices.cache_bytes as usize, 0);
     let options = choices.options(&cache, opening != Opening::Existing);
     let family = ColumnFamilyDescriptor::new(FAMILY, options.clone());
@@ -191,7 +189,7 @@ fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Stor
     Ok(Box::new(RocksDb { db, options, cache, choices, fields, version, directory }))
 }
 
-/// The version of RocksDB's library. The library writes its version into the options file of the database.
+/// The version of the RocksDB library, which it writes into the database's options file.
 fn version(data: &Path) -> Result<String, Failure> {
     let read = |error: &std::io::Error| failure(error, "read the options in", data);
     for entry in fs::read_dir(data).map_err(|error| read(&error))? {
@@ -253,7 +251,7 @@ impl Store for RocksDb {
         }
     }
 
-    /// RocksDB has no commits in flight: a caller cannot wait for an earlier write that is not yet synced.
+    /// RocksDB cannot have commits in flight: no call waits for the sync of an earlier write.
     fn commits(&self, in_flight: usize) -> Option<Box<dyn Commits + '_>> {
         match &self.db {
             Db::Optimistic(db) if self.choices.synced && in_flight == 0 => {
@@ -263,7 +261,7 @@ impl Store for RocksDb {
         }
     }
 
-    /// Writes files in key order, which RocksDB takes in unchanged.
+    /// Writes SSTs in key order, which RocksDB ingests unchanged.
     fn bulk_load(&self, rows: &mut dyn Rows) -> Result<Option<u64>, Failure> {
         let (mut key, mut record, mut value) = (Vec::new(), Strings::new(), Vec::new());
         let mut files = SortedFiles::new(&self.options, self.directory.data(), "loaded");
@@ -316,7 +314,7 @@ impl Store for RocksDb {
     }
 }
 
-/// The counters of a database. `gauge` reads the numbers that RocksDB has now.
+/// The counters of a database. `gauge` reads a current value of RocksDB by its property name.
 fn counters_of(
     choices: &Choices,
     options: &Options,
@@ -405,7 +403,7 @@ impl KeyValue for Pairs<'_> {
     }
 }
 
-/// If the system refused something, RocksDB describes it only in the text of its error.
+/// Classifies an error. RocksDB describes errors of the system only in the message.
 #[cold]
 fn broken(error: Error) -> Failure {
     let kind = match error.kind() {

@@ -1,5 +1,4 @@
-//! Files of rows in key order, which RocksDB takes in unchanged. This module knows neither the database nor the
-//! column family.
+//! Writes SSTs for RocksDB to ingest. This module knows neither the database nor the column family.
 
 use super::broken;
 use harness::Failure;
@@ -7,14 +6,14 @@ use rocksdb::{Options, SstFileWriter};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The size of the files that are written here. Compactions write files of the same size.
+/// Size of the files, the same as that of compactions.
 const FILE_BYTES: u64 = 64 << 20;
 
-/// How many rows are written between two checks of the file's size. A check costs more than writing a row.
+/// Rows between two checks of the file size, because a check costs more than writing a row.
 const LOOK_ROWS: u64 = 1024;
 
-/// Takes rows in ascending order of their keys, and writes them into the number of files that they need. When a
-/// `SortedFiles` is dropped, it removes the files that RocksDB has not taken in.
+/// Writes rows, which must come in key order, to as many files as they need. On drop, removes the files that were
+/// not ingested.
 pub struct SortedFiles<'o> {
     options: &'o Options,
     folder: &'o Path,
@@ -25,13 +24,13 @@ pub struct SortedFiles<'o> {
 }
 
 impl<'o> SortedFiles<'o> {
-    /// Writes files in `folder` whose names begin with `name`. If a crash has left files of these names, the new
-    /// files replace them.
+    /// A writer of files in `folder` whose names begin with `name`. They replace files with these names that a crash
+    /// has left.
     pub fn new(options: &'o Options, folder: &'o Path, name: impl Into<String>) -> Self {
         Self { options, folder, name: name.into(), file: None, paths: Vec::new(), rows: 0 }
     }
 
-    /// Takes the next row.
+    /// Adds the next row.
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<(), Failure> {
         let mut file = match self.file.take() {
             Some(file) => file,
@@ -52,7 +51,7 @@ impl<'o> SortedFiles<'o> {
         Ok(())
     }
 
-    /// Ends the last file. RocksDB has to take the files in before this value is dropped.
+    /// Finishes the last file and returns all paths. The files must be ingested before this value is dropped.
     pub fn finish(&mut self) -> Result<&[PathBuf], Failure> {
         if let Some(mut file) = self.file.take() {
             file.finish().map_err(broken)?;
@@ -60,13 +59,13 @@ impl<'o> SortedFiles<'o> {
         Ok(&self.paths)
     }
 
-    /// How many rows were taken.
+    /// Rows added so far.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 }
 
-/// A writer refers to the options with which it was opened, so the options must live as long as the writer.
+/// Opens a file for writing. The writer refers to `options`, which must live as long as it does.
 fn open<'o>(options: &'o Options, path: &Path) -> Result<SstFileWriter<'o>, Failure> {
     let file = SstFileWriter::create(options);
     file.open(path).map_err(broken)?;
@@ -77,7 +76,7 @@ impl Drop for SortedFiles<'_> {
     fn drop(&mut self) {
         self.file = None;
         for path in &self.paths {
-            // RocksDB has moved the files that it has taken in, so removing those fails, and this is no error.
+            // Ingested files were moved away, so failing to remove those is no error.
             fs::remove_file(path).ok();
         }
     }

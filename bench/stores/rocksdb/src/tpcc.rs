@@ -1,6 +1,6 @@
-//! TPC-C on RocksDB, through its optimistic transactions. Each of the nine tables has a column family. Each of two
-//! indexes also has one, and the transactions themselves keep the indexes up to date. The default column family
-//! records how the database was made and which parts were loaded.
+//! TPC-C on RocksDB, through its optimistic transactions. Each of the nine tables and of two indexes has a column
+//! family; the transactions themselves maintain the indexes. The default column family records how the database was
+//! made and which parts are loaded.
 
 mod families;
 mod load;
@@ -22,29 +22,28 @@ use rocksdb::{
 /// `rocksdb:DIR`.
 pub const SCHEME: TpccScheme = TpccScheme { name: "rocksdb", open, simulate: None };
 
-/// Column families can be created and dropped while the database is open.
+/// Multi-threaded mode, so that column families can be created and dropped through a shared reference.
 type Db = OptimisticTransactionDB<MultiThreaded>;
 
 /// The column family that every database has.
 const DEFAULT: &str = "default";
 
-/// A table's flushed rows stay in memory until the rows written after them fill a part of the write buffer. This
-/// part is the size of the write buffer divided by `HISTORY_PART`. A commit uses these rows to find the keys that
-/// were written since its snapshot. With a write buffer of 256 MiB, the part is 8 MiB, which is thousands of
-/// transactions. If a transaction began before the oldest of these rows was written, it is tried again.
+/// Each table keeps flushed rows of 1/`HISTORY_PART` of the write buffer in memory. A commit looks there for keys
+/// that were written since its snapshot, and a transaction that is older than the kept rows must be retried. With a
+/// write buffer of 256 MiB, these are 8 MiB, or thousands of transactions.
 const HISTORY_PART: u64 = 32;
 
-/// The size of a memtable, divided by the greatest size of its filter. Each column family has such a filter, even if
-/// the family has no rows.
+/// A memtable's filter may have 1/`FILTER_PART` of the memtable's size. Every column family has such a filter, even
+/// without rows.
 const FILTER_PART: u64 = 50;
 
-/// The greatest length of the log, in write buffers. Without this limit, a single table that is seldom written would
-/// keep the log long.
+/// Limit for the length of the WAL, in write buffers. Without it, one rarely written table would keep old log files
+/// alive.
 const LOG_BUFFERS: u64 = 4;
 
 /// An open database.
 struct RocksDb {
-    // This field comes before the directory, so the database is closed before the directory is unlocked.
+    // Before the directory, so that the database is closed before the directory is unlocked.
     db: Db,
     options: Options,
     cache: Cache,
@@ -72,19 +71,19 @@ fn choices_of(target: &Target) -> Result<Choices, Failure> {
     Ok(choices)
 }
 
-/// The settings of the database and of each column family.
+/// The options of the database and of every column family.
 fn options_of(choices: &Choices, cache: &Cache, create: bool) -> Options {
     let mut options = choices.options(cache, create);
-    // All tables together may fill the write buffer. A single table may fill at most a quarter of the write buffer.
+    // All tables share the write buffer, of which a single table may fill at most a quarter.
     let all_bytes = choices.write_buffer_bytes;
-    // RocksDB makes the filter of a memtable at the start, and counts its bytes as flushed rows that stay in memory.
-    // So these bytes are added.
+    // RocksDB allocates a memtable's filter up front and counts it against the history that stays in memory, so it
+    // is added.
     let filter_bytes = all_bytes / 4 / FILTER_PART;
     options.set_db_write_buffer_size(all_bytes as usize);
     options.set_write_buffer_size((all_bytes / 4) as usize);
     options.set_max_total_wal_size(LOG_BUFFERS * all_bytes);
     options.set_max_write_buffer_size_to_maintain((all_bytes / HISTORY_PART + filter_bytes) as i64);
-    // A commit looks for its keys in memory. Most of these keys are not there, and the filter finds this out faster.
+    // A commit looks up its keys in the memtables. Most are not there, which the filter tells faster.
     options.set_memtable_prefix_bloom_ratio(1.0 / FILTER_PART as f64);
     options.set_memtable_whole_key_filtering(true);
     options
@@ -101,7 +100,7 @@ fn open(target: &Target, setup: &Setup) -> Result<Box<dyn ::tpcc::Database>, Fai
         let Failure { kind, text, harm } = broken(error);
         Failure { kind, text: format!("{text} in {}", data.display()), harm }
     };
-    // RocksDB writes the file `CURRENT` together with the first column family.
+    // RocksDB creates the file `CURRENT` together with the default column family.
     let is_new = !data.join("CURRENT").exists();
     let known = if is_new { vec![DEFAULT.to_owned()] } else { Db::list_cf(&options, data).map_err(in_directory)? };
     let families = known.into_iter().map(|name| ColumnFamilyDescriptor::new(name, options.clone()));
@@ -128,7 +127,7 @@ impl RocksDb {
         self.db.get(key).map_err(broken)
     }
 
-    /// Whether the index called `name` was built completely, over all rows.
+    /// Whether the index called `name` was built completely.
     fn has_index(&self, name: &str) -> Result<bool, Failure> {
         self.noted(name.as_bytes()).map(|note| note.is_some())
     }
@@ -205,8 +204,8 @@ impl ::tpcc::Database for RocksDb {
             let text = format!("there is a column family {name} that is not of TPC-C: name a new directory");
             return Err(Failure::session("other_tables", text));
         }
-        // The form is stored first. If a crash leaves some families, the form shows that they are ours, and `clean`
-        // removes them.
+        // The form is stored first. If a crash leaves only some of the families, the form shows that they are ours,
+        // and `clean` drops them.
         self.note(&about::form_key(), &about::encode_form(form))?;
         names().try_for_each(|name| self.db.create_cf(name, &self.options)).map_err(broken)
     }
@@ -232,15 +231,14 @@ impl ::tpcc::Database for RocksDb {
     }
 
     fn clean(&self) -> Result<(), Failure> {
-        // If the database has no form, another program may have made the families with these names.
+        // `create` stores the form first, so without a form any families with these names are not ours.
         ::tpcc::Database::form(self)?.ok_or_else(not_made)?;
         for name in names() {
             if self.db.cf_handle(name).is_some() {
                 self.db.drop_cf(name).map_err(broken)?;
             }
         }
-        // The form, which marks the families as ours, is removed last. If a crash comes earlier, `clean` can remove
-        // the rest.
+        // The form marks the families as ours, so it goes last: after a crash, `clean` can still drop the rest.
         let mut noted = self.db.raw_iterator();
         noted.seek_to_last();
         while let Some(key) = noted.key() {

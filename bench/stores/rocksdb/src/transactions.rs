@@ -1,9 +1,8 @@
-//! Optimistic transactions of RocksDB. A commit checks the keys that were written or read by `get_for_update`. It
-//! does not check reads by `get`. This module also has the synced writes of one thread. Such a write ends only when
-//! it is durable.
+//! Optimistic transactions of RocksDB, and the synced writes of one thread. A commit checks the keys that were
+//! written or read by `get_for_update`, but not those read by `get`.
 //!
-//! RocksDB has no function that repeats a transaction after a conflict. Therefore an increment is a loop, which
-//! waits after a conflict in the same way as Larch does.
+//! RocksDB has no function that retries a transaction. So an increment is a loop here, which waits after a conflict
+//! as Larch does.
 
 use super::broken;
 use harness::transactions::{MOST_ATTEMPTS, missing, number, wait_after};
@@ -32,7 +31,7 @@ struct OfThread<'s> {
     writes: WriteOptions,
     options: OptimisticTransactionOptions,
     checked: Checked,
-    /// A hasher with a random key, so that the waits of two threads differ.
+    /// Random keys of a hasher, so that the waits of two threads differ.
     random: RandomState,
 }
 
@@ -41,7 +40,7 @@ impl<'s> OfThread<'s> {
         self.db.transaction_opt(&self.writes, &self.options)
     }
 
-    /// Reads a key in the transaction, by `get` or `get_for_update`, according to what the commit has to check.
+    /// Reads a key in the transaction, by `get_for_update` if the commit must check reads, otherwise by `get`.
     fn get<'t>(
         &self,
         tx: &'t Transaction<'_, OptimisticTransactionDB>,
@@ -72,7 +71,7 @@ impl Transactions for OfThread<'_> {
         ended(tx.commit())
     }
 
-    /// Without `get_for_update`, an increment could be lost, because it writes what it has read.
+    /// Always reads by `get_for_update`, so that no increment is lost.
     fn increment(&mut self, key: &[u8]) -> Result<u64, Failure> {
         for attempt in 1..=MOST_ATTEMPTS {
             let tx = self.begin();
@@ -117,8 +116,8 @@ impl Commits for OneByOne<'_> {
     }
 }
 
-/// The outcome of a commit. `TryAgain` means that RocksDB cannot tell whether the commit conflicts: some rows that
-/// were written after the snapshot are no longer in memory.
+/// The outcome of a commit. With `TryAgain`, RocksDB cannot rule out a conflict, because some rows written since the
+/// snapshot are no longer in memory.
 fn ended(committed: Result<(), Error>) -> Result<Ended, Failure> {
     match committed {
         Ok(()) => Ok(Ended::Committed),

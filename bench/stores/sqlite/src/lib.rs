@@ -1,5 +1,5 @@
-//! SQLite as a store of the benchmarks, through the crate `rusqlite`. It uses one table of keys and values, a
-//! connection for each session, prepared statements and a write-ahead log.
+//! SQLite as a store of the benchmarks, through the crate `rusqlite`: one table of keys and values, one connection
+//! for each session, prepared statements, and WAL mode.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark works on the machine's own files")]
 
@@ -41,10 +41,10 @@ pub const SCHEME: Scheme = Scheme {
 
 const FILE: &str = "rows.sqlite";
 
-/// The number of rows in a transaction of a bulk load. With this number of rows, a commit costs next to nothing.
+/// Rows in each transaction of a bulk load: enough that commits cost next to nothing.
 const BULK_ROWS: u64 = 100_000;
 
-/// How long a writer waits for another writer before it fails.
+/// How long a writer waits for another one before it fails.
 const BUSY: Duration = Duration::from_secs(60);
 
 const GET: &str = "SELECT value FROM rows WHERE key = ?1";
@@ -63,7 +63,7 @@ struct Choices {
     synced: bool,
 }
 
-/// Moves the content of the write-ahead log into the database file.
+/// Checkpoints the WAL into the database file and truncates it.
 fn empty_log(connection: &Connection) -> Result<(), Failure> {
     let busy = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0));
     match busy.map_err(broken)? {
@@ -73,7 +73,7 @@ fn empty_log(connection: &Connection) -> Result<(), Failure> {
 }
 
 impl Choices {
-    /// The sizes of the file and its log.
+    /// The sizes of the database file and its WAL.
     fn file_counters(&self) -> Vec<Counter> {
         let bytes = |ending: &str| {
             let mut path = self.path.clone().into_os_string();
@@ -89,11 +89,11 @@ impl Choices {
         let connection = Connection::open_with_flags(&self.path, flags).map_err(broken)?;
         connection.busy_timeout(BUSY).map_err(broken)?;
         let set = |name: &str, value: &str| connection.pragma_update(None, name, value).map_err(broken);
-        // This has an effect on a new file only.
+        // Only takes effect on a new file.
         set("page_size", &self.page_bytes.to_string())?;
         set("journal_mode", "wal")?;
         set("synchronous", if self.synced { "full" } else { "normal" })?;
-        // A negative number is a size in KiB.
+        // A negative cache size is in KiB.
         set("cache_size", &format!("-{}", self.cache_bytes.div_ceil(1024)))?;
         set("mmap_size", &self.mmap_bytes.to_string())?;
         connection.set_prepared_statement_cache_capacity(16);
@@ -103,7 +103,7 @@ impl Choices {
 
 /// An open database.
 struct Sqlite {
-    // This field comes before the directory, so the connection is closed before the directory is unlocked.
+    // Before the directory, so that the connection is closed before the directory is unlocked.
     connection: Mutex<Connection>,
     choices: Choices,
     fields: usize,
@@ -117,8 +117,8 @@ fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Stor
     let mmap_bytes = options.bytes("mmap", 0)?;
     let synced = options.choice("durability", &[("buffered", false), ("synced", true)])?;
     options.choice("compression", &[("none", ())])?;
-    // If a row is longer than a quarter of a page, its rest is stored in a page of its own. With pages of 4 KiB,
-    // rows of a thousand bytes would take four times as many bytes, and reading them would take five times as long.
+    // SQLite moves the rest of a row that is longer than a quarter of a page to an overflow page. With pages of 4
+    // KiB, rows of a thousand bytes would take four times the space and five times as long to read.
     let usual_page_bytes = if table.fields.len() > 1 { 16 << 10 } else { 4 << 10 };
     let page_bytes = options.bytes("page", usual_page_bytes)?;
     if !page_bytes.is_power_of_two() || !(512..=65536).contains(&page_bytes) {
@@ -161,7 +161,7 @@ fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Stor
 
 impl Sqlite {
     fn connection(&self) -> MutexGuard<'_, Connection> {
-        // A panicking thread leaves no statement half done: a guard rolls its transaction back.
+        // A panic leaves no transaction open: a guard rolls it back.
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -169,7 +169,7 @@ impl Sqlite {
         Ok(Pairs { connection: self.choices.connect()? })
     }
 
-    /// The actual value of a setting of the database.
+    /// The actual value of a pragma.
     fn pragma(&self, name: &str) -> String {
         let value = self.connection().pragma_query_value(None, name, |row| row.get::<_, rusqlite::types::Value>(0));
         match value {
@@ -253,7 +253,7 @@ impl Store for Sqlite {
         StoreUse::InProcess
     }
 
-    /// Moves the content of the log into the database file.
+    /// Checkpoints the WAL.
     fn settle(&self) -> Result<(), Failure> {
         empty_log(&self.connection())
     }
@@ -270,7 +270,7 @@ struct Pairs {
 }
 
 impl Pairs {
-    /// Does `work` in one writing transaction.
+    /// Runs `work` in a write transaction.
     fn transaction<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T, Failure>) -> Result<T, Failure> {
         self.run("BEGIN IMMEDIATE")?;
         let done = work(self).and_then(|done| self.run("COMMIT").map(|()| done));
@@ -299,7 +299,7 @@ impl KeyValue for Pairs {
     }
 
     fn get_many(&mut self, keys: &Strings, mut found: impl FnMut(usize, &[u8])) -> Result<(), Failure> {
-        // All reads are in one transaction, so that they see the same state.
+        // One transaction, so that all reads see the same state.
         self.run("BEGIN")?;
         let mut done = Ok(());
         for (number, key) in keys.iter().enumerate() {

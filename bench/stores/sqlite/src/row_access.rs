@@ -1,5 +1,5 @@
-//! Row access on SQLite: one file with the same table and index as on PostgreSQL. Each row is stored under a
-//! number, which SQLite assigns in the order of insertion.
+//! The row access benchmark on SQLite: one file with the same table and index as on PostgreSQL. Rows are keyed by
+//! rowids, which SQLite assigns in insertion order.
 
 use super::{BUSY, broken};
 use ::row_access::batch::push_filler;
@@ -20,7 +20,7 @@ mod tests;
 /// `sqlite:FILE`.
 pub const SCHEME: RowAccessScheme = RowAccessScheme { name: "sqlite", orders_by_sql: false, open };
 
-/// How many statements a connection keeps prepared.
+/// Prepared statements that a connection keeps.
 const PREPARED: usize = 16;
 
 /// The settings of each connection.
@@ -45,7 +45,7 @@ impl Choices {
             set("journal_mode", "wal")?;
             set("synchronous", if self.synced { "full" } else { "normal" })?;
         }
-        // A negative number is a size in KiB.
+        // A negative cache size is in KiB.
         set("cache_size", &format!("-{}", self.cache_bytes.div_ceil(1024)))?;
         connection.set_prepared_statement_cache_capacity(PREPARED);
         Ok(connection)
@@ -81,7 +81,7 @@ fn open(target: &Target, opening: Opening) -> Result<Box<dyn Database>, Failure>
 
 impl Sqlite {
     fn connection(&self) -> MutexGuard<'_, Connection> {
-        // A panicking thread leaves no statement half done: a transaction that is dropped is rolled back.
+        // A panic leaves no transaction open: dropping it rolls it back.
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -242,13 +242,14 @@ impl Database for Sqlite {
     }
 }
 
-/// The SQL of a statement of a session. `?1` is the first key, and `?2` is the last key.
+/// The SQL of a session's statement. `?1` is the first key and `?2` the last.
 fn sql_of(access: &Access, statement: Statement) -> String {
     let Access { table, index_only, .. } = access;
     let range = "mykey BETWEEN ?1 AND ?2";
     match (statement, index_only) {
         (Statement::Read, false) => format!("SELECT count(*), max(scratch) FROM {table} WHERE {range}"),
-        // SQLite would look up a `max` alone in the index, without reading the keys of the range.
+        // `max` alone would be one lookup in the index, without reading the keys of the range; `count` makes it read
+        // them.
         (Statement::Read, true) => format!("SELECT count(*), max(mykey) FROM {table} WHERE {range}"),
         (Statement::Update, false) => {
             format!("UPDATE {table} SET scratch = scratch + 1 WHERE {range} RETURNING scratch")

@@ -1,6 +1,5 @@
-//! TPC-C on SQLite: one file with the nine tables of TPC-C. One index finds customers by name, and another index
-//! finds orders by customer. Two more tables, `tpcc` and `tpcc_parts`, record how the database was made and which
-//! parts were loaded.
+//! TPC-C on SQLite: one file with the nine tables and with indexes that find customers by name and orders by
+//! customer. Two more tables, `tpcc` and `tpcc_parts`, record how the database was made and which parts are loaded.
 
 mod columns;
 mod load;
@@ -21,7 +20,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// `sqlite:FILE`.
 pub const SCHEME: TpccScheme = TpccScheme { name: "sqlite", open, simulate: None };
 
-/// The indexes. Each entry has the name of the index, and its table with the columns.
+/// The indexes: the name, and the table with the columns.
 const INDEXES: [(&str, &str); 2] = [
     ("customers_by_name", "customer (c_w_id, c_d_id, c_last, c_first)"),
     ("orders_by_customer", "orders (o_w_id, o_d_id, o_c_id)"),
@@ -34,12 +33,12 @@ const ABOUT: [&str; 2] = ["tpcc", "tpcc_parts"];
 struct Sqlite {
     connection: Mutex<Connection>,
     choices: Choices,
-    /// The size that the log may reach before a commit moves its content into the file.
+    /// The size at which a commit checkpoints the WAL.
     log_bytes: u64,
-    /// How many transactions of a session share a commit.
+    /// Transactions of a session that share a commit.
     group: usize,
-    /// The lock of writers: the thread that holds it may write. SQLite has one writer at a time. Without this lock,
-    /// a waiting thread would sleep, and look from time to time whether the other writer is done.
+    /// The writers' lock: only the thread that holds it may write. SQLite allows one writer at a time; without this
+    /// lock, a waiting thread would poll with sleeps.
     writer: Mutex<()>,
 }
 
@@ -75,11 +74,11 @@ fn open(target: &Target, setup: &Setup) -> Result<Box<dyn ::tpcc::Database>, Fai
 
 impl Sqlite {
     fn connection(&self) -> MutexGuard<'_, Connection> {
-        // A panicking thread leaves no statement half done: a transaction that is dropped is rolled back.
+        // A panic leaves no transaction open: dropping it rolls it back.
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A connection of its own.
+    /// Opens another connection.
     fn connect(&self) -> Result<Connection, Failure> {
         let connection = self.choices.connect()?;
         let page_bytes: u64 = pragma(&connection, "page_size")?.unsigned_abs();
@@ -88,12 +87,12 @@ impl Sqlite {
         Ok(connection)
     }
 
-    /// Waits until no other thread of this process writes.
+    /// Takes the writers' lock.
     fn turn(&self) -> MutexGuard<'_, ()> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does `work` in one transaction while no other thread writes.
+    /// Runs `work` in a transaction, under the writers' lock.
     fn transaction<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Failure>) -> Result<T, Failure> {
         let _turn = self.turn();
         let mut connection = self.connection();
@@ -105,7 +104,7 @@ impl Sqlite {
     }
 }
 
-/// The actual value of a setting that is a number.
+/// The actual value of a numeric pragma.
 fn pragma(connection: &Connection, name: &str) -> Result<i64, Failure> {
     connection.pragma_query_value(None, name, |row| row.get(0)).map_err(broken)
 }
@@ -116,7 +115,7 @@ fn has(connection: &Connection, name: &str) -> Result<bool, Failure> {
     connection.query_row(sql, (name,), |row| row.get(0)).map_err(broken)
 }
 
-/// What the database was made with.
+/// The form that the database was made with, if it has one.
 fn form_of(connection: &Connection) -> Result<Option<Form>, Failure> {
     for table in ABOUT {
         if !has(connection, table)? {
@@ -181,7 +180,7 @@ impl Store for Sqlite {
         StoreUse::InProcess
     }
 
-    /// Moves the content of the log into the database file.
+    /// Checkpoints the WAL.
     fn settle(&self) -> Result<(), Failure> {
         empty_log(&self.connection())
     }
@@ -193,7 +192,7 @@ impl Store for Sqlite {
 }
 
 impl ::tpcc::Database for Sqlite {
-    /// Everything is done in one transaction, so that a crash leaves nothing or everything.
+    /// One transaction, so that a crash leaves all or nothing.
     fn create(&self, form: &Form) -> Result<(), Failure> {
         self.transaction(|connection| {
             for name in Table::ALL.map(Table::name).into_iter().chain(ABOUT) {
@@ -240,10 +239,10 @@ impl ::tpcc::Database for Sqlite {
         Ok(Box::new(view::Readers::new(self)?))
     }
 
-    /// Everything is done in one transaction, so that a crash leaves nothing or everything.
+    /// One transaction, so that a crash leaves all or nothing.
     fn clean(&self) -> Result<(), Failure> {
         self.transaction(|connection| {
-            // If no form is stored, tables with the names of TPC-C do not belong to TPC-C.
+            // Without a form, any tables with these names are not ours.
             form_of(connection)?.ok_or_else(not_made)?;
             for name in Table::ALL.map(Table::name).into_iter().chain(ABOUT) {
                 connection.execute_batch(&format!("DROP TABLE {name}")).map_err(broken)?;

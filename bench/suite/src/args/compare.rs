@@ -26,7 +26,7 @@ a result could not be written; 4 cannot tell, since runs differ too much; 130 in
 /// How results are compared.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct How {
-    /// How often results that do not differ may be said to
+    /// Significance level: how often equal results may be reported as different
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = level)]
     pub level: f64,
     /// The least difference that matters; smaller ones are no worsening
@@ -82,7 +82,7 @@ pub struct RoundArgs {
     /// Time of each run
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = length)]
     pub time: Duration,
-    /// Time before it
+    /// Warm-up of each run
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = time)]
     pub warmup: Duration,
     /// Directory for the databases of the runs [default: beside this program's directory]
@@ -124,7 +124,7 @@ pub struct TrialsArgs {
     /// Comparisons of five runs with five that are slowed down, made in turns
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub trials: u32,
-    /// By how much these are slowed down
+    /// Slow-down of these runs
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = percent)]
     pub slower: f64,
     /// The workload of YCSB, a to f
@@ -136,7 +136,7 @@ pub struct TrialsArgs {
     pub(crate) how: How,
 }
 
-/// Parses a part in percent, such as `5%`.
+/// Parses a fraction in percent: `5%` → 0.05.
 fn percent(text: &str) -> Result<f64, String> {
     let part = any_percent(text).ok().filter(|part| *part <= 1.0);
     part.ok_or_else(|| "write a number from 0 to 100 with a percent sign: 5%".to_owned())
@@ -149,7 +149,7 @@ fn any_percent(text: &str) -> Result<f64, String> {
     part.ok_or_else(|| "write a number of at least 0 with a percent sign: 50%".to_owned())
 }
 
-/// A level of significance.
+/// Parses a significance level.
 fn level(text: &str) -> Result<f64, String> {
     let level = percent(text)?;
     let is_one = (1e-6..=0.5).contains(&level);

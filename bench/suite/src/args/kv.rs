@@ -1,5 +1,5 @@
-//! The options of `larch bench kv`: the options of scylla-bench with their names and defaults, and a few of our
-//! own. Each option may have one minus sign or two.
+//! The options of `larch bench kv`: those of scylla-bench, with its names and defaults, and a few of our own. An
+//! option may be written with one minus sign or two.
 
 use super::{TogetherArgs, length, price};
 use clap::{ArgAction, Args, ValueEnum};
@@ -26,7 +26,8 @@ Exit codes: 0 all was measured; 1 nothing was, more than one operation in a hund
 a limit of errors was reached; 2 wrong arguments; 3 the database failed, or a result could not be written; 130 interrupted by ^C:
 what was measured until then is printed and written.";
 
-/// The arguments of a process. Options of `larch bench kv` that have one minus sign get a second one.
+/// Rewrites the arguments of `larch bench kv` for clap: `-mode` → `--mode`. One-letter options and negative numbers
+/// stay.
 pub fn two_minus_signs(args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut args: Vec<OsString> = args.into_iter().collect();
     let Some(at) = args.windows(2).position(|words| words[0] == "bench" && words[1] == "kv") else { return args };
@@ -91,7 +92,7 @@ pub enum DistributionArg {
 /// `-retry-handler`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum RetryHandler {
-    /// The client makes the request again
+    /// The client retries the request
     Sb,
     /// The same: no driver between client and database could do it
     Gocql,
@@ -120,7 +121,7 @@ pub struct KvArgs {
     /// What to do
     #[arg(long)]
     pub mode: ModeArg,
-    /// Which rows to do it with; all modes but scan need it
+    /// Which rows to use; required by all modes but scan
     #[arg(long)]
     pub workload: Option<WorkloadArg>,
     /// Number of partitions
@@ -168,25 +169,25 @@ pub struct KvArgs {
     /// Operations a second of all clients together, exactly; 0: as many as there can be
     #[arg(long, value_name = "OPS", default_value_t = 0.0, allow_negative_numbers = true)]
     pub max_rate: f64,
-    /// Rows that a scan brings at once
+    /// Rows that a scan fetches at a time
     #[arg(long, value_name = "ROWS", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
     pub page_size: u32,
-    /// Time after which a request has failed
+    /// Time after which a request counts as failed
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = kv::options::duration)]
     pub timeout: Duration,
-    /// New attempts of a request whose failure may pass
+    /// Retries of a request after a failure that may pass
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub retry_number: u32,
-    /// The least and the longest wait before a new attempt
+    /// The least and the longest wait before a retry
     #[arg(long, value_name = "MIN,MAX", default_value = "80ms,1s", value_parser = Retries::parse_interval)]
     pub retry_interval: (Duration, Duration),
-    /// Who makes requests again
+    /// Who retries requests
     #[arg(long, default_value = "sb")]
     pub retry_handler: RetryHandler,
-    /// Operations of a client that fail one after the other and end the run; 0: none do
+    /// Consecutive failed operations of a client that end the run; 0: no limit
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub error_at_row_limit: u64,
-    /// Operations that fail and end the run; 0: none do
+    /// Failed operations that end the run; 0: no limit
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub error_limit: u64,
     /// Writes values that reads check; give it to the writer and to the reader
@@ -268,7 +269,7 @@ pub struct KvArgs {
     /// Prints no line while it runs
     #[arg(short, long)]
     pub quiet: bool,
-    /// The processes that do it.
+    /// Options for several processes.
     #[command(flatten)]
     pub together: TogetherArgs,
 }

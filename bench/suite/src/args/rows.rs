@@ -1,4 +1,4 @@
-//! The options of `larch bench rows`. Parameters of ybio can be given as options, or in the notation of ybio
+//! The options of `larch bench rows`. ybio's parameters can be given as options, or in ybio's notation
 //! (`name=>value`).
 
 use super::TogetherArgs;
@@ -16,11 +16,11 @@ Examples:
 Exit codes: 0 done; 1 no row was accessed; 2 wrong arguments; 3 the database failed, or the result could not be written;
 130 interrupted by ^C: what was done until then is printed and kept.";
 
-/// The value of `--compat` in the commands of `larch bench rows`. The binary also has a global option `--compat`,
-/// which names releases of Larch.
+/// The value of `--compat` in `larch bench rows`. The binary's global option of the same name takes a release of
+/// Larch.
 pub const YBIO: &str = "ybio";
 
-/// What row access does.
+/// The subcommands of `larch bench rows`.
 #[derive(Debug, Subcommand)]
 #[command(after_help = EXAMPLES)]
 pub enum RowsCommand {
@@ -34,13 +34,13 @@ pub enum RowsCommand {
     Clean(CleanArgs),
 }
 
-/// What every command takes.
+/// Options of every subcommand.
 #[derive(Clone, Debug, Args)]
 pub struct Where {
     /// The database: larch:DIR, postgres://user@host/database, and sqlite:FILE where it is built in
     #[arg(long)]
     pub target: String,
-    /// With what the names of tables begin [default: bench]
+    /// Prefix of the names of tables [default: bench]
     #[arg(long, alias = "tab_prefix", value_name = "NAME")]
     pub tab_prefix: Option<String>,
 }
@@ -83,7 +83,7 @@ pub struct SetupArgs {
     /// Tables to make, side by side, with the numbers from tab_num on
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub tables: u32,
-    /// Decides the random numbers in the rows, where this program makes them
+    /// Seed of the random numbers in the rows, where this program makes them
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     /// Keys as ybio has them: they begin behind the number of batches
@@ -108,7 +108,7 @@ pub struct RunArgs {
     /// Rows that are accessed together [default: 1e4]
     #[arg(long, alias = "batch_size", value_name = "N")]
     pub batch_size: Option<String>,
-    /// No batch begins later [default: 1 minute]
+    /// Time after which no batch begins [default: 1 minute]
     #[arg(long, alias = "run_duration", value_name = "TIME")]
     pub run_duration: Option<String>,
     /// This many rows in a hundred are updated, the others are read [default: 0]
@@ -139,7 +139,7 @@ pub struct RunArgs {
     /// Sessions on each table, each with a thread and a row of the history
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub sessions: u32,
-    /// Decides the ranges
+    /// Seed of the ranges
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     /// Ranges as ybio draws them, and a line for each batch
@@ -154,7 +154,7 @@ pub struct RunArgs {
     /// Write the result as JSON
     #[arg(long, value_name = "FILE.json")]
     pub out: Option<PathBuf>,
-    /// The processes that do it.
+    /// Options for several processes.
     #[command(flatten)]
     pub together: TogetherArgs,
 }
@@ -180,7 +180,7 @@ pub struct CleanArgs {
 }
 
 impl SetupArgs {
-    /// Whether keys are made as ybio makes them.
+    /// Whether to make keys as ybio does.
     pub fn is_compat(&self) -> bool {
         self.compat.is_some()
     }
@@ -203,7 +203,7 @@ impl SetupArgs {
 }
 
 impl RunArgs {
-    /// Whether ranges and output lines are made as ybio makes them.
+    /// Whether to draw ranges and print batches as ybio does.
     pub fn is_compat(&self) -> bool {
         self.compat.is_some()
     }

@@ -1,4 +1,4 @@
-//! Options of runs that several processes do together, and options of the processes that wait for such runs.
+//! Options of runs that several processes do together, and of `larch bench worker`.
 
 use clap::Args;
 use harness::{Failure, Share};

@@ -25,7 +25,7 @@ Examples:
 Exit codes: 0 all was done; 1 nothing was measured, more than one transaction in a hundred failed for good, or a consistency condition
 does not hold; 2 wrong arguments; 3 the database failed, or a result could not be written; 130 interrupted by ^C: what was measured until then is printed and written.";
 
-/// What is done with TPC-C.
+/// The subcommands of `larch bench tpcc`.
 #[derive(Debug, Subcommand)]
 pub enum TpccCommand {
     /// Make the tables, all empty
@@ -49,13 +49,13 @@ pub struct TpccTargetArgs {
     pub target: String,
 }
 
-/// What a database is made with.
+/// The options of a new database.
 #[derive(Clone, Debug, Args)]
 pub struct FormArgs {
     /// Warehouses, of some 75 MB each
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     pub warehouses: Option<u32>,
-    /// What all rows are drawn from
+    /// Seed of all rows
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
 }
@@ -66,7 +66,7 @@ pub struct InitArgs {
     /// The database.
     #[command(flatten)]
     pub at: TpccTargetArgs,
-    /// What it is made with.
+    /// The options of a new database.
     #[command(flatten)]
     pub form: FormArgs,
 }
@@ -77,7 +77,7 @@ pub struct ImportArgs {
     /// The database.
     #[command(flatten)]
     pub at: TpccTargetArgs,
-    /// What it is made with.
+    /// The options of a new database.
     #[command(flatten)]
     pub form: FormArgs,
     /// Threads that make rows [default: one for each processor]
@@ -169,7 +169,7 @@ pub struct TpccRunArgs {
     /// Prints no line while it runs
     #[arg(short, long)]
     pub quiet: bool,
-    /// The processes that do it.
+    /// Options for several processes.
     #[command(flatten)]
     pub together: TogetherArgs,
 }

@@ -1,4 +1,4 @@
-//! What the key-value driver prints before and after a run, with the words of scylla-bench and in its order.
+//! What `larch bench kv` prints before and after a run, in scylla-bench's words and order.
 
 use super::unused;
 use crate::args::kv::{KvArgs, RetryHandler};
@@ -7,7 +7,7 @@ use kv::options::go_time;
 use kv::{KvScheme, Mode, Options, Restriction, Setup, Workload};
 use std::time::Duration;
 
-/// The names and values of the options, in the order in which they are printed.
+/// The options as (name, value), in printing order.
 pub fn configuration(args: &KvArgs, options: &Options, setup: &Setup, scheme: &KvScheme) -> Vec<(String, String)> {
     let limit = |limit: u64| if limit == 0 { "unlimited".to_owned() } else { limit.to_string() };
     let server = |name: &str, value: String| match unused(scheme, name) {
@@ -65,7 +65,7 @@ pub fn configuration(args: &KvArgs, options: &Options, setup: &Setup, scheme: &K
     all
 }
 
-/// The block of the configuration.
+/// The configuration as text.
 pub fn block(configuration: &[(String, String)]) -> String {
     let mut text = "Configuration\n".to_owned();
     for (name, value) in configuration {
@@ -74,13 +74,13 @@ pub fn block(configuration: &[(String, String)]) -> String {
     text
 }
 
-/// The value begins in a fixed column, like text after three tabs.
+/// Values begin in a fixed column, as after three tabs.
 fn line(name: &str, value: &str) -> String {
     let name = format!("{name}:");
     format!("{name:<24} {value}").trim_end().to_owned() + "\n"
 }
 
-/// The block of the results.
+/// The results as text.
 pub fn results(measured: &Measured, with_times: bool, is_mixed: bool) -> String {
     let sum = Measure::sum(&measured.kinds);
     let seconds = measured.nanos.max(1) as f64 / 1e9;

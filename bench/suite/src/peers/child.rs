@@ -1,5 +1,5 @@
-//! A process that holds the database of an engine open, and carries out the orders of its parent. Each order is a
-//! line on standard input. The process first prints a line to show that it has started.
+//! The child process of a comparison: keeps an engine's database open and carries out the parent's orders, one JSON
+//! line each on standard input. Its first line of output says that it has started.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark's threads are the machine's")]
 
@@ -22,8 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use ycsb::{Load, Run, Settings};
 
-/// Holds the store `target` open. Reads orders from standard input and writes answers to standard output, until no
-/// more orders come.
+/// Serves orders on the store `target` until standard input ends.
 pub fn serve(target: &str, schemes: &[Scheme]) -> ExitCode {
     die_with_the_parent();
     let mut schemes = schemes.to_vec();
@@ -35,8 +34,7 @@ pub fn serve(target: &str, schemes: &[Scheme]) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    // This first answer tells the parent that it may stop this process: from now on, this process cannot outlive the
-    // parent.
+    // From now on this process cannot outlive its parent, so the parent may stop it.
     let mut is_heard = tell(&Ok(Sample::default()));
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { break };
@@ -52,7 +50,7 @@ pub fn serve(target: &str, schemes: &[Scheme]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Writes an answer to standard output. Returns `false` if nobody can read the answer, because the parent has ended.
+/// Writes an answer to standard output. Returns `false` if the parent is gone.
 fn tell(answer: &Answer) -> bool {
     let mut text = serde_json::to_string(answer).expect("answers are plain data");
     text.push('\n');
@@ -60,7 +58,7 @@ fn tell(answer: &Answer) -> bool {
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_ok()
 }
 
-/// Makes the system kill this process when its parent ends, however the parent ends.
+/// Asks the kernel to kill this process when its parent ends.
 fn die_with_the_parent() {
     let signal = Some(rustix::process::Signal::KILL);
     if let Err(error) = rustix::process::set_parent_process_death_signal(signal) {
@@ -85,14 +83,14 @@ impl Held {
     }
 
     fn obey(&mut self, order: &Order) -> Answer {
-        // When the store is opened, its counter begins at zero.
+        // An open starts the counter at zero.
         let before = if matches!(order, Order::Open { .. }) { None } else { self.level0_stops() };
         let sample = self.carry_out(order)?;
         let stops = self.level0_stops().map(|stops| stops - before.unwrap_or(0));
         Ok(Sample { level0_stops: stops, ..sample })
     }
 
-    /// How often writes were stopped because level 0 was full, since the store was opened.
+    /// How often the store has stopped writes because level 0 was full, since it was opened.
     fn level0_stops(&self) -> Option<u64> {
         let counters = self.store.as_ref()?.counters();
         counters.iter().find(|counter| counter.name == "stops at level 0").map(|counter| counter.value)
@@ -137,8 +135,8 @@ impl Held {
 
     fn fill(&self, how: Fill, records: u64, limit: Duration) -> Answer {
         let store = self.store()?;
-        // Before the measurement, all pending bytes of other processes are written to the disk, so that they are not
-        // counted. All writes of this measurement must be counted.
+        // Write back what is dirty, so that the disk's counters include all writes of this load and no earlier
+        // ones.
         disk::write_back(&self.directory)?;
         let before = DiskCounts::of(&self.directory);
         let written_before = disk::written_by_this_process();
@@ -178,8 +176,7 @@ impl Held {
     fn measure_with_fio(&self, measure: &Measure) -> Answer {
         let before = DiskCounts::of(&self.directory);
         let mut sample = fio::measure(&self.target, measure)?;
-        // The system counted the reads of the whole run. fio itself counted the reads of the window, so its number
-        // is kept.
+        // Keep fio's own number of reads: it covers the window alone, the system's covers the whole run.
         let reads = sample.disk_reads;
         since(&mut sample, before, DiskCounts::of(&self.directory));
         sample.disk_reads = sample.disk_reads.and(reads);
@@ -195,7 +192,7 @@ impl Held {
         with_beside(store, what, Duration::from_millis(measure.millis), |stop| self.load(measure, stop))
     }
 
-    /// Measures a load. In the middle of its window, gives the store another memory budget.
+    /// Measures `load`, and changes the size of the store's cache a third into its window.
     fn shrink(&self, load: &Measure, cache_bytes: u64) -> Answer {
         let store = self.store()?;
         let from_start = Duration::from_millis(load.warmup_millis + load.millis / 3);
@@ -208,7 +205,7 @@ impl Held {
         both(sample, shrunk).map(|(sample, shrunk)| Sample { shrunk, ..sample })
     }
 
-    /// Carries out `measure`, until it is done or until `stop` is set. Nothing else runs beside it.
+    /// Runs the task of `measure` until it is done or `stop` is set. Does not start the work beside it.
     fn load(&self, measure: &Measure, stop: &AtomicBool) -> Answer {
         let store = self.store()?;
         let time = Duration::from_millis(measure.millis);
@@ -236,8 +233,8 @@ impl Held {
                     properties.push(("hotspotdatafraction", share.to_string()));
                     properties.push(("hotspotopnfraction", "0.95".to_owned()));
                 }
-                // Keys of inserts come after the keys of the load. In a later repeat, inserts replace rows that an
-                // earlier repeat inserted.
+                // Inserts use keys after the loaded ones, so a later repeat overwrites what an earlier one
+                // inserted.
                 let settings = settings(name, &properties)?;
                 run(store, &Run::new(&settings, measure.seed), &plan, stop)
             }
@@ -252,8 +249,8 @@ impl Held {
         if measured.failed > 0 {
             return Err(format!("{} operations failed: {:?}", measured.failed, measured.failures));
         }
-        // A look-up that finds nothing is faster. So the comparison is fair only if every row was found. For tasks
-        // that ask for absent keys, the clients themselves check that nothing was found.
+        // A look-up that finds nothing is faster, so every row has to be found. The clients of other tasks check
+        // their results themselves.
         let missing = missing(&measured);
         if missing > 0 && matches!(measure.task, Task::Workload { .. }) {
             return Err(format!("{missing} requests met no row: the table is not what it should be"));
@@ -276,8 +273,8 @@ impl Held {
     }
 }
 
-/// Carries out `load`, and at the same time carries out `what` on another thread. If `what` is a compaction, the
-/// window ends when the time `after` has passed since the compaction ended.
+/// Runs `load` while another thread does `what`. If that is a compaction, the window goes on for `after` beyond its
+/// end.
 fn with_beside(store: &dyn Store, what: Beside, after: Duration, load: impl FnOnce(&AtomicBool) -> Answer) -> Answer {
     let (is_over, stop) = (AtomicBool::new(false), AtomicBool::new(false));
     let (sample, done): (Answer, Result<WorkDone, String>) = std::thread::scope(|scope| {
@@ -289,8 +286,8 @@ fn with_beside(store: &dyn Store, what: Beside, after: Duration, load: impl FnOn
     both(sample, done).map(|(sample, beside)| Sample { beside, ..sample })
 }
 
-/// Combines the results of a load and of the work beside it. If both failed, each failure may have caused the
-/// other, so both are reported.
+/// Combines the results of a load and of the work beside it. If both failed, either may be the cause, so both are
+/// reported.
 fn both<T>(sample: Answer, beside: Result<T, String>) -> Result<(Sample, T), String> {
     match (sample, beside) {
         (Ok(sample), Ok(beside)) => Ok((sample, beside)),
@@ -299,18 +296,17 @@ fn both<T>(sample: Answer, beside: Result<T, String>) -> Result<(Sample, T), Str
     }
 }
 
-/// The longest time for a compaction or for the build of an index. If it takes longer, it counts as failed.
+/// The time limit for a compaction or an index build, after which it counts as failed.
 const LONGEST_WORK: Duration = Duration::from_secs(1800);
 
-/// By how much the counter `name` of the store rose in the window, or 0 if the store does not have this counter.
+/// The growth of the store's counter `name` in the window, or 0 if there is no such counter.
 fn counted(measured: &Measured, name: &str) -> u64 {
     let change = measured.counters.iter().find(|change| change.name == name);
     change.and_then(Change::counted).unwrap_or(0)
 }
 
-/// `reads` is the number of disk reads in the whole run. Estimates how many of them belong to the window. The
-/// warm-up read from the disk, too. The warm-up's share of the reads is assumed to equal its share of the
-/// operations.
+/// Estimates how many of a run's `reads` fell into the window, assuming that every operation, also of the warm-up,
+/// caused the same number of reads.
 fn reads_of_window(reads: u64, measured: &Measured) -> u64 {
     let warm_up: u64 = measured.intervals.iter().filter(|it| it.warming).map(|it| it.operations + it.failed).sum();
     let window = u128::from(measured.operations);
@@ -318,7 +314,7 @@ fn reads_of_window(reads: u64, measured: &Measured) -> u64 {
     (u128::from(reads) * window / all.max(1)) as u64
 }
 
-/// How many requests met no row.
+/// Requests that found no row.
 fn missing(measured: &Measured) -> u64 {
     measured.kinds.iter().map(|kind| kind.not_found).sum()
 }
@@ -336,7 +332,7 @@ fn insert_order(how: Fill) -> &'static str {
     }
 }
 
-/// A workload of YCSB with one field of 100 bytes and keys of 20 bytes.
+/// The settings of a YCSB workload with 20-byte keys and one field of 100 bytes.
 fn settings(name: &str, more: &[(&str, String)]) -> Result<Settings, String> {
     let mut properties = ycsb::built_in(name).ok_or_else(|| format!("there is no workload `{name}`"))?;
     properties.set("fieldcount", "1");

@@ -1,6 +1,6 @@
-//! The report on rows that do not fit in memory. Each engine runs with a small cache. Some parts of the report
-//! also limit the memory of the process together with what the system caches of the process's files. Each part of
-//! the report is a table of its own, with its own goals.
+//! `larch bench cold`: rows that do not fit in memory. Each engine runs with a small cache. Some parts also put the
+//! process into a memory cgroup, which limits its memory together with the page cache of its files. Each part has
+//! its own table and goals.
 
 mod beside;
 mod callers;
@@ -17,7 +17,7 @@ use harness::Scheme;
 
 const MIB: u64 = 1 << 20;
 
-/// The bytes of a row: its key and its value.
+/// Bytes of a row's key and value.
 const ROW_BYTES: u64 = 120;
 
 /// Measures all parts on all engines that this binary has.
@@ -27,7 +27,7 @@ pub fn run(args: &PeersArgs, schemes: &[Scheme]) -> Result<Ending, String> {
         ("Gets by threads that wait for each", gets::measure(&mut ground)),
         ("Gets by one thread that has many under way", callers::measure(&mut ground)),
         ("A full scan", scan::measure(&mut ground)),
-        // This part of the report changes the databases, so it comes after all other parts.
+        // Comes last, because it changes the databases.
         ("Gets beside other work, and with half the cache", beside::measure(&mut ground)),
     ];
     let mut ending = verdict_of(&parts);

@@ -1,5 +1,5 @@
-//! Counts the reads and writes of a disk, as the system reports them. Reads and writes are counted in the same way
-//! for every engine, whatever the engine itself reports.
+//! Disk reads and writes as the system counts them: in the same way for every engine, whatever the engine itself
+//! reports.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "files of the system, never simulated")]
 
@@ -14,7 +14,7 @@ use std::path::Path;
 /// Reads and writes of one disk since the system started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DiskCounts {
-    /// Completed reads. The system may have merged neighbouring reads into one.
+    /// Completed reads, after the kernel has merged neighbouring ones.
     pub reads: u64,
     /// The bytes that were read.
     pub read_bytes: u64,
@@ -43,7 +43,7 @@ impl DiskCounts {
         Some(Self { reads: number(3)?, read_bytes: number(5)? * 512, written_bytes: number(9)? * 512 })
     }
 
-    /// How much was added since `before`.
+    /// The difference to `before`.
     pub fn since(self, before: Self) -> Self {
         Self {
             reads: self.reads.saturating_sub(before.reads),
@@ -53,19 +53,18 @@ impl DiskCounts {
     }
 }
 
-/// The number of bytes that the system has written for this process so far, counted as in [`written_bytes`]; `None`
-/// if the system does not report them.
+/// Bytes that the system has written for this process so far, as [`written_bytes`] counts them; `None` if it does
+/// not report them.
 pub fn written_by_this_process() -> Option<u64> {
     written_bytes(&fs::read_to_string("/proc/self/io").ok()?)
 }
 
-/// How many bytes the system has written for this process since it reported the number `before`.
+/// Bytes that the system has written for this process since `before` was taken.
 pub fn written_since(before: Option<u64>) -> Option<u64> {
     before.zip(written_by_this_process()).map(|(before, after)| after.saturating_sub(before))
 }
 
-/// Makes the system drop its cached pages of the files under `folder`, both pages that were read and pages that
-/// were written.
+/// Syncs the files under `folder` and drops them from the page cache.
 pub fn forget(folder: &Path) -> std::io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -80,14 +79,14 @@ pub fn forget(folder: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Makes the system write all pending bytes on the disk that holds `folder`. Therefore the system counts these
-/// bytes for the engine that wrote them, and not for the next engine.
+/// Writes back all dirty pages of the file system that holds `folder`, so that the disk's counters attribute them
+/// to the engine that wrote them and not to the next one.
 pub fn write_back(folder: &Path) -> Result<(), String> {
     let synced = fs::File::open(folder).and_then(|folder| Ok(rustix::fs::syncfs(&folder)?));
     synced.map_err(|error| format!("cannot sync the disk of {}: {error}", folder.display()))
 }
 
-/// The number of bytes that the files under `folder` take on the disk.
+/// The disk space that the files under `folder` take.
 pub fn bytes_under(folder: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(folder) else { return 0 };
     let size = |entry: fs::DirEntry| match entry.metadata() {

@@ -1,6 +1,6 @@
-//! The disk alone, as fio measures it: direct reads of the file that the store `disk` has made, in random order or
-//! from beginning to end. The reads come either from threads that wait for each read, or from one thread with many
-//! reads under way. The program fio is a separate process and reports its own processor time.
+//! The disk alone, measured by fio: direct reads of the file that the store `disk` made, at random or sequentially,
+//! by threads that wait for each read or by one thread with many reads in flight. fio runs as a separate process
+//! and reports its own processor time.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "starts fio on the machine's own files")]
 
@@ -14,8 +14,7 @@ use serde::Deserialize;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// A scheme that can only be compared with other stores: a peer starts fio for each measurement, and the store has
-/// no sessions.
+/// A scheme for comparisons only. The store has no sessions: the child runs fio for each measurement.
 pub const SCHEME: Scheme = Scheme {
     name: "fio",
     form: "fio:DIR",
@@ -29,10 +28,10 @@ pub const SCHEME: Scheme = Scheme {
     open,
 };
 
-/// The number of bytes of each read, if fio reads the whole file from beginning to end.
+/// The size of a sequential read.
 const SEQUENTIAL_BYTES: u64 = 256 << 10;
 
-/// fio's ways to have many reads under way, the best first. Containers often forbid io_uring.
+/// fio's engines with many reads in flight, in order of preference. Containers often forbid io_uring.
 const ENGINES: [&str; 2] = ["io_uring", "libaio"];
 
 /// The version that fio prints; `None` if fio is not installed.
@@ -57,8 +56,7 @@ fn options(target: &Target) -> Result<Options, Failure> {
     Ok(Options { file: target.directory()?.join(raw::FILE), page_bytes, flights, ahead_bytes })
 }
 
-/// Carries out `measure`. The task of `measure` must be a scan, or a workload of reads. Such a workload stands for
-/// random reads.
+/// Runs fio for `measure`: sequential reads for a scan, random reads for anything else.
 pub fn measure(target: &Target, measure: &Measure) -> Result<Sample, String> {
     let options = options(target).map_err(|failure| failure.to_string())?;
     let engines = if options.flights || measure.task == Task::Scan { &ENGINES[..] } else { &["psync"] };
@@ -78,7 +76,7 @@ fn arguments(options: &Options, measure: &Measure, engine: &str) -> Vec<String> 
         _ => ("randread", options.page_bytes, measure.threads as u64),
     };
     let (jobs, depth) = if engine == "psync" { (depth, 1) } else { (1, depth) };
-    // fio separates names of files by colons.
+    // A colon separates file names for fio.
     let file = options.file.display().to_string().replace(':', "\\:");
     [
         "--name=reads".to_owned(),
@@ -95,8 +93,7 @@ fn arguments(options: &Options, measure: &Measure, engine: &str) -> Vec<String> 
         "--time_based=1".to_owned(),
         format!("--ramp_time={}ms", measure.warmup_millis),
         format!("--runtime={}ms", measure.millis),
-        // With this option, fio does not keep a map of the blocks that it has already read. With the next option,
-        // each run reads other blocks.
+        // Keep no map of blocks already read; the seed makes each run read other blocks.
         "--norandommap=1".to_owned(),
         format!("--randseed={}", measure.seed),
         "--output-format=json".to_owned(),
@@ -122,7 +119,7 @@ struct Report {
 #[derive(Deserialize)]
 struct Job {
     error: i32,
-    /// The run time of all threads together in milliseconds.
+    /// The run time of all threads together, in milliseconds.
     job_runtime: f64,
     /// The processor time in user mode, in per cent of `job_runtime`.
     usr_cpu: f64,
@@ -145,7 +142,7 @@ struct Latency {
     percentile: std::collections::BTreeMap<String, u64>,
 }
 
-/// Makes a sample from fio's output. Warnings may come before the JSON.
+/// Parses fio's output, in which warnings may precede the JSON.
 fn parse(text: &str) -> Result<Sample, String> {
     let json = text.find('{').map(|start| &text[start..]).ok_or("it wrote no report")?;
     let report: Report = serde_json::from_str(json).map_err(|error| format!("cannot read its report: {error}"))?;

@@ -1,5 +1,5 @@
-//! The processes that hold one engine each. One of them runs at a time. The other processes are stopped, so that
-//! their background work does not disturb the measurement.
+//! The parent's side of the child processes, one per engine. Only one of them runs at a time; the others are
+//! stopped, so that their background work does not disturb the measurement.
 
 #![allow(clippy::disallowed_methods, reason = "starts processes; never simulated")]
 
@@ -9,19 +9,18 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-/// A process with an engine.
+/// A child process that holds one engine.
 pub struct Peer {
     name: String,
     child: Child,
     orders: ChildStdin,
     answers: BufReader<ChildStdout>,
-    /// The memory limit, which must be kept as long as the peer's process lives.
+    /// Kept for as long as the process lives.
     _limit: Option<MemoryLimit>,
 }
 
 impl Peer {
-    /// Starts this program again as a peer that holds the store `target`, and then stops the process. `limit`
-    /// bounds the memory of the peer's process.
+    /// Starts this program again as a peer with the store `target`, under the memory limit `limit`, and stops it.
     pub fn start(name: &str, target: &str, limit: Option<MemoryLimit>) -> Result<Self, String> {
         let program = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
         let mut child = Command::new(program)
@@ -36,8 +35,8 @@ impl Peer {
         let orders = child.stdin.take().expect("it was piped");
         let answers = BufReader::new(child.stdout.take().expect("it was piped"));
         let mut peer = Self { name: name.to_owned(), child, orders, answers, _limit: limit };
-        // Before it answers, the peer arranges that it ends when this process ends. If the peer were stopped
-        // before it had arranged this, it might live on after this process.
+        // Wait for its first answer: by then it has arranged to die with this process. Stopped earlier, it might
+        // outlive us.
         peer.answer()??;
         peer.signal(Signal::STOP)?;
         Ok(peer)
@@ -48,7 +47,7 @@ impl Peer {
         &self.name
     }
 
-    /// Lets the peer run until it has done what `order` says.
+    /// Continues the peer until it has carried out `order`, and stops it again.
     pub fn obey(&mut self, order: &Order) -> Result<Sample, String> {
         self.signal(Signal::CONT)?;
         let mut line = serde_json::to_string(order).expect("orders are plain data");
@@ -57,13 +56,12 @@ impl Peer {
             .write_all(line.as_bytes())
             .map_err(|error| format!("{}: its process has ended: {error}", self.name))?;
         let answer = self.answer()?;
-        // The peer is stopped even if it failed to do the order, because its remaining work would disturb the
-        // other peers.
+        // Stop it even if the order failed: its background work would disturb the other peers.
         self.signal(Signal::STOP)?;
         answer.map_err(|why| format!("{}: {why}", self.name))
     }
 
-    /// Reads the next answer, or returns an error if the peer gives none.
+    /// Reads the next answer.
     fn answer(&mut self) -> Result<Answer, String> {
         let ended = |why: String| format!("{}: {why}", self.name);
         let mut answer = String::new();
@@ -83,7 +81,7 @@ impl Peer {
 
 impl Drop for Peer {
     fn drop(&mut self) {
-        // If the peer's process has already ended, these two calls fail, and their errors do not matter.
+        // These fail if the process has already ended, which is fine.
         self.child.kill().unwrap_or_default();
         self.child.wait().map(drop).unwrap_or_default();
     }

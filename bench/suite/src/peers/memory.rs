@@ -1,5 +1,5 @@
-//! The table for data that fits in memory: reads, mixed workloads, scans and loads of small rows, by one thread and
-//! by two threads.
+//! `larch bench peers`: small rows that fit in memory. Reads, mixed workloads, scans and loads by one and two
+//! threads, and synced puts.
 
 #[cfg(test)]
 mod tests;
@@ -13,24 +13,24 @@ use crate::args::PeersArgs;
 use harness::Scheme;
 use kit::Scratch;
 
-/// The size of each engine's cache: more than all rows need.
+/// The cache of each engine, which holds all rows.
 const CACHE: &str = "3GiB";
 
-/// A random load ends after this time, even if some rows are missing. Engines that write pages in place become
-/// slower and slower.
+/// The time limit of a random load, after which it ends with the rows that it has. Engines that update pages in
+/// place get slower and slower.
 const LONGEST_LOAD_MILLIS: u64 = 60_000;
 
-/// An engine of the table, with its settings: commits are not synced, nothing is compressed, and the cache has
-/// room for all data. If the machine crashes, the last commits may be lost. What a crash of the process alone
-/// loses depends on the engine. The report prints it. SQLite loses its cache when its connection is closed, and
-/// each row of the table opens a new connection. Therefore SQLite's file is also mapped into memory.
+/// An engine and its options: commits are not synced, nothing is compressed, and all data fits in the cache. A
+/// crash of the machine may lose the last commits. What a crash of the process alone loses depends on the engine,
+/// and the report prints it. SQLite's cache dies with its connection, and each row of the table opens a new one, so
+/// its file is memory-mapped too.
 struct Engine {
     name: &'static str,
     scheme: &'static str,
     options: String,
 }
 
-/// Larch must come first, because the goals of the first engine are checked.
+/// Larch comes first: the goals are those of the first engine.
 const ENGINES: [&str; 6] = ["larch", "rocksdb", "fjall", "redb", "lmdb", "sqlite"];
 
 fn engines(schemes: &[Scheme]) -> Vec<Engine> {
@@ -42,8 +42,7 @@ fn engines(schemes: &[Scheme]) -> Vec<Engine> {
     ENGINES.into_iter().filter(built).map(engine).collect()
 }
 
-/// The name of the table's row that says how many times in the whole run an engine stopped writes because level 0
-/// was full.
+/// The row that counts, over the whole run, how often an engine stopped writes because level 0 was full.
 const STOPS: &str = "writes stopped at level 0";
 
 /// How large a run is.
@@ -62,8 +61,7 @@ pub fn run(args: &PeersArgs, schemes: &[Scheme]) -> Result<Ending, String> {
     };
     let engines = engines(schemes);
     let place = place(args.dir.as_deref(), "bench-peers")?;
-    // The disk must have room for the rows, and also for the second copy of the rows that a compaction or an
-    // engine with pages may need for some time.
+    // Room for the rows, and for the second copy that a compaction or an engine with pages may need for a while.
     let needed = engines.len() as u64 * scale.records * 120 * 4;
     check_room(&place, needed)?;
     let tale = Tale::new();
@@ -158,15 +156,14 @@ fn workload(name: &str, keys: &str) -> Task {
 /// A function that computes a figure from a sample.
 type Figure = fn(&Sample) -> f64;
 
-/// A row of the table: its name, the task that is measured, the number of threads, and the function that computes
-/// the figure.
+/// A row of the table: its name, task, number of threads, and figure.
 type RowTask = (&'static str, fn() -> Task, usize, Figure);
 
 fn thousand_rows(sample: &Sample) -> f64 {
     sample.rows as f64 / sample.nanos as f64 * 1e6
 }
 
-/// The rows of the table that are measured on databases filled in key order.
+/// The rows measured on databases that were filled in key order.
 const SORTED_TASKS: [RowTask; 12] = [
     ("uniform get", || workload("c", "uniform"), 1, thousands),
     ("zipfian get (C)", || workload("c", ""), 1, thousands),
@@ -182,7 +179,7 @@ const SORTED_TASKS: [RowTask; 12] = [
     ("E (scan 1-100)", || workload("e", ""), 1, thousands),
 ];
 
-/// The rows of the table that are measured on databases filled in random order.
+/// The rows measured on databases that were filled in random order.
 const RANDOM_TASKS: [RowTask; 4] = [
     ("uniform get, random", || workload("c", "uniform"), 1, thousands),
     ("full scan, random", || Task::Scan, 1, million_rows),
@@ -190,7 +187,7 @@ const RANDOM_TASKS: [RowTask; 4] = [
     ("A, random, 2 threads", || workload("a", ""), 2, thousands),
 ];
 
-/// Measures the tasks on databases that are filled and have no background work left.
+/// Measures the tasks on filled databases without pending background work.
 fn measure(
     peers: &mut [Peer],
     scale: &Scale,
@@ -212,7 +209,7 @@ fn measure(
             operations: None,
             hot_share: None,
             beside: None,
-            // Each repeat of a measurement adds one to this seed, so no two rows of the table draw the same keys.
+            // A repeat adds its number to the seed, so no two rows draw the same keys.
             seed: 100 * (number as u64 + 1),
         };
         let row = &mut table.rows[number];
@@ -221,8 +218,7 @@ fn measure(
     }
 }
 
-/// Measures inserts that are durable when they return. They go into databases of their own. For comparison, the
-/// disk alone is also measured.
+/// Measures durable inserts, in databases of their own, and beside them the disk alone.
 fn synced(engines: &[Engine], scale: &Scale, place: &Scratch, table: &mut Table, tale: &Tale) -> Result<(), String> {
     const RECORDS: u64 = 100_000;
     let disk = Engine { name: "disk", scheme: "disk", options: String::new() };
@@ -261,7 +257,7 @@ fn synced(engines: &[Engine], scale: &Scale, place: &Scratch, table: &mut Table,
     Ok(())
 }
 
-/// Adds the number of times that engine `at` stopped writes, which `samples` contain, to the row [`STOPS`].
+/// Adds the write stops in the `samples` of engine `at` to the row [`STOPS`].
 fn count_stops(table: &mut Table, at: usize, samples: &[Sample]) {
     let total = &mut table.row(STOPS).figures[at];
     let stops: Vec<u64> = samples.iter().filter_map(|sample| sample.level0_stops).collect();
@@ -270,7 +266,7 @@ fn count_stops(table: &mut Table, at: usize, samples: &[Sample]) {
     }
 }
 
-/// Fills the databases anew, in turns, and records the speed. Returns the number of rows that every database has.
+/// Refills all databases in turn and records the speed. Returns the least number of rows that a database got.
 fn fill(
     peers: &mut [Peer],
     scale: &Scale,

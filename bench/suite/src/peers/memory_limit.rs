@@ -1,4 +1,4 @@
-//! A limit for one process: on its memory together with the system's cache of its files. It is a memory cgroup.
+//! Memory cgroups: limit a process's memory together with the page cache of its files.
 
 #![allow(
     clippy::disallowed_methods,
@@ -15,11 +15,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// The folders of the groups that exist now, or `None` once no more groups may be made.
+/// The folders of the existing groups, or `None` after [`remove_all`], when no more may be made.
 static GROUPS: Mutex<Option<Vec<PathBuf>>> = Mutex::new(Some(Vec::new()));
 
-/// A control group with a memory limit. The group is removed when this value is dropped, after its processes have
-/// ended.
+/// A memory cgroup. Dropping this removes the group; its processes must have ended by then.
 #[derive(Debug)]
 pub struct MemoryLimit {
     folder: PathBuf,
@@ -27,7 +26,7 @@ pub struct MemoryLimit {
 }
 
 impl MemoryLimit {
-    /// Makes a group called `name` that may use at most `bytes`. If this fails, the error says why.
+    /// Creates the group `name` with a limit of `bytes`.
     pub fn new(name: &str, bytes: u64) -> Result<Self, String> {
         let first = Path::new("/sys/fs/cgroup/memory");
         let second = Path::new("/sys/fs/cgroup");
@@ -54,20 +53,19 @@ impl MemoryLimit {
         Ok(())
     }
 
-    /// Puts a process into the group. The system does not count memory that the process had before, so call this
-    /// function before the process does anything.
+    /// Moves a process into the group. Call it before the process does anything: memory that it already has is not
+    /// charged to the group.
     pub fn admit(&self, process: u32) -> Result<(), String> {
         fs::write(self.folder.join("cgroup.procs"), process.to_string())
             .map_err(|error| format!("cannot put a process into {}: {error}", self.folder.display()))
     }
 }
 
-/// Ends the processes of all groups and removes the groups. After this call, no new group can be made. It is called
-/// when a run is interrupted.
+/// Kills the processes of all groups and removes the groups. No group can be made afterwards. Called on ^C.
 pub fn remove_all() {
     let groups = GROUPS.lock().unwrap_or_else(PoisonError::into_inner).take();
     for folder in groups.unwrap_or_default() {
-        // The system keeps a killed process in its group until it has removed the process.
+        // A killed process stays in its group until the kernel has cleaned it up.
         for _ in 0..100 {
             let processes = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
             for process in processes.lines().filter_map(|line| Pid::from_raw(line.parse().ok()?)) {
@@ -83,8 +81,7 @@ pub fn remove_all() {
 
 impl Drop for MemoryLimit {
     fn drop(&mut self) {
-        // A group that still has a process cannot be removed. A later group with the same name uses the remaining
-        // group again.
+        // Fails while a process is left in the group. A later group of the same name then reuses it.
         fs::remove_dir(&self.folder).unwrap_or_default();
         if let Some(groups) = GROUPS.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
             groups.retain(|folder| *folder != self.folder || folder.exists());

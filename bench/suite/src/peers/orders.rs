@@ -1,38 +1,38 @@
-//! The orders that the comparing process sends, and the answers to them. Each receiver is a process that holds one
-//! engine. Each order and each answer is a line of JSON.
+//! The orders that the parent of a comparison sends to the child processes with the engines, and their answers.
+//! Each is a line of JSON.
 
 use serde::{Deserialize, Serialize};
 
-/// What a peer is to do.
+/// An order to a peer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Order {
-    /// Opens the store; `anew` means with an empty table.
+    /// Opens the store.
     Open {
-        /// Whether existing data is removed.
+        /// Whether to start with an empty table.
         anew: bool,
     },
-    /// Fills the empty table, and waits until the store has no background work.
+    /// Fills the empty table, and waits for background work to end.
     Fill {
-        /// In which order the rows are inserted.
+        /// The order of the rows.
         how: Fill,
-        /// How many rows.
+        /// The number of rows.
         records: u64,
-        /// The load in random order ends after this time, even if some rows are missing.
+        /// The time limit of a random load, which then ends with the rows that it has.
         limit_millis: u64,
     },
-    /// Waits until the store has no background work. The answer contains the size of the files.
+    /// Waits for background work to end. The answer has the size of the files.
     Settle,
     /// Carries out a measurement.
     Measure(Measure),
-    /// Measures overwrites of rows that exist already.
+    /// Measures overwrites of existing rows.
     Overwrite(Overwrite),
     /// Measures transactions.
     Transact(Transact),
-    /// Carries out a measurement, and changes the size of the store's cache in the middle of the measured time.
+    /// Carries out a measurement, and changes the size of the store's cache within the window.
     Shrink {
-        /// The measurement in whose middle the size of the cache changes.
+        /// The measurement.
         load: Measure,
-        /// The new budget.
+        /// The new size of the cache.
         cache_bytes: u64,
     },
     /// Closes the store.
@@ -42,75 +42,71 @@ pub enum Order {
 /// The order in which rows are inserted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Fill {
-    /// The rows are inserted in key order, by the fastest way that the store has.
+    /// Key order, by the store's fastest way to load.
     Sorted,
-    /// The rows are inserted in the order of the hashes of their keys, as in a load of YCSB.
+    /// Random order: keys are hashes of consecutive numbers, as in a YCSB load.
     Random,
 }
 
 /// A measurement.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Measure {
-    /// The task that is repeated.
+    /// The task.
     pub task: Task,
     /// The number of rows in the table.
     pub records: u64,
-    /// The order in which the rows were inserted. It decides what their keys look like.
+    /// How the table was filled, which determines its keys.
     pub filled: Fill,
     /// Clients, each with a thread.
     pub threads: usize,
-    /// The time before the measured window. Operations in this time are not counted.
+    /// Warm-up before the measured window.
     pub warmup_millis: u64,
     /// The length of the window.
     pub millis: u64,
-    /// The number of operations after which the run ends.
+    /// If set, the run ends after this many operations, or after `millis`.
     pub operations: Option<u64>,
-    /// Decides every operation.
+    /// The seed of all operations.
     pub seed: u64,
-    /// If the keys are drawn as `hotspot`: the share of the rows that 95 of 100 operations ask for.
+    /// For `hotspot` keys: the share of the rows that get 95 % of the operations.
     pub hot_share: Option<f64>,
-    /// What another thread does during the measurement.
+    /// What another thread does meanwhile.
     pub beside: Option<Beside>,
 }
 
-/// A measurement of overwrites: one client repeatedly gives a row a new value. The rows are drawn uniformly from
-/// all rows.
+/// A measurement of overwrites: one client gives new values to rows drawn uniformly.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Overwrite {
     /// The number of rows in the table.
     pub records: u64,
-    /// How the table was filled. The keys of the rows depend on this.
+    /// How the table was filled, which determines its keys.
     pub filled: Fill,
-    /// The time before the measured window. Operations in this time are not counted.
+    /// Warm-up before the measured window.
     pub warmup_millis: u64,
     /// The length of the window.
     pub millis: u64,
-    /// The operations per second of an open loop, or `None` for a closed loop.
+    /// The rate of an open loop, or `None` for a closed one.
     pub per_second: Option<f64>,
-    /// Decides every operation.
+    /// The seed of all operations.
     pub seed: u64,
-    /// Whether to measure while the store builds a secondary index over all rows, from the beginning of the build
-    /// to its end. If so, the configured time is ignored. Afterwards the index is compared with the rows and
-    /// dropped.
+    /// Measure for as long as the store takes to build a secondary index over all rows, and ignore `millis`. The
+    /// index is then checked against the rows and dropped.
     pub builds_index: bool,
 }
 
-/// The result of overwrites. Bytes are counted in the window alone. Background work that is left when the window
-/// ends is not waited for.
+/// The result of overwrites. Bytes are those of the window; background work left at its end is not waited for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Overwritten {
-    /// The median time of an operation. An operation's time counts from the moment at which it should have begun.
+    /// The median time of an operation, counted from when it should have begun.
     pub p50_nanos: u64,
-    /// 99 of 100 operations took at most this time.
+    /// The 99th percentile.
     pub p99_nanos: u64,
-    /// 999 of 1,000 operations took at most this time.
+    /// The 99.9th percentile.
     pub p999_nanos: u64,
-    /// 9,999 of 10,000 operations took at most this time.
+    /// The 99.99th percentile.
     pub p9999_nanos: u64,
     /// The longest time of an operation.
     pub longest_nanos: u64,
-    /// The number of operations that should have begun in the measured window, but had not begun when the window
-    /// ended.
+    /// Operations due in the window that had not begun when it ended.
     pub unsent: u64,
     /// The bytes written to the log, as the store counts them. `None` if the store does not count them.
     pub log_bytes: Option<u64>,
@@ -131,73 +127,66 @@ pub struct Transact {
     pub records: u64,
     /// Clients, each with a thread.
     pub threads: usize,
-    /// The time before the measured window. Operations in this time are not counted.
+    /// Warm-up before the measured window.
     pub warmup_millis: u64,
     /// The length of the window.
     pub millis: u64,
-    /// Decides every operation.
+    /// The seed of all operations.
     pub seed: u64,
 }
 
 /// What a transaction does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Deed {
-    /// A transaction that reads a row and gives this row another value. Rows are drawn uniformly.
+    /// Reads a row and gives it a new value. Rows are drawn uniformly.
     GetAndPut(Way),
-    /// The transaction adds 1 to a counter, and is repeated until it commits.
+    /// Adds 1 to a counter, retrying until it commits.
     Increment {
-        /// Whether some counters are drawn far more often than other counters, by YCSB's zipfian distribution.
-        /// Otherwise all counters are drawn equally often.
+        /// Draw counters by YCSB's zipfian distribution, not uniformly.
         zipfian: bool,
     },
-    /// An overwrite without a transaction: it gives a row a new value, durably. Rows are drawn uniformly.
+    /// A durable overwrite without a transaction. Rows are drawn uniformly.
     Put {
-        /// How many commits of each thread may be not yet durable. If it is 0, each commit is durable when its call
-        /// returns.
+        /// How many commits of a thread may be not durable yet. 0: each commit is durable when its call returns.
         in_flight: usize,
     },
 }
 
-/// How a get and a put are connected.
+/// How a get and a put belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Way {
-    /// They are not connected by a transaction.
+    /// Without a transaction.
     Apart,
-    /// The get and the put are in a transaction. The commit of this transaction checks the rows that the
-    /// transaction writes.
+    /// In a transaction whose commit checks the rows that it writes.
     WritesChecked,
-    /// The get and the put are in a transaction. The commit of this transaction checks the rows that the
-    /// transaction writes and the rows that it has read.
+    /// In a transaction whose commit checks the rows that it writes and those that it read.
     AllChecked,
 }
 
 /// The result of transactions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transacted {
-    /// The number of conflicts in the window. If the transaction is not repeated after a conflict, it is not
-    /// counted as an operation.
+    /// Conflicts in the window. A transaction that is not retried after a conflict does not count as an operation.
     pub conflicts: u64,
-    /// The median time of an increment including all its attempts, or 0 if nothing is timed.
+    /// The median time of an increment with all its attempts, or 0 if none is timed.
     pub p50_nanos: u64,
-    /// 99 of 100 increments took at most this time.
+    /// The 99th percentile of that time.
     pub p99_nanos: u64,
-    /// 99 of 100 increments met at most this many conflicts.
+    /// The 99th percentile of the conflicts of an increment.
     pub p99_conflicts: u64,
-    /// The largest number of conflicts of one increment.
+    /// The most conflicts of one increment.
     pub most_conflicts: u64,
 }
 
 /// What another thread does during a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Beside {
-    /// Scans the whole table, again and again, from before the window until after it.
+    /// Scans the whole table in a loop, from before the window until after it.
     Scan,
-    /// Makes the store rewrite all its data: a row is put and then the store's `settle` is called. The window
-    /// begins with the rewrite. The window ends some time after the rewrite, because the end of a rewrite changes
-    /// what is in memory.
+    /// Makes the store rewrite all its data, by a put and the store's `settle`. The window begins with the rewrite
+    /// and ends some time after it, because the end of the rewrite replaces the cached pages.
     Compaction,
-    /// Makes the store build a secondary index over all rows. The measured window begins when the build begins,
-    /// and ends when the build ends.
+    /// Makes the store build a secondary index over all rows. The window is the time of the build.
     IndexBuild,
 }
 
@@ -208,16 +197,16 @@ pub enum Task {
     Workload {
         /// `a` to `f`.
         name: String,
-        /// The distribution of its keys: `zipfian`, `uniform`, … If the text is empty, the workload decides.
+        /// The distribution of its keys: `zipfian`, `uniform`, … Empty: the workload's own.
         keys: String,
     },
     /// Reads of keys that do not exist.
     Absent,
-    /// Reads of this many keys at once. The keys are drawn uniformly.
+    /// Reads of this many uniformly drawn keys at once.
     Many(usize),
     /// A scan of the whole table in order.
     Scan,
-    /// One thread or several threads insert rows, and each insert is durable when it returns.
+    /// Inserts after the loaded rows, which are durable if the store is opened so.
     Puts,
 }
 
@@ -232,18 +221,15 @@ pub struct Sample {
     pub nanos: u64,
     /// The processor time of the whole process.
     pub cpu_nanos: u64,
-    /// The reads of the disk that holds the database, as the system counts them; `None` if the system does not
-    /// count them.
+    /// Reads of the database's disk, as the system counts them; `None` if it does not.
     pub disk_reads: Option<u64>,
-    /// The bytes that these reads of the disk brought, including those before the measured window.
+    /// Bytes of these reads, including those before the window.
     pub disk_read_bytes: u64,
-    /// The bytes that reads of the disk brought in the measured window alone. 0 if they are not counted
-    /// separately.
+    /// Bytes read in the window alone, or 0 if they are not counted separately.
     pub window_read_bytes: u64,
-    /// The bytes that were written to the disk that holds the database.
+    /// Bytes written to the database's disk.
     pub disk_written_bytes: u64,
-    /// The bytes that this process wrote in a load or in overwrites, as the system counts them; `None` if the
-    /// system does not count them.
+    /// Bytes that this process wrote in a load or in overwrites, as the system counts them; `None` if it does not.
     pub process_bytes: Option<u64>,
     /// The memory of the process at the end.
     pub resident_bytes: u64,
@@ -251,16 +237,14 @@ pub struct Sample {
     pub file_bytes: u64,
     /// The settings of the store.
     pub settings: Vec<(String, String)>,
-    /// 99 of 100 operations took at most this time.
+    /// The 99th percentile.
     pub p99_nanos: u64,
-    /// How many times a read of a single key found the page of its row in the cache. The store counts this; it is
-    /// 0 if the store does not.
+    /// Reads of single keys that found the page of the row in the cache, or 0 if the store does not count them.
     pub point_hits: u64,
-    /// How many times a read of a single key had to read the page of its row from the disk. The store counts this;
-    /// it is 0 if the store does not.
+    /// Reads of single keys that read the page of the row from disk, or 0 if the store does not count them.
     pub point_reads: u64,
-    /// How often writes were stopped during the order because level 0 was full, as the store counts it; `None` if
-    /// the store does not count it.
+    /// How often the store stopped writes during the order because level 0 was full; `None` if it does not count
+    /// this.
     pub level0_stops: Option<u64>,
     /// The result of overwrites.
     pub overwritten: Overwritten,
@@ -268,32 +252,31 @@ pub struct Sample {
     pub transacted: Transacted,
     /// What another thread did during the measurement.
     pub beside: WorkDone,
-    /// The effect of a new budget.
+    /// The effect of a smaller cache.
     pub shrunk: Shrunk,
 }
 
 /// What a thread did beside a measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkDone {
-    /// The number of rows that the other thread scanned, or the number of entries in the index that it built. It
-    /// is 0 for a compaction.
+    /// Rows scanned, or entries of the index built. 0 for a compaction.
     pub rows: u64,
     /// How long it took.
     pub nanos: u64,
 }
 
-/// The effect of a new budget.
+/// The effect of a smaller cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shrunk {
-    /// The bytes that the cache used before.
+    /// Bytes in use by the cache before.
     pub used_before: u64,
-    /// The time from the call until the cache used no more than the new budget; `None` if this did not happen.
+    /// Time until the cache used no more than its new size; `None` if it did not within a second.
     pub nanos: Option<u64>,
     /// Memory of the process before.
     pub resident_before: u64,
-    /// The memory of the process a second after the cache was halved.
+    /// Memory of the process a second later.
     pub resident_after: u64,
 }
 
-/// The answer to an order: what was measured, or why the order failed.
+/// The answer to an order: what was measured, or why it failed.
 pub type Answer = Result<Sample, String>;

@@ -1,6 +1,5 @@
-//! The disk alone, as a store. A get is one direct read of a block at a random place in one file. An insert is a
-//! write at the end of the file and a sync. This store shows what both operations cost before an engine adds its
-//! own cost.
+//! The disk alone, as a store: the floor under every engine. A get is one direct read of a block at a random place
+//! in a file. An insert is an append to the file and a sync.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "the machine's disk is what is measured")]
 
@@ -14,7 +13,7 @@ use std::io::Write as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 
-/// A scheme only for comparisons: the store returns no real rows.
+/// A scheme for comparisons only: it returns no real rows.
 pub const SCHEME: Scheme = Scheme {
     name: "disk",
     form: "disk:DIR",
@@ -119,11 +118,11 @@ impl Store for Raw {
 
 struct Direct {
     file: File,
-    /// The same file as `file`. Inserts use this handle, because it writes only at the end of the file.
+    /// The same file, opened for appending.
     end: File,
     blocks: u64,
     page_bytes: usize,
-    /// Memory that contains one page at an address with the right alignment.
+    /// A buffer with room for one aligned page.
     memory: Vec<u8>,
 }
 
@@ -152,7 +151,7 @@ impl Direct {
         if self.blocks == 0 {
             return Ok(Outcome::NotFound);
         }
-        // The keys of a run differ only in their last digits. The hash of a key spreads the reads over the whole
+        // Hash the key (FNV-1a): keys differ only in their last digits, and reads are to spread over the whole
         // file.
         let hash = key.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)

@@ -1,4 +1,5 @@
-//! A table with a row for each measurement and a column for each engine. It shows goals beside what was measured.
+//! The table of a comparison, with a row for each measurement and a column for each engine, and the goals of its
+//! rows.
 
 #[cfg(test)]
 mod tests;
@@ -9,41 +10,39 @@ use kit::median::extremes;
 use serde::Serialize;
 use std::fmt::Write as _;
 
-/// What a goal compares our figure in a row with.
+/// What a goal compares with. "Our" figure is that of the first engine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Against {
     /// An engine's figure in the same row.
     Engine(&'static str),
-    /// Our figure is compared with the best figure of the other engines in the same row.
+    /// The best figure of the other engines in the same row.
     Best,
     /// Our own figure in another row.
     Own(&'static str),
-    /// Our figure is compared with no other figure: it must itself be within a bound.
+    /// Nothing: our figure must itself be within the bound.
     Figure,
-    /// The figure of the named engine must itself be within a bound. This engine is another one of ours.
+    /// Nothing: the figure of the named engine, another one of ours, must itself be within the bound.
     FigureOf(&'static str),
-    /// An engine's figure. The difference between our figure and this engine's figure must be within a bound.
+    /// An engine's figure, by difference: ours minus it must be within the bound.
     Above(&'static str),
-    /// The figure of the second named engine. It is compared with the figure of the first named engine, and not
-    /// with the figure of our first engine. The first named engine is also one of ours.
+    /// The second named engine's figure in the same row. "Our" side is the first named engine, another one of ours.
     Between(&'static str, &'static str),
 }
 
 /// A goal of a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Goal {
-    /// What our figure is compared with.
+    /// The other side.
     pub against: Against,
-    /// The bound for our figure divided by the figure that it is compared with. In goals that divide nothing, it
-    /// is the bound for the figure or for the difference. It is a lower bound, or an upper bound if less is
-    /// better.
+    /// The bound on our figure divided by the other side's, or on the figure or difference itself for goals without
+    /// a ratio. A lower bound, or an upper one if less is better.
     pub ratio: f64,
 }
 
-/// A row of the table: the name of what is measured, its unit, and the goals.
+/// A row of the table.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// Its name.
+    /// What is measured.
     pub name: &'static str,
     /// The unit of its figures: `K/s`, `M rows/s`, `reads`.
     pub unit: &'static str,
@@ -51,32 +50,30 @@ pub struct Row {
     pub less_is_better: bool,
     /// The goals of the row.
     pub goals: Vec<Goal>,
-    /// The figures of the engines. There is a list for each engine of the table, and the list has a figure for
-    /// each repeat. If an engine has no figures, it was not measured.
+    /// For each engine of the table, its figure in each repeat. Empty if it was not measured.
     pub figures: Vec<Vec<f64>>,
-    /// The numbers of the engines that failed in the row.
+    /// The indexes of the engines that failed in this row.
     pub failed: Vec<usize>,
 }
 
-/// A table with a row for each measurement and a column for each engine. Goals are goals of the first engine.
+/// The table.
 #[derive(Clone, Debug)]
 pub struct Table {
     /// Names of the engines.
     pub engines: Vec<String>,
     /// Its rows.
     pub rows: Vec<Row>,
-    /// The failures of engines. An engine that failed in a row has no figure there: its cell is empty, and the row
-    /// is not measured for this engine.
+    /// The errors of engines. An engine that failed in a row has no figures there.
     pub failures: Vec<String>,
 }
 
 impl Row {
-    /// A row without figures. In this row, more is better.
+    /// A row without figures, in which more is better.
     pub fn new(name: &'static str, unit: &'static str, goals: Vec<Goal>) -> Self {
         Self { name, unit, less_is_better: false, goals, figures: Vec::new(), failed: Vec::new() }
     }
 
-    /// Makes the row one in which smaller figures are better.
+    /// Turns it into a row in which less is better.
     pub fn less_is_better(self) -> Self {
         Self { less_is_better: true, ..self }
     }
@@ -86,8 +83,7 @@ impl Row {
         if self.less_is_better { Bound::AtMost(goal.ratio) } else { Bound::AtLeast(goal.ratio) }
     }
 
-    /// Notes that engine `at` failed. The figures that the engine already had in this row are removed, because an
-    /// engine that failed has no result.
+    /// Marks engine `at` as failed, and removes its figures from the row.
     pub fn fail(&mut self, at: usize) {
         self.figures[at].clear();
         self.failed.push(at);
@@ -103,21 +99,20 @@ pub struct Verdict {
     pub against: String,
     /// The goal.
     pub goal: f64,
-    /// The measured ratio: the median of the ratios that were computed for each repeat. In each repeat, the two
-    /// engines that a goal compares ran one after the other.
+    /// The median of the ratios of the single repeats, in each of which both sides ran close together.
     pub ratio: f64,
     /// Whether the goal was reached.
     pub reached: bool,
 }
 
 impl Table {
-    /// A table of these engines, without rows.
+    /// A table without rows.
     pub fn new(engines: impl IntoIterator<Item = &'static str>) -> Self {
         let engines = engines.into_iter().map(str::to_owned).collect();
         Self { engines, rows: Vec::new(), failures: Vec::new() }
     }
 
-    /// Adds a row, with no figures yet.
+    /// Adds a row.
     pub fn add(&mut self, row: Row) {
         self.rows.push(Row { figures: vec![Vec::new(); self.engines.len()], ..row });
     }
@@ -134,7 +129,7 @@ impl Table {
         (0..self.engines.len()).filter(ours).any(|at| self.rows.iter().any(|row| !row.figures[at].is_empty()))
     }
 
-    /// The results of all goals for which everything was measured, and of goals whose own engine failed.
+    /// The results of all goals whose two sides were measured, and of those whose own engine failed.
     pub fn verdicts(&self) -> Vec<Verdict> {
         let mut verdicts = Vec::new();
         for row in &self.rows {
@@ -147,8 +142,7 @@ impl Table {
         verdicts
     }
 
-    /// The result of a goal if the engine that should reach it has failed. The goal is then missed, and the ratio
-    /// is not a number.
+    /// The result of a goal whose own engine failed: a ratio of NaN, which misses every bound.
     fn failed(&self, row: &Row, goal: &Goal) -> Option<(String, f64)> {
         let ours = match goal.against {
             Against::FigureOf(name) | Against::Between(name, _) => {
@@ -159,7 +153,7 @@ impl Table {
         row.failed.contains(&ours).then(|| ("anything: it failed".to_owned(), f64::NAN))
     }
 
-    /// The goals that could not be checked because a figure is missing, and the rows in which no engine was
+    /// The goals that could not be checked for want of a figure, and the rows without goals in which no engine was
     /// measured.
     pub fn unmeasured(&self) -> Vec<String> {
         let is_empty = |row: &&Row| row.failed.is_empty() && row.figures.iter().all(Vec::is_empty);
@@ -180,14 +174,13 @@ impl Table {
             .collect()
     }
 
-    /// The figures of an engine in a row, if the engine was measured.
+    /// An engine's figures in a row, if it was measured.
     fn figures<'r>(&self, row: &'r Row, engine: &str) -> Option<&'r Vec<f64>> {
         let at = self.engines.iter().position(|known| known == engine)?;
         row.figures.get(at).filter(|figures| !figures.is_empty())
     }
 
-    /// The name of what the goal compares with, and the measured ratio, difference or figure. `None` if a side is
-    /// missing.
+    /// The name of the other side, and the measured ratio, difference or figure. `None` if a side is missing.
     fn ratio(&self, row: &Row, goal: &Goal) -> Option<(String, f64)> {
         let own = || row.figures.first().filter(|ours| !ours.is_empty());
         let (name, ours, theirs): (String, &Vec<f64>, &Vec<f64>) = match goal.against {
@@ -241,8 +234,7 @@ impl Table {
             let Verdict { row, against, goal, ratio, .. } = &verdict;
             let ratio = match format!("{ratio:.2}") {
                 _ if ratio.is_nan() => "nothing".to_owned(),
-                // If a goal is missed by so little that the rounded figure would hide it, the figure gets more
-                // digits.
+                // More digits if rounding would hide that the goal is missed.
                 _ if !verdict.reached && (ratio - goal).abs() < 0.005 => format!("{ratio:.4}"),
                 text => text,
             };
@@ -252,8 +244,7 @@ impl Table {
     }
 }
 
-/// The median and the spread. The spread is half the difference between the greatest and the least figure, in per
-/// cent of the median.
+/// The median and the spread: half of greatest minus least, in percent of the median.
 fn cell(figures: &[f64]) -> String {
     let middle = median(figures);
     let (least, most) = extremes(figures);

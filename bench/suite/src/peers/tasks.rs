@@ -4,13 +4,13 @@ use super::orders::Fill;
 use harness::{Client, Extra, Failure, Fields, Kind, Next, Outcome, Reply, Request, Rows, Strings, Workload};
 use ycsb::{KeyNames, Random, Text};
 
-/// Keys of 20 bytes in the order of their numbers.
+/// 20-byte keys, ordered like their numbers.
 pub const KEYS: KeyNames = KeyNames { ordered: true, zero_padding: 16 };
 
 /// The keys of a random load.
 const HASHED_KEYS: KeyNames = KeyNames { ordered: false, ..KEYS };
 
-/// The number of bytes in the only field of a row.
+/// Bytes of a row's only field.
 pub const VALUE_BYTES: usize = 100;
 
 /// The rows of a sorted load.
@@ -22,7 +22,7 @@ pub struct SortedRows {
 }
 
 impl SortedRows {
-    /// The rows from 0 up to `records`, without `records` itself.
+    /// Rows 0 to `records` (exclusive).
     pub fn new(records: u64) -> Self {
         Self { next: 0, records, text: Text::of_client(0, 0), value: [0; VALUE_BYTES] }
     }
@@ -42,10 +42,10 @@ impl Rows for SortedRows {
     }
 }
 
-/// An operation of one request, which a client repeats.
+/// An operation of a single request, which a client repeats.
 #[derive(Clone, Copy, Debug)]
 pub enum Single {
-    /// A read of a key that does not exist. The key lies between two existing keys.
+    /// A read of an absent key that sorts between existing ones.
     Absent,
     /// A read of this many keys.
     Many(usize),
@@ -53,7 +53,7 @@ pub enum Single {
     Scan,
     /// An insert of a row after all other rows.
     Put,
-    /// A new value for an existing row. `Fill` says how the table was filled, which decides its keys.
+    /// A new value for an existing row of a table that was filled in this way.
     Overwrite(Fill),
 }
 
@@ -109,8 +109,7 @@ pub struct One {
 
 impl One {
     fn draw(&mut self, names: KeyNames) {
-        // The number is the upper half of the product of 64 random bits and the number of rows. It is uniform
-        // enough, because 2^64 is far more than the number of rows.
+        // The high half of a 64-bit random number times the number of rows: uniform enough, as 2^64 is far larger.
         let random = u128::from(self.random.long().cast_unsigned());
         names.write(((random * u128::from(self.records)) >> 64) as i64, &mut self.key);
     }

@@ -1,6 +1,6 @@
-//! The tables about transactions: the cost of a transaction compared with the same calls without one, the cost of
-//! conflicts, the rate of synced commits, and the rate of commits in flight. Each part has databases of its own,
-//! which are removed when the run ends. RocksDB takes part with its database of optimistic transactions.
+//! `larch bench transactions`: the cost of a transaction beside the same calls without one, of conflicts, of synced
+//! commits and commits in flight, and of an index build. Each part has its own databases. RocksDB runs as an
+//! `OptimisticTransactionDB`.
 
 mod increments;
 mod indexed;
@@ -18,13 +18,13 @@ use harness::Scheme;
 use kit::Scratch;
 use std::time::Duration;
 
-/// Larch must come first, because the goals of the first engine are checked.
+/// Larch comes first: the goals are those of the first engine.
 const ENGINES: [(&str, &str); 2] = [("larch", "cache=4GiB"), ("rocksdb", "cache=4GiB&transactions=optimistic")];
 
-/// The length of the warm-up is the measured time divided by this number.
+/// The warm-up is the measured time divided by this.
 const WARMUP: u32 = 4;
 
-/// Names figures about transactions that other commands measure.
+/// Figures about transactions that other commands measure.
 const ELSEWHERE: &str = "\
 * instructions of a get and an insert in a transaction: `cargo x instructions`
 * allocations of a get and an insert, in a transaction and without: `cargo test -p larch-store-larch --test allocations -- --nocapture`
@@ -34,7 +34,7 @@ const ELSEWHERE: &str = "\
 struct Scale {
     records: u64,
     repeats: usize,
-    /// How many times an index is built. Each build takes as long as it needs.
+    /// The number of index builds.
     builds: usize,
     time: Duration,
 }
@@ -48,7 +48,7 @@ impl Scale {
         Self { records: args.records.unwrap_or(records), repeats, builds, time: args.time.unwrap_or(time) }
     }
 
-    /// The order that asks a peer to measure transactions.
+    /// An order to measure transactions.
     fn order(&self, what: Deed, records: u64, threads: usize, seed: u64) -> Order {
         let (warmup, time) = (self.time / WARMUP, self.time);
         let (warmup_millis, millis) = (warmup.as_millis() as u64, time.as_millis().max(1) as u64);
@@ -56,20 +56,19 @@ impl Scale {
     }
 }
 
-/// What all parts are measured with.
+/// What all parts share.
 struct Ground<'a> {
     scale: Scale,
-    /// The engines of the comparison that this binary has.
+    /// The engines that this binary has: name, options.
     engines: Vec<(&'static str, &'static str)>,
     place: &'a Scratch,
     tale: Tale,
-    /// The settings of the engines: a line for each engine and each durability.
+    /// The engines' settings, a line for each engine and durability.
     settings: Vec<String>,
 }
 
 impl Ground<'_> {
-    /// A table without rows. It has a column for each engine. If `more` is given, there is one more column with
-    /// this name.
+    /// A table without rows, with a column for each engine and one for `more`.
     fn table(&self, more: Option<&'static str>) -> Table {
         Table::new(self.engines.iter().map(|(name, _)| *name).chain(more))
     }
@@ -79,7 +78,7 @@ impl Ground<'_> {
         self.start_some(part, durability, |_| true)
     }
 
-    /// Does the same as [`Ground::start`], but only for engines whose names are wanted.
+    /// [`Ground::start`] for some of the engines.
     fn start_some(&mut self, part: &str, durability: &str, is_wanted: fn(&str) -> bool) -> Result<Vec<Peer>, String> {
         let mut peers = Vec::new();
         for (name, options) in self.engines.iter().filter(|(name, _)| is_wanted(name)) {
@@ -118,9 +117,8 @@ pub fn run(args: &TransactionsArgs, schemes: &[Scheme]) -> Result<Ending, String
     Ok(ending)
 }
 
-/// The room that is needed for each engine's rows, and for what the engine writes during the measurement. The room
-/// is four times the size of the rows, and one gigabyte more for each engine: for logs and for the other parts. The
-/// table with an index has ten times as many rows.
+/// The disk space needed: four times the rows of each engine plus a gigabyte for logs and the other parts, and four
+/// times the rows of the table with an index, which is ten times as large.
 fn needed_bytes(scale: &Scale, engines: usize) -> u64 {
     engines as u64 * (4 * 120 * scale.records + (1 << 30)) + 4 * 120 * indexed::TIMES * scale.records
 }
@@ -137,11 +135,10 @@ fn head(args: &TransactionsArgs, ground: &Ground<'_>) -> String {
     text
 }
 
-/// In each round, measures each of `tasks` on each of `peers`, one after the other. If the machine becomes slower
-/// or faster during the rounds, this changes the figures of all tasks alike. `name` returns the name of the row
-/// that gets the rate of a task. `order` returns the order for a task, given the peer's name and a seed. It
-/// returns `None` if this peer cannot do the task. `put` writes the other measurements of a task into other rows.
-/// If a peer fails, its figures in the table stay empty.
+/// Measures every task on every peer in each round, so that a machine that gets slower or faster changes all
+/// figures alike. `name` names the row for a task's rate. `order` returns the order for a task, a peer's name and a
+/// seed, or `None` if the peer cannot do it. `put` enters the task's other figures into their rows. A peer that
+/// fails in a row has no figures there.
 fn in_rounds<T>(
     ground: &Ground<'_>,
     peers: &mut [Peer],

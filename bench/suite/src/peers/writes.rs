@@ -1,7 +1,6 @@
-//! The tables about steady writes: for a long time, rows that are drawn uniformly are overwritten. The tables have
-//! several sizes. The first measurement is a closed loop, and its rate is called the capacity. The second
-//! measurement is an open loop at a part of the capacity. The time of a write counts from the moment at which the
-//! write should have begun.
+//! `larch bench writes`: sustained overwrites of uniformly drawn rows, on tables of several sizes. A closed loop
+//! measures the capacity. Then an open loop runs at a share of the capacity, and the time of a write counts from
+//! when it should have begun.
 
 #![allow(clippy::disallowed_methods, reason = "files of the system, never simulated")]
 
@@ -16,25 +15,24 @@ use crate::args::WritesArgs;
 use harness::Scheme;
 use std::time::Duration;
 
-/// Larch must come first, because the goals of the first engine are checked. RocksDB counts bytes only if its
-/// statistics are on. The parts of the statistics that cost time stay off.
+/// Larch comes first: the goals are those of the first engine. RocksDB counts bytes only with statistics on; the
+/// parts of them that cost time stay off.
 const ENGINES: [(&str, &str); 2] =
     [("larch", "cache=1GiB&durability=buffered"), ("rocksdb", "cache=1GiB&durability=buffered&statistics=1")];
 
 /// The share of the capacity at which the open loop runs.
 const SHARE: f64 = 0.8;
 
-/// The number of bytes of a row, as this benchmark counts them.
+/// Bytes of a row, as this benchmark counts them.
 const ROW_BYTES: u64 = 120;
 
-/// The most bytes of disk space that a row takes while the levels of a database are rewritten.
+/// The most disk space that a row takes while levels are rewritten.
 const MOST_ROW_BYTES: u64 = 4 * ROW_BYTES;
 
-/// The most milliseconds that a load in random order may take for each million rows.
+/// The time limit of a random load, per million rows.
 const LOAD_MILLIS: u64 = 60_000;
 
-/// The part of the measured time that is used for the closed loop. It is short because this loop only has to find
-/// the capacity.
+/// The length of the closed loop, as a share of the open loop's. It only has to find the capacity.
 const CAPACITY_TIME: f64 = 0.2;
 
 const CAPACITY: &str = "overwrites, closed loop";
@@ -63,7 +61,7 @@ impl Scale {
     }
 }
 
-/// Measures the figures of the tables that this command prints, on all engines that this binary has.
+/// Measures the tables on all engines that this binary has.
 pub fn run(args: &WritesArgs, schemes: &[Scheme]) -> Result<Ending, String> {
     let scale = Scale::of(args);
     let is_here = |(name, _): &(&str, &str)| schemes.iter().any(|known| known.name == *name);
@@ -198,8 +196,8 @@ fn rows() -> Vec<Row> {
     ]
 }
 
-/// Puts what was measured with engine `at` into the rows of the table. If the engine does not count a figure, the
-/// engine's cell in that row stays empty.
+/// Enters what was measured with engine `at` into the table. A cell stays empty if the engine does not count its
+/// figure.
 fn put(table: &mut Table, at: usize, records: u64, measured: &Measured) {
     let Measured { filled, closed, open, settled_bytes } = measured;
     let mut set = |name: &str, figure: Option<f64>| {

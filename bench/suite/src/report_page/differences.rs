@@ -1,4 +1,4 @@
-//! The differences of results in everything except what was measured: machines, programs, settings.
+//! How results differ in what produced them: machines, programs, settings.
 
 use super::machine_rows;
 use harness::report::{Report, Run};
@@ -7,8 +7,8 @@ use page::Table;
 #[cfg(test)]
 mod tests;
 
-/// The table of differences. It has a row for everything that is not the same in all results. `None` if everything
-/// is the same.
+/// The table of differences, with a row for everything that is not the same in all results. `None` if nothing
+/// differs.
 pub fn table(reports: &[(String, Report)]) -> Option<Table> {
     let results: Vec<Vec<(String, String)>> = reports.iter().map(|(_, report)| things(report)).collect();
     let mut names: Vec<&str> = Vec::new();
@@ -31,8 +31,7 @@ pub fn table(reports: &[(String, Report)]) -> Option<Table> {
     (!rows.is_empty()).then(|| Table { caption: "What is not the same in all results".to_owned(), columns, rows })
 }
 
-/// The number of machines on which the results were measured. Two machines count as one if the results say the same
-/// of both.
+/// The number of different machines in the results. Machines with equal descriptions count as one.
 pub fn machines(reports: &[(String, Report)]) -> usize {
     let mut seen: Vec<Vec<(&str, String)>> = Vec::new();
     for (_, report) in reports {
@@ -45,13 +44,13 @@ pub fn machines(reports: &[(String, Report)]) -> usize {
     seen.len()
 }
 
-/// Values that change from moment to moment, such as the load, do not identify a machine.
+/// Values that change from moment to moment do not identify a machine.
 fn is_lasting(name: &str) -> bool {
     name != "load before" && name != "free on the disk"
 }
 
-/// The names and values of everything that can influence a result. If a value differs between the runs of a
-/// result, all its different values are joined into one text.
+/// The (name, value) of everything that can influence a result. If the runs of a result differ in a value, all
+/// values are joined.
 fn things(report: &Report) -> Vec<(String, String)> {
     let machine = machine_rows(&report.environment).into_iter().filter(|(name, _)| is_lasting(name));
     let mut things: Vec<(String, String)> = machine.map(|(name, value)| (name.to_owned(), value)).collect();

@@ -1,5 +1,5 @@
-//! What happened at which time: the phases of runs, and charts. Some charts start with the window, and one shows
-//! wall-clock time.
+//! The part of the page about time: the phases of runs, charts that start with the measured window, and one by the
+//! wall clock.
 
 use super::{Shown, table};
 use harness::report::Run;
@@ -11,14 +11,14 @@ use std::collections::BTreeMap;
 #[cfg(test)]
 mod tests;
 
-/// The names of the stores' counters that charts show over time.
+/// The store counters behind the charts.
 const READS: &[&str] = &["page reads"];
 const HITS: &[&str] = &["cache hits"];
 const READ: &[&str] = &["bytes read"];
 const WRITTEN: &[&str] = &["bytes written", "log bytes", "log bytes written"];
 const WAITED: &[&str] = &["stalled micros", "stopped micros"];
-/// The lanes for events, each with the names of its counters. A stall is a wait of a write for room. If a store
-/// does not count stalls, the total time of its stalls is used.
+/// The lanes for events, each with the names of its counters. A stall is a write that waits for room. For a store
+/// that does not count its stalls, their total time is used.
 const LANES: [(&str, &[&str]); 3] = [
     ("flushes", &["flushes"]),
     ("compactions", &["compactions"]),
@@ -26,12 +26,12 @@ const LANES: [(&str, &[&str]); 3] = [
 ];
 const STALL_TIME: &[&str] = &["stalled micros"];
 
-/// The most runs on a chart that also has lanes. The lanes show what the stores did.
+/// A chart has lanes, which show what the stores did, if it has at most this many runs.
 const MOST_WITH_LANES: usize = 2;
 
 const MIB: f64 = (1 << 20) as f64;
 
-/// How many nanoseconds of warm-up a run had before its measured window began.
+/// The length of a run's warm-up.
 fn warming_nanos(run: &Run) -> u64 {
     run.measured.intervals.iter().filter(|it| it.warming).map(|it| it.to_nanos).max().unwrap_or(0)
 }
@@ -57,7 +57,7 @@ struct Sample<'r> {
     counters: BTreeMap<&'r str, u64>,
 }
 
-/// The counters at all moments at which they were read, including the beginning of the window.
+/// All samples of a run, and one for the beginning of the window.
 fn samples(run: &Run) -> Vec<Sample<'_>> {
     let warming = warming_nanos(run) as f64;
     let sample = |interval: &'_ Interval| {
@@ -81,8 +81,8 @@ fn samples(run: &Run) -> Vec<Sample<'_>> {
     before.chain(begin).chain(window.into_iter().map(|(_, sample)| sample)).collect()
 }
 
-/// How much the counters called `names` grew between one sample and the next. The result is empty if the store has
-/// none of these counters.
+/// The growth of the counters `names`, summed, between consecutive samples: ((from, to), growth). Empty if the
+/// store has none of them.
 fn growth(run: &Run, names: &[&str]) -> Vec<((f64, f64), f64)> {
     let samples = samples(run);
     let sum = |sample: &Sample<'_>| {
@@ -96,12 +96,12 @@ fn growth(run: &Run, names: &[&str]) -> Vec<((f64, f64), f64)> {
     grown.filter(|((from, to), _)| to > from).collect()
 }
 
-/// How much the counters grew in a second, multiplied by `factor`.
+/// The growth of the counters per second, times `factor`.
 fn a_second(run: &Run, names: &[&str], factor: f64) -> Vec<(f64, f64)> {
     growth(run, names).into_iter().map(|((from, to), grown)| (to, grown * factor / (to - from))).collect()
 }
 
-/// The percentage of pages that were found in the cache. Intervals in which no page was looked for are left out.
+/// The cache's hit rate in percent. Intervals without look-ups are left out.
 fn found_in_cache(run: &Run) -> Vec<(f64, f64)> {
     let hits = growth(run, HITS);
     let reads: Vec<_> = growth(run, READS);
@@ -112,8 +112,8 @@ fn found_in_cache(run: &Run) -> Vec<(f64, f64)> {
     pairs.filter_map(share).collect()
 }
 
-/// A lane for each kind of events that the store counts. If an event of this kind happened between two samples of
-/// the counters, the lane marks the interval between these samples.
+/// A lane for each kind of event that the store counts. It marks the interval between two samples if an event
+/// happened in it.
 fn lanes(run: &Run) -> Vec<Lane> {
     let spans = |names: &[&str]| {
         let all = growth(run, names);
@@ -142,7 +142,7 @@ fn lanes_of(shown: &[Shown<'_>]) -> Vec<Lane> {
     shown.iter().enumerate().flat_map(of_run).collect()
 }
 
-/// The part of a chart that is shaded. It ends at 0, and it is as long as the longest warm-up of the runs.
+/// The shaded part of a chart: the longest warm-up of the runs, which ends at 0.
 fn shades(shown: &[Shown<'_>]) -> Vec<(f64, f64, String)> {
     let longest = shown.iter().map(|one| warming_nanos(one.run)).max().unwrap_or(0);
     (longest > 0).then(|| (-(longest as f64) / 1e9, 0.0, "warm-up".to_owned())).into_iter().collect()
@@ -218,15 +218,15 @@ fn over_time(run: &Run, of: impl Fn(&Interval) -> Option<f64>) -> Vec<(f64, f64)
     moments(run).into_iter().zip(values).filter_map(|(at, value)| Some((at, value?))).collect()
 }
 
-/// The part `quantile` of the requests in `kinds` was served within this time, in microseconds.
+/// The `quantile` of the times of the requests in `kinds`, in microseconds.
 fn within<'m>(kinds: impl Iterator<Item = &'m Measure>, quantile: f64) -> Option<f64> {
     let times = Times::sum(kinds.map(Measure::times));
     (!times.is_empty()).then(|| times.quantile(quantile) as f64 / 1e3)
 }
 
-/// All runs on one axis of wall-clock time. The chart shows which runs followed each other, and which ran at the
-/// same time. If runs overlap, as clients in several processes do, another line shows their sum. `None` if the
-/// page has only one run, or if the results do not say when the runs began.
+/// A chart of all runs by the wall clock, which shows which of them overlapped. If some did, as clients in several
+/// processes do, another line shows their sum. `None` if the page has only one run, or if the results do not say
+/// when runs began.
 pub fn by_the_clock(shown: &[Shown<'_>]) -> Option<Block> {
     let first = shown.iter().map(|one| began_millis(one.run)).min().filter(|first| *first > 0)?;
     if shown.len() < 2 {
@@ -270,8 +270,7 @@ pub fn by_the_clock(shown: &[Shown<'_>]) -> Option<Block> {
     Some(Block::Timeline(Timeline { chart, lanes, shades: Vec::new() }))
 }
 
-/// For each second, the sum of the rates of all runs. A second is left out unless several runs were active during
-/// all of it. The result is empty if no two runs overlap.
+/// The sum of the runs' rates, for each second in all of which at least two runs were active.
 fn together(shown: &[Shown<'_>], place: &dyn Fn(&Run) -> f64) -> Vec<(f64, f64)> {
     let mut seconds: BTreeMap<i64, (f64, usize)> = BTreeMap::new();
     for one in shown {
@@ -279,16 +278,14 @@ fn together(shown: &[Shown<'_>], place: &dyn Fn(&Run) -> f64) -> Vec<(f64, f64)>
         for (interval, to) in one.run.measured.intervals.iter().zip(moments(one.run)) {
             let (to, length) = (begin + to, (interval.to_nanos - interval.from_nanos) as f64 / 1e9);
             let (from, rate) = (to - length, interval.per_second());
-            // An interval's operations are divided among the seconds that the interval covers. Each second gets a
-            // part in proportion to the time that the interval shares with it.
+            // Divide the interval's operations among the seconds that it covers, in proportion to the overlap.
             for second in from.floor() as i64..to.ceil() as i64 {
                 let part = (to.min(second as f64 + 1.0) - from.max(second as f64)).max(0.0);
                 let (operations, covered) = own.entry(second).or_default();
                 (*operations, *covered) = (*operations + rate * part, *covered + part);
             }
         }
-        // A run covers only a part of its first and its last second. These seconds are left out, because they would
-        // look like a drop.
+        // Leave out the first and last second, which the run covers only in part: they would look like a drop.
         for (second, (operations, _)) in own.into_iter().filter(|(_, (_, covered))| *covered > 0.999) {
             let (sum, runs) = seconds.entry(second).or_default();
             (*sum, *runs) = (*sum + operations, *runs + 1);

@@ -1,5 +1,5 @@
-//! Results of clients that ran at the same time, in several processes or on several machines, are shown as one
-//! result. Histograms are merged, and rates are added.
+//! Shows results of clients that ran at the same time, in several processes or on several machines, as one result:
+//! histograms are merged, and rates are added.
 
 use super::Shown;
 use harness::Measure;
@@ -8,13 +8,13 @@ use harness::report::Run;
 #[cfg(test)]
 mod tests;
 
-/// Several runs that have the same name, ran at the same time, and come from different results.
+/// Runs of the same name and time from different results.
 pub struct Together<'s, 'r> {
     /// The runs, in the order of the page.
     pub runs: Vec<&'s Shown<'r>>,
 }
 
-/// All groups of such runs. A run is in at most one group.
+/// Groups the runs. A run is in at most one group, and each group has at least two.
 pub fn groups<'s, 'r>(shown: &'s [Shown<'r>]) -> Vec<Together<'s, 'r>> {
     let mut groups: Vec<Together<'s, 'r>> = Vec::new();
     for one in shown {
@@ -45,13 +45,12 @@ fn are_beside(one: &Run, other: &Run) -> bool {
 }
 
 impl Together<'_, '_> {
-    /// What it is called.
+    /// The name of the group.
     pub fn name(&self) -> String {
         format!("{} of {} clients together", self.runs[0].run.name, self.runs.len())
     }
 
-    /// For each kind of request, the merged measurements of the runs, and the sum of the runs' requests per
-    /// second.
+    /// For each kind of request: the merged measurements, and the sum of the runs' requests per second.
     pub fn kinds(&self) -> Vec<(Measure, f64)> {
         let mut names: Vec<&str> = Vec::new();
         for kind in self.runs.iter().flat_map(|one| &one.run.measured.kinds) {

@@ -1,4 +1,5 @@
-//! Runs of TPC-C, shown by TPC-C's own rules: tpmC, efficiency, the mix, and the values that must be within bounds.
+//! TPC-C runs on the page, by TPC-C's own rules: tpmC, efficiency, the mix, and the values that must be within
+//! bounds.
 
 use super::{Shown, table};
 use crate::tpcc_runs::figures;
@@ -6,7 +7,7 @@ use page::{Block, figure};
 use tpcc::figures::{Figures, Kind, NOTICE, QUANTILES};
 use tpcc::summary::MOST_TPMC;
 
-/// The blocks of the page about runs of TPC-C. There are none if the page has no such run.
+/// The blocks about TPC-C runs. Empty if there are none.
 pub fn blocks(shown: &[Shown<'_>]) -> Vec<Block> {
     let runs: Vec<(&str, Figures)> =
         shown.iter().filter_map(|one| Some((one.name.as_str(), figures(one.run)?))).collect();

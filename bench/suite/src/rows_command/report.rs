@@ -11,9 +11,9 @@ use row_access::{Job, history};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// The value of the first member in a result file of row access.
+/// The `format` of a row-access result file.
 const FORMAT: &str = "larch-rows-result";
-/// The version of the format that this program writes and reads.
+/// The version of that format.
 const VERSION: u32 = 1;
 
 /// The result of a run, in the form in which a file stores it.
@@ -24,17 +24,17 @@ pub struct Report {
     environment: Environment,
     target: String,
     settings: Vec<Pair>,
-    /// Whether keys and ranges are made as ybio makes them.
+    /// Whether ranges were drawn as ybio draws them.
     compat: bool,
     in_server: bool,
     seed: u64,
-    /// The share of this process, if several processes made the run together.
+    /// This process's share, if several processes made the run together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     share: Option<Share>,
     sessions: Vec<SessionReport>,
-    /// The number of rows that all sessions accessed.
+    /// Rows accessed by all sessions.
     rows: u64,
-    /// The seconds from the moment when the first session began to the moment when the last session ended.
+    /// Seconds from the start of the first session to the end of the last.
     seconds: f64,
     rows_per_second: f64,
     page_reads: Option<u64>,
@@ -43,8 +43,7 @@ pub struct Report {
     price: Option<f64>,
     /// What a million rows cost.
     million: Million,
-    /// The processor time and the memory that all sessions took. The results that older releases have written do
-    /// not contain this.
+    /// Processor time and memory of the run. Missing in results of older releases.
     #[serde(default)]
     cost: Cost,
     access_path: String,
@@ -58,7 +57,7 @@ struct SessionReport {
     repeated_batches: u64,
     missing_rows: u64,
     batch_micros: BatchTimes,
-    /// The times of all single batches. The results that older releases have written do not contain this.
+    /// The times of the single batches. Missing in results of older releases.
     #[serde(default)]
     batches: Times,
 }
@@ -92,8 +91,7 @@ impl SessionReport {
 }
 
 impl Report {
-    /// Makes the report of one process. The report contains what the sessions did, how many pages the database
-    /// read, and the processor time and the memory of the run.
+    /// The report of one process.
     pub fn new(
         args: &RunArgs,
         share: Option<Share>,
@@ -149,13 +147,14 @@ impl Report {
         }
     }
 
-    /// Merges the reports of several processes. Each report comes with a name for messages. The result contains
-    /// all sessions. Several processes use one server, and each report contains the server's count of page reads.
-    /// These counts are not added: the result gets the largest of them.
+    /// Merges the reports of several processes. `parts` are (name for messages, report). The result has all
+    /// sessions. Page reads are not added: the processes use one server, and each report has the server's own
+    /// count, so the largest one is taken.
     ///
     /// # Errors
     ///
-    /// Fails if two reports differ in a setting that must be the same in all reports.
+    /// Fails if `parts` is empty, if reports differ in a setting that must be the same, or if their shares are not
+    /// those of one run.
     pub fn merged(parts: &[(String, Self)]) -> Result<Self, String> {
         let [(first_name, first), others @ ..] = parts else {
             return Err("no result is given to merge; name at least one".to_owned());
@@ -190,8 +189,7 @@ impl Report {
             cost: Cost::merged(&all().map(|report| &report.cost).collect::<Vec<_>>()),
             ..first.clone()
         };
-        // The seconds are not computed from the times at which sessions began and ended, because the clocks of the
-        // machines may differ.
+        // Not computed from the sessions' times: the machines' clocks may differ.
         let seconds = all().map(|report| report.seconds).fold(0.0, f64::max);
         Ok(Self { seconds, ..merged }.rated())
     }
@@ -202,28 +200,28 @@ impl Report {
         self
     }
 
-    /// The number of rows that all sessions accessed.
+    /// Rows accessed by all sessions.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// The seconds from the moment when the first session began to the moment when the last session ended.
+    /// Seconds from the start of the first session to the end of the last.
     pub fn seconds(&self) -> f64 {
         self.seconds
     }
 
-    /// The content of a file with this report.
+    /// The report as the content of a file.
     pub fn json(&self) -> String {
         serde_json::to_string_pretty(self).expect("names are texts")
     }
 
-    /// The report in a file, or `None` if the file contains something else.
+    /// Parses a file's content. `None` if it is something else.
     pub fn parse(text: &str) -> Option<Self> {
         let report: Self = serde_json::from_str(text).ok()?;
         (report.format == FORMAT && report.version == VERSION).then_some(report)
     }
 
-    /// The result as text for people.
+    /// The report as text.
     pub fn text(&self) -> String {
         let mut text = format!("{}\n", self.access_path);
         let mut jobs: Vec<Job> = self.sessions.iter().map(|session| session.job.clone()).collect();

@@ -1,5 +1,4 @@
-//! Prints the results of checks, and checks snapshots during a run. The snapshots are checked one after the other
-//! until the run ends.
+//! Formats the results of consistency checks, and checks snapshots of the database while a run goes on.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark's threads are the machine's")]
 
@@ -43,16 +42,15 @@ pub fn shown(checked: &Checked, took: Duration) -> String {
 /// The results of the checks during a run.
 #[derive(Debug, Default)]
 pub struct Checks {
-    /// How many snapshots were consistent.
+    /// Snapshots that were consistent.
     pub passed: u64,
-    /// Why the checks ended before the end of the run: a check was not possible, or a snapshot was not consistent.
+    /// Why the checks ended before the run did: a check failed to run, or a snapshot was not consistent.
     pub wrong: Option<String>,
 }
 
-/// Calls `run`, and meanwhile checks the database on another thread. `run` gets a function. When `run` calls this
-/// function, the function calls `begin`, and then the checks start. If the run ends during a check, this check is
-/// still finished. Therefore at least one check is finished, unless `stop` is set or the run ends before the
-/// checks start.
+/// Calls `run`, and checks the database on another thread at the same time. `run` gets a function to call when it
+/// begins: this calls `begin` and starts the checks. A check that is under way when the run ends is still finished,
+/// so at least one is made, unless `stop` is set or the run ends before it begins.
 pub fn beside<T>(
     database: &dyn Database,
     form: &Form,
@@ -65,7 +63,7 @@ pub fn beside<T>(
     std::thread::scope(|scope| {
         let checking = scope.spawn(move || {
             let mut checks = Checks::default();
-            // The channel returns an error if the run has ended before the checks could start.
+            // An error means that the run ended before it began.
             if begun.recv().is_err() {
                 return checks;
             }
@@ -87,8 +85,8 @@ pub fn beside<T>(
     })
 }
 
-/// Ends the checks when it is dropped, so the checks also end if the run panics. After the drop, no further check
-/// begins. A thread that still waits until checks may begin then ends.
+/// Ends the checks on drop, so also if the run panics: no further check begins, and a thread that still waits to
+/// start them returns.
 struct Over<'o>(&'o AtomicBool, Sender<()>);
 
 impl Drop for Over<'_> {
@@ -97,8 +95,8 @@ impl Drop for Over<'_> {
     }
 }
 
-/// Checks one snapshot after the other until the run is over, or until a snapshot is not consistent. Returns what
-/// is wrong with the snapshot that is not consistent.
+/// Checks one snapshot after the other until the run is over or a snapshot is inconsistent. Returns what is wrong
+/// with it.
 fn check_until(
     database: &dyn Database,
     form: &Form,

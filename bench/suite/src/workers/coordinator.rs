@@ -1,4 +1,4 @@
-//! The process that divides a run, lets its workers begin together, and merges their results.
+//! The coordinator: divides a run among workers, starts them together, and merges their results.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "processes of the real machine")]
 
@@ -21,11 +21,11 @@ use std::net::{TcpStream, ToSocketAddrs as _};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// How long a worker may take to answer. A worker that is busy with another coordinator does not answer.
+/// How long a worker may take to answer. One that is busy with another coordinator does not answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long the coordinator waits for messages before it checks whether ^C was pressed.
+/// How often the coordinator checks for ^C while it waits for messages.
 const LOOK: Duration = Duration::from_millis(20);
-/// If two workers began further apart than this time, the result contains a warning.
+/// If the first and the last worker begin further apart than this, the result gets a warning.
 const APART: Duration = Duration::from_millis(100);
 
 /// The processes that do a run together.
@@ -36,11 +36,12 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// The workers that `args` names, or `None` if this process does the whole run.
+    /// The workers that `args` names, or `None` without `--workers`.
     ///
     /// # Errors
     ///
-    /// Fails if a text is no address, if no secret is given, or if several processes cannot use `target` together.
+    /// Fails if an address is malformed or given twice, if there are too many, if there is no secret, or if several
+    /// processes cannot use `target` together.
     pub fn of(args: &TogetherArgs, target: &Target) -> Result<Option<Self>, Failure> {
         let usage = |text: String| Failure::session("target", text);
         let addresses = args.addresses()?;
@@ -59,10 +60,9 @@ impl Workers {
         Ok(Some(Self { addresses, secret: Secret::find(args.secret_file.as_deref())? }))
     }
 
-    /// Lets the workers do what `args` asks for, and merges their results into one run. `args` are the arguments
-    /// of `larch bench`. `watch` is called with each interval of the run, after all workers have sent what they
-    /// measured in this interval. If a worker is lost, the run contains the results of the other workers and an
-    /// error.
+    /// Has the workers run the command `args` (the arguments of `larch bench`), and merges their results into one
+    /// run. `watch` is called with each interval once all workers have reported it. If a worker is lost, the run
+    /// has the results of the others and an error.
     ///
     /// # Errors
     ///
@@ -71,11 +71,12 @@ impl Workers {
         one_run(self.results(args, stop, watch)?)
     }
 
-    /// Lets the workers do what `args` asks for, and returns the result of each.
+    /// Has the workers run the command `args`, and returns their results.
     ///
     /// # Errors
     ///
-    /// Fails if a worker cannot be reached or does not know the secret, or if the target cannot be opened.
+    /// Fails if a worker cannot be reached, does not know the secret, or is lost before all are ready, and on ^C
+    /// before then.
     pub fn results<R: DeserializeOwned>(
         &self,
         args: &[String],
@@ -97,13 +98,13 @@ impl Workers {
             }
             let mut course = Course::new(self, writers, events);
             let ended = course.run(args, stop, watch);
-            // When the connections end, the threads that listen to workers end, and the workers stop their runs.
+            // Closing the connections ends the listener threads, and makes the workers stop.
             course.writers.iter().for_each(Writer::end);
             ended.and_then(|()| course.results())
         })
     }
 
-    /// Connects to a worker, and lets it prove that it knows the secret.
+    /// Connects to a worker, and authenticates both sides.
     fn connect(&self, address: &str) -> Result<(Lines, Writer), String> {
         let places = address.to_socket_addrs().map_err(|error| format!("this is no address ({error})"))?;
         let mut connected = Err("this name has no address".to_owned());
@@ -160,7 +161,7 @@ enum Event {
     Gone(String),
 }
 
-/// Passes on the messages of worker `number`, up to the last one.
+/// Forwards the messages of worker `number`, up to its last one.
 fn listen(number: usize, mut lines: Lines, send: &Sender<(usize, Event)>) {
     loop {
         let event = match lines.read(RESULT_BYTES, None) {
@@ -174,25 +175,24 @@ fn listen(number: usize, mut lines: Lines, send: &Sender<(usize, Event)>) {
     }
 }
 
-/// The state of a worker's run.
+/// The state of a worker.
 enum State {
-    /// The run goes on.
+    /// It prepares or runs.
     Working,
-    /// The run has ended with this result.
+    /// It has sent this result.
     Done(Box<Outcome>),
-    /// The worker has no result. The failure says why.
+    /// It has no result, for this reason.
     Lost(Failure),
 }
 
-/// A run of all workers.
+/// One run of all workers.
 struct Course<'w> {
     workers: &'w Workers,
     writers: Vec<Writer>,
     events: Receiver<(usize, Event)>,
     states: Vec<State>,
     ready: Vec<bool>,
-    /// For each worker, the time at which it said that its clients begin. The time counts from the moment at which
-    /// the first worker was told to begin.
+    /// When each worker reported that its clients began, counted from the coordinator's `Go`.
     begun: Vec<Option<Duration>>,
     board: Board,
     is_stopped: bool,
@@ -215,7 +215,7 @@ impl<'w> Course<'w> {
 
     fn run(&mut self, args: &[String], stop: &Stop, watch: &mut dyn FnMut(&Interval)) -> Result<(), Failure> {
         let count = self.writers.len();
-        // Workers prepare one after the other, because the first makes the tables that do not exist.
+        // Workers prepare one after the other: the first one creates the tables that are missing.
         for number in 0..count {
             let task = FromCoordinator::Task { args: args.to_vec(), share: Share::new(number, count) };
             self.tell(number, &task);
@@ -239,8 +239,7 @@ impl<'w> Course<'w> {
         while self.states.iter().any(|state| matches!(state, State::Working)) {
             self.hear(go);
             self.board.show(watch);
-            // If one share of the run is missing, the run has no complete result, so the other workers are
-            // stopped.
+            // Without one of its shares the run is incomplete, so stop the others.
             if stop.is_pressed() || self.first_lost().is_some() || self.has_failed() {
                 self.stop_all();
             }
@@ -249,7 +248,7 @@ impl<'w> Course<'w> {
         Ok(())
     }
 
-    /// Sends a message to a worker. If the worker has gone, a later read finds this out.
+    /// Sends a message to a worker, or marks it as lost.
     fn tell(&mut self, number: usize, what: &FromCoordinator) {
         if let Err(why) = self.writers[number].write(what) {
             self.lose(number, &why);
@@ -263,7 +262,7 @@ impl<'w> Course<'w> {
         }
     }
 
-    /// Waits a short time for a message from a worker. Times count from `go`.
+    /// Waits up to [`LOOK`] for a message and handles it. `go` is when the workers were told to begin.
     fn hear(&mut self, go: Instant) {
         let (number, event) = match self.events.recv_timeout(LOOK) {
             Ok(event) => event,
@@ -314,7 +313,7 @@ impl<'w> Course<'w> {
         }
     }
 
-    /// The results of the workers.
+    /// Decodes the workers' results.
     fn results<R: DeserializeOwned>(self) -> Result<Results<R>, Failure> {
         let mut lost = self.first_lost();
         let begun = || self.begun.iter().flatten();
@@ -328,7 +327,7 @@ impl<'w> Course<'w> {
                 let is_early = outcome.is_early;
                 match outcome.result() {
                     Ok(result) => parts.push(Part { address: address.clone(), about, is_early, result }),
-                    // The results of the other workers are kept.
+                    // Keep the results of the others.
                     Err(why) => drop(lost.get_or_insert_with(|| self::lost(address, &why))),
                 }
             }
@@ -339,11 +338,11 @@ impl<'w> Course<'w> {
 
 /// The results of the workers of a run.
 pub struct Results<R> {
-    /// The result of each worker that has one.
+    /// The results of the workers that have one.
     pub parts: Vec<Part<R>>,
-    /// Why a worker has no result, or `None` if all workers have one.
+    /// Why the first lost worker has no result; `None` if all have one.
     pub lost: Option<Failure>,
-    /// How much later the last worker began than the first one.
+    /// The time between the start of the first worker and of the last.
     apart: Option<Duration>,
 }
 
@@ -360,7 +359,7 @@ pub struct Part<R> {
 }
 
 impl<R> Results<R> {
-    /// The settings of a result that describe the workers.
+    /// The workers, as settings of the result.
     pub fn settings(&self) -> Vec<Pair> {
         let worker =
             |(number, part): (usize, &Part<R>)| Pair::new(format!("worker {}", number + 1), part.about.clone());
@@ -399,14 +398,14 @@ fn one_run(results: Results<Ran>) -> Result<Ran, Failure> {
     Ok(Ran { run, is_lost: lost.is_some() || parts().any(|(_, ran)| ran.is_lost) })
 }
 
-/// The position of an interval. An interval of the measured window comes after every interval of the warm-up.
+/// The position of an interval: (in the measured window, start). The warm-up sorts first.
 type Key = (bool, u64);
 
-/// The intervals that some workers have already sent and other workers have not sent yet.
+/// Collects intervals until all workers have sent theirs.
 struct Board {
     /// The newest interval of each worker.
     reached: Vec<Option<Key>>,
-    /// For each worker, whether it will send no more intervals.
+    /// Whether each worker has ended and will send no more.
     ended: Vec<bool>,
     waiting: BTreeMap<Key, Vec<Interval>>,
     late: Vec<Interval>,
@@ -427,7 +426,7 @@ impl Board {
         self.ended[worker] = true;
     }
 
-    /// Shows the intervals that have come from all workers that are still working.
+    /// Passes on the intervals that every running worker has reached.
     fn show(&mut self, watch: &mut dyn FnMut(&Interval)) {
         let working = self.reached.iter().zip(&self.ended).filter(|(_, ended)| !**ended);
         let reached = working.map(|(reached, _)| *reached).min();

@@ -1,5 +1,5 @@
-//! A connection on which each line is a JSON value. It trusts nothing that arrives: lines have a maximum length,
-//! and memory is allocated only for bytes that have arrived.
+//! A TCP connection that carries one JSON value per line. Incoming data is not trusted: lines have a maximum
+//! length, and memory is allocated only for bytes that have arrived.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a connection of the real machine")]
 
@@ -12,10 +12,9 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
-/// If the other side receives no bytes for this long, it counts as lost.
+/// Timeout of a write, after which the other side counts as lost.
 const WRITE_PATIENCE: Duration = Duration::from_secs(30);
-/// The times of keep-alive messages. Because of these messages, a side notices after some 25 seconds that the
-/// other machine does not answer.
+/// TCP keep-alive: a dead peer is noticed after some 25 seconds.
 const ALIVE_AFTER: Duration = Duration::from_secs(10);
 const ALIVE_EVERY: Duration = Duration::from_secs(5);
 const ALIVE_TIMES: u32 = 3;
@@ -26,9 +25,9 @@ const CHUNK: usize = 16 << 10;
 /// One end of a connection.
 pub struct Lines {
     stream: TcpStream,
-    /// The bytes that have arrived and are not returned yet.
+    /// Bytes that have arrived and are not consumed yet.
     received: Vec<u8>,
-    /// How many of the received bytes are known to contain no end of a line.
+    /// Length of the prefix of `received` that is known to contain no newline.
     searched: usize,
 }
 
@@ -45,27 +44,25 @@ impl Lines {
         rustix::net::sockopt::set_tcp_keepidle(&stream, ALIVE_AFTER)?;
         rustix::net::sockopt::set_tcp_keepintvl(&stream, ALIVE_EVERY)?;
         rustix::net::sockopt::set_tcp_keepcnt(&stream, ALIVE_TIMES)?;
-        // The system sends no keep-alive messages while sent bytes are not acknowledged. Therefore the time for an
-        // acknowledgement is limited as well.
+        // The kernel sends no keep-alives while data is unacknowledged, so limit that time as well.
         rustix::net::sockopt::set_tcp_user_timeout(&stream, UNHEARD.as_millis() as u32)?;
         Ok(Self { stream, received: Vec::new(), searched: 0 })
     }
 
-    /// Another handle of the connection, for writing.
+    /// A second handle of the connection, for writing.
     ///
     /// # Errors
     ///
-    /// Fails if the system cannot make another handle.
+    /// Fails if the socket cannot be cloned.
     pub fn writer(&self) -> std::io::Result<Writer> {
         Ok(Writer(self.stream.try_clone()?))
     }
 
-    /// The next value. The line that contains the value must not be longer than `most_bytes`. The call waits for
-    /// the whole line, or until `deadline` if there is one.
+    /// Reads the next value, from a line of at most `most_bytes`. Waits for the whole line, or until `deadline`.
     ///
     /// # Errors
     ///
-    /// Fails if the connection has ended, if the deadline has passed, or if the line is not a value of this type.
+    /// Fails if the connection has ended, if the deadline has passed, or if the line is too long or not a `T`.
     pub fn read<T: DeserializeOwned>(&mut self, most_bytes: usize, deadline: Option<Instant>) -> Result<T, String> {
         loop {
             let fresh = &self.received[self.searched..];
@@ -113,8 +110,7 @@ fn too_long(most_bytes: usize) -> String {
     format!("it sent a line of more than {most_bytes} bytes")
 }
 
-/// A handle of a connection, for writing. When the handle is dropped, the connection ends. This also happens if
-/// the owner of the handle panics.
+/// The writing handle of a connection. Dropping it ends the connection, so a panic of its owner does too.
 pub struct Writer(TcpStream);
 
 impl Writer {
@@ -127,19 +123,19 @@ impl Writer {
         let mut line = serde_json::to_vec(value).expect("every value can be written");
         line.push(b'\n');
         self.0.write_all(&line).map_err(|error| {
-            // After a part of a line, nothing else may be sent.
+            // Nothing may follow a partial line.
             self.end();
             error.to_string()
         })
     }
 
-    /// Ends the writing direction. The other side may still send.
+    /// Shuts down the writing direction. The other side may still send.
     pub fn finish(&self) {
-        // The other side may have ended the connection already.
+        // Ignore errors: the other side may have ended the connection already.
         self.0.shutdown(Shutdown::Write).unwrap_or_default();
     }
 
-    /// Ends the connection. Threads that wait for a line on this connection then get an error.
+    /// Ends the connection. Threads that wait for a line on it get an error.
     pub fn end(&self) {
         self.0.shutdown(Shutdown::Both).unwrap_or_default();
     }

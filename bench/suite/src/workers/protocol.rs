@@ -9,12 +9,12 @@ use serde_json::Value;
 /// The version of the protocol, which must be the same on both sides.
 pub const PROTOCOL: u32 = 1;
 
-/// The most bytes in a line before the other side has proven that it knows the secret. After the proof, a line of
-/// a coordinator may have `TASK_BYTES` bytes.
+/// Maximum length of a line before the other side has proven that it knows the secret, and, in `TASK_BYTES`, of a
+/// coordinator's lines after the proof.
 pub const FIRST_BYTES: usize = 4 << 10;
 pub const TASK_BYTES: usize = 1 << 20;
-/// The most bytes in a line of a worker after the proof. For each second and kind of request, the result of a long
-/// run contains some kilobytes of histograms.
+/// Maximum length of a worker's lines after the proof. The result of a long run has some kilobytes of histograms
+/// for each second and kind of request.
 pub const RESULT_BYTES: usize = 64 << 30;
 
 /// A message from a worker.
@@ -23,9 +23,9 @@ pub const RESULT_BYTES: usize = 64 << 30;
 pub enum FromWorker {
     /// The first line.
     Challenge(Challenge),
-    /// The answer of a worker that accepts the coordinator: the proof that the worker knows the secret.
+    /// Accepts the coordinator, and proves that the worker knows the secret.
     Welcome { proof: String },
-    /// The worker refuses to do anything for the coordinator. `why` is the reason.
+    /// Refuses the coordinator.
     Refused { why: String },
     /// The target is open, and all clients have a session.
     Ready,
@@ -33,7 +33,7 @@ pub enum FromWorker {
     Begun,
     /// An interval has ended.
     Progress(Box<Interval>),
-    /// Measurements that belong to an interval that was already sent, because they came too late for it.
+    /// Measurements that came too late for their interval, which was already sent.
     Late(Box<Interval>),
     /// The run has ended.
     Result(Box<Outcome>),
@@ -55,12 +55,12 @@ pub enum FromCoordinator {
     Stop,
 }
 
-/// Asks the process that connects to prove that it knows the secret.
+/// Asks the coordinator to prove that it knows the secret.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Challenge {
     /// The worker's version of the protocol, [`PROTOCOL`].
     pub protocol: u32,
-    /// A random number that was never drawn before.
+    /// A random number, used once.
     pub nonce: String,
 }
 
@@ -69,7 +69,7 @@ pub struct Challenge {
 pub struct Outcome {
     /// The result in the format of its workload.
     result: Value,
-    /// Whether the worker ended before its run was complete, because something was lost or the run was interrupted.
+    /// Whether the run was cut short: interrupted, or the store or a client thread was lost.
     pub is_early: bool,
     /// The machine on which the result was measured.
     pub machine: String,
@@ -93,19 +93,19 @@ impl Outcome {
     ///
     /// # Errors
     ///
-    /// Fails if the result belongs to another workload.
+    /// Fails if it is not an `R`, the result type of the workload.
     pub fn result<R: DeserializeOwned>(self) -> Result<R, String> {
         serde_json::from_value(self.result).map_err(|error| format!("its result is none that is known here: {error}"))
     }
 }
 
 impl Failed {
-    /// A message with the reason `failure`.
+    /// The message about `failure`.
     pub fn of(failure: &Failure) -> Self {
         Self { is_usage: failure.kind == "target", text: failure.text.clone() }
     }
 
-    /// The failure of a worker with the address of this worker.
+    /// The failure to report for the worker at `address`.
     pub fn failure(&self, address: &str) -> Failure {
         let kind = if self.is_usage { "target" } else { "worker" };
         Failure::session(kind, format!("worker {address}: {}", self.text))
@@ -118,7 +118,7 @@ impl Challenge {
         Self { protocol: PROTOCOL, nonce: nonce() }
     }
 
-    /// Returns the coordinator's answer, and a random number. The worker must use this number in its own proof.
+    /// Returns the coordinator's answer, and the nonce in it, which the worker's own proof must use.
     ///
     /// # Errors
     ///
@@ -130,11 +130,11 @@ impl Challenge {
         Ok((FromCoordinator::Answer { protocol: PROTOCOL, nonce: nonce.clone(), proof }, nonce))
     }
 
-    /// The worker's reply to an answer. The answer must prove that the coordinator knows the secret.
+    /// Checks a coordinator's answer, and returns the worker's welcome.
     ///
     /// # Errors
     ///
-    /// Fails if it does not prove this.
+    /// Fails if the coordinator speaks another version of the protocol, or does not prove that it knows the secret.
     pub fn check(&self, answer: &FromCoordinator, secret: &Secret) -> Result<FromWorker, String> {
         let FromCoordinator::Answer { protocol, nonce, proof } = answer else {
             return Err("it does not answer the challenge".to_owned());

@@ -1,7 +1,6 @@
-//! A secret that only the coordinator and its workers know. It is never sent. Each side proves that it has the
-//! secret, with a keyed hash (HMAC-SHA256) of two random numbers. Each side has drawn one of these numbers for this
-//! connection. The hash also contains a text that differs between the sides, so that neither side can send back
-//! what it received.
+//! The secret that a coordinator and its workers share. It is never sent. Each side proves that it has the secret
+//! by an HMAC-SHA256 of two nonces, one drawn by each side for this connection. The hash includes the name of the
+//! side, so that neither can send back the proof that it received.
 
 #![allow(clippy::disallowed_methods, reason = "a file of the user's, never simulated")]
 
@@ -17,10 +16,10 @@ use sha2::Sha256;
 use std::fmt;
 use std::path::Path;
 
-/// The environment variable that contains the secret if no file is named.
+/// The environment variable with the secret, if no file is named.
 pub const VARIABLE: &str = "LARCH_WORKER_SECRET";
 
-/// Somebody who overhears a proof could find a shorter secret by trying all secrets.
+/// A shorter secret could be found from an overheard proof by brute force.
 const LEAST_BYTES: usize = 16;
 
 /// A text that only the processes of a run know.
@@ -31,13 +30,12 @@ pub struct Secret(Vec<u8>);
 pub enum Side {
     /// The process that connects and asks for work.
     Coordinator,
-    /// The process that works.
+    /// The process that does the work.
     Worker,
 }
 
 impl Secret {
-    /// Reads the secret from a file, or from [`VARIABLE`] if no file is named. White space before and after the
-    /// secret does not count.
+    /// Reads the secret from a file, or from [`VARIABLE`] if no file is named. White space around it is ignored.
     ///
     /// # Errors
     ///
@@ -77,12 +75,12 @@ impl Secret {
         hash
     }
 
-    /// The text that proves that `side` knows the secret.
+    /// The proof that `side` knows the secret.
     pub fn proof(&self, side: Side, worker_nonce: &str, coordinator_nonce: &str) -> String {
         STANDARD.encode(self.hash(side, worker_nonce, coordinator_nonce).finalize().into_bytes())
     }
 
-    /// Whether `proof` proves that `side` knows the secret. The check takes the same time for every wrong proof.
+    /// Whether `proof` is the proof of `side`. Compares in constant time.
     pub fn is_proven(&self, side: Side, worker_nonce: &str, coordinator_nonce: &str, proof: &str) -> bool {
         let bytes = STANDARD.decode(proof).unwrap_or_default();
         self.hash(side, worker_nonce, coordinator_nonce).verify_slice(&bytes).is_ok()
@@ -95,7 +93,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// A random number that was never drawn before.
+/// A random number, used once.
 pub fn nonce() -> String {
     let random = Machine::real().random;
     let bytes: Vec<u8> = (0..4).flat_map(|_| random.next_u64().to_be_bytes()).collect();

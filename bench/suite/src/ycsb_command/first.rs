@@ -1,6 +1,6 @@
-//! `larch bench ycsb` without an action: it inserts a million records into Larch in a temporary directory and runs
-//! all six workloads, in a minute and a half. Workload C runs twice. In the first run of C, the cache holds half
-//! of the data, as in the other workloads. In the second run, it holds all data.
+//! `larch bench ycsb` without an action: loads a million records into Larch in a temporary directory and runs all
+//! six workloads, within a minute and a half. The cache holds about half of the data. Workload C runs a second time
+//! with a cache that holds it all.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a temporary directory, never simulated")]
 
@@ -17,27 +17,27 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// The most time for everything, unless the loads alone take longer.
+/// The time budget of the whole command, unless the loads alone take longer.
 const TIME: Duration = Duration::from_secs(80);
-/// The longest time for which a workload is measured, unless `--time` gives another time.
+/// Bounds on the measured time of a workload without `--time`.
 const LONGEST: Duration = Duration::from_secs(7);
 const SHORTEST: Duration = Duration::from_secs(1);
-/// How long each workload runs before it is measured.
+/// The warm-up of each workload.
 const WARMUP: Duration = Duration::from_millis(500);
-/// If the first load takes longer than this time, the second load is left out.
+/// If the first load takes longer than this, the second one is skipped.
 const SLOW_LOAD: Duration = Duration::from_secs(25);
 
 const RECORDS: &str = "1000000";
-/// The memory for pages. The cache is smaller than the records, which have a gigabyte, so some pages must be read.
+/// The cache. The records take a gigabyte, so some reads go to disk.
 const CACHE: &str = "512MiB";
 const CACHE_BYTES: u64 = 512 << 20;
-/// The second run of workload C, with everything in memory.
+/// The name of the second run of workload C, with everything in memory.
 const IN_MEMORY: &str = "c in memory";
 const RESULT: &str = "larch-ycsb.json";
 /// The page is written beside the result.
 const PAGE: &str = "larch-report.html";
 
-/// Measures everything, and prints and writes the results.
+/// Runs the command.
 pub fn run(args: &YcsbArgs, schemes: &[Scheme], stop: &Stop) -> Result<Ending, Failure> {
     check_options(args)?;
     let scheme =
@@ -52,8 +52,7 @@ pub fn run(args: &YcsbArgs, schemes: &[Scheme], stop: &Stop) -> Result<Ending, F
     results::check(args, [])?;
     let refused = |why| Failure::session("io", why);
     let records = &phases[0].settings.records;
-    // The disk must have room for records of a thousand bytes, for the files that compactions write, and for a
-    // reserve.
+    // Room for records of a thousand bytes, for the files that compactions write, and a reserve.
     let needed_bytes = records.count.unsigned_abs().saturating_mul(4 << 10).max(64 << 20);
     let advice = "make room, or set TMPDIR to a directory that has more";
     kit::scratch::check_room(&std::env::temp_dir(), needed_bytes, advice).map_err(refused)?;
@@ -90,7 +89,7 @@ pub fn run(args: &YcsbArgs, schemes: &[Scheme], stop: &Stop) -> Result<Ending, F
     Ok(ending)
 }
 
-/// Fails if there are options that need an action.
+/// Fails on options that need an action.
 fn check_options(args: &YcsbArgs) -> Result<(), Failure> {
     let more = [
         ("--target", args.target.is_some()),
@@ -107,7 +106,7 @@ fn check_options(args: &YcsbArgs) -> Result<(), Failure> {
     }
 }
 
-/// Sets the options that the command line does not give.
+/// Fills in the command's own defaults.
 fn defaults(args: &YcsbArgs) -> YcsbArgs {
     let mut args = args.clone();
     args.property.insert(0, format!("recordcount={RECORDS}"));
@@ -164,8 +163,8 @@ impl Measuring<'_> {
     }
 }
 
-/// Gives the store a cache that holds all its data, and fills the cache by reading. Returns `false` if the store
-/// has no such cache.
+/// Enlarges the store's cache to hold all data, and fills it by a scan. Returns `false` if memory is short or the
+/// store's cache cannot be resized.
 fn bring(store: &dyn Store) -> Result<bool, Failure> {
     let bytes = data_bytes(&store.counters());
     // A page takes more bytes in memory than in its file.
@@ -186,21 +185,20 @@ fn bring(store: &dyn Store) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// The bytes in the store's files, and the bytes of rows that are not in files yet.
+/// The bytes in the store's files and in its memtables.
 fn data_bytes(counters: &[harness::Counter]) -> u64 {
     let of = |name| counters.iter().find(|counter| counter.name == name).map_or(0, |counter| counter.value);
     of("file bytes") + of("memtable bytes")
 }
 
-/// The memory that is available without taking it from other programs, or 0 if the system does not report it.
+/// The system's available memory, or 0 if it is not known.
 fn available_bytes() -> u64 {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
     line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()).map_or(0, |kib| kib << 10)
 }
 
-/// The size of a run's data, of its cache, and of its reads: For example, `1.1 GiB of data, cache 512 MiB; 0.71
-/// page reads an operation`.
+/// `1.1 GiB of data, cache 512 MiB; 0.71 page reads an operation`
 fn sizes(run: &Run) -> String {
     let change = |name: &str| run.measured.counters.iter().find(|change| change.name == name);
     let now = |name| change(name).map_or(0, |change| change.after);

@@ -1,4 +1,4 @@
-//! One load or one run, with its result.
+//! A phase of `larch bench ycsb`: one load or one run, with its result.
 
 use super::usage;
 use crate::args::YcsbArgs;
@@ -34,14 +34,13 @@ impl fmt::Display for Work {
 pub struct Phase {
     /// The name of the workload.
     pub name: String,
-    /// Whether it is a load or a run.
     pub work: Work,
-    /// The meaning of the properties.
+    /// The parsed properties.
     pub settings: Settings,
-    /// The properties themselves.
+    /// The properties as they were given.
     pub properties: Properties,
-    /// The seed decides every operation. Consecutive phases have different seeds. If a phase had the seed of the
-    /// previous phase, it would ask for the same keys in the same order, and would find them in memory.
+    /// The seed of all operations. Each phase has another one. With the same seed, a phase would ask for the keys
+    /// of the previous phase in the same order, and find them in memory.
     pub seed: u64,
 }
 
@@ -49,30 +48,29 @@ pub struct Phase {
 pub struct Done {
     /// The name of the workload.
     pub name: String,
-    /// Whether it was a load or a run.
     pub work: Work,
-    /// The distribution by which keys were drawn.
+    /// The distribution of the keys.
     pub distribution: &'static str,
-    /// How the result is printed if YCSB's format is asked for.
+    /// How to print the result in YCSB's format.
     pub output: Output,
-    /// Whether the properties say in which format results are printed.
+    /// Whether the properties choose an exporter.
     pub exporter_is_set: bool,
-    /// Whether the store failed.
+    /// Whether the store, or a thread of the client, was lost.
     pub is_store_lost: bool,
-    /// The number of warnings that there were before the phase.
+    /// The number of warnings in `run` that were already printed before the phase.
     pub warnings_before: usize,
-    /// The result, with all settings that decided it.
+    /// The result, with the settings that produced it.
     pub run: report::Run,
 }
 
-/// To measure the cost of the client alone, this many operations are made on a store that does nothing. They take
-/// a tenth of a second.
+/// The number of operations on the no-op store that measure the cost of the client alone. They take a tenth of a
+/// second.
 const NOOP_OPERATIONS: u64 = 500_000;
 
 /// The target and the options of phases.
 #[derive(Clone, Copy)]
 pub struct Setup<'a> {
-    /// The target that was named.
+    /// The target.
     pub target: &'a Target,
     /// The scheme of the target.
     pub scheme: &'a Scheme,
@@ -80,7 +78,7 @@ pub struct Setup<'a> {
     pub args: &'a YcsbArgs,
 }
 
-/// Fails if the phase cannot be run with these settings. This is found out before a store is opened.
+/// Checks the settings of a phase, before a store is opened.
 pub fn check(phase: &Phase, args: &YcsbArgs) -> Result<(), Failure> {
     if phase.work == Work::Load {
         phase.settings.check_load().map_err(|error| usage(error.to_string()))?;
@@ -89,12 +87,12 @@ pub fn check(phase: &Phase, args: &YcsbArgs) -> Result<(), Failure> {
     raw_log(phase, &plan).map(drop)
 }
 
-/// The file for the times of single requests, if it is asked for.
+/// Opens the log of single request times, if the properties ask for it.
 fn raw_log(phase: &Phase, plan: &Plan) -> Result<Option<RawLog>, Failure> {
     RawLog::open(&phase.settings.output, plan).map_err(|error| usage(error.to_string()))
 }
 
-/// Returns a function that shows the progress of a phase.
+/// Returns a function that prints the progress of a phase.
 pub fn watcher<'w>(
     phase: &'w Phase,
     args: &'w YcsbArgs,
@@ -131,7 +129,7 @@ pub fn write_logs(done: &mut Done) {
     }
 }
 
-/// Fails if several processes cannot do the phase together.
+/// Fails if the phase cannot be shared among processes.
 pub fn check_together(phase: &Phase) -> Result<(), Failure> {
     match phase.settings.output.measure.is_raw() {
         true => Err(usage("single times (measurementtype=raw) are written by one process: leave --workers out")),
@@ -139,7 +137,7 @@ pub fn check_together(phase: &Phase) -> Result<(), Failure> {
     }
 }
 
-/// Does one process's part of a phase on an open store.
+/// Runs this process's share of a phase on an open store.
 pub fn run(phase: &Phase, store: &dyn Store, setup: Setup<'_>, process: Process<'_>) -> Result<Done, Failure> {
     let settings = &phase.settings;
     let (plan, share) = (plan(phase, setup.args)?, process.share);
@@ -180,16 +178,15 @@ pub fn run(phase: &Phase, store: &dyn Store, setup: Setup<'_>, process: Process<
     }
 }
 
-/// A warning about rows that did not have the values that the benchmark writes. The rows are checked if
-/// `dataintegrity` is set.
+/// The error about rows that were not as written, which property `dataintegrity` checks.
 fn unlike(measured: &Measured) -> Option<String> {
     let checks = measured.kind("VERIFY")?;
     let (wrong, all) = (checks.failed_count(), checks.oks + checks.failed_count());
     (wrong > 0).then(|| format!("{wrong} of {all} rows that were read are not as `dataintegrity` has them written"))
 }
 
-/// The message about a run whose requests found no rows. The message is an error if no request found a row, and a
-/// warning if one in a hundred requests found none.
+/// Returns the (error, warning) about requests that found no row: an error if none found any, a warning if more
+/// than one in a hundred found none.
 fn missing(measured: &Measured) -> (Option<String>, Option<String>) {
     const ADVICE: &str = "was the table loaded, and with this recordcount, insertstart, insertorder and zeropadding?";
     let asked = measured.kinds.iter().filter(|kind| matches!(kind.name.as_str(), "READ" | "UPDATE" | "SCAN"));
@@ -204,7 +201,7 @@ fn missing(measured: &Measured) -> (Option<String>, Option<String>) {
     (None, is_much.then(|| format!("{not_found} of {all} requests found no row: {ADVICE}")))
 }
 
-/// The plan of a phase. An option of the command line replaces the property of the same meaning.
+/// The plan of a phase. A command-line option overrides the property of the same meaning.
 fn plan(phase: &Phase, args: &YcsbArgs) -> Result<Plan, Failure> {
     let loads = phase.work == Work::Load;
     let mut plan = phase.settings.plan(loads);
@@ -265,8 +262,8 @@ fn measured<W: Workload>(
         run.warnings.extend(crowded(&plan, &run.measured));
     } else if error.is_none() && !run.measured.interrupted {
         let cost = &run.measured.cost;
-        // The two costs must be comparable. Therefore one thread gets the load that each client thread had in the
-        // run: as many clients, and as many requests under way.
+        // For comparable costs, the single thread gets what each client thread had in the run: the same number of
+        // clients, and of requests in flight.
         let depth = cost.depth.map(|depth| usize::try_from(depth).unwrap_or(usize::MAX));
         let clients = depth.map_or(1, |_| plan.clients.div_ceil(cost.client_threads.max(1) as usize));
         run.noop_nanos = harness::noop_nanos(workload, clients, depth, NOOP_OPERATIONS, stop.flag()).ok();
@@ -289,8 +286,7 @@ pub fn done(phase: &Phase, ran: Ran) -> Done {
     }
 }
 
-/// A warning that there are more clients than requests that may be under way. In this case clients wait for each
-/// other.
+/// A warning if there are more clients than requests can be in flight, so that clients wait for each other.
 fn crowded(plan: &Plan, measured: &Measured) -> Option<String> {
     let waits = measured.kinds.iter().any(|kind| kind.response.is_some());
     (plan.pace == Pace::Closed && waits).then(|| {
@@ -320,7 +316,7 @@ fn unix_millis() -> u64 {
 }
 
 impl Done {
-    /// Whether something is wrong with the measured run.
+    /// Whether the run failed or measured nothing.
     pub fn is_bad(&self) -> bool {
         let measured = &self.run.measured;
         self.run.error.is_some() || (measured.operations == 0 && !measured.interrupted)
@@ -340,7 +336,7 @@ impl Done {
         text
     }
 
-    /// The line that is published about a run.
+    /// The summary line of a run that `ycsb all` prints at the end.
     pub fn seed_line(&self) -> Option<String> {
         (self.work == Work::Run).then(|| ycsb::seed_line(&self.run.measured, self.distribution, &self.name))
     }

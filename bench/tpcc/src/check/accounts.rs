@@ -22,7 +22,7 @@ struct Account {
 /// The customers of a warehouse.
 #[derive(Debug)]
 pub struct Accounts {
-    /// The accounts. Each customer has a fixed place in this table.
+    /// The accounts of all customers, by their place.
     accounts: Vec<Account>,
 }
 

@@ -1,5 +1,5 @@
-//! The findings of a check: the first findings have a text, and further findings are only counted. Therefore a
-//! check does not need more memory if everything in the database is wrong.
+//! The findings of a check: the first ones have a text, and the rest are only counted. So a check needs no more
+//! memory if everything in the database is wrong.
 
 use std::fmt;
 

@@ -1,6 +1,6 @@
-//! Judges conditions that involve more than one warehouse. A payment is stored with the warehouse that was paid,
-//! but its customer may belong to another warehouse. An order line may be supplied by another warehouse. Each
-//! warehouse has a ledger. When all warehouses have been read, the ledgers are added, and the sum is judged.
+//! Judges conditions that involve more than one warehouse. A payment is stored with the warehouse that was paid, but
+//! its customer may belong to another warehouse. An order line may be supplied by another warehouse. So each
+//! warehouse fills a ledger, and when all have been read, the sum of the ledgers is judged.
 //!
 //! A ledger has an entry for a customer only if the customer's payments or balance also depend on rows of another
 //! warehouse.
@@ -61,8 +61,7 @@ impl Supply {
 #[derive(Debug, Default)]
 pub struct Ledger {
     rests: BTreeMap<CustomerId, Rest>,
-    /// Customers that do not exist. An entry stands for several customers with consecutive places. The key is the
-    /// first of these customers, and the value is the number of customers.
+    /// Customers that do not exist, as runs of consecutive places: the first customer of each run, and their number.
     absent: BTreeMap<CustomerId, u32>,
     /// What each warehouse has supplied, according to order lines.
     supplied: BTreeMap<u32, Supply>,
@@ -71,7 +70,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Adds a payment of the customer that was made to another warehouse than the customer's own.
+    /// Adds a customer's payment to a warehouse that is not the customer's own.
     pub fn paid_elsewhere(&mut self, customer: CustomerId, amount: Cents) {
         self.rests.entry(customer).or_default().left += Sum::from(amount);
     }

@@ -1,5 +1,4 @@
-//! Checks that rows are still as the import has loaded them. The population makes each row again, and the two rows
-//! are compared.
+//! Checks that rows are still as the import loaded them, by making each row again and comparing the two.
 
 use crate::population::Population;
 use crate::random::Permutation;
@@ -25,7 +24,7 @@ pub struct Loaded<'p> {
     after: After,
     /// For each district, the customers of its orders. It is empty after a run.
     customers: Vec<Permutation>,
-    /// An order as the import loaded it. The line that was compared last belongs to this order.
+    /// The order, as it was loaded, of the line that was compared last.
     order: Order,
 }
 
@@ -132,15 +131,14 @@ impl<'p> Loaded<'p> {
     }
 }
 
-/// The text of the first column in which the rows differ.
+/// A text about the first column in which the rows differ.
 fn difference<R: PartialEq + Debug>(row: &R, loaded: &R) -> Option<String> {
     if row == loaded {
         return None;
     }
     let (row, loaded) = (format!("{row:?}"), format!("{loaded:?}"));
     let mut columns = row.split(", ").zip(loaded.split(", "));
-    // The buffer of a text may have been used before. Then bytes behind the end of the text may differ. The rows
-    // do not differ in this case.
+    // Rows whose columns all look the same do not count as different.
     let (is, should_be) = columns.find(|(is, should_be)| is != should_be)?;
     let column = |text: &str| text.trim_end_matches([' ', '}', ']']).to_owned();
     Some(format!("it has {}, but {} was loaded", column(is), column(should_be)))

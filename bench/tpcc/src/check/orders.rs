@@ -1,6 +1,5 @@
-//! The orders of a warehouse, their lines, and the orders that are not delivered: conditions 5, 6 and 7. The three
-//! tables have the same order of keys. Therefore the orders, the lines and the orders that are not delivered can
-//! be read side by side.
+//! The orders of a warehouse, their lines, and the orders that are not delivered: conditions 5, 6 and 7. The keys of
+//! all three tables begin with district and order, so the other two can be merged with the orders as they are read.
 
 use crate::check::accounts::Accounts;
 use crate::check::ledger::Supply;
@@ -19,10 +18,10 @@ struct Entry {
     order: u32,
     /// The place of the order's customer, if the customer exists.
     customer: Option<u32>,
-    /// The number of lines that the order says it has.
+    /// The number of lines that the order claims to have.
     promised_lines: u32,
     lines: u32,
-    /// The number of lines whose number is one more than the number of the line before.
+    /// The number of lines whose number is their position in the order, counted from 1.
     numbered_lines: u32,
     is_delivered: bool,
     is_new: bool,

@@ -136,8 +136,8 @@ impl<'c> Scope<'c> {
         place.map(|place| place as usize)
     }
 
-    /// Whether `key` comes after `last`, which is the key of the previous row. `last` is then set to `key`. If it
-    /// does not come after `last`, a finding is added.
+    /// Whether `key` comes after `last`, the key of the previous row. If so, sets `last` to `key`. Otherwise adds a
+    /// finding.
     pub fn is_next<K: Ord>(&mut self, last: &mut Option<K>, key: K, what: fmt::Arguments<'_>) -> bool {
         let is_next = last.as_ref().is_none_or(|last| *last < key);
         if is_next {
@@ -160,7 +160,7 @@ impl<'c> Scope<'c> {
         }
     }
 
-    /// The words for a district of the warehouse, given the district's place.
+    /// The words for the district at a place in the warehouse.
     pub fn place(&self, district: usize) -> Place {
         Place::of(self.warehouse, district as u32 + 1)
     }

@@ -14,13 +14,13 @@ pub struct Tally {
     pub paid: Sum,
     pub orders: u64,
     pub newest_order: u32,
-    /// The number of lines that all orders together say they have.
+    /// The number of lines that all orders together claim to have.
     pub promised_lines: u64,
     pub lines: u64,
     pub new_orders: u64,
     pub oldest_new_order: u32,
     pub newest_new_order: u32,
-    /// The number of deliveries that all customers together say they have had.
+    /// The number of deliveries that all customers together claim to have had.
     pub deliveries: u64,
 }
 

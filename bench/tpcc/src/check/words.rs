@@ -1,4 +1,4 @@
-//! How findings write amounts and places.
+//! Formats amounts and places for findings.
 
 use crate::transactions::DistrictId;
 use std::fmt;

@@ -17,8 +17,7 @@ fn ticket_of(terminal: &mut Terminal<'_>) -> Ticket {
     ticket
 }
 
-/// Passes `result` to the terminal. Returns what the terminal does next, and the number of new attempts that it
-/// counts.
+/// Passes `result` to the terminal. Returns what the terminal does next, and the number of retries that it counts.
 fn serve(terminal: &mut Terminal<'_>, result: Result<Outcome, &Failure>) -> (Next, u64) {
     let (mut retries, mut note) = (0, |_, _, _| {});
     let mut counts = [0; COUNTS.len()];

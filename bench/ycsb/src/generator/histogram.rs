@@ -63,7 +63,7 @@ impl Histogram {
         Histogram::new(i64::from(block), buckets)
     }
 
-    /// The greatest length that is ever drawn.
+    /// An upper bound on the lengths that are drawn.
     pub fn max(&self) -> i64 {
         self.block * i64::try_from(self.buckets.len()).expect("buckets are in memory")
     }

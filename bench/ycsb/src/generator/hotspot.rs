@@ -14,9 +14,8 @@ pub struct Hotspot {
 }
 
 impl Hotspot {
-    /// The part `hot_part` of the range gets the part `hot_draws` of all draws. Both parts are from 0 to 1.
-    /// Returns `None` if a draw could find no number. This happens if the hot part of the range is empty but gets
-    /// draws, or if the other part is empty but gets draws.
+    /// Gives the first `hot_part` of the range the share `hot_draws` of all draws. Both are from 0 to 1. Returns
+    /// `None` if a draw could find no number, because the hot or the cold part of the range is empty but gets draws.
     pub fn new(min: i64, max: i64, hot_part: f64, hot_draws: f64) -> Option<Hotspot> {
         let interval = max - min + 1;
         // As in the original, the number of hot items keeps only 32 bits.

@@ -9,7 +9,7 @@ use super::Zipfian;
 use crate::key::fnv;
 use crate::random::Random;
 
-/// The number of the last item. An item is drawn first, and then its number is hashed.
+/// The number of the last item among which the zipfian number is drawn, before it is hashed.
 const LAST_ITEM: i64 = 10_000_000_000;
 /// The value of `zetan` for 10^10 items, as in the original.
 const ZETAN: f64 = 26.469_028_201_783_02;

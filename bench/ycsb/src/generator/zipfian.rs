@@ -1,4 +1,4 @@
-//! Draws numbers. A small number is likelier than a large number: `ZipfianGenerator`, after Gray, Sundaresan,
+//! Draws numbers of which small ones are likelier than large ones: `ZipfianGenerator`, after Gray, Sundaresan,
 //! Englert, Baclawski and Weinberger, "Quickly generating billion-record synthetic databases", SIGMOD 1994.
 //!
 //! The constant theta is 0.99. `zetan` is the sum of `1 / i^theta`, for `i` from 1 to the number of items. When

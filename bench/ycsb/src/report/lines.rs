@@ -27,8 +27,7 @@ pub struct Metric<'m> {
     pub name: String,
     /// The requests of the metric.
     pub kind: &'m Kind,
-    /// Whether the times of the metric count from the moment when requests should have been sent. Otherwise they
-    /// count from the moment when requests were sent.
+    /// Whether the metric's times count from when requests were due. Otherwise they count from when they were sent.
     intended: bool,
     /// Whether the metric counts failed operations.
     failed: bool,
@@ -225,7 +224,7 @@ impl Lines<'_> {
         }
     }
 
-    /// The lines with a summary of single times. The original sorts all times. Here the times are in a histogram.
+    /// The lines with a summary of single times. The original sorts all times; here they are in a histogram.
     fn raw(&mut self, name: &str, times: &Times, returns: &[(String, u64)]) {
         self.whole(name, "Total Operations", times.count());
         if !times.is_empty() && self.output.raw_summary {
@@ -269,8 +268,8 @@ fn mean_micros(times: &Times) -> f64 {
     if times.is_empty() { f64::NAN } else { times.mean() / 1000.0 }
 }
 
-/// If the times were sorted, returns the time that would have `before` other times in front of it. A histogram
-/// does not keep exact times, so the result is the middle of a bucket.
+/// The time at index `before` of all times in ascending order. A histogram does not keep exact times, so the result
+/// is the middle of a bucket.
 fn nanos_after(times: &Times, before: u64) -> u64 {
     let mut seen = 0;
     let mut buckets = times.iter();

@@ -8,7 +8,7 @@ use super::java::date;
 use harness::{Measured, Times};
 
 /// The line for `workload`. Its keys were drawn by `distribution`. The latency covers all requests that did not
-/// fail. Times count from the moment when requests should have been sent, if this moment is known.
+/// fail. Times count from when requests were due, if that is known.
 pub fn seed_line(measured: &Measured, distribution: &str, workload: &str) -> String {
     let [year, month, day, hour, minute, ..] = date(measured.began_unix_millis);
     let requests =

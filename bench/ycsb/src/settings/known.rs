@@ -1,4 +1,4 @@
-//! The names that the original knows: the meaning of each name, or a warning if the name has no effect in this
+//! The property names and values that the original knows, and warnings for names that have no effect in this
 //! program.
 
 use super::Format;

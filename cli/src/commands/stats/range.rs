@@ -64,7 +64,7 @@ struct Report {
     exact_rows: Option<u64>,
     /// The versions of rows in files. A key that is in several files is counted once for each file.
     stored_rows: Interval,
-    /// The number of row versions in files that say that a key was deleted.
+    /// The number of erases in files.
     erased_rows: Interval,
     /// The bytes in files, without the bytes of indexes.
     file_bytes: Interval,
@@ -115,7 +115,7 @@ pub struct Part {
     pub bytes: Interval,
     #[serde(skip)]
     to_text: Option<Vec<u8>>,
-    /// Whether the part stops at a cut. If this is false, the part stops at the end of the requested range.
+    /// Whether the part stops at a cut, and not at the end of the requested range.
     #[serde(skip)]
     is_cut: bool,
 }
@@ -135,7 +135,7 @@ impl Part {
         self.is_cut && !self.to_is_key
     }
 
-    /// The bytes of the text that `--to` takes.
+    /// The key before which the part stops, as the bytes that `--to` takes.
     pub fn to_text(&self) -> Option<&[u8]> {
         self.to_text.as_deref()
     }

@@ -34,8 +34,7 @@ fn a_query_reads_the_version_that_it_was_planned_with_while_the_writer_goes_on()
     assert_eq!(keys(fourth).expect("it is caught up with"), 4);
     database.compact().expect("files are merged");
     assert_eq!([first, second, fourth].map(|version| keys(version).expect("it is kept")), [1, 2, 4]);
-    // The process may have a snapshot of the third version, but only if it looked for new versions while the third
-    // was the newest one.
+    // The process has a snapshot of the third version only if it looked while that was the newest one.
     if let Err(error) = keys(third) {
         assert!(error.to_string().contains(MOVED_ON), "{error}");
     }

@@ -1,5 +1,5 @@
-//! Tests that the answers are the same as the answers of a single process. The tests also check what each process
-//! has read, and the messages if something goes wrong.
+//! Compares the answers with those of a single process. Also checks what each process has read, and the error
+//! messages.
 
 use crate::cluster::{Cluster, answer, larch};
 use kit::Scratch;
@@ -12,13 +12,13 @@ use std::process::Command;
 
 const ROWS: u32 = 40_000;
 
-/// The statements that declare the columns of both tables. Every query begins with them.
+/// The statements that declare the columns of both tables, with which every query begins.
 const TABLES: &str = "CREATE OR REPLACE EXTERNAL TABLE orders STORED AS LARCH LOCATION 'orders' OPTIONS ('columns' \
     'key.tuple(id u32), value.tuple(shop u16, amount u64), part(1) note bytes'); \
     CREATE OR REPLACE EXTERNAL TABLE shops STORED AS LARCH LOCATION 'shops' OPTIONS ('columns' \
     'key.tuple(shop u16), value city string'); ";
 
-/// Makes a database with orders in two column groups, and with the shops that the orders are from.
+/// Makes a database with orders in two column groups, and their shops.
 fn fill(directory: &Path) -> Database {
     let database = Database::open(directory).expect("a database");
     fill_in(&database);
@@ -110,7 +110,7 @@ fn each_executor_reads_only_its_partitions() {
     assert_eq!(ask(&cluster, &directory, "SELECT sum(amount) AS s, max(note) AS m FROM orders").lines().count(), 2);
     let [one, two] = cluster.stop();
     assert_eq!(one[0] + two[0], 8, "each partition is read once: {one:?} and {two:?}");
-    // A page with rows of two partitions is read twice, once for each partition.
+    // A page with rows of two partitions is read twice.
     for (read, alone) in [(one[1] + two[1], data), (one[2] + two[2], groups)] {
         assert!(
             (alone..alone + 8).contains(&read),
@@ -165,7 +165,7 @@ fn what_goes_wrong_is_said_to_the_one_who_asks() {
     let mut follows = ask_with(&cluster, &directory, "SELECT 1");
     follows.arg("--follow");
     fails(follows, 2, "leave --follow or --scheduler out");
-    // The errors above have not stopped the cluster: it still answers.
+    // The cluster still answers after these errors.
     assert_eq!(ask(&cluster, &directory, "SELECT count(*) AS n FROM shops"), "n\n100\n");
     let address = cluster.address.clone();
     cluster.stop();
@@ -178,8 +178,8 @@ fn what_goes_wrong_is_said_to_the_one_who_asks() {
     fails(larch(&["sql-executor", "--scheduler", &address]), 3, "check addresses and ports");
 }
 
-/// Each commit moves an amount from one row to another row, mostly in another partition. Therefore the sum of all
-/// amounts is the same in all versions.
+/// Each commit moves an amount from one row to another, mostly in another partition, so the sum of all amounts is
+/// the same in all versions.
 #[test]
 fn no_answer_mixes_versions_while_a_writer_goes_on() {
     let scratch = Scratch::new("ballista-moves");
@@ -202,8 +202,8 @@ fn no_answer_mixes_versions_while_a_writer_goes_on() {
                     batch.insert_parts(&orders, key, &parts);
                 }
                 batch.commit().expect("it is written");
-                // The writer makes new files all the time. A query succeeds only if each process can show the
-                // version that the query has seen at its beginning.
+                // The writer makes new files all the time, so a query succeeds only if each process can show the
+                // version at which it began.
                 if moved % 200 == 0 {
                     database.flush().expect("it is flushed");
                 }
@@ -222,7 +222,7 @@ fn no_answer_mixes_versions_while_a_writer_goes_on() {
     cluster.stop();
 }
 
-/// The database is in a store, which is a directory here, and each process reads it there.
+/// The database is in a store (here a directory), where each process reads it.
 #[cfg(feature = "remote")]
 #[test]
 fn executors_follow_a_database_in_a_store() {

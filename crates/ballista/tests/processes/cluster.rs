@@ -1,4 +1,4 @@
-//! Processes of `larch` that end with the test, and the answers that they give.
+//! Processes of `larch` that end with the test.
 
 use kit::Scratch;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -12,8 +12,7 @@ pub fn larch(arguments: &[&str]) -> Command {
     command
 }
 
-/// A process that the test has started. It ends when the pipe to its input is closed, and is killed if the test
-/// fails.
+/// A process that the test has started. It ends when its input is closed, and is killed if the test fails.
 pub struct Process {
     child: Child,
     input: Option<ChildStdin>,
@@ -21,7 +20,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// Its temporary files are in `directory`.
+    /// Starts a process with its temporary files in `directory`.
     pub fn start(arguments: &[&str], directory: &Path) -> Self {
         let mut command = larch(arguments);
         command.env("TMPDIR", directory);
@@ -63,7 +62,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // The process may have ended already.
+        // These fail if the process has already ended.
         self.child.kill().ok();
         self.child.wait().ok();
     }
@@ -74,8 +73,8 @@ pub struct Cluster {
     scheduler: Process,
     pub executors: [Process; 2],
     pub address: String,
-    /// A directory for each executor. When the test ends, these directories are removed, even if an executor was
-    /// killed and could not remove its files.
+    /// A directory for each executor, removed at the end even if an executor was killed and could not remove its
+    /// files.
     scratch: [Scratch; 2],
 }
 
@@ -106,8 +105,7 @@ impl Cluster {
         files
     }
 
-    /// A command that asks the statements `sql`. The executors answer it. Each scan in it is divided into
-    /// `threads` parts.
+    /// A command that asks the executors the statements `sql`, with each scan divided into `threads` parts.
     pub fn command(&self, database: &Path, threads: usize, sql: &str) -> Command {
         let threads = threads.to_string();
         let mut command = larch(&["sql", "--scheduler", &self.address, "--threads", &threads, "--format", "csv"]);
@@ -115,8 +113,7 @@ impl Cluster {
         command
     }
 
-    /// Ends all processes, and returns how much each executor has read: partitions, data pages, and pages of
-    /// groups.
+    /// Ends all processes. Returns what each executor has read: partitions, data pages, and pages of groups.
     pub fn stop(self) -> [[u64; 3]; 2] {
         let reads = self.executors.map(|executor| {
             let said = executor.stop();
@@ -131,8 +128,7 @@ impl Cluster {
     }
 }
 
-/// Adds the files in a directory and in all directories below it. Meanwhile, other processes may make and remove
-/// files there.
+/// Adds the files in a directory and below, where other processes may make and remove files meanwhile.
 fn add_files(directory: &Path, files: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
         let path = entry.path();

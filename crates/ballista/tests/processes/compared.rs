@@ -1,5 +1,5 @@
-//! Compares the output of `larch sql` for a list of queries with DataFusion's answers to the same queries.
-//! DataFusion runs in the process of this test, and reads rows from memory.
+//! Compares the output of `larch sql` for a list of queries with the answers of DataFusion, which runs in this
+//! process on rows in memory.
 
 use datafusion::arrow::csv::WriterBuilder;
 use datafusion::datasource::MemTable;
@@ -7,8 +7,8 @@ use datafusion::prelude::SessionContext;
 use os::sync::Arc;
 use tokio::runtime::Runtime;
 
-/// DataFusion's answers, which use no code of Larch or Ballista: for each query, its rows as sorted text. A query
-/// may consist of several statements.
+/// DataFusion's answers, without Larch or Ballista: for each query, its rows as sorted text. A query may consist of
+/// several statements.
 pub fn expected<'t>(tables: impl Iterator<Item = (&'t str, MemTable)>, queries: &[String]) -> Vec<Vec<String>> {
     let context = SessionContext::new();
     for (name, table) in tables {
@@ -28,16 +28,16 @@ pub fn expected<'t>(tables: impl Iterator<Item = (&'t str, MemTable)>, queries: 
     queries.iter().map(answer).collect()
 }
 
-/// Statements that declare tables and then ask queries. Before each answer, the number of its query is printed.
+/// Statements that declare tables and then ask queries, each preceded by its number.
 pub fn script(declared: &str, settings: &str, queries: &[String]) -> String {
     let queries = queries.iter().enumerate().map(|(at, query)| format!("SELECT {at} AS query;\n{query};\n"));
     format!("{declared}{settings}{}", queries.collect::<String>())
 }
 
-/// Compares the output for a script with the expected answers. `told` says how the queries were asked.
+/// Compares the output of a script with the expected answers. `told` says how the queries were asked, for messages.
 #[track_caller]
 pub fn compare(told: &str, queries: &[String], expected: &[Vec<String>], printed: &str) {
-    // The number comes before an answer. The first line of an answer contains the names of its columns.
+    // An answer comes after its number, and begins with the names of its columns.
     let answers: Vec<_> = printed.split("query\n").skip(1).map(|answer| sorted(answer.lines().skip(2))).collect();
     assert_eq!(answers.len(), expected.len(), "{told}");
     let wrong = |((query, answer), expected): ((&String, &Vec<String>), &Vec<String>)| {

@@ -1,5 +1,5 @@
-//! Tests joins of every shape. The joins are planned in each possible way, and divided into few parts and into
-//! many parts. The expected answers come from DataFusion in this process, which has the same rows in memory.
+//! Tests joins of every shape, planned in each possible way and divided into few and many parts. The expected
+//! answers come from DataFusion in this process, which has the same rows in memory.
 
 use crate::cluster::{Cluster, answer, larch};
 use crate::compared::{compare, expected, script};
@@ -10,16 +10,14 @@ use larch::{Database, TableOptions};
 use os::sync::Arc;
 use rows::Tuple;
 
-/// A table whose rows have an `id`, which is the key, and three numbers that depend on the id. `few` is a number
-/// of 32 bits, and has 97 different values. `many` has about as many different values as there are rows. `half` is
-/// NULL in every second row.
+/// A table whose rows have an `id`, the key, and three numbers that depend on it: `few`, of 32 bits, has 97
+/// different values, `many` about as many as the table has rows, and `half` is NULL in every second row.
 struct Table {
     name: &'static str,
     rows: i64,
 }
 
-/// A table of one page, a table of some pages, and a table of many pages. In each table, some ids and numbers
-/// occur that the other tables do not have.
+/// Tables of one page, of some pages, and of many. Each has some ids and numbers that the others do not have.
 const TABLES: [Table; 3] =
     [Table { name: "small", rows: 60 }, Table { name: "middle", rows: 900 }, Table { name: "large", rows: 6_000 }];
 
@@ -61,16 +59,15 @@ impl Table {
     }
 }
 
-/// A query. There are several ways to plan a join, and the flag says whether the query is asked in each of these
-/// ways. All other queries are asked only where the sizes of the sides decide how a join is planned. Such a query
-/// differs from another query only by the sizes of its sides.
+/// A query, and whether it is asked with each way to plan a join. A query that differs from another one only by the
+/// sizes of its sides is asked only where these decide how the join is planned.
 struct Query {
     text: String,
     is_always_asked: bool,
 }
 
-/// Queries for each kind of join. The larger table is on either side. The keys are of equal or of different types,
-/// with and without NULL. Some queries have filters in addition to the keys.
+/// Queries for each kind of join, with the larger table on either side, keys of equal and of different types, with
+/// and without NULL, some with filters beside the keys.
 fn queries() -> Vec<Query> {
     let mut queries = Vec::new();
     let on = [
@@ -103,14 +100,14 @@ fn queries() -> Vec<Query> {
     }
     queries.extend(
         [
-            // These queries return the joined rows. The queries above return only sums.
+            // Joined rows, where the queries above return only sums.
             "SELECT a.id, b.id, b.half FROM middle a LEFT JOIN small b ON a.few = b.few",
             "SELECT a.id, a.half, b.half FROM small a FULL JOIN middle b ON a.id = b.id WHERE b.id IS NULL OR b.id < 300",
-            // These queries join a table with itself, once and twice.
+            // Joins of a table with itself, once and twice.
             "SELECT count(*), sum(a.many + b.many) FROM large a JOIN large b ON a.id = b.id",
             "SELECT a.few, count(*), sum(b.id) FROM middle a JOIN middle b ON a.few = b.few GROUP BY a.few",
             "SELECT count(*), sum(c.id) FROM middle a JOIN middle b ON a.id = b.many JOIN middle c ON b.id = c.many",
-            // These queries have several joins: a chain of tables, and joins whose sides are joins.
+            // Several joins: chains of tables, and joins of joins.
             "SELECT count(*), sum(l.many) FROM large l, middle m, small s WHERE l.few = m.many AND m.few = s.few",
             "SELECT s.few, count(*) FROM large l JOIN middle m ON l.many = m.id JOIN small s ON m.half = s.half GROUP BY s.few",
             "SELECT count(*), sum(x.i), sum(y.i) FROM (SELECT l.id i, s.few f FROM large l JOIN small s ON l.few = s.many) x \
@@ -118,7 +115,7 @@ fn queries() -> Vec<Query> {
             "SELECT count(*), sum(l.id), sum(s.id) FROM large l LEFT JOIN middle m ON l.id = m.id FULL JOIN small s ON m.few = s.few",
             "SELECT count(*) FROM large l LEFT JOIN (SELECT few, count(*) n FROM middle GROUP BY few) g ON l.few = g.few WHERE g.n > 9",
             "SELECT count(*), sum(l.id) FROM large l JOIN small a ON l.few = a.few JOIN small b ON l.many = b.id JOIN small c ON l.half = c.half",
-            // These queries are planned as joins, although they are written without JOIN.
+            // Queries without JOIN that are planned as joins.
             "SELECT count(*), sum(id) FROM large WHERE few IN (SELECT many FROM small)",
             "SELECT count(*), sum(id) FROM large WHERE many NOT IN (SELECT id FROM middle)",
             "SELECT count(*), sum(id) FROM middle WHERE half NOT IN (SELECT half FROM small WHERE half IS NOT NULL)",
@@ -127,7 +124,7 @@ fn queries() -> Vec<Query> {
             "SELECT count(*), sum(id) FROM large l WHERE NOT EXISTS (SELECT 1 FROM small s WHERE s.many = l.many)",
             "SELECT count(*), sum(id) FROM large l WHERE many > (SELECT avg(many) FROM middle m WHERE m.few = l.few)",
             "SELECT count(*), sum(id) FROM large WHERE id > (SELECT max(id) FROM middle)",
-            // These queries have no equality, or a side without rows.
+            // Joins without an equality, or with an empty side.
             "SELECT count(*), sum(a.id * b.id) FROM small a, small b",
             "SELECT count(*), sum(a.id) FROM middle a JOIN small b ON a.many < b.many",
             "SELECT count(*), sum(a.id), sum(b.id) FROM middle a LEFT JOIN small b ON a.many < b.many AND b.few = 3",
@@ -161,8 +158,8 @@ fn joins_of_every_shape_have_the_answers_of_datafusion_over_rows_in_memory() {
     let always = pairs.zip(&asked).filter(|(_, query)| query.is_always_asked).map(|(pair, _)| pair);
     let (few, of_few): (Vec<_>, Vec<_>) = always.unzip();
     let cluster = Cluster::start();
-    // The estimated sizes of the sides decide in which of three ways a join is planned. With the following
-    // settings, joins are planned in only one of these ways.
+    // The estimated sizes of the sides decide in which of three ways a join is planned. Each of these settings
+    // forces one.
     let exchanged = "SET datafusion.optimizer.hash_join_single_partition_threshold = 0;\n\
         SET datafusion.optimizer.hash_join_single_partition_threshold_rows = 0;\n\
         SET ballista.optimizer.broadcast_join_threshold_bytes = 1;\n";

@@ -1,6 +1,6 @@
-//! Tests in which an executor is killed or paused while it works on a query. The query must be begun again with
-//! the remaining executors, or it must end with an error that says why. The query must not hang, and no row may
-//! come twice in its answer. `docs/scale.md` says how long a query takes in these cases.
+//! Executors are killed or paused while they work on a query. The query must begin again with the remaining
+//! executors, or end with an error that says why. It must not hang, and no row may come twice. `docs/scale.md` says
+//! how long a query takes in these cases.
 
 use crate::answers::{alone, ask_with, filled};
 use crate::cluster::{Cluster, answered, larch};
@@ -9,16 +9,16 @@ use std::process::{Child, Output, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// The longest time for which a test waits. This time is several times as long as the times in `docs/scale.md`, so
-/// only a query that hangs takes so long.
+/// How long a test waits: several times as long as the times in `docs/scale.md`, so only a query that hangs takes
+/// longer.
 const PATIENCE: Duration = Duration::from_secs(400);
 
-/// A join whose answer is one row. Two stages read the two sides and exchange their rows between the executors. A
-/// third stage joins the rows.
+/// A join whose answer is one row. Two stages read the sides and exchange their rows between the executors, and a
+/// third one joins them.
 const QUERY: &str = "SELECT count(*) AS n, sum(a.amount + b.amount) AS s FROM orders a JOIN orders b \
     ON a.shop = b.shop AND a.id / 1000 = b.id / 1000";
 
-/// Settings with which the rows of both sides are exchanged, and no side is sent to all executors.
+/// Settings that make both sides exchange their rows, so that no side is sent to all executors.
 const EXCHANGED: &str = "SET datafusion.optimizer.hash_join_single_partition_threshold = 0; \
     SET datafusion.optimizer.hash_join_single_partition_threshold_rows = 0; \
     SET ballista.optimizer.broadcast_join_threshold_bytes = 1; ";
@@ -28,8 +28,7 @@ fn begin(cluster: &Cluster, database: &Path) -> Child {
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts")
 }
 
-/// Waits until `executor` has written the files of at least `partitions` partitions in `stage`. Panics if the query
-/// ends before this.
+/// Waits until `executor` has written at least `partitions` partitions of `stage`. Panics if the query ends before.
 fn until(cluster: &Cluster, executor: usize, stage: &str, partitions: usize, query: &mut Child) {
     let is_of_stage = |path: &std::path::PathBuf| path.iter().rev().nth(2).is_some_and(|name| name == stage);
     while cluster.written(executor).iter().filter(|path| is_of_stage(path)).count() < partitions {
@@ -39,7 +38,7 @@ fn until(cluster: &Cluster, executor: usize, stage: &str, partitions: usize, que
     }
 }
 
-/// The output of a query at its end. Fails if the query does not end.
+/// The output of a query that must end in time.
 fn end(query: Child) -> Output {
     let id = query.id().to_string();
     let (done, ended) = channel();
@@ -58,14 +57,13 @@ fn a_query_has_its_answer_although_an_executor_is_killed_whose_rows_others_have_
     let expected = alone(&directory, QUERY);
     let mut cluster = Cluster::start();
     let mut query = begin(&cluster, &directory);
-    // The other executor has joined the rows of some partitions. To join the rows of more partitions, it needs
-    // rows from the executor that is killed next.
+    // The other executor has joined some partitions. For the rest, it needs rows of the executor that is killed now.
     until(&cluster, 1, "3", 2, &mut query);
     cluster.executors[0].kill();
     assert_eq!(answered(&end(query)), expected);
     // The next query works without the killed executor.
     assert_eq!(answered(&end(begin(&cluster, &directory))), expected);
-    // When no executor is left, the query ends with an error and does not wait forever.
+    // With no executor left, the query ends with an error and does not wait forever.
     let mut query = begin(&cluster, &directory);
     until(&cluster, 1, "1", 1, &mut query);
     cluster.executors[1].kill();
@@ -84,7 +82,7 @@ fn a_query_has_its_answer_although_an_executor_is_paused() {
     until(&cluster, 0, "1", 1, &mut query);
     cluster.executors[0].signal("STOP");
     assert_eq!(answered(&end(query)), expected);
-    // One more query is asked while the executor is paused, and another one after the executor has gone on.
+    // Asks again while the executor is paused, and after it has gone on.
     assert_eq!(answered(&end(begin(&cluster, &directory))), expected);
     cluster.executors[0].signal("CONT");
     assert_eq!(answered(&end(begin(&cluster, &directory))), expected);
@@ -97,7 +95,7 @@ fn an_executor_that_is_killed_leaves_no_files_once_another_one_has_started() {
     let directories = |executor: usize| std::fs::read_dir(cluster.scratch(executor)).expect("it is there").count();
     assert_eq!([0, 1].map(directories), [1, 1]);
     for executor in [0, 1] {
-        // This executor finds no scheduler. Therefore the executor ends and removes its own directory.
+        // This executor finds no scheduler, so it ends and removes its own directory.
         let mut next = larch(&["sql-executor", "--scheduler", "127.0.0.1:1"]);
         let output = next.env("TMPDIR", cluster.scratch(executor)).output().expect("the program starts");
         assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));

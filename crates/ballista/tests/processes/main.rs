@@ -1,4 +1,4 @@
-//! Tests of the answers that a scheduler and executors give together. All of them are processes on this machine.
+//! Tests of the answers that a scheduler and executors, processes on this machine, give together.
 
 #![allow(
     clippy::disallowed_types,

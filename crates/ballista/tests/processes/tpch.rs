@@ -1,6 +1,5 @@
-//! All queries of TPC-H, on tables that are divided into many partitions and on tables of a single page. The
-//! expected answers come from DataFusion in this process. It has the same rows in memory and uses no code of Larch
-//! or Ballista.
+//! All queries of TPC-H, on tables of many partitions and of a single page. The expected answers come from
+//! DataFusion in this process, on the same rows in memory, without Larch or Ballista.
 
 use crate::cluster::{Cluster, answer, larch};
 use crate::compared::{compare, expected, script};
@@ -15,9 +14,8 @@ use std::path::Path;
 use tpchgen::generators as rows_of;
 use tpchgen::q_and_a::queries;
 
-/// The values of the parameters `:1`, `:2`, … in each query. They are the values that the specification uses for
-/// its answers. If these values would leave no row, other values are used, because the tables of the test have few
-/// rows.
+/// The values of the parameters `:1`, `:2`, … in each query: those for which the specification gives answers, or
+/// others where these would leave no row of the small tables here.
 const PARAMETERS: [&[&str]; 22] = [
     &["90"],
     &["15", "BRASS", "EUROPE"],
@@ -46,7 +44,7 @@ const PARAMETERS: [&[&str]; 22] = [
 /// A table of TPC-H.
 struct Table {
     name: &'static str,
-    /// The columns at the beginning of the table that form its key.
+    /// The leading columns of the table, which form its key.
     key: &'static [&'static str],
     /// The rows as text, with a `|` after each field.
     lines: Vec<String>,
@@ -65,8 +63,8 @@ fn table(
     Table { name, key, lines, schema: batches[0].schema(), batches }
 }
 
-/// Makes the tables whose names `is_asked` accepts, with the number of rows for a scale. At scale 1, all eight
-/// tables together have a gigabyte of text.
+/// Makes the tables whose names `is_asked` accepts, at a scale. At scale 1, all eight tables together have a
+/// gigabyte of text.
 fn tables(scale: f64, is_asked: impl Fn(&str) -> bool) -> Vec<Table> {
     macro_rules! table {
         ($name:literal, $key:expr, $rows:ident, $arrow:ident) => {
@@ -90,8 +88,7 @@ fn tables(scale: f64, is_asked: impl Fn(&str) -> bool) -> Vec<Table> {
 }
 
 impl Table {
-    /// Puts the rows into a table of Larch. The fields of the key are stored as numbers, and all fields are stored
-    /// as text.
+    /// Puts the rows into a table of Larch, with numbers as the key, and all fields as text in the value.
     fn fill(&self, database: &Database) {
         let table = database.table(self.name).expect("a table");
         let mut import = table.import().expect("an import");
@@ -106,8 +103,8 @@ impl Table {
         import.finish(|_| {}).expect("it is imported");
     }
 
-    /// The statements that declare the columns of the table. If a text stands for a value of another type, a view
-    /// casts it.
+    /// The statements that declare the columns of the table, with a view that casts texts to other types where
+    /// needed.
     fn declared(&self) -> String {
         let (mut fields, mut columns) = (Vec::new(), Vec::new());
         for field in self.schema.fields() {
@@ -139,11 +136,10 @@ impl Table {
     }
 }
 
-/// A query with its parameters. Queries are numbered from 1. If the query needs a view, the text begins with the
-/// statement that makes the view.
+/// A query with its parameters, numbered from 1. If it needs a view, the statement that makes the view comes first.
 fn query(number: usize) -> String {
     let mut text = queries::query(number as i32).expect("there are 22 queries").replace(" day (3)", " day");
-    // The name `:1` is also the beginning of `:10`, so the last parameter is replaced first.
+    // From the last parameter on, because `:1` is a prefix of `:10`.
     for (at, parameter) in PARAMETERS[number - 1].iter().enumerate().rev() {
         text = text.replace(&format!(":{}", at + 1), parameter);
     }
@@ -188,8 +184,8 @@ fn all_queries_of_tpch_have_the_answers_of_datafusion_over_rows_in_memory() {
     cluster.stop();
 }
 
-/// Ballista's other planner answered this query wrongly, because it swapped the sides of a join beneath a stage
-/// that had already ended.
+/// Ballista's adaptive planner answered this query wrongly: it swapped the sides of a join beneath a stage that had
+/// already ended.
 #[test]
 fn a_stage_that_has_ended_is_read_as_it_was_written() {
     let scratch = Scratch::new("ballista-sides");
@@ -201,7 +197,7 @@ fn a_stage_that_has_ended_is_read_as_it_was_written() {
     let queries = [query.to_owned()];
     let expected = expected(in_memory(&tables), &queries);
     assert_eq!(expected, [["35920"]]);
-    // The columns of 32 bits in these tables are compared with keys of 64 bits, so the sides of joins are cast.
+    // Columns of 32 bits are compared with keys of 64 bits, so the sides of joins are cast.
     let columns = [
         ("region", "key.tuple(r_regionkey i64), value.split(''|'')(_ string, r_name string)"),
         ("nation", "key.tuple(n_nationkey i64), value.split(''|'')(_ string, n_name string, n_regionkey i32)"),

@@ -1,5 +1,4 @@
-//! A builder of an array of one type. A value is appended in one of the forms that occur in rows: as bytes, as a
-//! field of a tuple, or as text.
+//! Builds an array of one type, from values in the forms that occur in rows: bytes, fields of a tuple, or text.
 
 use datafusion::arrow::array::{
     ArrayBuilder, ArrayRef, ArrowPrimitiveType, BinaryViewBuilder, BooleanBuilder, Decimal256Builder,
@@ -11,10 +10,10 @@ use rows::{DecodeField, Decoder, Kind, Mistake};
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// The size of an entry in an array of strings or bytes, without the content of the entry.
+/// The size of an entry in an array of strings or bytes, without its content.
 const VIEW_BYTES: usize = 16;
 
-/// An array that grows.
+/// An array under construction.
 pub enum Builder {
     Bool(BooleanBuilder),
     U8(UInt8Builder),
@@ -37,7 +36,7 @@ pub enum Builder {
     Fixed(FixedSizeBinaryBuilder, usize),
 }
 
-/// Does `$do` for the array, whatever its kind is.
+/// Does `$do` with the array, whatever its kind.
 macro_rules! each {
     ($self:expr, $array:ident => $do:expr) => {
         match $self {
@@ -60,8 +59,8 @@ macro_rules! each {
     };
 }
 
-/// If all values of the builder's kind have the same width, reads the next value from the decoder `$from` and
-/// appends it. For all other kinds, does `$else`.
+/// For kinds of fixed width, reads a value from the decoder `$from` and appends it. For all other kinds, does
+/// `$else`.
 macro_rules! push_fixed {
     ($builder:expr, $from:expr, $other:pat => $else:expr) => {
         match $builder {
@@ -88,8 +87,7 @@ macro_rules! push_fixed {
 }
 
 impl Builder {
-    /// A builder for an array with values of `kind`. The type of the array is the type that
-    /// [`crate::columns::data_type`] returns. The array begins with room for `capacity` values.
+    /// A builder for an array of the type [`crate::columns::data_type`] of `kind`, with room for `capacity` values.
     pub fn new(kind: Kind, capacity: usize) -> Self {
         match kind {
             Kind::Bool => Self::Bool(BooleanBuilder::with_capacity(capacity)),
@@ -178,21 +176,20 @@ impl Builder {
         Ok(())
     }
 
-    /// Does the same as [`Builder::push_field`], for a field of fixed width. `value` must be exactly the bytes of
-    /// this field.
+    /// The same as [`Builder::push_field`] for a field of fixed width, whose bytes are exactly `value`.
     ///
     /// # Errors
     ///
     /// Returns the errors of the decoder.
     #[inline]
     pub fn push_plain(&mut self, value: &[u8]) -> Result<(), Mistake> {
-        // Each value gets a new decoder, which then stays in registers.
+        // A new decoder for each value stays in registers.
         push_fixed!(self, &mut Decoder::new(value), _ => unreachable!("strings and bytes have no width"));
         Ok(())
     }
 
-    /// Appends many fields, each as [`Builder::push_plain`] would. Because the type is checked before the loop,
-    /// this is faster.
+    /// Appends many fields as [`Builder::push_plain`] would, but faster, because the type is checked before the
+    /// loop.
     ///
     /// # Errors
     ///
@@ -231,8 +228,8 @@ impl Builder {
         Ok(())
     }
 
-    /// Appends the value that a text stands for. An empty text is not a number, so it becomes NULL. But in a
-    /// column of strings or bytes, it stays an empty value.
+    /// Appends the value of a text. An empty text becomes NULL, except in a column of strings or bytes, where it is
+    /// an empty value.
     ///
     /// # Errors
     ///
@@ -275,8 +272,7 @@ fn push_numbers<'b, T: ArrowPrimitiveType>(
     decode: impl Fn(&mut Decoder<'b>) -> Result<T::Native, Mistake>,
 ) -> Result<(), Mistake> {
     let numbers = values.map(|value| decode(&mut Decoder::new(value)));
-    // All numbers are appended in one call. Each call also notes in the array that the values are not NULL, so
-    // many calls would cost more.
+    // One call for all numbers, because each call also marks its values as not NULL.
     array.append_slice(&numbers.collect::<Result<Vec<_>, _>>()?);
     Ok(())
 }

@@ -1,5 +1,4 @@
-//! Reads fields of a JSON value. All of them are found by their paths in one pass. The rest of the value is only
-//! checked for its syntax.
+//! Reads fields of a JSON value by their paths, in one pass. The rest of the value is only checked for its syntax.
 
 use super::builder::{Builder, not_utf8};
 use crate::columns::{Form, Source, Step};
@@ -9,11 +8,11 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::fmt;
 
-/// All paths of a source as a tree, in which paths with the same beginning share nodes.
+/// The paths of a source as a tree, in which paths with a common beginning share nodes.
 #[derive(Debug, Default)]
 pub struct Tree {
     root: Node,
-    /// For each field that has an array: the number of the field and the number of the array.
+    /// The fields that have an array: the number of the field and the number of its array.
     slots: Vec<(usize, usize)>,
 }
 
@@ -34,9 +33,8 @@ pub enum Bad {
 }
 
 impl Tree {
-    /// Makes the tree of the paths of all fields of `source` for which `array_of` returns an array. `array_of`
-    /// gets the number of a field, and returns the number of the field's array. The tree is empty if the source is
-    /// not JSON.
+    /// The tree of the paths of all fields of `source` for which `array_of` returns the number of an array. Empty if
+    /// the source is not JSON.
     pub fn of(source: &Source, array_of: impl Fn(usize) -> Option<usize>) -> Self {
         let mut tree = Self::default();
         if source.form != Form::Json {
@@ -53,8 +51,7 @@ impl Tree {
         tree
     }
 
-    /// Appends the value of each field from the JSON value `bytes`. If the JSON value does not contain the field,
-    /// appends NULL.
+    /// Appends the value of each field in the JSON value `bytes`, or NULL if it is absent.
     pub fn read(&self, bytes: &[u8], builders: &mut [Builder]) -> Result<(), Bad> {
         let text = std::str::from_utf8(bytes).map_err(|bad| Bad::Whole(not_utf8(bad.valid_up_to())))?;
         let found = RefCell::new(vec![None; self.slots.len()]);
@@ -213,7 +210,7 @@ impl<'r> Visitor<'r> for Finder<'_, '_, 'r> {
     }
 }
 
-/// Reads the name of a member. It borrows the name if possible.
+/// Reads the name of a member, borrowed if possible.
 struct Name;
 
 impl<'r> DeserializeSeed<'r> for Name {

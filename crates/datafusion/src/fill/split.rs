@@ -1,8 +1,6 @@
-//! Texts with a byte between them. This is the form of CSV and TSV rows in tables of the command line. This module
-//! knows no types.
+//! Splits texts separated by a byte, the form in which the command line stores rows of CSV and TSV.
 
-/// Passes the texts with the numbers from 0 up to `end` to `take`, without the text `end`. Each text comes with
-/// its number. It passes `None` for a missing text.
+/// Passes the texts `0..end` to `take`, each with its number, and `None` for a missing one.
 ///
 /// # Errors
 ///
@@ -30,8 +28,7 @@ pub fn read(
     Ok(())
 }
 
-/// Removes the mark from `bytes`. Returns `None` if `bytes` is empty, because this means that there is no text. If
-/// `bytes` begins with a zero byte, this byte is skipped.
+/// Removes the mark from `bytes`: a leading zero byte. Returns `None` if `bytes` is empty, which stands for no text.
 pub fn unmarked(bytes: &[u8]) -> Option<&[u8]> {
     match bytes.first() {
         None => None,

@@ -5,7 +5,7 @@ use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use rows::{Descending, Tuple};
 
-/// The rows of a table with the columns `declared`, as text. NULL is printed as `-`.
+/// The rows of a table with the columns `declared`, as text, with `-` for NULL.
 fn rows(declared: &str, wanted: Option<&[usize]>, rows: &[(&[u8], &[&[u8]])]) -> Result<Vec<String>, BadField> {
     let columns: Columns = declared.parse().unwrap_or_else(|bad| panic!("{declared}: {bad}"));
     let all: Vec<usize> = (0..columns.schema().fields().len()).collect();
@@ -19,7 +19,7 @@ fn rows(declared: &str, wanted: Option<&[usize]>, rows: &[(&[u8], &[&[u8]])]) ->
     }
     let shown = |mut filler: Filler| texts(&columns, wanted, &mut filler);
     let one_by_one = pushed.map(|()| shown(filler));
-    // If the rows are appended in one call, the arrays must be the same.
+    // Appending all rows in one call must give the same arrays.
     let mut together = Filler::new(&columns, wanted, &groups, 1);
     let parts: Vec<Vec<&[u8]>> =
         groups.iter().map(|group| rows.iter().map(|(_, parts)| parts[*group]).collect()).collect();
@@ -126,8 +126,7 @@ fn only_what_is_wanted_is_read() {
 fn texts_between_separators_become_values() {
     let declared = "value.split(',')(a string, _ string, b i32, c f64, d bool)";
     check(declared, b"", b"x,y,-7,1e3,true", "x|-7|1000.0|true");
-    // If the value has fewer texts than the columns, the remaining fields are missing. An empty text is a string,
-    // but it is not a number.
+    // Fields for which the value has no text are missing. An empty text is a string, but not a number.
     check(declared, b"", b",,", "|-|-|-");
     check(declared, b"", b"x", "x|-|-|-");
     check(declared, b"", b"x,y,1,2,false,more", "x|1|2.0|false");
@@ -155,7 +154,7 @@ fn members_of_json_become_values() {
     check(declared, b"", b"{}", "-|-|-|-|-|-");
     check(declared, b"", br#"{"a": null, "b": null, "x": [], "e": null}"#, "-|-|-|-|-|[]");
     check(declared, b"", b"17", "-|-|-|-|-|-");
-    // If several members have the same name, the last one counts, whatever the earlier ones contain.
+    // The last of several members with the same name counts, whatever the earlier ones contain.
     check(declared, b"", br#"{"b": 1, "x": {"y": "q"}, "x": {"z": [1, 2]}, "b": 2}"#, r#"-|2|-|2|-|{"z": [1, 2]}"#);
     check(declared, b"", br#"{"a": 1.50}"#, "1.50|-|-|-|-|-");
     check_bad(declared, b"", br#"{"b": 256}"#, Some(1), r#""256" is not of type u8"#);

@@ -1,5 +1,5 @@
-//! Tests that compare sets of keys with sets of short strings that are listed one by one. Random cases print their
-//! seed. To run one of them again, set `LARCH_SEED=n`.
+//! Compares sets of keys with explicit sets of short strings. Random cases print their seed; `LARCH_SEED=n` runs one
+//! again.
 
 use super::*;
 use rand::rngs::StdRng;

@@ -1,5 +1,5 @@
-//! Tests that compare the sets of keys for filters with DataFusion's own evaluation of the filters on every
-//! possible key. Random cases print their seed. To run one of them again, set `LARCH_SEED=n`.
+//! Compares the sets of keys for filters with DataFusion's own evaluation of the filters on every possible key.
+//! Random cases print their seed; `LARCH_SEED=n` runs one again.
 
 use super::*;
 use crate::fill::Filler;
@@ -45,7 +45,8 @@ impl Universe {
         (0..answer.len()).map(|row| answer.is_valid(row) && answer.value(row)).collect()
     }
 
-    /// Finds the keys that the filters allow, and compares them with the keys that DataFusion lets pass.
+    /// Compares the set of keys for the filters with the keys that DataFusion lets pass. Returns how well it fits
+    /// each filter.
     fn check(&self, filters: &[Expr]) -> Vec<Fit> {
         let narrowed = narrow(&self.columns, &filters.iter().collect::<Vec<_>>());
         let truths: Vec<Vec<bool>> = filters.iter().map(|filter| self.truth(filter)).collect();
@@ -214,7 +215,7 @@ fn a_field_is_used_if_those_before_it_have_single_values() {
     check_fits(declared, &[two.clone(), col("b").eq(lit(2_u32))], &[Exact, Exact], 3);
     // Consecutive values become a single range.
     check_fits(declared, &[two], &[Exact], 2);
-    // A program that reads an answer page by page uses such a filter to read the next page.
+    // A filter that programs use to read an answer page by page.
     let after = col("a").gt(lit(1_u32)).or(col("a").eq(lit(1_u32)).and(col("b").gt(lit(2_u32))));
     check_fits(declared, &[after], &[Exact], 1);
     let beside = col("a").eq(lit(1_u32)).and(col("v").eq(lit(1_u32))).or(col("a").eq(lit(3_u32)));
@@ -258,8 +259,7 @@ fn comparisons(column: &str, constants: &[ScalarValue]) -> Vec<Expr> {
     constants.iter().flat_map(of).collect()
 }
 
-/// Some constants have a fraction. To compare the field with them, the query engine casts the field to a type that
-/// has fractions.
+/// For a constant with a fraction, the query engine casts the field to a type with fractions.
 #[test]
 fn whole_numbers_are_compared_with_numbers_that_have_fractions() {
     let exact = 1_i64 << 53;
@@ -294,18 +294,17 @@ fn whole_numbers_are_compared_with_numbers_that_have_fractions() {
             }
         }
     }
-    // At different places, the query engine compares -0.0 and NaN in different ways.
+    // The query engine is not consistent in how it compares -0.0 and NaN.
     for number in [-0.0, f64::NAN] {
         let seen = datafusion::logical_expr::cast(col("a"), DataType::Float64);
         check_fits("key.tuple(a i64)", &[seen.eq(lit(number))], &[Fit::Unused], 1);
     }
-    // If the decimal type of a cast does not have room for all values of the field, the cast may fail. Therefore
-    // such a filter is not used.
+    // A cast to a decimal type without room for all values of the field may fail, so such a filter is not used.
     let narrow = datafusion::logical_expr::cast(col("a"), DataType::Decimal128(20, 1));
     let constant = lit(ScalarValue::Decimal128(Some(5), 20, 1));
     check_fits("key.tuple(a i64)", &[narrow.eq(constant)], &[Fit::Unused], 1);
-    // The values of the first field that fulfil the filter stay separate ranges, so the filter on the second field
-    // can be used as well.
+    // The matching values of the first field stay separate ranges, so the filter on the second field can be used,
+    // too.
     let three = datafusion::logical_expr::cast(col("a"), DataType::Float64).eq(lit(255.0_f64));
     check_fits("key.tuple(a u32, b u32)", &[three, col("b").gt(lit(2_u32))], &[Fit::Exact, Fit::Exact], 1);
 }

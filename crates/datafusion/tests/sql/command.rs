@@ -112,8 +112,7 @@ fn statements_that_name_no_table_of_the_database_are_those_of_the_query_engine()
     assert_eq!(csv("SELECT * FROM generate_series(1, 3)"), "value\n1\n2\n3\n");
     assert_eq!(csv("SELECT count(*) AS n FROM people p, generate_series(8, 9) s(i) WHERE p.id = s.i"), "n\n2\n");
     assert_eq!(csv("CREATE TABLE x AS SELECT 1 AS a; DROP TABLE x; DROP TABLE IF EXISTS x; SELECT 1 AS a"), "a\n1\n");
-    // `DROP TABLE` in a query does not drop the table of the database: the session forgets the name, until the
-    // command ends.
+    // `DROP TABLE` does not drop the database's table: the session only forgets the name, until the command ends.
     assert_eq!(csv("DROP TABLE people; SELECT count(*) AS n FROM events"), "n\n2\n");
     assert_eq!(csv("SELECT count(*) AS n FROM people"), "n\n3\n");
     world.fails(&["sql", "DIR", "CREATE TABLE x AS SELECT 1 FROM nobody"], 1, "no table nobody in db");
@@ -161,8 +160,7 @@ fn a_query_reads_beside_a_process_that_has_the_database_open() {
     let count = ["sql", "DIR", "SELECT count(*) n FROM events", "--format", "csv"];
     let events = database.existing_table("events").expect("it can be asked").expect("it is there");
     events.insert("c", "{}").expect("it is written");
-    // Without `--follow`, `larch sql` counts only the rows in files. With `--follow`, it also counts the rows in
-    // the log.
+    // Without `--follow`, only the rows in files are counted; with it, also those in the log.
     assert_eq!(world.succeeds(&count), "n\n2\n");
     assert_eq!(world.succeeds(&[&count[..], &["--follow"]].concat()), "n\n3\n");
     drop(database);

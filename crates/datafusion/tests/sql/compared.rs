@@ -1,6 +1,5 @@
-//! Runs random queries over a table of Larch, and over a Parquet file with the same rows. The list of rows from
-//! which the table was filled also makes the Parquet file. The table is not read for this. A random case prints
-//! its seed; run it again with `LARCH_SEED=n`.
+//! Runs random queries over a table of Larch and over a Parquet file, both filled from the same list of rows. A
+//! random case prints its seed; run it again with `LARCH_SEED=n`.
 
 use crate::session::Session;
 use datafusion::arrow::array::{
@@ -55,8 +54,7 @@ impl Row {
     }
 }
 
-/// Fills a table whose rows are in several files and in memory, with some of them erased. Also returns the list of
-/// its rows.
+/// Fills a table whose rows are in several files and in memory, some of them erased. Also returns its rows.
 fn fill(database: &Database, random: &mut StdRng) -> (Table, BTreeMap<Key, Row>) {
     let groups = ["main", "notes", "codes"].map(str::to_owned).to_vec();
     let options = TableOptions { groups, page_bytes: 1 << 10, node_bytes: 1 << 10, ..TableOptions::default() };
@@ -92,7 +90,7 @@ fn fill(database: &Database, random: &mut StdRng) -> (Table, BTreeMap<Key, Row>)
 }
 
 fn batch(model: &BTreeMap<Key, Row>) -> RecordBatch {
-    // In the order of the keys, days descend.
+    // In key order, in which days descend.
     let mut rows: Vec<(&Key, &Row)> = model.iter().collect();
     rows.sort_by(|(one, _), (other, _)| {
         (one.0, Descending(one.1), &one.2)
@@ -200,7 +198,7 @@ fn queries_have_the_answers_that_they_have_over_a_parquet_file() {
         let session = Session::new(random.random_range(1..5), *[1, 7, 100, 8192].choose(&mut random).expect("some"));
         session.add("larch", &database, &table, COLUMNS);
         add_parquet(&session, &directory, batch(&model));
-        // The queries read an earlier snapshot, so they must not see that all rows are now removed.
+        // The queries read an earlier snapshot, so they must not see this.
         table.remove_range(..).expect("it is removed");
         for _ in 0..60 {
             let (sql, is_ordered) = query(&mut random);

@@ -1,4 +1,4 @@
-//! Tests what the errors say if rows or statements are wrong.
+//! Tests the error messages for wrong rows and statements.
 
 use crate::session::Session;
 use kit::Scratch;

@@ -9,7 +9,7 @@ use rows::Tuple;
 const ROWS: u32 = 20_000;
 const COLUMNS: &str = "key.tuple(id u32), value.tuple(amount u64), part(1).tuple(small u32), part(2) large bytes";
 
-/// Fills a table with three column groups, one of which has most of the bytes. All rows are in one file.
+/// Fills a table with three column groups, one of which has most of the bytes, in one file.
 fn fill(scratch: &Scratch) -> (Database, Table) {
     let directory = scratch.path().join("db");
     let groups = ["main", "small", "large"].map(str::to_owned).to_vec();
@@ -28,8 +28,8 @@ fn fill(scratch: &Scratch) -> (Database, Table) {
     (database, table)
 }
 
-/// Runs a query while no page is in memory. Returns how many pages of rows and of column groups it reads, and how
-/// many bytes in all.
+/// Runs a query with an empty cache. Returns the pages of rows and of column groups that it reads, and the bytes in
+/// all.
 fn reads(sql: &str, expected: &str) -> (u64, u64, u64) {
     let scratch = Scratch::new("sql-pages");
     let (database, table) = fill(&scratch);
@@ -59,7 +59,7 @@ fn an_aggregate_of_one_group_reads_no_page_of_the_others() {
 fn counts_and_ends_read_no_rows() {
     let (data, groups, _) = reads("SELECT count(*) FROM t", "20000");
     assert_eq!((data, groups), (0, 0));
-    // To find the least and the greatest key, the query reads two pages: those of the first and the last key.
+    // The least and the greatest key take a page each.
     let (data, groups, _) = reads("SELECT count(*), min(id), max(id), count(id) FROM t", "20000|0|19999|20000");
     assert!(data <= 2 && groups == 0, "{data} and {groups} pages");
     let (data, groups, _) = reads("SELECT count(*), max(id) FROM t WHERE id BETWEEN 70 AND 9000", "8931|9000");
@@ -68,8 +68,8 @@ fn counts_and_ends_read_no_rows() {
 
 #[test]
 fn a_filter_on_keys_reads_only_its_pages() {
-    // A row of the main group takes about 20 bytes. So 100 rows are on two pages. If they begin and end in the
-    // middle of a page, they are on three pages.
+    // At about 20 bytes a row in the main group, 100 rows are on two pages, or on three if they begin and end within
+    // a page.
     let (data, groups, _) = reads("SELECT sum(amount) FROM t WHERE id >= 10000 AND id < 10100", "3014850");
     assert!((1..=3).contains(&data) && groups == 0, "{data} and {groups} pages");
     let (data, groups, _) =
@@ -78,8 +78,8 @@ fn a_filter_on_keys_reads_only_its_pages() {
     assert!(data <= 3 && groups <= 10, "{data} and {groups} pages");
     let (data, groups, _) = reads("SELECT sum(amount) FROM t WHERE id IN (5, 7000, 19000)", "78015");
     assert!(data <= 3 && groups == 0, "{data} and {groups} pages");
-    // If a constant has a fraction, DataFusion casts the key. The scan must nevertheless read only the range of
-    // the matching keys.
+    // For a constant with a fraction, DataFusion casts the key. The scan must still read only the range of matching
+    // keys.
     for (filter, sum) in [("id = 3.0", "9"), ("id IN (5.0, 7000, 19000.5)", "21015"), ("id > 19989.5", "599835")] {
         let (data, groups, _) = reads(&format!("SELECT sum(amount) FROM t WHERE {filter}"), sum);
         assert!((1..=3).contains(&data) && groups == 0, "{filter}: {data} and {groups} pages");

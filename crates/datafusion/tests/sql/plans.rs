@@ -1,4 +1,4 @@
-//! Tests which parts of a query the scan does itself. The tests look at the plan of the query.
+//! Tests, by looking at plans, which parts of a query the scan does itself.
 
 use crate::session::Session;
 use datafusion::physical_plan::ExecutionPlan;

@@ -10,7 +10,7 @@ use larch_datafusion::{FORMAT, LarchFactory, LarchTable};
 use std::sync::Arc;
 use tokio::runtime::Runtime;
 
-/// A session with the runtime that runs it.
+/// A session and the runtime that runs it.
 pub struct Session {
     pub context: SessionContext,
     pub runtime: Runtime,
@@ -22,7 +22,7 @@ impl Session {
         Self::of(SessionStateBuilder::new().with_config(config(partitions, batch_rows)))
     }
 
-    /// A session in which a statement with `STORED AS LARCH` can make the tables of a database available.
+    /// A session in which `STORED AS LARCH` makes the tables of a database available.
     pub fn with_factory(database: &Database) -> Self {
         let factory = LarchFactory::new(database, &database.snapshot());
         let state = SessionStateBuilder::new().with_config(config(2, 1000));
@@ -39,8 +39,7 @@ impl Session {
         Self { context: SessionContext::new_with_state(state), runtime: Runtime::new().expect("threads") }
     }
 
-    /// Registers a table under `name`, with the columns `columns`. The session sees the rows that the table has
-    /// now.
+    /// Registers a table under `name`, with the columns `columns` and the rows that it has now.
     pub fn add(&self, name: &str, database: &Database, table: &Table, columns: &str) -> &Self {
         let columns = columns.parse().unwrap_or_else(|bad| panic!("{columns}: {bad}"));
         let table = LarchTable::new(&database.snapshot(), table, columns).expect("the columns fit");
@@ -60,7 +59,7 @@ impl Session {
         batches.iter().flat_map(rows).collect()
     }
 
-    /// The message of the error with which a statement ends.
+    /// The message of the error of a statement.
     #[track_caller]
     pub fn error(&self, sql: &str) -> String {
         self.batches(sql).expect_err(sql).find_root().to_string()

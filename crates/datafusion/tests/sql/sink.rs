@@ -1,4 +1,4 @@
-//! Writes the rows of a query as files, which a table then ingests.
+//! Writes the rows of a query as files and ingests them into a table.
 
 use crate::session::{Session, config};
 use datafusion::arrow::array::AsArray as _;

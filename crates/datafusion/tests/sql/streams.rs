@@ -12,8 +12,7 @@ use std::sync::Arc;
 
 const ROWS: u32 = 20_000;
 
-/// Fills a table with rows of a thousand bytes, sixteen to a page. The last row has a large value, which is not
-/// stored in the row's page.
+/// Fills a table with rows of a thousand bytes, sixteen to a page. The last row has a large value outside its page.
 fn fill(scratch: &Scratch) -> (Database, Table) {
     let database = Database::open(scratch.path()).expect("a database");
     let table = database.table("t").expect("a table");
@@ -25,7 +24,7 @@ fn fill(scratch: &Scratch) -> (Database, Table) {
     (database, table)
 }
 
-/// A session that takes its memory from `pool`, and has the table as `t`.
+/// A session that takes its memory from `pool` and has the table as `t`.
 fn session(pool: &Arc<dyn MemoryPool>, database: &Database, table: &Table) -> Session {
     let runtime = RuntimeEnvBuilder::new().with_memory_pool(pool.clone()).build_arc().expect("an environment");
     let session = Session::of(SessionStateBuilder::new().with_config(config(1, 100)).with_runtime_env(runtime));
@@ -66,7 +65,7 @@ fn batches_count_in_the_pool_and_are_bounded_in_bytes() {
     drop(large);
     let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(1 << 20));
     let small = session(&pool, &database, &table);
-    // The pool has too little memory for the last row.
+    // The pool is too small for the last row.
     let error = small.error("SELECT id, v FROM t");
     assert!(error.contains("LarchScan[0]"), "{error}");
     assert_eq!(pool.reserved(), 0);

@@ -1,10 +1,10 @@
-//! Queries the tables of TPC-C. Another crate writes these tables; their declarations are in the files in `queries`.
+//! Queries the tables of TPC-C, which another crate writes. Their columns are declared in `queries`.
 
 use kit::Scratch;
 use std::path::Path;
 use std::process::Command;
 
-/// Runs the program. It has to succeed.
+/// Runs the program, which must succeed.
 #[track_caller]
 fn larch(directory: &Scratch, arguments: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_larch")).args(arguments).current_dir(directory.path()).output();

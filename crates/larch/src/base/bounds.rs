@@ -1,11 +1,11 @@
-//! Turns ranges of keys, as callers write them, into the bounds that the engine uses. This module knows nothing
+//! Converts ranges of keys, as callers write them, to the bounds that the engine uses. This module knows nothing
 //! about rows.
 
 use sst::KeyRange;
 use std::ops::{Bound, Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
-/// A range of keys. A range is written as `..`, `"a".."b"`, `"a"..="b"`, `"a"..`, `.."b"`, `..="b"`, or a pair of
-/// [`Bound`]s. Every type that can be read as bytes can be a key.
+/// A range of keys: `..`, `"a".."b"`, `"a"..="b"`, `"a"..`, `.."b"`, `..="b"`, or a pair of [`Bound`]s. A key can be
+/// of any type that implements `AsRef<[u8]>`.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -90,7 +90,7 @@ pub fn of_prefix(prefix: &[u8]) -> Owned {
     (Bound::Included(prefix.to_vec()), high)
 }
 
-/// The keys of `range` as a [`KeyRange`], or `None` if there can be no key in `range`.
+/// The keys of `range` as a [`KeyRange`], or `None` if no key can be in it.
 pub fn keys(range: &impl IntoKeyRange) -> Option<KeyRange> {
     let (low, high) = range.bounds();
     KeyRange::between(low, high)

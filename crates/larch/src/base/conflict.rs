@@ -3,40 +3,39 @@
 use sst::Version;
 use std::fmt;
 
-/// Another commit conflicts with a transaction, so the transaction was not committed. None of its writes has taken
-/// effect. A new transaction, which sees the other commit, can do the same work again.
-/// [`Database::transact`](crate::Database::transact) runs such a new transaction by itself.
+/// A transaction was not committed because another commit conflicts with it. None of its writes took effect. A new
+/// transaction, which sees the other commit, can do the same work again;
+/// [`Database::transact`](crate::Database::transact) does this by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Conflict {
-    /// After the transaction began, another commit has written a key on which the transaction depends.
+    /// Since the transaction began, another commit has written a key that the transaction depends on.
     Changed {
         /// Name of the table.
         table: String,
-        /// The written key. If the commit removed a range of keys, this is the first removed key on which the
-        /// transaction depends. This key need not have had a value.
+        /// The written key. If the commit erased a range of keys, the first key of it that the transaction depends
+        /// on, which need not have had a value.
         key: Box<[u8]>,
     },
-    /// After the transaction began, an index was made or dropped for a table to which the transaction writes. So
-    /// the transaction may contain wrong index entries.
+    /// Since the transaction began, an index was created or dropped for a table that it writes to, so its index
+    /// entries may be wrong.
     Indexes {
         /// Name of a table.
         table: String,
     },
-    /// The transaction began before the oldest commit that the engine remembers. Therefore it cannot be compared
-    /// with all commits that were made since it began. There are three possible causes. First, the transaction
-    /// took long, and others wrote much to the tables that it uses. Second, one of these tables got an import, or
-    /// a batch larger than the write buffer. Third, some table was cloned, split, renamed or dropped while the
-    /// transaction ran.
+    /// The transaction began before the oldest commit that the engine remembers, so it cannot be compared with all
+    /// commits since then. Either it took long while others wrote much to its tables; or one of these tables got an
+    /// import, or a batch larger than the write buffer; or some table was cloned, split, renamed or dropped
+    /// meanwhile.
     TooOld {
         /// The version at which the transaction began.
         began: Version,
-        /// A transaction that began at this version or later can be compared with all commits since it began.
+        /// Transactions that began at this version or later can be compared with all commits since.
         oldest: Version,
     },
 }
 
-/// How many bytes of a key a message shows.
+/// Bytes of a key that a message shows.
 pub const SHOWN_KEY_BYTES: usize = 64;
 
 impl fmt::Display for Conflict {

@@ -34,7 +34,7 @@ pub enum Error {
         "cannot start a thread for background work ({0}); raise the limit on threads (ulimit -u, or pids.max of the control group) or end other threads, or open the database read-only"
     )]
     NoThreads(String),
-    /// A write needs room, but the background work that makes room has failed. Nothing was written.
+    /// A write needs room, but the background work that makes room failed. Nothing was written.
     #[error(
         "{what}, and the background work that makes room failed ({cause}); remove the cause and write again: the work is tried again by itself"
     )]
@@ -87,7 +87,7 @@ pub enum Error {
         /// Length of the longest value allowed.
         max: u64,
     },
-    /// No table can have this name.
+    /// The name is not valid for a table.
     #[error("a table cannot be named {0:?}; a name has 1 to 255 bytes and no control characters")]
     BadTableName(String),
     /// No table has this name.
@@ -97,8 +97,8 @@ pub enum Error {
     /// different table.
     #[error("the table {0:?} was dropped; ask the database for a table of this name again, if there is a new one")]
     TableDropped(String),
-    /// A read of a database that was opened read-only needs files that a writer has replaced. The new files show a
-    /// newer version of the database than the version that the read uses.
+    /// A read in a read-only database needs files that a writer has replaced. The new files only show a newer
+    /// version than the read uses.
     #[error(
         "the read of {} at version {} cannot go on: a writer has replaced its files, and the newest version is {}; begin \
          the read again to see that one, or open the database for writing, where versions in use are kept",
@@ -112,9 +112,9 @@ pub enum Error {
         /// The newest version in files.
         newest: Version,
     },
-    /// A database that is open read-only beside its writer now has fewer commits than it had before. Either
-    /// commits were lost, or an older copy or another database was put in its place. Reads still show the newest
-    /// commits that this process has ever seen.
+    /// A database that is open read-only beside its writer has fewer commits than before: commits were lost, or an
+    /// older copy or another database has taken its place. Reads still show the newest commits that this process has
+    /// seen.
     #[error(
         "the database {} has commits up to version {} now, and version {} was read before: it has lost commits, or an older \
          copy or another database has taken its place; open it again to see what it has",
@@ -128,8 +128,8 @@ pub enum Error {
         /// The newest version that the database has now.
         newest: Version,
     },
-    /// A transaction asked for the statistics of a table to which it has written. Statistics do not count the rows
-    /// that the transaction itself has written.
+    /// A transaction asked for statistics of a table to which it has written. Statistics do not count the
+    /// transaction's own rows.
     #[error(
         "the transaction has written to table {0:?}, and statistics do not count its own rows; ask before the first write, or after \
          the commit"
@@ -141,7 +141,7 @@ pub enum Error {
     /// The given options of a database or a table cannot be used.
     #[error("the options cannot be used: {0}")]
     BadOptions(String),
-    /// A batch or a read was given a table that belongs to another database.
+    /// A batch or a read was given a table of another database.
     #[error("the table {0:?} belongs to another database; use a handle from this one")]
     ForeignTable(String),
     /// The table has no column group with this name.
@@ -192,8 +192,8 @@ pub enum Error {
     /// The directory for a copy of a database, or for built files, is not empty.
     #[error("{} is not empty; name a directory that is not there yet, or an empty one", .0.display())]
     CopyTarget(PathBuf),
-    /// A directory lies within a database, or within the backups from which a database is restored. The directory
-    /// of a database, of a copy, of backups and of built files must not be there.
+    /// A directory that must lie outside of databases and backups is inside one: the directory of a database, a
+    /// copy, backups or built files.
     #[error(
         "{} lies in {}, whose files all belong to a database or to backups of one; name a directory outside of it",
         directory.display(), database.display()
@@ -201,7 +201,7 @@ pub enum Error {
     WithinDatabase {
         /// The directory.
         directory: Box<Path>,
-        /// The database within which the directory lies, or the backups.
+        /// The database, or the backups, that it lies in.
         database: Box<Path>,
     },
     /// The directory for a copy of a database, or for built files, is locked.
@@ -297,16 +297,16 @@ pub enum Error {
         /// Its groups.
         groups: Box<[String]>,
     },
-    /// A worker could not do a compaction, or has written files that are not the result of this compaction. The
-    /// database does the compaction itself.
+    /// A worker could not do a compaction, or wrote files that are not the result of it. The database does the
+    /// compaction itself.
     #[error("the compaction of {} failed: {why}; the database does it itself", result.display())]
     WorkerFailed {
-        /// What the worker has written.
+        /// The file with the worker's result.
         result: PathBuf,
-        /// Why it is of no use.
+        /// Why the result is of no use.
         why: String,
     },
-    /// A worker's compaction needs more new files than the writer has reserved numbers for.
+    /// A worker's compaction makes more files than the writer has reserved numbers for.
     #[error("the compaction makes more files than the writer of the database expects; the writer does it itself")]
     NumbersUsedUp,
     /// A callback ended long work early, see [`GoOn`](crate::GoOn). The work can be started again.
@@ -320,14 +320,14 @@ pub enum Error {
         /// The last conflict.
         conflict: Conflict,
     },
-    /// The body of [`transact_async`](crate::Database::transact_async) has returned, but something still holds its
+    /// The body of [`transact_async`](crate::Database::transact_async) has returned while something still holds its
     /// [`Attempt`](crate::transaction::Attempt). Nothing was committed.
     #[error(
         "the body of transact_async returned and did not let its transaction go; drop the attempt before the body returns, also \
          in tasks and values that outlive the body"
     )]
     AttemptKept,
-    /// A batch with expectations was committed with a function that does not check expectations.
+    /// A batch with expectations was committed by a call that does not check them.
     #[error("the batch expects values of keys, which its commit does not look at; commit it with commit_if")]
     HasConditions,
     /// The transaction has no such savepoint.
@@ -351,8 +351,8 @@ pub enum Error {
         /// The key of the other row.
         row: Box<[u8]>,
     },
-    /// The program panicked in the middle of [`Transaction::remove_range`](crate::Transaction::remove_range).
-    /// Therefore the transaction would erase only a part of the range.
+    /// A panic interrupted [`Transaction::remove_range`](crate::Transaction::remove_range), so the transaction would
+    /// erase only a part of the range.
     #[error("a panic has ended the erase of a range of table {table} before its end; begin another transaction")]
     HalfErased {
         /// Name of the table.
@@ -370,7 +370,7 @@ pub enum Error {
         /// What is wrong, as the extractor says.
         why: String,
     },
-    /// The key of a row and its key in an index are too long together: an entry of the index consists of both.
+    /// The key of a row and its index key are too long together: an index entry consists of both.
     #[error(
         "row {} of table {table} would have an entry of {bytes} bytes in its index {index}, longer than {max}; use shorter keys",
         shown(.key)
@@ -387,7 +387,7 @@ pub enum Error {
         /// Length of the longest entry allowed.
         max: usize,
     },
-    /// No extractor can make the keys of an index, so writes to its table are refused. Reads still work.
+    /// No extractor can make the keys of an index. Writes to its table are refused; reads still work.
     #[error(
         "index {index} of table {table} is declared as {}, and no extractor for that is registered ({why}); open the database with \
          Builder::extractors, or drop the index",
@@ -403,8 +403,8 @@ pub enum Error {
         /// Why no extractor was made.
         why: String,
     },
-    /// The keys of an index are made by a closure. Since the program opened the database, it has not passed this
-    /// closure to the engine. Writes to the table are refused; reads still work.
+    /// A closure makes the keys of an index, and the program has not passed it since it opened the database. Writes
+    /// to the table are refused; reads still work.
     #[error(
         "the keys of index {index} of table {table} are made by a closure, which the program has not given since the database was \
          opened; call index_by({index:?}, ..) on the table with this closure before the first write, or drop the index"
@@ -415,7 +415,7 @@ pub enum Error {
         /// Name of the index.
         index: Box<str>,
     },
-    /// A table with indexes cannot be changed in this way, because the indexes would no longer fit.
+    /// A change of a table is refused because its indexes would no longer fit.
     #[error("{work} does not keep the indexes of table {table}, {}; drop them first, and create them again afterwards", listed(.indexes))]
     HasIndexes {
         /// Name of the table.
@@ -441,11 +441,11 @@ pub enum Error {
         /// Name of the index.
         index: Box<str>,
     },
-    /// No index can have this name.
+    /// The name is not valid for an index.
     #[error("an index cannot be named {0:?}; a name has 1 to 255 bytes and no control characters")]
     BadIndexName(String),
-    /// An index was read before it had the entries of all rows. The error also occurs if the index was read in a
-    /// snapshot or transaction that is older than the moment when the index got all entries.
+    /// An index was read before it had the entries of all rows, or in a snapshot or transaction that began before
+    /// that.
     #[error(
         "index {index} of table {table} was not built yet at that moment; read it when that is done, in a snapshot or transaction that \
          begins afterwards"
@@ -456,7 +456,7 @@ pub enum Error {
         /// Name of the index.
         index: Box<str>,
     },
-    /// An entry of an index does not belong to a row, or is not a valid entry.
+    /// An index entry is malformed, or does not belong to any row.
     #[error(
         "index {index} of table {table} does not agree with the table at entry {} ({why}); drop the index and create it again, and \
          check the database",
@@ -472,7 +472,7 @@ pub enum Error {
         /// What is wrong with it.
         why: &'static str,
     },
-    /// The number of parts of a row is not the number of the table's column groups.
+    /// A row has a different number of parts than its table has column groups.
     #[error("{}", part_count(.table, .groups, *.parts))]
     PartCount {
         /// Name of the table.
@@ -532,7 +532,7 @@ fn listed(names: &[String]) -> String {
     }
 }
 
-/// An error is written as its message.
+/// Serialized as its message.
 #[cfg(feature = "serde")]
 impl serde::Serialize for Error {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
@@ -545,7 +545,7 @@ impl Error {
         Self::Page(pages::Error::io(action, file, source))
     }
 
-    /// If the error says that a file is missing, the path of this file.
+    /// The path of the missing file, if this is what the error is about.
     pub(crate) fn missing_file(&self) -> Option<&Path> {
         match self {
             Self::Page(pages::Error::Io { file, source, .. }) if source.kind() == ErrorKind::NotFound => Some(file),
@@ -564,10 +564,10 @@ impl Error {
         }
     }
 
-    /// Whether the same call may succeed later, although nobody changes the program or opens the database again.
-    /// These are the cases: the disk had no room, or the background work that makes room failed. A store was not
-    /// reachable. The system refused a thread. Other transactions conflicted. Another process was using something.
-    /// A writer replaced the files that a read needed.
+    /// Whether the same call may succeed later, without a change to the program and without reopening the database:
+    /// the disk had no room, or background work that makes room failed; a store was unreachable; the system refused
+    /// a thread; other transactions conflicted; another process was using something; or a writer replaced files that
+    /// a read needed.
     pub fn is_retryable(&self) -> bool {
         self.is_disk_full()
             || matches!(self.kind(), os::store::UNAVAILABLE | ErrorKind::TimedOut)
@@ -582,7 +582,7 @@ impl Error {
             )
     }
 
-    /// The [`ErrorKind`] of `std::io` that fits this error best, or [`ErrorKind::Other`].
+    /// The `std::io` [`ErrorKind`] that fits this error best, or [`ErrorKind::Other`].
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Page(pages::Error::Io { source, .. }) | Self::Log(LogError::Io { source, .. }) => source.kind(),
@@ -627,8 +627,8 @@ pub(crate) fn is_disk_full(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }
 
-/// Whether the error says that nothing can be written to a place: the disk is full, the user may not write, or the
-/// file system is read-only.
+/// Whether the error says that nothing can be written to a place: the disk is full, the user may not write there, or
+/// the file system is read-only.
 pub(crate) fn is_write_refused(error: &std::io::Error) -> bool {
     is_disk_full(error) || matches!(error.kind(), ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied)
 }

@@ -1,8 +1,8 @@
-//! Events tell a program what the engine does. They go to a hook of the program. With the feature `tracing` they
-//! also go to the crate `tracing`. The engine does not know what the program does with events.
+//! Events tell a program what the engine does. They go to a hook of the program and, with the feature `tracing`,
+//! also to the crate `tracing`.
 //!
-//! An event is built only if a hook or `tracing` listens. The hook is called on the thread that does the reported
-//! work. If a hook panics, the engine catches the panic and goes on, but the event is lost.
+//! An event is built only if a hook or `tracing` listens. The hook runs on the thread that does the reported work.
+//! If a hook panics, the engine catches the panic and goes on; that event is lost.
 
 use os::sync::Arc;
 use sst::Version;
@@ -12,14 +12,13 @@ use std::time::Duration;
 
 /// Something that the engine did, or a problem that it met. New releases may add new kinds of events.
 ///
-/// `Display` gives one line for people. A size is the number of bytes that are stored, and a duration is measured
-/// by the machine's clock.
+/// `Display` writes one line for people. Sizes are stored bytes, and durations are measured by the machine's clock.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
     /// The database was opened.
     Opened {
-        /// Says in words whether the database was opened for reading or for writing, and with which options.
+        /// In words: whether the database is open for reading or writing, and the main options.
         with: String,
         /// Files that the manifest names.
         files: u64,
@@ -27,7 +26,7 @@ pub enum Event {
         logs: u64,
         /// Commits found in these logs.
         commits: u64,
-        /// The number of files into which the rows of the logs were written.
+        /// Files to which the rows of the logs were written.
         recovered_files: u64,
         /// The newest version.
         version: Version,
@@ -36,7 +35,7 @@ pub enum Event {
     },
     /// A flush writes memtables to level 0.
     FlushStarted {
-        /// Memory that the rows of these memtables take.
+        /// Memory of their rows.
         bytes: u64,
     },
     /// The flush is done, and its files are part of the database.
@@ -79,7 +78,7 @@ pub enum Event {
         /// Why.
         error: String,
     },
-    /// A file went down one or more levels without being rewritten.
+    /// A file was moved down one or more levels without being rewritten.
     FileMoved {
         /// Name of the table.
         table: String,
@@ -97,12 +96,11 @@ pub enum Event {
         /// Their bytes.
         bytes: u64,
     },
-    /// A database that [follows](crate::Builder::follow) a writer in another process now shows new files of that
-    /// writer.
+    /// A database that [follows](crate::Builder::follow) a writer in another process shows new files of that writer.
     FilesShown {
         /// The newest version that it shows.
         version: Version,
-        /// How long it took to load pages of the new files, before and after the switch.
+        /// How long loading pages of the new files took, before and after the switch.
         time: Duration,
     },
     /// Commits begin to wait for background work.
@@ -114,10 +112,10 @@ pub enum Event {
     Resumed {
         /// What they waited for.
         reason: StallReason,
-        /// The time between the moment when the first commit began to wait and the moment when commits went on.
+        /// The time from when the first commit began to wait until commits went on.
         time: Duration,
     },
-    /// Background work failed; the engine will try it again by itself.
+    /// Background work failed, and the engine will retry it.
     Retrying {
         /// What failed.
         work: &'static str,
@@ -125,10 +123,10 @@ pub enum Event {
         error: String,
         /// How often it has failed in a row.
         failures: u64,
-        /// When it is tried again.
+        /// The pause before the next try.
         after: Duration,
     },
-    /// Background work failed. The engine will not try it again, because it would fail in the same way.
+    /// Background work failed, and the engine will not retry it, because it would fail in the same way.
     GivenUp {
         /// What failed.
         work: &'static str,
@@ -157,7 +155,7 @@ pub enum CompactionReason {
     Level0,
     /// A level is larger than it should be.
     LevelSize,
-    /// Much of a file is useless: the table sees only a part of it, or newer files hide much of it.
+    /// Much of a file is dead weight: the table sees only a part of it, or newer files hide much of it.
     Sparse,
     /// A file has many erased rows.
     ErasedRows,
@@ -180,14 +178,14 @@ pub enum StallReason {
 pub enum EventLevel {
     /// Ordinary work.
     Info,
-    /// Commits wait, or the engine tries something again.
+    /// Commits wait, or failed work is retried.
     Warn,
     /// The operator must act.
     Error,
 }
 
 impl Event {
-    /// The kind of event as words with hyphens.
+    /// The kind of the event in words with hyphens, such as `flush-started`.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Opened { .. } => "opened",
@@ -302,20 +300,20 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// A function of the program that receives each event.
+/// The program's function that receives each event.
 type Hook = dyn Fn(&Event) + Send + Sync;
 
-/// The hook of a database, if it has one.
+/// The event hook of a database, if it has one.
 #[derive(Clone, Default)]
 pub struct EventHook(Option<Arc<Hook>>);
 
 impl EventHook {
-    /// A hook that calls `hook`.
+    /// Calls `hook` with each event.
     pub fn new(hook: impl Fn(&Event) + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(hook)))
     }
 
-    /// If a hook or a `tracing` listener is set, calls `event` and reports the result.
+    /// If the database has a hook or `tracing` listens, calls `event` and reports the result.
     pub fn report(&self, event: impl FnOnce() -> Event) {
         if self.0.is_none() && !tracing_listens() {
             return;
@@ -323,7 +321,7 @@ impl EventHook {
         let event = event();
         trace(&event);
         if let Some(hook) = &self.0 {
-            // Rust has already printed the message of the panic. The engine goes on without this event.
+            // Rust has already printed the panic's message. The engine goes on without this event.
             catch_unwind(AssertUnwindSafe(|| hook(&event))).unwrap_or_default();
         }
     }

@@ -1,27 +1,26 @@
-//! Lets a program register extractors, with which the engine keeps its indexes. An extractor is made from the
-//! declaration of an index, and makes the index keys of a row. This module knows no types and no storage.
+//! Lets a program register extractors. An extractor is made from the declaration of an index, and computes the index
+//! keys of a row. This module knows no types and no storage.
 
 use os::sync::Arc;
 use std::fmt;
 
-/// Makes the keys of one index from the rows of its table. A program registers a function that makes such an
-/// extractor from the declaration of an index. See [`Builder::extractors`](crate::Builder::extractors).
+/// Computes the index keys of rows for one index. A program registers a function that makes such an extractor from
+/// the declaration of an index, see [`Builder::extractors`](crate::Builder::extractors).
 ///
-/// The index keys of a row must depend only on the bytes of the row, and later releases of the program must make
-/// the same keys. The reason is that the engine makes a key again when it removes the entry.
+/// The index keys of a row must depend only on the bytes of the row, and later releases of the program must compute
+/// the same keys: the engine computes them again to remove the entries.
 pub trait IndexKeys: Send + Sync {
-    /// Numbers of the [column groups](crate::TableOptions::groups) that the extractor needs, counted from 0. In a
-    /// table without column groups, the number 0 stands for the whole value. An extractor that returns an empty
-    /// list needs only the key of the row.
+    /// The [column groups](crate::TableOptions::groups) that the extractor needs, counted from 0. In a table without
+    /// column groups, 0 is the whole value. Empty if the extractor needs only the key of the row.
     fn groups(&self) -> &[usize];
 
-    /// Passes each index key of a row to `emit`. A row without index keys is not in the index. A key that is
-    /// passed twice counts once. `part` gets one of the numbers in [`groups`](Self::groups), and returns the row's
-    /// part in this group. It returns `None` if the table does not have this group.
+    /// Passes each index key of a row to `emit`; duplicates count once, and a row without index keys is not in the
+    /// index. `part` takes one of the numbers in [`groups`](Self::groups) and returns the row's part in this group,
+    /// or `None` if the table does not have the group.
     ///
     /// # Errors
     ///
-    /// If the row must not be in the table, returns an error that says why. Then the write of the row fails with
+    /// An error says why the row must not be in the table. The write of the row then fails with
     /// [`Error::BadRow`](crate::Error::BadRow).
     fn index_keys<'r>(
         &self,
@@ -32,7 +31,7 @@ pub trait IndexKeys: Send + Sync {
 }
 
 /// The declaration of an index whose keys come from a closure, see [`Table::index_by`](crate::Table::index_by).
-/// The engine does not ask the registered extractors for the keys of such an index.
+/// Registered extractors are not asked for such an index.
 pub const BY_CLOSURE: &[u8] = b"larch: a closure of the program";
 
 /// An extractor that calls a closure with the key and the value of a row.
@@ -54,7 +53,7 @@ impl<F: Fn(&[u8], &[u8], &mut dyn FnMut(&[u8])) + Send + Sync> IndexKeys for ByC
     }
 }
 
-/// A function that makes the extractor of an index from its declaration.
+/// Makes the extractor of an index from its declaration.
 type Make = dyn Fn(&[u8]) -> Result<Box<dyn IndexKeys>, String> + Send + Sync;
 
 /// The extractors that a program has registered.
@@ -62,7 +61,7 @@ type Make = dyn Fn(&[u8]) -> Result<Box<dyn IndexKeys>, String> + Send + Sync;
 pub struct Extractors(Option<Arc<Make>>);
 
 impl Extractors {
-    /// Registers `make`, which makes an extractor from each declaration.
+    /// Registers `make`, which makes the extractor for each declaration.
     pub fn new(make: impl Fn(&[u8]) -> Result<Box<dyn IndexKeys>, String> + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(make)))
     }
@@ -71,7 +70,7 @@ impl Extractors {
     ///
     /// # Errors
     ///
-    /// If no extractor can be made, the error says why.
+    /// Returns why no extractor can be made.
     pub fn make(&self, declaration: &[u8]) -> Result<Arc<dyn IndexKeys>, String> {
         match &self.0 {
             _ if declaration == BY_CLOSURE => Err("no closure was given since the database was opened".to_owned()),

@@ -1,10 +1,10 @@
-//! The head of a key: its first eight bytes as a number. To compare two keys, their heads are nearly always enough.
-//! The caller must first cut off a prefix that all keys share, because this module does not know prefixes.
+//! The head of a key: its first eight bytes as a number. Comparing heads nearly always decides the order of two
+//! keys. The caller first cuts off the prefix that all keys share.
 
 use std::cmp::Ordering;
 
-/// The first eight bytes of a key as a number. These numbers have the order of the keys. A shorter key is filled
-/// with zeros, so two different keys can have equal heads.
+/// The first eight bytes of a key as a number that sorts like the key. A shorter key is padded with zeros, so two
+/// different keys can have equal heads.
 #[inline]
 pub fn head(key: &[u8]) -> u64 {
     match key.first_chunk() {
@@ -17,12 +17,12 @@ pub fn head(key: &[u8]) -> u64 {
     }
 }
 
-/// Keys with more bytes than this are compared by the system's function, because it is faster for long keys.
+/// Longer keys are compared with `memcmp`, which is faster for them.
 const LONGEST_IN_NUMBERS: usize = 64;
 
-/// Compares two keys whose [heads](head) are equal. Most keys of a table have the same length. Two keys often have
-/// more equal bytes than those in their heads. Keys of one length are compared eight bytes at a time, as numbers.
-/// This is faster than a call of the system's function.
+/// Compares two keys whose [heads](head) are equal. Most keys of a table have the same length, and often share more
+/// than their heads. Keys of equal length are compared eight bytes at a time, as numbers, which is faster than
+/// calling `memcmp`.
 #[inline]
 pub fn order_after_head(a: &[u8], b: &[u8]) -> Ordering {
     let bytes = a.len();
@@ -38,7 +38,7 @@ pub fn order_after_head(a: &[u8], b: &[u8]) -> Ordering {
         }
         (a_rest, b_rest) = (a_after, b_after);
     }
-    // The last comparison uses the last eight bytes of each key. Some of them were already compared and are equal.
+    // The last comparison overlaps bytes that were already compared and are equal.
     let last = |key: &[u8]| u64::from_be_bytes(*key.last_chunk().expect("eight bytes or more"));
     last(a).cmp(&last(b))
 }

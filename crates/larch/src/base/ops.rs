@@ -1,5 +1,5 @@
-//! Encodes the operations of one commit as bytes. The bytes are the same in memory and in the log. This module knows
-//! no versions, knows tables only by their ids, and compares keys as bytes.
+//! Encodes the operations of one commit, with the same bytes in memory and in the log. This module knows no
+//! versions, knows tables only by their ids, and compares keys as bytes.
 //!
 //! ```text
 //! batch:  op | op | …
@@ -12,14 +12,14 @@
 //! 3 range erase    start     exclusive end; empty: no end
 //! ```
 //!
-//! A varint has seven bits in each byte, the low bits first. All bytes but the last have the high bit set. It has at
+//! A varint has seven bits in each byte, low bits first; all bytes but the last have the high bit set. It has at
 //! most five bytes.
 //!
 //! Invariant: the bytes of a [`BatchOps`] always decode, because bytes from a file are checked before the batch
-//! takes them. The order of the ops matters: if two ops write the same key, the later one wins, and a range erase
-//! hides the earlier ops in its range.
+//! takes them. The order of ops matters: if two ops write the same key, the later one wins, and a range erase hides
+//! earlier ops in its range.
 //!
-//! All ops of a batch get the same version. At equal versions a put wins over a range erase. So
+//! All ops of a batch get the same version, and at equal versions a put wins over a range erase. So
 //! [`BatchOps::resolve`] removes the puts that a later range erase hides.
 
 use super::parts;
@@ -46,7 +46,7 @@ pub enum Op<'a> {
     RangeErase {
         /// The first key of the range.
         start: &'a [u8],
-        /// The first key after the range. If it is empty, the range has no end.
+        /// The end of the range, exclusive. If it is empty, the range has no end.
         end: &'a [u8],
     },
 }
@@ -56,7 +56,7 @@ const ERASE: u8 = 1;
 const MERGE: u8 = 2;
 const RANGE_ERASE: u8 = 3;
 
-/// The error for bytes that do not decode as ops.
+/// Bytes do not decode as ops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the op at byte {at} of the batch {why}")]
 pub struct OpsError {
@@ -73,11 +73,11 @@ pub struct BatchOps {
     count: u32,
     /// How many of the ops are range erases.
     range_erases: u32,
-    /// Whether a range erase came after other ops, and `resolve` has not run since.
+    /// Whether a range erase was appended after other ops, and `resolve` has not run since.
     is_unresolved: bool,
 }
 
-/// A place between two ops of a batch.
+/// A position between two ops of a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BatchMark {
     bytes: usize,
@@ -87,7 +87,7 @@ pub struct BatchMark {
 }
 
 impl BatchMark {
-    /// How many ops lie before this place.
+    /// The number of ops before this position.
     pub fn count(&self) -> u32 {
         self.count
     }
@@ -102,7 +102,7 @@ impl<'a> Op<'a> {
         }
     }
 
-    /// Whether the op puts or erases the value of `key`.
+    /// Whether the op writes `key`: puts it, or erases it alone or in a range.
     pub fn writes_to(&self, key: &[u8]) -> bool {
         match *self {
             Self::Put { key: written, .. } | Self::Erase { key: written } => written == key,
@@ -111,22 +111,21 @@ impl<'a> Op<'a> {
     }
 }
 
-/// The most bytes that an op takes in addition to its key and its second part: its kind, its table and two lengths.
+/// The most bytes of an op besides its key and its value or range end: kind, table and two lengths.
 const MAX_OP_HEAD_BYTES: usize = 1 + 4 + 2 * 5;
 
 impl BatchOps {
-    /// No ops.
+    /// An empty batch.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Replaces the ops of this batch with the `count` ops encoded in `bytes`, after checking `bytes`. The batch
-    /// keeps its memory, so a reader that decodes many batches allocates only once. After an error the batch has no
-    /// ops.
+    /// Replaces the ops of this batch with the `count` ops encoded in `bytes`, after checking them. The batch keeps
+    /// its memory, so a reader that decodes many batches allocates only once. After an error the batch is empty.
     ///
     /// # Errors
     ///
-    /// The error says where and why `bytes` do not decode.
+    /// Returns where and why `bytes` do not decode.
     pub fn decode(&mut self, bytes: &[u8], count: u32) -> Result<(), OpsError> {
         self.clear();
         let (mut found, mut range_erases) = (0u32, 0);
@@ -160,7 +159,7 @@ impl BatchOps {
         }
     }
 
-    /// Appends a put whose value is given in parts; [`parts::encode`] joins them.
+    /// Appends a put whose value is given in parts, which [`parts::encode`] joins.
     pub fn put_parts(&mut self, table: u32, key: &[u8], parts: &[impl AsRef<[u8]>]) {
         let bytes = parts::encoded_bytes(parts);
         self.begin(PUT, table, key, bytes);
@@ -173,8 +172,7 @@ impl BatchOps {
         self.begin(ERASE, table, key, 0);
     }
 
-    /// Appends an op that erases all keys from `start` on and before `end`. An empty `end` means that the range
-    /// has no end: the op erases all keys from `start` on.
+    /// Appends a range erase of the keys in `start..end`. If `end` is empty, it erases all keys from `start` on.
     pub fn range_erase(&mut self, table: u32, start: &[u8], end: &[u8]) {
         self.is_unresolved |= self.count > 0;
         self.range_erases += 1;
@@ -182,7 +180,7 @@ impl BatchOps {
         self.push_bytes(end);
     }
 
-    /// Begins an op whose second part has `more_bytes`. Memory for the whole op is reserved at once, so a batch of one
+    /// Begins an op whose value or range end has `more_bytes`. Reserves memory for the whole op, so a batch of one
     /// op allocates once.
     fn begin(&mut self, kind: u8, table: u32, key: &[u8], more_bytes: usize) {
         self.bytes.reserve(MAX_OP_HEAD_BYTES + key.len() + more_bytes);
@@ -224,12 +222,12 @@ impl BatchOps {
         Ops { rest: &self.bytes, left: self.count }
     }
 
-    /// The ops after `mark` in order, each with its table.
+    /// The ops after `mark`, in order, each with its table.
     pub fn iter_from(&self, mark: &BatchMark) -> Ops<'_> {
         Ops { rest: &self.bytes[mark.bytes..], left: self.count - mark.count }
     }
 
-    /// The place after the last op.
+    /// The position after the last op.
     pub fn mark(&self) -> BatchMark {
         BatchMark {
             bytes: self.bytes.len(),
@@ -239,7 +237,7 @@ impl BatchOps {
         }
     }
 
-    /// The place after the first `count` ops.
+    /// The position after the first `count` ops.
     pub fn mark_after(&self, count: u32) -> BatchMark {
         let (mut ops, mut is_unresolved, mut range_erases) = (self.iter(), false, 0);
         for number in 0..count {
@@ -250,7 +248,7 @@ impl BatchOps {
         BatchMark { bytes: self.bytes.len() - ops.rest.len(), count, range_erases, is_unresolved }
     }
 
-    /// Removes all ops after `mark`. [`Self::resolve`] must not have changed the batch since `mark` was made.
+    /// Removes all ops after `mark`. [`Self::resolve`] must not have changed the batch since `mark` was taken.
     pub fn rewind(&mut self, mark: &BatchMark) {
         self.bytes.truncate(mark.bytes);
         (self.count, self.range_erases, self.is_unresolved) = (mark.count, mark.range_erases, mark.is_unresolved);
@@ -276,7 +274,7 @@ impl BatchOps {
         &self.bytes
     }
 
-    /// Removes all ops. The batch keeps its memory for later ops.
+    /// Removes all ops. Keeps the memory for later ops.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.count = 0;
@@ -284,14 +282,14 @@ impl BatchOps {
         self.is_unresolved = false;
     }
 
-    /// Whether the ops have the same effect if all of them get a single version as if they are done one after the
-    /// other. The effect differs only if a range erase hides an earlier op.
+    /// Whether applying all ops at a single version has the same effect as applying them one after the other. It
+    /// has, unless a range erase hides an earlier op.
     pub fn is_resolved(&self) -> bool {
         !self.is_unresolved
     }
 
-    /// Removes the puts and erases that a later range erase hides. Does nothing if no range erase has come after
-    /// other ops.
+    /// Removes the puts and erases that a later range erase hides. Does nothing if no range erase came after other
+    /// ops.
     pub fn resolve(&mut self) {
         if !self.is_unresolved {
             return;
@@ -343,8 +341,8 @@ impl<'a> Iterator for Ops<'a> {
 
 impl ExactSizeIterator for Ops<'_> {}
 
-/// The byte ranges of the ops that no later range erase hides. The ops are visited from the last one to the first
-/// one. The ranges of all range erases that were visited are collected on the way.
+/// The byte ranges of the ops that no later range erase hides. Visits the ops from the last to the first, and
+/// collects the ranges of range erases on the way.
 fn visible_ops(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut places = Vec::new();
     let mut rest = bytes;
@@ -371,8 +369,7 @@ fn visible_ops(bytes: &[u8]) -> Vec<Range<usize>> {
     visible
 }
 
-/// A union of key ranges: a map from the start to the end of each range. The ranges do not overlap. An empty end
-/// means that the range reaches to the end of the table.
+/// A union of disjoint key ranges: maps the start of each range to its end. An empty end means the end of the table.
 #[derive(Default)]
 struct Spans<'a>(BTreeMap<(u32, &'a [u8]), &'a [u8]>);
 
@@ -388,8 +385,7 @@ impl<'a> Spans<'a> {
             return;
         }
         let (mut start, mut end) = (start, end);
-        // If the span before the new span ends at or after the start of the new span, the two become one span.
-        // Spans that start inside the new span are also joined with it.
+        // Join the new span with a span before it that reaches its start, and with all spans that start inside it.
         let before = self.0.range((table, [].as_slice())..=(table, start)).next_back();
         if let Some((&(_, before_start), &before_end)) = before
             && (before_end.is_empty() || start <= before_end)
@@ -413,7 +409,7 @@ fn later_end<'a>(a: &'a [u8], b: &'a [u8]) -> &'a [u8] {
     if a.is_empty() || b.is_empty() { &[] } else { a.max(b) }
 }
 
-/// Takes the first op off `rest`. If the bytes are not a valid op, the error says what is wrong with them.
+/// Takes the first op off `rest`, or returns what is wrong with the bytes.
 fn split_op<'a>(rest: &mut &'a [u8]) -> Result<(u32, Op<'a>), &'static str> {
     let (&[kind, a, b, c, d], after) = rest.split_first_chunk().ok_or("ends within its kind and table")?;
     *rest = after;
@@ -432,7 +428,7 @@ fn split_op<'a>(rest: &mut &'a [u8]) -> Result<(u32, Op<'a>), &'static str> {
     Ok((table, op))
 }
 
-/// Takes a length off `rest`, and then as many bytes as this length says. Returns `None` if they do not decode.
+/// Takes a length-prefixed string of bytes off `rest`. Returns `None` if it does not decode.
 fn split_bytes<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     let mut length = 0u64;
     for shift in [0, 7, 14, 21, 28] {

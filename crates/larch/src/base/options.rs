@@ -1,5 +1,5 @@
-//! The options of a database, which are chosen when it is opened, and the options of a table, which are chosen when
-//! it is created. Options are values. This module does not use them.
+//! The options of a database, chosen when it is opened, and of a table, chosen when it is created. Options are plain
+//! values; other modules act on them.
 
 use super::error::{Error, Result};
 use super::event::{Bytes, EventHook};
@@ -15,65 +15,61 @@ use std::fmt;
 /// is durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Durability {
-    /// A commit has to be on stable storage before the call returns. So the commit survives a power failure. This
-    /// is the default.
+    /// A commit is on stable storage before the call returns, so it survives a power failure. This is the default.
     #[default]
     Synced,
-    /// The operating system has to have the bytes of a commit before the call returns. The commit survives the end
-    /// of the process, but may be lost in a power failure.
+    /// The operating system has the bytes of a commit before the call returns. The commit survives the end of the
+    /// process, but may be lost in a power failure.
     Buffered,
 }
 
-/// Which part of a writer's database a follower shows. The writer runs in another process.
+/// What a follower shows of the database whose writer runs in another process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Follow {
-    /// The follower shows rows that the writer has put in files. The follower does not show rows that are only in
-    /// the writer's memory.
+    /// The rows that the writer has put in files, but not those that are only in its memory.
     Files,
-    /// The follower shows every commit some milliseconds later, perhaps before the commit is durable. The follower
-    /// also keeps rows that the writer has not put in files yet. These rows take about as much memory as the
-    /// writer's write buffer, in addition to the cache. If a snapshot, a range or a transaction keeps an older
-    /// moment, the rows of this moment can take as much memory again.
+    /// Every commit, some milliseconds later and perhaps before it is durable. The follower also holds the rows that
+    /// the writer has not put in files yet, which take about as much memory as the writer's write buffer, in
+    /// addition to the cache. If a snapshot, a range or a transaction holds an older moment, the rows of that moment
+    /// can take as much memory again.
     Commits,
 }
 
 /// The options of an open database.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The most memory that pages may take, in bytes. Index nodes, data pages, pinned pages and pages in flight
-    /// are included.
+    /// The most memory that pages may take, in bytes. Includes index nodes, data pages, pinned pages and pages in
+    /// flight.
     pub cache_bytes: u64,
-    /// Memory for rows not yet in files. Bytes.
+    /// Memory for rows that are not in files yet, in bytes.
     pub write_buffer_bytes: u64,
     /// Memory for building files, for compactions and for reading ahead, in bytes.
     pub work_bytes: u64,
-    /// What a commit waits for before it returns. A batch may choose something else for its own commit.
+    /// What a commit waits for before it returns. A batch may choose otherwise for its own commit.
     pub durability: Durability,
-    /// The largest number of SSTs that are open for reading. Files that nothing uses, but that are kept open, are
-    /// included.
+    /// The largest number of SSTs that are open for reading, including open files that nothing uses at the moment.
     pub open_files: usize,
-    /// How many bytes of the cache the tables that stay in memory may take; `None` is a quarter of the cache.
+    /// Bytes of the cache for tables that stay in memory; `None` means a quarter of the cache.
     pub in_memory_bytes: Option<u64>,
-    /// Disk space, in bytes, that is reserved so that erases can still be written when the disk is full.
+    /// Disk space reserved so that erases can be written when the disk is full, in bytes.
     pub reserve_bytes: u64,
-    /// A new manifest is begun when the manifest has grown by its initial length and by this many bytes more.
+    /// A new manifest is begun when the manifest has grown by its initial length plus this many bytes.
     pub manifest_slack_bytes: u64,
-    /// Whether a close writes down which pages are in memory, so that the next open can load these pages again.
+    /// Whether a close saves which pages are in memory, so that the next open can load them again.
     pub warm_from_last: bool,
     /// Whether a missing database is created.
     pub create: bool,
-    /// Whether the database is opened only for reading: the open does not take the lock of the database, and does
-    /// not replay its logs.
+    /// Whether the database is opened for reading only: without taking its lock and without replaying its logs.
     pub read_only: bool,
     /// Whether and how a database that is opened read-only follows the writer in another process.
     pub follow: Option<Follow>,
     /// Whether a follower loads pages of new files before it shows the files.
     pub follow_preloads: bool,
-    /// Whether the writer leaves compactions to workers in other processes, as long as a worker lives.
+    /// Whether the writer leaves compactions to workers in other processes while a worker lives.
     pub compaction_workers: bool,
     /// Whether reads use the flat index of a file that has both kinds of index.
     pub prefer_flat_index: bool,
-    /// Whether the thread that polls a future reads a page itself if the future needs only this one page.
+    /// Whether the thread that polls a future reads the page itself if the future needs only one.
     pub reads_in_poll: bool,
     /// Shape of the levels.
     pub levels: LevelOptions,
@@ -81,7 +77,7 @@ pub struct Options {
     pub events: EventHook,
     /// The extractors that make the keys of indexes.
     pub extractors: Extractors,
-    /// How many bytes the background scrub reads in a second; 0 means no scrub.
+    /// Bytes that the background scrub reads in a second; 0 means no scrub.
     pub scrub_bytes_per_second: u64,
     /// The oldest release that must be able to read the files that this database writes.
     pub compat: Release,
@@ -137,8 +133,7 @@ impl Options {
     }
 }
 
-/// Prints whether the database is open for writing or only for reading, and then the options that matter to
-/// people.
+/// Prints whether the database is open for writing or only for reading, and then the main options.
 impl fmt::Display for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match (self.read_only, self.follow) {
@@ -172,22 +167,20 @@ impl fmt::Display for Options {
 /// Shape of the levels of every table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LevelOptions {
-    /// The number of files in level 0 that starts a compaction. A larger number means that more files are merged
-    /// at once. Fewer bytes are then written, but each read has to look into more files. In two cases a compaction
-    /// starts at a third of this number: the table has not been written for some seconds, or reads look into the
-    /// files so often that this costs more than a compaction. If this number is 4 to 12, such a compaction starts
-    /// at four files.
+    /// The number of files in level 0 that triggers a compaction. With a larger number, more files are merged at once
+    /// and fewer bytes are written, but each read has to look into more files. A third of this number (four files if
+    /// the number is 4 to 12) suffices if the table has not been written for some seconds, or if reads look into the
+    /// files so often that this costs more than a compaction.
     pub level0_files: usize,
-    /// Writes are slowed when level 0 has this many files. Writes wait when it has 48 files, or twice `level0_files`
-    /// if that is more.
+    /// Writes are slowed down when level 0 has this many files, and wait when it has 48, or twice `level0_files` if
+    /// that is more.
     pub slow_files: usize,
     /// The approximate size of the uppermost level below 0, in bytes. A table smaller than twice this size has only
     /// one level below 0.
     pub base_bytes: u64,
     /// Each level is at most this many times as large as the level above it.
     pub growth: u64,
-    /// Size of a file in the uppermost level below 0, in bytes. The size doubles with each deeper level, up to four
-    /// times the size given here.
+    /// Bytes of a file in the uppermost level below 0. Doubles with each deeper level, up to four times this.
     pub file_bytes: u64,
 }
 
@@ -199,16 +192,15 @@ impl Default for LevelOptions {
 
 /// Which filters the files of a table get.
 ///
-/// Each file may have a filter. If a key is absent from a file, the filter of the file nearly always says so, and
-/// no rows are read. Filters are pages in the cache like other pages. A filter page is read only where reads often
-/// look for absent keys. No read waits for such a page.
+/// Each file may have a filter, which denies nearly all keys that the file does not have, so that no rows are read
+/// for them. Filters are cached pages like others. A filter page is read only where reads often look for absent
+/// keys, and no read waits for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Filters {
-    /// The filter of a file if a deeper level has files. Most keys that are looked for are not in such a file.
-    /// Flushes write such files. Compactions write them, too, unless they write to the deepest level that has
-    /// files.
+    /// For a file above the deepest level that has files. Most keys that are looked for are not in such a file.
+    /// Flushes write these files, and so do compactions that do not write to the deepest level with files.
     pub upper: FilterKind,
-    /// The filter of a file if no deeper level has files, and the filter of an imported file.
+    /// For a file in the deepest level that has files, and for imported files.
     pub deepest: FilterKind,
 }
 
@@ -225,8 +217,8 @@ impl Default for Filters {
     }
 }
 
-/// Prints each filter as `none`, `12` or `20`. If both filters are equal, prints only one. Otherwise prints
-/// `upper`, a comma, and `deepest`.
+/// Prints each filter as `none`, `12` or `20`: one of them if both are equal, otherwise `upper`, a comma, and
+/// `deepest`.
 impl fmt::Display for Filters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = |kind: FilterKind| match kind {
@@ -239,40 +231,38 @@ impl fmt::Display for Filters {
     }
 }
 
-/// The greatest length of a column group's name.
+/// The longest name of a column group, in bytes.
 const MAX_GROUP_NAME_BYTES: usize = 64;
 
-/// How a table is stored. The options are set when the table is created. [`Table::alter`](crate::Table::alter) can
-/// change them later. Files that were written under older options can still be read.
+/// How a table is stored. Set when the table is created; [`Table::alter`](crate::Table::alter) can change the
+/// options later. Files that were written under older options can still be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableOptions {
-    /// The size that data pages should have, in bytes: 256 to 1 MiB. The default is 16 KiB.
+    /// Target size of a data page, in bytes: 256 to 1 MiB. The default is 16 KiB.
     pub page_bytes: u32,
-    /// The size that index nodes should have, in bytes: 256 to 256 KiB. The default is 16 KiB.
+    /// Target size of an index node, in bytes: 256 to 256 KiB. The default is 16 KiB.
     pub node_bytes: u32,
-    /// Which kind of index files get.
+    /// Which kind of index the files get.
     pub index: PageIndexKind,
-    /// Whether pages are compressed. LZ4 costs little. Zstd makes files smaller, but reads of pages that are not in
-    /// memory take longer. Index nodes and filters are never compressed. In memory, pages always take their
-    /// uncompressed size.
+    /// Whether pages are compressed. LZ4 costs little. Zstd makes files smaller but reads from disk slower. Index
+    /// nodes and filters are never compressed, and in memory all pages are uncompressed.
     pub compression: Compression,
     /// Bytes that the application stores with the table; the engine does not interpret them.
     pub metadata: Vec<u8>,
-    /// Names of the column groups into which the values of the table are split, in order. Empty if values are not
-    /// split. A table has at most 16 column groups. A name has 1 to 64 characters: letters, digits, `_`, `-` and `.`
-    /// of ASCII. The names cannot be changed later.
+    /// Names of the column groups that values are split into, in order; empty if values are not split. A table has
+    /// at most 16 groups. A name has 1 to 64 characters: ASCII letters, digits, `_`, `-` and `.`. Groups cannot be
+    /// changed later.
     pub groups: Vec<String>,
-    /// Which filters over keys the files get. The default is 20 bits a key in upper files, and 12 in the deepest
-    /// files.
+    /// Which filters the files get. The default is 20 bits a key in upper files, and 12 in the deepest files.
     pub filters: Filters,
-    /// The length of a prefix in bytes. If this length is not 0, filters also hold the prefix of each key that has at
-    /// least this many bytes. If all keys of a range begin with the same prefix, a read of the range then opens no
-    /// file in which no key has this prefix. The length is at most 1,024. The default is 0, which means no prefix.
+    /// If not 0, filters also hold a prefix of this many bytes of each key that is long enough. A read of a range whose
+    /// keys all begin with the same prefix of this length then skips files without such keys. At most 1,024; the
+    /// default is 0.
     pub filter_prefix_bytes: u16,
-    /// Whether the engine tries to keep the table in memory. Pages of the table are loaded after an open, and
-    /// whenever files are written. Such tables together have [a share](crate::Builder::in_memory_bytes) of the
-    /// cache. As long as all their pages fit in this share, the pages stay in memory. If such a table does not
-    /// fit, its index nodes and some of its rows are in memory. The default is false.
+    /// Whether the engine tries to keep the table in memory. Its pages are loaded after an open, and whenever files
+    /// are written. All such tables share [a part](crate::Builder::in_memory_bytes) of the cache, and their pages
+    /// stay in memory while they fit in it. If a table does not fit, its index nodes and some of its rows are in
+    /// memory. The default is false.
     pub in_memory: bool,
 }
 
@@ -312,7 +302,7 @@ impl TableOptions {
         self.check_groups()
     }
 
-    /// Checks the options for a table. The release `release` must be able to read the files of this table.
+    /// Checks the options of a table whose files `release` must be able to read.
     pub(crate) fn check_for(&self, release: Release) -> Result<()> {
         self.check()?;
         self.check_codec()?;
@@ -360,12 +350,12 @@ impl TableOptions {
         Ok(())
     }
 
-    /// Whether files are written in the same way with these options as with `other`.
+    /// Whether files written with these options look the same as with `other`.
     pub(crate) fn writes_like(&self, other: &Self) -> bool {
         *self == Self { metadata: self.metadata.clone(), in_memory: self.in_memory, ..other.clone() }
     }
 
-    /// The options for building a file that has this filter. The release `compat` can read the file.
+    /// The options for building a file with this filter that `compat` can read.
     pub(crate) fn build(&self, filter: FilterKind, compat: Release) -> BuildOptions {
         BuildOptions {
             page_bytes: self.page_bytes,
@@ -415,8 +405,8 @@ impl TableOptions {
         varint::put(out, self.filter_prefix_bytes.into());
     }
 
-    /// Takes encoded options off the front of `bytes`. The caller has verified the checksum of these bytes, so
-    /// they are not damaged. If they have an unknown value for an option, a newer release has written them.
+    /// Takes encoded options off the front of `bytes`, whose checksum the caller has verified. An unknown value of
+    /// an option therefore means that a newer release wrote them.
     pub(crate) fn decode(bytes: &mut &[u8]) -> Result<Self, Unreadable> {
         let malformed = || Unreadable::from("the options do not decode");
         let numbers = take_numbers(bytes).ok_or_else(malformed)?;
@@ -473,7 +463,7 @@ fn take_numbers<const N: usize>(bytes: &mut &[u8]) -> Option<[u64; N]> {
     Some(numbers)
 }
 
-/// The level of zstd that `number` stands for, or `None` if no such level exists.
+/// The zstd level that `number` encodes, or `None` if it is not a valid one.
 fn zstd(number: u64) -> Option<Compression> {
     let zstd = Compression::Zstd { level: u8::try_from(number >> 4).ok()? };
     (number & 15 == 2 && zstd.check().is_ok()).then_some(zstd)

@@ -1,6 +1,6 @@
-//! Encodes the parts of a row as one value. If a table has column groups, each row has one part for each group.
-//! The log, the memtables and the sort buffers of imports have the parts of a row in this form. Files store the
-//! parts apart from each other. This module does not know which part belongs to which group.
+//! Encodes the parts of a row as one value. If a table has column groups, each row has one part for each group. The
+//! log, the memtables and the sort buffers of imports hold values in this form; files store the parts apart from
+//! each other. This module does not know which part belongs to which group.
 //!
 //! ```text
 //! length of each part but the last, varint | parts, back to back        with one group or none: the value itself
@@ -12,20 +12,19 @@ use std::ops::{Deref, Range};
 /// The largest number of column groups of a table.
 pub const MAX_GROUPS: usize = sst::MAX_GROUPS + 1;
 
-/// The number of bytes of the parts, without their encoded lengths. This number is used as the length of the
-/// value.
+/// Total bytes of the parts, without their encoded lengths. This counts as the length of the value.
 pub fn bytes(parts: &[impl AsRef<[u8]>]) -> usize {
     parts.iter().map(|part| part.as_ref().len()).sum()
 }
 
-/// The number of bytes that [`encode`] appends.
+/// Bytes that [`encode`] appends.
 pub fn encoded_bytes(parts: &[impl AsRef<[u8]>]) -> usize {
     let (_, all_but_last) = parts.split_last().expect("a row has a part");
     let lengths = all_but_last.iter().map(|part| varint::encoded_len(part.as_ref().len() as u64));
     lengths.sum::<usize>() + bytes(parts)
 }
 
-/// Joins the parts to one value and appends it to `out`.
+/// Joins the parts into one value and appends it to `out`.
 pub fn encode(parts: &[impl AsRef<[u8]>], out: &mut Vec<u8>) {
     let (_, all_but_last) = parts.split_last().expect("a row has a part");
     for part in all_but_last {
@@ -36,7 +35,7 @@ pub fn encode(parts: &[impl AsRef<[u8]>], out: &mut Vec<u8>) {
     }
 }
 
-/// The range of bytes that part `wanted` takes in `value`, or `None` if the value was not made of `count` parts.
+/// Where part `wanted` is in `value`, or `None` if the value was not made of `count` parts.
 pub fn find(value: &[u8], count: usize, wanted: usize) -> Option<Range<usize>> {
     let mut lengths = value;
     let (mut before, mut found) = (0usize, None);
@@ -52,7 +51,7 @@ pub fn find(value: &[u8], count: usize, wanted: usize) -> Option<Range<usize>> {
     (before <= lengths.len()).then(|| head + found.start..head + found.end)
 }
 
-/// The parts of a value, which are borrowed from it.
+/// The parts of a value, borrowed from it.
 #[derive(Clone, Copy, Debug)]
 pub struct Slices<'v> {
     parts: [&'v [u8]; MAX_GROUPS],

@@ -1,7 +1,6 @@
-//! The records of the write-ahead log and of the manifest. A log or manifest file consists of a header and
-//! records. Besides its payload, each record has a checksum, the id of its log, and the *synced end*. When the
-//! record was written, the log was known to be durable up to its synced end. This module does not know what the
-//! payloads mean.
+//! The records of the write-ahead log and of the manifest. A file is a header followed by records. Besides its
+//! payload, a record has a checksum, the id of its log, and a *synced end*: the log was known to be durable up to
+//! this offset when the record was written. This module does not know what the payloads mean.
 //!
 //! ```text
 //! file:    header (64 bytes) | record | record | …                 records start at multiples of 8
@@ -10,17 +9,16 @@
 //! ```
 //!
 //! Invariants:
-//! - The synced end in a record is at most the record's own offset, because the writer knew this end before it wrote
-//!   the record.
-//! - The header is durable before the first record is written. So if a file with records has a bad header, the
-//!   header is corrupt.
-//! - A sync of a log first makes the previous log durable. So if a record has a synced end after the header of its
+//! - The synced end in a record is at most the record's own offset, because the writer knew it before it wrote the
+//!   record.
+//! - The header is durable before the first record is written. So a bad header in a file with records is corruption.
+//! - A sync of a log first makes the previous log durable. So if a record states a synced end past the header of its
 //!   log, the previous log is durable, too.
-//! - The records that a reader returns are a prefix of the appended records, byte for byte. If bytes are missing,
-//!   the reader ends without an error only if nothing proves that these bytes were ever durable. If something proves
-//!   this, the reader returns [`LogError::Corrupt`], and does so again at each further call.
+//! - The records that a reader returns are a prefix of the appended records, byte for byte. Where bytes are missing,
+//!   the reader ends without an error only if nothing proves that these bytes were ever durable. Otherwise it
+//!   returns [`LogError::Corrupt`], now and at each further call.
 //!
-//! Thread safety: one thread appends, but any thread may sync through [`LogFile`]. A reader belongs to one thread.
+//! Thread safety: one thread appends, and any thread may sync through [`LogFile`]. A reader belongs to one thread.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -38,13 +36,13 @@ pub use reader::{RecordReader, Tear};
 pub use tail::rewrite_tail;
 pub use writer::{EmptyLog, LogFile, RecordWriter};
 
-/// The length of a record's header in bytes. The header is followed by the payload.
+/// Bytes of a record's header, which precedes the payload.
 pub const RECORD_HEADER_BYTES: usize = 24;
 
-/// Each record starts at an offset in the file that is a multiple of this number.
+/// Records start at multiples of this offset in the file.
 pub const RECORD_ALIGN_BYTES: usize = 8;
 
-/// The result of functions on logs.
+/// The result of functions on logs and manifests.
 pub type Result<T, E = LogError> = std::result::Result<T, E>;
 
 /// What went wrong with a log or a manifest.
@@ -90,8 +88,7 @@ impl LogError {
         Self::Corrupt { file: file.to_owned(), offset, why: why.into() }
     }
 
-    /// The error about unreadable bytes at `offset` of `file`. The bytes are damaged, or a newer release has written
-    /// them.
+    /// The error about unreadable bytes at `offset` of `file`: damaged, or written by a newer release.
     pub fn unreadable(file: &Path, offset: u64, unreadable: Unreadable) -> Self {
         match unreadable {
             Unreadable::Corrupt(why) => Self::corrupt(file, offset, why),
@@ -100,7 +97,7 @@ impl LogError {
     }
 }
 
-/// The length of a record in bytes, including its header and padding.
+/// Bytes of a record, including its header and padding.
 fn padded_record_bytes(payload_bytes: usize) -> usize {
     (RECORD_HEADER_BYTES + payload_bytes).next_multiple_of(RECORD_ALIGN_BYTES)
 }

@@ -1,10 +1,10 @@
-//! The releases of Larch, and which features of the formats each release reads. With
-//! [`Builder::compat`](crate::Builder::compat), a database writes only what an older release can read. So the user
-//! can go back to that release.
+//! The releases of Larch, and which format features each of them reads. With
+//! [`Builder::compat`](crate::Builder::compat), a database writes only what an older release can read, so that the
+//! user can go back to that release.
 //!
-//! Before code uses a feature, it asks [`Release::features`]. If the bit of the feature is missing, the code does
-//! not use the feature. If you add a feature bit, add a line to [`FEATURES`] with the first release that knows the
-//! bit. A test compares the table with the bits that the decoders know.
+//! Code that uses a feature first asks [`Release::features`] for its bit. A new feature bit needs a line in
+//! [`FEATURES`] with the first release that knows it; a test compares this table with the bits that the decoders
+//! know.
 
 use super::record::{BEGIN_RECORD, EDIT_FIELDS, LogKind};
 use std::fmt;
@@ -16,11 +16,9 @@ use std::str::FromStr;
 pub enum Release {
     /// Release 0.1, the first release.
     V0_1,
-    /// Release 0.2. Since this release, filters are made of blocks, pages may be compressed by zstd, and a log may
-    /// begin before the previous log is durable.
+    /// Release 0.2. It introduced block filters, zstd pages, and logs that begin before the previous log is durable.
     V0_2,
-    /// A release with a feature that no real release has. Tests use it to show that files for older releases do not
-    /// have the feature.
+    /// A fictitious release, with which tests show that files for older releases do not have its feature.
     #[cfg(test)]
     Later,
 }
@@ -36,7 +34,7 @@ pub(crate) enum Format {
     Log,
 }
 
-/// The features of SSTs that release 0.2 introduced.
+/// The SST features that release 0.2 introduced.
 const SST_0_2: u32 = sst::BLOCK_FILTER | sst::NODE_SAMPLES | sst::ZSTD;
 
 /// Feature bits, each with its format and with the first release that can read it.
@@ -55,16 +53,16 @@ impl Release {
     /// Every release, the oldest first.
     pub const ALL: &[Self] = &[Self::V0_1, Self::V0_2];
 
-    /// The newest release, which is this release.
+    /// This release.
     pub const NEWEST: Self = Self::V0_2;
 
-    /// Whether the release can read a manifest that describes indexes. The edits for indexes need no feature bit: a
-    /// release that does not know the number of an edit refuses the manifest.
+    /// Whether the release can read a manifest that describes indexes. Their edits need no feature bit: a release
+    /// that does not know the number of an edit refuses the manifest.
     pub(crate) fn reads_indexes(self) -> bool {
         self >= Self::V0_2
     }
 
-    /// Whether the release can read pages compressed by zstd, and the options of a table that asks for such pages.
+    /// Whether the release can read zstd pages, and the options of a table that asks for them.
     pub(crate) fn reads_zstd(self) -> bool {
         self.features(Format::Sst) & sst::ZSTD != 0
     }
@@ -77,7 +75,7 @@ impl Release {
 }
 
 impl LogKind {
-    /// The feature bits in the header of a new file if the release `release` must be able to read it.
+    /// The feature bits in the header of a new file that `release` must be able to read.
     pub(crate) fn features_for(self, release: Release) -> u32 {
         match self {
             Self::WriteAhead => release.features(Format::Log),

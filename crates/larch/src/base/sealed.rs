@@ -1,5 +1,5 @@
-//! Some files hold only a list, and each of them is written as a whole. This module writes and checks the
-//! beginning and the end of such a file. This module does not know what is in the list.
+//! Encodes files that hold only a list and are written as a whole: their beginning and their end. This module does
+//! not know what is in the list.
 //!
 //! ```text
 //!  0  magic                 8
@@ -19,11 +19,11 @@ const FORMAT_VERSION: u32 = 1;
 const HEAD_BYTES: usize = 24;
 const CRC_BYTES: usize = 4;
 
-/// A list that is longer than this is taken to be damaged. An entry has 60 to 500 bytes, so a list has room for at
-/// least half a million files.
+/// A longer list is taken to be damaged. An entry has 60 to 500 bytes, so a list has room for at least half a
+/// million files.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// Makes a list that has this id and these feature bits. `write` appends the content.
+/// Makes a list with this id and these feature bits. `write` appends the content.
 pub fn seal(magic: &[u8; 8], features: u32, id: u64, write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut out = magic.to_vec();
     out.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
@@ -35,9 +35,8 @@ pub fn seal(magic: &[u8; 8], features: u32, id: u64, write: impl FnOnce(&mut Vec
     out
 }
 
-/// The id and the content of a list that [`seal`] has made. The list may only have required features that are in
-/// `known`. If the bytes begin with another magic, the error names `what`, which is the kind of list that was
-/// expected.
+/// Checks a list made by [`seal`], and returns its id and its content. `known` are the required features that it may
+/// have. If the magic does not match, the error names `what`, the kind of list that was expected.
 ///
 /// # Errors
 ///
@@ -50,8 +49,7 @@ pub fn unseal<'b>(bytes: &'b [u8], magic: &[u8; 8], known: u32, what: &str) -> R
     if &head[..8] != magic {
         return Err(format!("it is no {what}").into());
     }
-    // The format version is checked before the checksum, because the checksum may be at another place in a newer
-    // version.
+    // The format version is checked first, because a newer version may have the checksum elsewhere.
     features::check_version(number(8), FORMAT_VERSION)?;
     if crc_fast::crc32_iscsi(body).to_le_bytes() != crc {
         return Err("its checksum does not match".into());
@@ -65,7 +63,7 @@ pub fn features_of(bytes: &[u8]) -> u32 {
     bytes[12..].first_chunk().map_or(0, |bits| u32::from_le_bytes(*bits))
 }
 
-/// The bytes of the list at `path`, or a message if the file is too long.
+/// The bytes of the list at `path`, or a message if the file is too long for a list.
 ///
 /// # Errors
 ///
@@ -95,7 +93,7 @@ pub mod tests {
         }
     }
 
-    /// Changes the bytes of the list, and then puts the correct checksum of the changed bytes at the end.
+    /// Changes the bytes of the list, and then corrects its checksum.
     pub fn changed(mut bytes: Vec<u8>, change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
         bytes.truncate(bytes.len() - CRC_BYTES);
         change(&mut bytes);

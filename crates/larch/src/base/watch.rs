@@ -1,7 +1,6 @@
-//! Long work calls a callback of the program. It tells the callback how far it has come, and the callback answers
-//! whether the work should go on. All long work does this in the same way. If the callback ends the work, the
-//! unfinished part is undone. New files that no table sees are removed, and the files that they should have
-//! replaced are kept.
+//! Progress and cancellation of long work. Long work reports to a callback of the program how far it has come, and
+//! the callback decides whether to go on. If it does not, the unfinished part is undone: new files that no table
+//! sees are removed, and the files that they should have replaced are kept.
 
 use super::error::{Error, Result};
 use std::cell::{Cell, RefCell};
@@ -14,15 +13,15 @@ use std::ops::ControlFlow;
 pub struct Progress {
     /// What is done.
     pub done: u64,
-    /// The total amount of work, or 0 as long as the work does not know it.
+    /// The total amount of work, or 0 while it is not known.
     pub total: u64,
 }
 
-/// The answer of a callback. Long work calls the callback with its [`Progress`]. A callback that returns nothing
-/// lets the work go on. It may instead return a [`ControlFlow`]: `Break` ends the work with [`Error::Cancelled`].
+/// What a callback returns to long work that reports its [`Progress`]. A callback that returns nothing lets the work
+/// go on. One that returns a [`ControlFlow`] can end it: after `Break`, the work fails with [`Error::Cancelled`].
 ///
 /// The working thread calls the callback at each page or after some rows, even if nothing has changed since the last
-/// call. So a callback that checks a flag of another thread, or a deadline, can end the work soon:
+/// call. So a callback that checks a flag or a deadline can end the work soon:
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -61,9 +60,9 @@ impl GoOn for ControlFlow<()> {
     }
 }
 
-/// One piece of long work with its callback. After the callback has ended the work, it is not called again.
+/// A piece of long work with its callback. Once the callback has ended the work, it is not called again.
 pub(crate) struct Watch<'w> {
-    /// The name of the work. The error says this name if the callback has ended the work.
+    /// The name of the work, for [`Error::Cancelled`].
     work: &'static str,
     goes_on: RefCell<Box<dyn FnMut(Progress) -> bool + 'w>>,
     at: Cell<Progress>,
@@ -71,13 +70,13 @@ pub(crate) struct Watch<'w> {
 }
 
 impl<'w> Watch<'w> {
-    /// Begins to watch work that starts now.
+    /// Watches work that starts now.
     pub fn new<G: GoOn>(work: &'static str, mut watch: impl FnMut(Progress) -> G + 'w) -> Self {
         let goes_on = Box::new(move |progress| watch(progress).goes_on());
         Self { work, goes_on: RefCell::new(goes_on), at: Cell::default(), is_over: Cell::new(false) }
     }
 
-    /// Tells the callback how far the work has come. Returns whether the work goes on.
+    /// Reports progress to the callback. Returns whether the work goes on.
     pub fn tell(&self, done: u64, total: u64) -> bool {
         self.at.set(Progress { done, total });
         !self.is_over()
@@ -96,7 +95,7 @@ impl<'w> Watch<'w> {
     ///
     /// # Errors
     ///
-    /// Fails with [`Error::Cancelled`].
+    /// [`Error::Cancelled`] if the callback has ended the work.
     pub fn check(&self) -> Result<()> {
         if self.is_over() { Err(Error::Cancelled(self.work)) } else { Ok(()) }
     }

@@ -1,12 +1,11 @@
-//! Turns range erases that all readers see into slices. A slice says which part of a file the table still sees. So
-//! the hidden rows of older files are cut off without rewriting these files. A file without any rows left is
-//! removed at once. A file that lost more than half of its bytes is rewritten by the next compaction. This module
-//! does not know how a merge handles range erases.
+//! Turns range erases that all readers see into slices, which cut the hidden rows off older files without rewriting
+//! them. A file without any rows left is removed at once, and one that has lost more than half of its bytes is
+//! rewritten by a later compaction. This module does not know how a merge handles range erases.
 //!
-//! Files and memtables are called sources here. A range erase hides rows in the source that holds it, and in all
-//! older sources. For each key, an older source has only older versions than a newer source. So if no reader is
-//! older than the range erase, no reader sees any row of an older source in its range. The range erase itself
-//! stays in its file. A merge drops it if no deeper level has keys in the range of the merge.
+//! A range erase hides rows in its own file and in older ones. For each key, an older file has only older versions.
+//! So once no reader is older than the range erase, nobody sees any row of an older file in its range. The range
+//! erase itself stays in its file, until a merge drops it because no deeper level has keys in the range of the
+//! merge.
 
 use crate::base::error::Result;
 use crate::core::Core;
@@ -22,26 +21,25 @@ use std::ops::Bound;
 /// One call of [`cut`] reads at most this many range erases, because each may cost a few page reads in each file.
 const MAX_ERASES: usize = 1000;
 
-/// The key ranges of these range erases, called regions, may take at most this many bytes of memory. Without this
-/// limit, a thousand regions with keys of 64 KiB would take more than a hundred times as much.
+/// The key ranges of these range erases, called *regions*, take at most this many bytes of memory. A thousand
+/// regions with keys of 64 KiB would take more than a hundred times as much.
 const MAX_REGION_BYTES: usize = 1 << 20;
 
-/// A cut makes the entry of the file in the manifest longer. A cut is worthwhile if it takes this many bytes off the
-/// file.
+/// A cut is worthwhile if it takes this many bytes off the file, because it makes the file's entry in the manifest
+/// longer.
 const WORTH_BYTES: u64 = 256 << 10;
 
-/// A cut is also worthwhile if it removes at least this share of the rows that the table sees in the file: 8
-/// stands for 1/8.
+/// A cut is also worthwhile if it removes at least one in this many of the rows that the table sees in the file.
 const WORTH_SHARE: u64 = 8;
 
 /// What is left of a file after a cut.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Remainder {
-    /// Everything: nothing was cut off.
+    /// The whole file: nothing was cut off.
     All,
-    /// A part of it.
+    /// A part of the file.
     Part(Slice),
-    /// Nothing.
+    /// No part of the file.
     Nothing,
 }
 
@@ -56,7 +54,7 @@ pub fn is_due(table: &TableFiles, boundaries: &[Version]) -> bool {
     table.files().any(|(_, file)| may_cut(file, oldest(boundaries)))
 }
 
-/// Whether `file` may have range erases that are not newer than `oldest` and that were not turned into slices yet.
+/// Whether `file` may have range erases up to `oldest` that were not turned into slices yet.
 fn may_cut(file: &DbFile, oldest: Version) -> bool {
     file.sst.meta.range_erases.is_some() && file.cut_through.load(Ordering::Relaxed) < file.age().min(oldest.0)
 }
@@ -66,12 +64,11 @@ fn oldest(boundaries: &[Version]) -> Version {
     *boundaries.first().expect("the newest version is one")
 }
 
-/// Cuts off rows that range erases of `table` hide from all readers. Returns whether anything was cut. All readers
-/// read at one of `boundaries`. The caller makes sure that no compaction of `table` is under way, and that none
-/// begins.
+/// Cuts off rows that range erases of `table` hide from all readers, who read at `boundaries`. Returns whether
+/// anything was cut. The caller makes sure that no compaction of `table` is under way or begins.
 ///
-/// A file that cannot be read stays as it is. The next reader of the file gets the error, and the range erase goes
-/// on hiding the rows.
+/// A file that cannot be read stays as it is. Its next reader gets the error, and the range erase goes on hiding
+/// the rows.
 ///
 /// # Errors
 ///
@@ -96,7 +93,7 @@ pub fn cut(core: &Core, table: &TableFiles, boundaries: &[Version]) -> Result<bo
             }
             let (table, number) = (table.info.id, file.number);
             let (left, hidden_bytes) = without_worth(&session, file, &regions).unwrap_or((Remainder::All, 0));
-            // If the edits replace the entry of this file, the new entry takes over `hidden_bytes`.
+            // If an edit replaces this `DbFile`, the new one takes over `hidden_bytes`.
             file.hidden_bytes.fetch_add(hidden_bytes, Ordering::Relaxed);
             match left {
                 Remainder::All => {}
@@ -105,7 +102,7 @@ pub fn cut(core: &Core, table: &TableFiles, boundaries: &[Version]) -> Result<bo
             }
         }
         for file in files.iter().filter(|file| is_new(file)) {
-            // If the edits replace the entry of this file, the new entry takes over `cut_through`.
+            // If an edit replaces this `DbFile`, the new one takes over `cut_through`.
             file.cut_through.fetch_max(oldest.0, Ordering::Relaxed);
             let found = regions_of(&session, file, oldest, &mut left).unwrap_or_default();
             file.self_hidden_bytes.store(bytes_in(&session, file, &found).unwrap_or(0), Ordering::Relaxed);
@@ -118,9 +115,9 @@ pub fn cut(core: &Core, table: &TableFiles, boundaries: &[Version]) -> Result<bo
     Ok(!edits.is_empty())
 }
 
-/// The regions in which range erases of `file` hide all older versions from readers at `oldest` or later. At most
-/// `erases_left` range erases are read, and the regions take at most `bytes_left` bytes. A range erase beyond
-/// these limits is not turned into slices, but it still hides its rows.
+/// The regions in which range erases of `file` hide all older versions from readers at `oldest` or later. Reads at
+/// most `erases_left` range erases, whose regions take at most `bytes_left` bytes. Range erases beyond these limits
+/// are not turned into slices, but still hide their rows.
 fn regions_of(
     session: &Session,
     file: &DbFile,
@@ -134,8 +131,8 @@ fn regions_of(
         *erases_left -= 1;
         if versions.iter().any(|&version| version <= oldest) {
             match regions.last_mut() {
-                // A range erase is stored in pieces if other range erases begin or end inside it. These pieces
-                // become one region.
+                // A range erase is stored in pieces where others begin or end inside it. Join the pieces to one
+                // region.
                 Some(last) if last.touches(&keys) => last.join(keys),
                 _ => {
                     let bytes = size_of::<KeyRange>() + keys.start.len() + keys.end.as_ref().map_or(0, Vec::len);
@@ -167,8 +164,8 @@ pub fn without(session: &Session, file: &DbFile, regions: &[KeyRange]) -> Result
     Ok(cut_off(session, file, regions, false)?.0)
 }
 
-/// Does the same as [`without`], but makes only cuts that are worthwhile, and only as many as one edit of the
-/// manifest can describe. Also returns roughly how many bytes in the regions were not cut off.
+/// Like [`without`], but makes only cuts that are worthwhile, and no more than one edit of the manifest can
+/// describe. Also returns roughly how many bytes in the regions were not cut off.
 ///
 /// # Errors
 ///
@@ -222,8 +219,7 @@ fn cut_off(session: &Session, file: &DbFile, regions: &[KeyRange], if_worth_it: 
             _ => {}
         }
     }
-    // No range erase ends after the high bound of the slice. So if the low and the high bound are equal, the slice
-    // can have a row but no range erase.
+    // No range erase ends after the high bound. So a slice with equal bounds can have a row, but no range erase.
     let has_room = slice.bounds.high.as_ref().is_none_or(|high| slice.bounds.low < *high);
     if slice.rows.is_empty() && (sst.meta.range_erases.is_none() || !has_room) {
         return Ok((Remainder::Nothing, 0));
@@ -232,8 +228,8 @@ fn cut_off(session: &Session, file: &DbFile, regions: &[KeyRange], if_worth_it: 
     Ok((if is_new { Remainder::Part(slice) } else { Remainder::All }, hidden_bytes))
 }
 
-/// A bound that is not less than `key`: the key itself, or a shorter string if the key is too long for a bound.
-/// `None` if no such string exists.
+/// A bound that is not less than `key`: the key itself or, if it is too long for a bound, a shorter string; `None`
+/// if there is none.
 fn outward(key: &[u8]) -> Option<Vec<u8>> {
     if key.len() <= MAX_BOUND_BYTES { Some(key.to_vec()) } else { successor(&key[..MAX_BOUND_BYTES]) }
 }
@@ -243,23 +239,23 @@ fn share(bytes: u64, part: u64, whole: u64) -> u64 {
     (u128::from(bytes) * u128::from(part) / u128::from(whole.max(1))) as u64
 }
 
-/// Whether it is worthwhile to cut `gone` rows off `slice`. `before` are the rows that the table saw when the work
-/// on this file began, and `slice` is what the cuts since then have left.
+/// Whether it is worthwhile to cut `gone` rows off `slice`. `before` are the rows that the table saw before the
+/// first cut, and `slice` is what the cuts so far have left.
 fn is_worth_it(before: &RowRanges, slice: &Slice, gone: u64) -> bool {
     let bytes = share(slice.bytes, gone, slice.rows.count());
     gone > 0 && (bytes >= WORTH_BYTES || gone.saturating_mul(WORTH_SHARE) >= before.count())
 }
 
-/// A lower and an upper bound on the number of rows in `region` that the table sees. Only index nodes are read. Many
-/// regions are mostly small regions, and this function reads no data page for a small region.
+/// A lower and an upper bound on the number of rows in `region` that the table sees. Reads only index nodes, so
+/// that many small regions cost no data pages.
 fn rows_in(session: &Session, file: &DbFile, region: &KeyRange) -> Result<Estimate> {
     Ok(retry(session, || file.sst.totals_between(session, region.low(), region.high()))?.rows)
 }
 
-/// At most this many regions are used to estimate how many bytes of its own rows a file hides.
+/// At most this many regions are looked at to estimate how many bytes of its own rows a file hides.
 const MAX_OWN_REGIONS: usize = 64;
 
-/// Roughly how many bytes those rows of `file` take whose keys are in `regions`.
+/// Roughly the bytes of the rows of `file` in `regions`.
 fn bytes_in(session: &Session, file: &DbFile, regions: &[KeyRange]) -> Result<u64> {
     let (bytes, rows) = (file.sst.visible_bytes(), file.sst.rows().count());
     if rows == 0 {
@@ -273,7 +269,7 @@ fn bytes_in(session: &Session, file: &DbFile, regions: &[KeyRange]) -> Result<u6
     Ok(share(bytes, inside.min(rows), rows))
 }
 
-/// How many rows of the main tree have keys less than `key`, including rows that the table does not see.
+/// The number of rows of the main tree with keys less than `key`, including rows that the table does not see.
 fn rows_before(session: &Session, file: &DbFile, key: &[u8]) -> Result<u64> {
     let before = retry(session, || file.sst.rows_between(session, Bound::Unbounded, Bound::Excluded(key)))?;
     Ok(before.end)

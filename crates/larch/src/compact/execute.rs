@@ -1,7 +1,7 @@
-//! Executes a pick: moves a file or merges files, makes the result visible, and reports all this as events. This
-//! module does not choose, and does not know how versions are merged.
+//! Executes a pick: moves a file or merges files, installs the result, and reports events. This module does not
+//! pick, and does not know how versions are merged.
 //!
-//! The caller either holds the lock of levels exclusively, or shares it and has claimed what the pick changes.
+//! The caller either holds the levels lock exclusively, or shares it and has claimed what the pick changes.
 
 use crate::base::error::Result;
 use crate::base::event::{CompactionReason, Event};
@@ -21,9 +21,8 @@ use sst::Version;
 use std::collections::HashSet;
 use std::time::Duration;
 
-/// Executes `pick`. Returns whether levels changed. Levels do not change if `pick` has nothing to do, or if
-/// `go_on` ends the work by returning false. `go_on` gets the number of bytes read so far and the number of bytes
-/// to read in all.
+/// Executes `pick`. Returns false if there was nothing to do, `go_on` returned false, or the database is closing.
+/// `go_on` gets the number of bytes read so far and the number to read in all.
 ///
 /// # Errors
 ///
@@ -83,7 +82,7 @@ pub fn report_begin(core: &Core, work: &MergeWork) {
     });
 }
 
-/// The input files of `work` that the merge may leave as they are, without rewriting them.
+/// The input files of `work` that the merge may take over without rewriting them.
 pub fn kept_files(work: &MergeWork) -> KeptFiles {
     if takes_over(work.reason) {
         KeptFiles::among(&work.table, &work.sources, work.file_bytes, work.bottom)
@@ -92,12 +91,12 @@ pub fn kept_files(work: &MergeWork) -> KeptFiles {
     }
 }
 
-/// Merges the inputs into files that are not part of the table yet. An output ends where a file of the next deeper
-/// level of `table` begins.
+/// Merges the inputs of `work` into files that are not part of the table yet. Outputs may end early where files of
+/// the next deeper level of `table` begin.
 ///
 /// # Errors
 ///
-/// Fails as [`merge_files`] does. The description of [`merge_files`] also says when the result is `None`.
+/// Fails as [`merge_files`] does, which also says when the result is `None`.
 pub fn merge_work(
     core: &Arc<Core>,
     table: &TableFiles,
@@ -120,8 +119,8 @@ pub fn merge_work(
     merge_files(core, &work.table, plan, boundaries, go_on)
 }
 
-/// Replaces the inputs by the `new` files. Inputs whose numbers are in `taken_over` were not rewritten, and are
-/// not replaced. `begin` is the time when the merge began.
+/// Replaces the inputs of `work` by the `new` files, except inputs in `taken_over`, which were not rewritten and
+/// only move or stay. `begin` is the time when the merge began.
 ///
 /// # Errors
 ///
@@ -154,13 +153,13 @@ pub fn install_work(
     Ok(())
 }
 
-/// Whether a compaction that was picked for this reason leaves inputs as they are if it can. A compaction for any
-/// other reason has to rewrite its inputs.
+/// Whether a compaction for this reason takes over inputs if it can. Compactions for other reasons have to rewrite
+/// them.
 fn takes_over(reason: CompactionReason) -> bool {
     matches!(reason, CompactionReason::Level0 | CompactionReason::LevelSize)
 }
 
-/// The files of `runs`, except the files whose numbers are in `taken_over`.
+/// The files of `runs` whose numbers are not in `taken_over`.
 fn rewritten(runs: Vec<Level>, taken_over: &HashSet<u64>) -> Vec<Level> {
     if taken_over.is_empty() {
         return runs;

@@ -1,5 +1,5 @@
-//! Offers compactions to workers, and installs the files that the workers have merged. This module does not know why
-//! a compaction was chosen, or how files are merged.
+//! Offers compactions to workers, and installs the files that they have merged. This module does not know why a
+//! compaction was chosen, or how files are merged.
 
 use super::result::{self, JobResult};
 use crate::base::error::{Error, Result};
@@ -25,16 +25,15 @@ use std::collections::HashSet;
 use std::io::ErrorKind;
 use std::time::Duration;
 
-/// For each file that the merge is expected to make, the offer gets this many file numbers. Each offer gets this
-/// many more as a reserve. Numbers that the worker does not use are lost, but a number has 64 bits, so there are
-/// enough.
+/// An offer gets this many file numbers for each file that the merge is expected to make, and as many to spare.
+/// Unused numbers are lost, but with 64 bits there are enough.
 const NUMBERS_EACH: u64 = 16;
 
-/// A worker writes its files one at a time, in the order of their numbers. So if this many consecutive numbers
-/// have no file, no later number has a file, either.
+/// After this many numbers without a file, no later number has one, because a worker writes its files one at a
+/// time, in the order of their numbers.
 const MOST_MISSING: u32 = 4;
 
-/// The job that looks at the results of workers, as long as a worker lives.
+/// The job that looks for results of workers, as long as a worker lives.
 #[derive(Debug)]
 pub struct OfferJob(pub Weak<Core>);
 
@@ -42,7 +41,7 @@ impl Job for OfferJob {
     fn poll(&self) -> Polled {
         let Some(core) = self.0.upgrade() else { return Polled::Idle };
         if core.check_writable().is_err() {
-            // A thread may be waiting for the lock of levels, which the offers hold.
+            // A thread may be waiting for the levels lock, which the offers share.
             core.withdraw_offers();
             return Polled::Idle;
         }
@@ -76,9 +75,9 @@ fn exchange(core: &Core) -> Exchange<'_> {
 pub enum Merger {
     /// The writer.
     Writer,
-    /// A worker, which has this place free.
+    /// A worker, for which this place is reserved.
     Worker(Place),
-    /// A worker, as soon as one has less to do.
+    /// A worker, once one has less to do.
     Later,
 }
 
@@ -89,7 +88,7 @@ pub fn next_merger(core: &Core) -> Merger {
     }
     let (offers, now, pauses) = (&core.writes.offers, core.env.machine.clock.now(), pauses(core));
     if !offers.is_watched() {
-        // The offer job looks whether workers exist. If so, the next merge can be left to them.
+        // The offer job looks for workers, so that the next merge can be left to them.
         core.background.wake_offers_after(Duration::ZERO);
     }
     if !offers.are_taken(now, pauses) {
@@ -98,8 +97,8 @@ pub fn next_merger(core: &Core) -> Merger {
     offers.reserve(now, pauses).map_or(Merger::Later, Merger::Worker)
 }
 
-/// Offers the merge of `pick` to the workers. `claimed` and `levels` keep other threads from changing the same
-/// files, so the offer keeps these two values. If the merge cannot be offered, the function returns them.
+/// Offers the merge of `pick` to the workers. The offer keeps `claimed` and `levels`, so that nobody else changes
+/// the same files. Returns them if the merge cannot be offered.
 pub fn offer(
     core: &Core,
     table: &TableFiles,
@@ -113,8 +112,7 @@ pub fn offer(
     let (name, bytes) = (job.name(), job.encode());
     let info = work.table.clone();
     report_begin(core, &work);
-    // The offer is added to `offers` before the job is written to the disk, because a fast worker may answer at
-    // once.
+    // Add the offer before the job is written, because a fast worker may answer at once.
     offers.add(Offered { job, work, begin, owner: None, unreadable: None, claimed, levels });
     let path = exchange(core).job(name);
     let Err(error) = core.env.machine.disk.create_with(&path, &bytes) else {
@@ -122,7 +120,7 @@ pub fn offer(
         return None;
     };
     let Offered { job, claimed, levels, .. } = offers.take(name)?;
-    // The job may have been written in part or as a whole.
+    // The job file may have been written, in part or as a whole.
     exchange(core).close_job(name);
     if error.kind() == ErrorKind::NotFound {
         // The last worker has just ended and removed the directory.
@@ -159,11 +157,11 @@ fn job_of(core: &Core, work: &MergeWork) -> Option<OfferedJob> {
     })
 }
 
-/// Looks at what the workers have done, and ends the offers that are over. The look stops at the first offer that
-/// has a result. Returns whether there was such an offer.
+/// Looks at what the workers have done, and ends offers. Stops at the first offer that has a result, and returns
+/// whether there was one.
 fn look(core: &Core) -> bool {
     let (offers, pauses) = (&core.writes.offers, pauses(core));
-    // If the look fails, the offers still have to notice how much time has passed.
+    // If the look fails, go on without it, because offers must still time out.
     let found = exchange(core).look().ok();
     let now = core.env.machine.clock.now();
     let mut may_compact = false;
@@ -176,7 +174,7 @@ fn look(core: &Core) -> bool {
         let bytes = core.env.machine.disk.read_all(&exchange(core).owner(name)).ok();
         match bytes.and_then(|bytes| Some(u64::from_le_bytes(bytes.try_into().ok()?))) {
             Some(owner) if owner != NOBODY => offers.owned_by(name, owner, now),
-            // The file is still being written, or its worker died while it wrote the file.
+            // The owner file is still being written, or its worker died while writing it.
             _ => _ = offers.is_unreadable_for(name, pauses.dead, now),
         }
     }
@@ -209,7 +207,7 @@ fn look(core: &Core) -> bool {
     has_result
 }
 
-/// Of the files that the look has found, removes those that are no longer needed.
+/// Removes the files among `found` that are no longer needed.
 fn tidy(core: &Core, found: &Exchanged, now: Duration) {
     let (offers, exchange) = (&core.writes.offers, exchange(core));
     for &(worker, count) in found.beats.iter().filter(|(worker, _)| offers.is_forgotten(*worker, now)) {
@@ -218,14 +216,14 @@ fn tidy(core: &Core, found: &Exchanged, now: Duration) {
     }
     let (forgotten, withdrawn) = offers.forget_ended(now);
     forgotten.into_iter().for_each(|name| exchange.remove_job(name));
-    // Removes what a slow worker has written since its offer was taken back.
+    // Remove what a slow worker has written since its offer was withdrawn.
     withdrawn.iter().for_each(|job| remove_files(core, job));
     let known = offers.known();
     let is_left = |name: &JobName| name.epoch == core.env.epoch && !known.contains(name);
     found.names().into_iter().filter(is_left).for_each(|name| exchange.remove_job(name));
 }
 
-/// The result of an offer, or `None` if the result is not complete, because a worker is still writing it.
+/// The result of an offer; `None` while a worker is still writing it.
 fn read_result(core: &Core, name: JobName) -> Option<Result<JobResult, String>> {
     let job = core.writes.offers.job(name)?;
     let bytes = core.env.machine.disk.read_all(&exchange(core).result(name)).ok()?;
@@ -261,8 +259,7 @@ fn end(core: &Core, name: JobName, result: Result<JobResult, String>) {
             let bytes = new.bytes();
             install_work(core, work, new, &taken_over, begin).map(|()| bytes)
         });
-    // The claim is dropped after the install. So when another thread finds no claim on these files, it also sees
-    // the new files.
+    // Drop the claim only after the install: a thread that finds no claim on these files then sees the new files.
     drop((claimed, levels));
     exchange(core).close_job(name);
     let now = core.env.machine.clock.now();
@@ -271,7 +268,7 @@ fn end(core: &Core, name: JobName, result: Result<JobResult, String>) {
             offers.note_installed(job, bytes, now);
             core.background.troubles.compaction_succeeded(table.id);
         }
-        // Writes are refused now, so the manifest may or may not name the new files. The files must stay.
+        // Writes are refused now. The manifest may name the new files, so they must stay.
         Err(_) if core.check_writable().is_err() => offers.note_installed(job, 0, now),
         Err(Error::NoSuchTable(_)) => {
             remove_files(core, &job);
@@ -300,7 +297,7 @@ fn check_footers(core: &Core, new: &NewFiles) -> Result<()> {
     Ok(())
 }
 
-/// Takes an offer back. If the worker has failed, `error` is its error.
+/// Withdraws an offer. `error` is the worker's error, if it has failed.
 fn withdraw(core: &Core, name: JobName, why: Withdrawal, error: Option<&Error>) {
     let offers = &core.writes.offers;
     let Some(Offered { job, work, owner, claimed, levels, .. }) = offers.take(name) else { return };
@@ -316,8 +313,8 @@ fn withdraw(core: &Core, name: JobName, why: Withdrawal, error: Option<&Error>) 
     }
 }
 
-/// Removes the files that a worker has written for an offer that was taken back. If a file is not found now but
-/// appears later, the next open removes it.
+/// Removes the files that a worker has written for a withdrawn offer. The next open removes files that appear
+/// later.
 fn remove_files(core: &Core, job: &OfferedJob) {
     let mut missing = 0;
     for number in job.numbers.clone() {
@@ -330,8 +327,8 @@ fn remove_files(core: &Core, job: &OfferedJob) {
     }
 }
 
-/// Reports that a worker could not do a merge. This is no failed compaction, because the writer does the merge
-/// itself.
+/// Reports that a worker could not do a merge. It does not count as a failed compaction, because the writer will
+/// merge itself.
 fn report(core: &Core, table: &TableInfo, error: &Error) {
     core.env.report(|| Event::WorkerFailed { table: table.name.clone(), error: error.to_string() });
 }

@@ -1,5 +1,5 @@
-//! The result of a worker's compaction, as the worker tells it to the writer: the new files, or why it has made
-//! none. This module does not read or write files.
+//! The result that a worker reports to the writer: the new files, or why it has made none. This module does not
+//! read or write files.
 
 use crate::base::sealed::{seal, unseal};
 use crate::compact::execute::kept_files;
@@ -20,10 +20,10 @@ pub enum JobResult {
     Merged {
         /// The numbers and metas of the new files, in key order. They are durable.
         files: Vec<(u64, Meta)>,
-        /// The numbers of the inputs that stay beside the new files without being rewritten.
+        /// The numbers of the inputs that were kept as they are, without being rewritten.
         taken_over: Vec<u64>,
     },
-    /// The worker has not merged the inputs. This is the reason.
+    /// The inputs were not merged, for this reason.
     Failed(String),
 }
 
@@ -112,12 +112,12 @@ fn take_pair(left: &mut &[u8]) -> Option<(u64, u64)> {
     Some((varint::take(left)?, varint::take(left)?))
 }
 
-/// Checks that the files of a result may replace the inputs of `work`, and returns them. Inputs whose numbers are
-/// in `taken_over` stay as they are.
+/// Checks that the files of a result may replace the inputs of `work`, except those in `taken_over`, which stay as
+/// they are. Returns the files.
 ///
 /// # Errors
 ///
-/// The error says why a merge of these inputs cannot have made these files.
+/// An error that says why a merge of these inputs cannot have made these files.
 pub fn check(
     job: &OfferedJob,
     work: &MergeWork,

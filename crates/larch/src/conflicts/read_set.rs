@@ -1,12 +1,12 @@
-//! The keys that a transaction has read, including keys that have no row. The set has single keys and ranges of
-//! keys. This module does not know values.
+//! The keys and key ranges that a transaction has read, including keys that have no row. This module does not know
+//! values.
 //!
-//! Its size is bounded. If a set becomes too large, neighbouring keys of a table are joined to a range, which
-//! includes all keys between them. So a large transaction may conflict with a commit on which it did not really
-//! depend, but no real conflict is missed.
+//! The size of a set is bounded. If it grows too large, neighbouring keys of a table are joined to a range. A large
+//! transaction may therefore conflict with a commit to a key in such a range that it never read, but no real
+//! conflict is missed.
 //!
-//! While a transaction reads a range, the set has the whole range. When the program has dropped the range, the set
-//! keeps only the part that was really read.
+//! While a transaction is reading a range, the set has the whole range. When the program drops the range, the set
+//! keeps only the part that was read.
 
 use crate::base::bounds;
 use crate::base::table::TableId;
@@ -17,14 +17,14 @@ use std::ops::Bound;
 /// The keys and ranges that a transaction has read.
 #[derive(Debug)]
 pub struct ReadSet {
-    /// The keys one after the other. Before each key are the number of its table and its length, in four bytes each.
+    /// All keys in a row. Each is preceded by the id of its table and its length, in four bytes each.
     keys: Vec<u8>,
     ranges: Vec<TableRange>,
-    /// The memory of the keys in `ranges`.
+    /// The memory of `ranges`, in bytes.
     range_bytes: usize,
     /// The ranges that are being read now.
     open: Vec<Option<TableRange>>,
-    /// The free places in `open`.
+    /// The indexes of free places in `open`.
     free: Vec<usize>,
     most_bytes: usize,
 }
@@ -34,11 +34,11 @@ pub type TableRange = (TableId, KeyRange);
 
 const HEADER_BYTES: usize = 8;
 
-/// The first allocation has at least this size, so it holds the few keys that most transactions read.
+/// The least size of an allocation, enough for the few keys that most transactions read.
 const FIRST_BYTES: usize = 64;
 
 impl ReadSet {
-    /// An empty set. If the set grows beyond `most_bytes`, neighbouring keys are joined to ranges.
+    /// An empty set, which joins neighbouring keys to ranges when it grows beyond `most_bytes`.
     pub fn new(most_bytes: usize) -> Self {
         Self { keys: Vec::new(), ranges: Vec::new(), range_bytes: 0, open: Vec::new(), free: Vec::new(), most_bytes }
     }
@@ -52,7 +52,7 @@ impl ReadSet {
     #[inline]
     pub fn add_key(&mut self, table: TableId, key: &[u8]) {
         if key.len() > MAX_KEY_BYTES {
-            // No table ever has such a key.
+            // No table can have such a key.
             return;
         }
         self.keys.reserve((HEADER_BYTES + key.len()).max(FIRST_BYTES));
@@ -69,7 +69,7 @@ impl ReadSet {
         self.bound();
     }
 
-    /// The keys that were read one by one and were not joined to ranges. Such a key may also lie in a range of the set.
+    /// The keys that were read one by one and were not joined to ranges. A key may also lie in one of the ranges.
     pub fn keys(&self) -> impl Iterator<Item = (TableId, &[u8])> {
         let mut rest = self.keys.as_slice();
         std::iter::from_fn(move || {
@@ -81,7 +81,7 @@ impl ReadSet {
         })
     }
 
-    /// The ranges that were read, and the ranges that are being read.
+    /// The ranges that were read or are being read.
     pub fn ranges(&self) -> impl Iterator<Item = &TableRange> {
         self.ranges.iter().chain(self.open.iter().flatten())
     }
@@ -96,11 +96,9 @@ impl ReadSet {
         number
     }
 
-    /// Ends the reading of the range with this number. If the bounds `left` are given, the keys between them were
-    /// not read.
+    /// Ends the read of the range with this number. Keys between the bounds `left`, if given, were not read.
     fn close(&mut self, number: usize, left: Option<bounds::Borrowed<'_>>) {
-        // While the transaction is being committed, this range is missing here, because the commit has taken all
-        // open ranges out of the set.
+        // The range is missing if a commit is under way, which has taken all open ranges out of the set.
         let Some((table, range)) = self.open.get_mut(number).and_then(Option::take) else { return };
         self.free.push(number);
         let Some((low, high)) = left else { return self.add_range(table, range) };
@@ -115,7 +113,7 @@ impl ReadSet {
         }
     }
 
-    /// Its memory, in bytes.
+    /// The memory of the set, in bytes.
     pub fn bytes(&self) -> usize {
         self.keys.len() + self.range_bytes
     }
@@ -127,8 +125,7 @@ impl ReadSet {
         }
     }
 
-    /// Joins keys and ranges until the set takes at most half of `most_bytes`. At least one range for each table
-    /// stays, even if this is more.
+    /// Joins keys and ranges until the set takes at most half of `most_bytes`, or one range for each table is left.
     #[cold]
     fn join_neighbours(&mut self) {
         let mut all: Vec<TableRange> = self.keys().map(|(table, key)| (table, KeyRange::of_key(key))).collect();
@@ -153,7 +150,7 @@ impl ReadSet {
     }
 }
 
-/// Joins each of the sorted ranges to the range before it, if both are in the same table and `joins` returns true.
+/// Joins each of the sorted ranges to the one before it, if they are in the same table and `joins` returns true.
 fn join(sorted: Vec<TableRange>, mut joins: impl FnMut(&KeyRange, &KeyRange) -> bool) -> Vec<TableRange> {
     let mut joined: Vec<TableRange> = Vec::with_capacity(sorted.len());
     for (table, range) in sorted {
@@ -169,8 +166,7 @@ fn range_bytes(range: &KeyRange) -> usize {
     size_of::<TableRange>() + range.heap_bytes()
 }
 
-/// A range that a transaction is reading. Until the read is [closed](Self::close), the transaction depends on the
-/// whole range.
+/// A range that a transaction is reading. It depends on the whole range until the read is [closed](Self::close).
 #[derive(Debug)]
 pub struct OpenRead {
     reads: Arc<Mutex<ReadSet>>,
@@ -185,22 +181,21 @@ impl OpenRead {
         Self { reads: reads.clone(), table, number }
     }
 
-    /// Begins another read in the same table. It reads the keys between the given bounds. Returns `None` if no key
-    /// can lie between them.
+    /// Begins another read in the same table, of the keys between the given bounds; `None` if no key can lie
+    /// between them.
     pub fn another(&self, (low, high): &bounds::Owned) -> Option<Self> {
         let keys = KeyRange::between(low.as_ref().map(Vec::as_slice), high.as_ref().map(Vec::as_slice))?;
         Some(Self::begin(&self.reads, self.table, keys))
     }
 
-    /// Ends the read. If the bounds `left` are given, the keys of the range between them were not read. `None`
-    /// means that all keys were read.
+    /// Ends the read. Keys between the bounds `left` were not read; `None` means that the whole range was.
     pub fn close(self, left: Option<bounds::Borrowed<'_>>) {
         self.reads.lock().close(self.number, left);
     }
 
-    /// Ends the read as [`OpenRead::close`] does, and then begins to read the keys between `low` and `high`. If no
-    /// key can lie between them, the key in one of these two bounds is noted as read. So the transaction still
-    /// knows that it has a reader at its version.
+    /// Ends the read like [`OpenRead::close`], and then begins to read the keys between `low` and `high`. If no key
+    /// can lie between them, opens a read of the key of one bound instead, so that the transaction still knows that
+    /// it has a reader at its version.
     pub fn restart(&mut self, left: Option<bounds::Borrowed<'_>>, (low, high): bounds::Borrowed<'_>) {
         let range = KeyRange::between(low, high).unwrap_or_else(|| match (low, high) {
             (Bound::Included(key) | Bound::Excluded(key), _) | (_, Bound::Included(key) | Bound::Excluded(key)) => {

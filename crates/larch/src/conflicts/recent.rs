@@ -1,24 +1,23 @@
-//! Keeps the keys of flushed commits, so that a running transaction can still be compared with these commits. This
+//! Keeps the keys of flushed commits, so that running transactions can still be compared with these commits. This
 //! module does not know what a transaction has read.
 //!
-//! As long as the rows of a commit are in memory, a transaction is compared with these rows. A flush removes rows
-//! from memory. If some of the flushed rows are newer than the start of a running transaction, this module keeps
-//! the keys of these rows. This module keeps no values, and takes at most a share of the write buffer. If the kept
-//! keys take more, keys of tables that no running transaction has read or written are dropped first. So commits to
-//! other tables cannot take this memory away from a running transaction. If that is not enough, the oldest keys of
-//! the table whose keys take the most memory are dropped.
+//! A transaction is compared with rows that are in memory. When a flush removes rows that are newer than the start
+//! of a running transaction, this module keeps their keys, without values, in at most a share of the write buffer.
+//! If the kept keys outgrow this share, keys of tables that no running transaction has read or written are dropped
+//! first, so commits to other tables cannot push out what a transaction needs. After these, the table with the most
+//! kept bytes loses its oldest keys.
 //!
 //! ```text
 //! table 3   ·   ·   floor ├─ keys of a flush ─┤├─ keys of a flush ─┤├─ memory ─▶      a transaction has read it
 //! table 7   ·   ·   ·   ·   ·   ·   ·   ·   ·   ·   ·   ·   ·  floor ├─ memory ─▶      none has
 //! ```
 //!
-//! The floor of a table is the newest version whose keys are not known: they were dropped, or never kept. If a
-//! transaction depends on a table and began before the floor of this table, it can no longer be compared with all
-//! commits. The floors are in an array, and tables whose numbers have equal low bits share a place in it. Such
-//! tables have one floor, and one count of the transactions that use them.
+//! The *floor* of a table is the newest version whose keys were dropped or never kept. A transaction that depends
+//! on a table and began before its floor can no longer be validated. The floors are in an array with 64 places.
+//! Tables whose ids have equal low bits share a place, and so share one floor and one count of the transactions
+//! that use them.
 //!
-//! This module is thread-safe.
+//! Thread safe.
 
 use crate::base::table::TableId;
 use crate::memtable::Memtable;
@@ -28,18 +27,18 @@ use os::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use os::sync::{Arc, Mutex};
 use sst::Version;
 
-/// The number of places in the array of floors. Tables with the same place share a floor.
+/// The number of places in the array of floors.
 const PLACES: usize = u64::BITS as usize;
 
-/// A set of tables. If a table is in the set, so are all other tables that share its place.
+/// A set of tables, as the set of their places. It includes all tables that share a place with one of its tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tables(u64);
 
 impl Tables {
-    /// The set of no tables.
+    /// The empty set.
     pub const NONE: Self = Self(0);
 
-    /// The set with this table.
+    /// The set with only this table.
     #[inline]
     fn of(table: TableId) -> Self {
         Self(1 << place(table))
@@ -65,8 +64,7 @@ fn place(table: TableId) -> usize {
 pub struct Recent {
     /// How many transactions are running.
     running: AtomicUsize,
-    /// For each place in the array of floors, how many running transactions have read or written a table that has
-    /// this place.
+    /// For each place, how many running transactions have read or written a table there.
     using: [AtomicU32; PLACES],
     most_bytes: u64,
     commits: Mutex<RecentCommits>,
@@ -74,18 +72,17 @@ pub struct Recent {
 
 #[derive(Debug)]
 struct RecentCommits {
-    /// The highest of the floors.
+    /// The highest floor.
     newest_floor: Version,
     floors: [Version; PLACES],
     flushed: FlushedKeys,
 }
 
-/// Kept keys of flushed rows. Each item has the keys of one table from one memory set. The oldest items come
-/// first.
+/// Kept keys of flushed rows, oldest first. Each item has the keys of one table from one memory set.
 #[derive(Clone, Debug, Default)]
 pub struct FlushedKeys(Vec<(TableId, Arc<MemSet>)>);
 
-/// A running transaction. When this value is dropped, the transaction has ended.
+/// A running transaction, which ends when this value is dropped.
 #[derive(Debug)]
 pub struct Running {
     recent: Arc<Recent>,
@@ -94,8 +91,8 @@ pub struct Running {
 }
 
 impl Running {
-    /// Begins a transaction, which will use `tables` and perhaps other tables. The caller takes the version at
-    /// which the transaction reads only after this call.
+    /// Begins a transaction that will use `tables` and perhaps others. The caller must take the transaction's
+    /// version after this call.
     pub fn begin(recent: &Arc<Recent>, tables: Tables) -> Self {
         recent.running.fetch_add(1, Ordering::SeqCst);
         for place in tables.places() {
@@ -136,7 +133,7 @@ impl Drop for Running {
 }
 
 impl RecentCommits {
-    /// Notes that this module no longer has all keys of commits up to `version` to tables at `place`.
+    /// Raises the floor at `place`: some keys of commits up to `version` to its tables are no longer kept.
     fn raise(&mut self, place: usize, version: Version) {
         self.floors[place] = self.floors[place].max(version);
         self.newest_floor = self.newest_floor.max(version);
@@ -148,7 +145,7 @@ impl RecentCommits {
 }
 
 impl FlushedKeys {
-    /// The keys of `table` that may have versions after `since`.
+    /// The kept keys of `table` that may have versions after `since`.
     pub fn of(&self, table: TableId, since: Version) -> impl Iterator<Item = &Arc<Memtable>> {
         let keys = self.0.iter().filter(move |(of, keys)| *of == table && keys.newest() > since);
         keys.filter_map(move |(_, keys)| keys.table(table))
@@ -158,9 +155,8 @@ impl FlushedKeys {
         self.0.iter().map(|(_, keys)| keys.bytes()).sum()
     }
 
-    /// Removes keys until the kept keys take at most `most_bytes`, and returns the removed keys. In each step, the
-    /// table whose keys take the most bytes loses its oldest keys. Tables that no transaction uses lose all their
-    /// keys before other tables lose any.
+    /// Removes and returns keys until the rest take at most `most_bytes`. In each step, the table whose keys take
+    /// the most bytes loses its oldest item. Tables that no transaction uses lose all their keys first.
     fn bound(&mut self, most_bytes: u64, is_used: impl Fn(TableId) -> bool) -> Self {
         let mut gone = Self::default();
         while self.bytes() > most_bytes {
@@ -176,7 +172,7 @@ impl FlushedKeys {
 }
 
 impl Recent {
-    /// Starts without any flushed keys. The kept keys will take at most `most_bytes`.
+    /// Keeps nothing yet. The kept keys will take at most `most_bytes`.
     pub fn new(most_bytes: u64) -> Self {
         let commits =
             RecentCommits { newest_floor: Version(0), floors: [Version(0); PLACES], flushed: FlushedKeys::default() };
@@ -188,14 +184,14 @@ impl Recent {
         }
     }
 
-    /// A transaction has ended.
+    /// Notes that a transaction has ended.
     fn leave(&self) {
         if self.running.fetch_sub(1, Ordering::SeqCst) == 1 {
             self.forget_all();
         }
     }
 
-    /// Frees all that is kept for transactions, because no transaction is running.
+    /// Drops all kept keys, unless a transaction has begun meanwhile.
     #[cold]
     fn forget_all(&self) {
         let mut commits = self.commits.lock();
@@ -218,8 +214,8 @@ impl Recent {
         self.using[place(table)].load(Ordering::SeqCst) > 0
     }
 
-    /// Notes that the memory set `memory` is about to be removed, because its rows were written to files. No reader
-    /// reads at a version before `oldest`.
+    /// Keeps keys of `memory`, a flushed memory set that is about to be removed. No reader reads at a version
+    /// before `oldest`.
     pub fn note_flush(&self, memory: &MemSet, oldest: Version) {
         let is_needed = self.running.load(Ordering::SeqCst) > 0 && oldest < memory.newest();
         let is_used = |table| self.is_used(table);
@@ -236,11 +232,10 @@ impl Recent {
             floors.extend(over.0.iter().map(|(table, _)| (*table, memory.newest())));
         }
         let mut commits = self.commits.lock();
-        // If an earlier flush of this memory set failed, keys of the set are already kept. They are replaced.
+        // After a failed flush of this memory set, its keys are kept already. Replace them.
         let again: Vec<_> = commits.flushed.0.extract_if(.., |(_, keys)| keys.log == memory.log).collect();
         commits.flushed.0.append(&mut kept.0);
-        // If the last transaction has ended meanwhile, no keys are kept, and keys from earlier flushes are also
-        // dropped.
+        // If the last transaction has ended meanwhile, drop all keys, those of earlier flushes, too.
         let oldest = if self.running.load(Ordering::SeqCst) > 0 { oldest } else { Version::MAX };
         let old = FlushedKeys(commits.flushed.0.extract_if(.., |(_, keys)| keys.newest() <= oldest).collect());
         let over = commits.flushed.bound(self.most_bytes, is_used);
@@ -250,9 +245,8 @@ impl Recent {
         drop((again, old, over));
     }
 
-    /// Notes that the commit `version` changes `tables`, and that its rows are not in the memtables. `None` stands
-    /// for all tables. After that, a running transaction that depends on one of these tables cannot be compared
-    /// with the commit.
+    /// Notes that the commit `version` changes `tables` without rows in memtables. `None` means all tables. Running
+    /// transactions that depend on these tables can then no longer be validated.
     pub fn note_change_of_tables(&self, tables: Option<&[TableId]>, version: Version) {
         let mut commits = self.commits.lock();
         match tables {
@@ -261,12 +255,12 @@ impl Recent {
         }
     }
 
-    /// All keys that were kept. The caller has taken a view before this call. Then every commit to `tables` after
-    /// `since` is in the memory of this view or among these keys.
+    /// All kept keys. If the caller took a view before this call, every commit to `tables` after `since` is in that
+    /// view's memory or among these keys.
     ///
     /// # Errors
     ///
-    /// If one of `tables` has a floor after `since`, the error is the highest such floor.
+    /// The highest floor of `tables`, if that is after `since`.
     pub fn commits(&self, since: Version, tables: Tables) -> Result<FlushedKeys, Version> {
         let commits = self.commits.lock();
         if since < commits.newest_floor {
@@ -278,19 +272,19 @@ impl Recent {
         Ok(commits.flushed.clone())
     }
 
-    /// The memory that the kept keys take, in bytes.
+    /// The memory of the kept keys, in bytes.
     pub fn bytes(&self) -> u64 {
         self.commits.lock().flushed.bytes()
     }
 }
 
-/// If the keys of a table take too much memory, only the keys of the newer half of the versions are tried. This
-/// halving is done at most this many times.
+/// If the keys of a table take too much memory, only those of the newer half of the versions are kept. The versions
+/// are halved at most this often.
 const HALVINGS: usize = 4;
 
-/// Returns a version, and the keys of a table of `memory` that were written after this version, if there are such
-/// keys. The version is `oldest`, or a newer one if the keys written after `oldest` take more than `most_bytes`.
-/// Returns `None` if even the newest keys take too much.
+/// Returns the keys of a table of `memory` that were written after some version, and that version. It is `oldest`,
+/// or a newer one if the keys after `oldest` take more than `most_bytes`. Returns `None` if even the newest keys
+/// take too much.
 fn newest_keys(
     memory: &MemSet,
     table: (TableId, &Memtable),
@@ -308,7 +302,7 @@ fn newest_keys(
     None
 }
 
-/// The keys of a table of `memory` that were written after `since`. The search stops when the keys take more than
+/// Collects the keys of a table of `memory` that were written after `since`. Stops once they take more than
 /// `most_bytes`.
 fn keys_after(memory: &MemSet, (table, memtable): (TableId, &Memtable), since: Version, most_bytes: u64) -> MemSet {
     let kept = MemSet::new(memory.log, Arc::new(RowMemory::default()));

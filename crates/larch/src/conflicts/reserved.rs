@@ -1,21 +1,18 @@
-//! Keys that transactions have reserved. Other commits that write such a key wait until the transaction has ended.
-//! This module does not know what is written.
+//! Keys that transactions have reserved. Other commits that write such a key wait until the transaction ends. This
+//! module does not know what is written.
 //!
-//! A reservation is only advice. Conflicts are found by comparing commits, so no result depends on a reservation.
-//! If a commit writes a key that a transaction has reserved, the commit waits until the transaction ends, but at
-//! most [`LONGEST_WAIT`]. So a forgotten transaction makes other commits slow but does not stop them. If two
-//! transactions wait for each other, they go on after this time. The future of a commit must not block its thread,
-//! because the transaction that has reserved the key may be another task on this thread. So the future lets other
-//! tasks run, and asks again later.
+//! A reservation is only advice: validation finds all conflicts, with or without it. A commit waits at most
+//! [`LONGEST_WAIT`] for reserved keys. So a forgotten transaction slows other commits but does not stop them, and a
+//! deadlock of two transactions ends after this time. A commit's future must not block its thread, because the
+//! transaction that it waits for may be another task on this thread. It lets other tasks run, and asks again later.
 //!
-//! If the attempts of a transaction have failed several times, it reserves all keys. We say that it holds the
-//! writer. Then all other commits wait for this transaction. The transaction says how long they should wait at
-//! most, because its work may take long. Commits of the transaction's own thread do not wait.
+//! A transaction that has failed several times reserves all keys: it *holds the writer*. Then all other commits
+//! wait for it, except those of its own thread. The transaction says how long they wait at most, because its work
+//! may take long.
 //!
-//! A key is represented by its hash. If two keys have the same hash, commits wait without need, but nothing is
-//! wrong.
+//! Keys are represented by their hashes. If two keys collide, a commit waits without need, which does no harm.
 //!
-//! This module is thread-safe. A thread that waits here must not hold other locks.
+//! Thread safe. A thread that waits here must not hold other locks.
 
 use crate::base::ops::BatchOps;
 use crate::base::table::TableId;
@@ -37,7 +34,7 @@ pub const MOST_KEYS: usize = 256;
 /// The reserved keys of one database.
 #[derive(Debug, Default)]
 pub struct Reserved {
-    /// The number of reserved keys. One is added while a transaction holds the writer.
+    /// The number of reserved keys, plus one while a transaction holds the writer.
     count: AtomicUsize,
     next_holder: AtomicU64,
     holders: Mutex<Holders>,
@@ -47,7 +44,7 @@ pub struct Reserved {
 
 #[derive(Debug, Default)]
 struct Holders {
-    /// For each reserved key, by its hash, the transaction that has reserved this key.
+    /// The number of the transaction that has reserved a key, by the key's hash.
     keys: HashMap<u64, u64>,
     writer: Option<WriterHold>,
 }
@@ -62,10 +59,10 @@ struct WriterHold {
     thread: ThreadId,
 }
 
-/// What one transaction has reserved. The keys stay reserved until [`Reserved::free`] is called with this value.
+/// What one transaction has reserved, until [`Reserved::free`] is called with this value.
 #[derive(Debug, Default)]
 pub struct Reservation {
-    /// The number that the transaction has in [`Reserved`], or zero until it reserves something.
+    /// The transaction's number in [`Reserved`], or 0 until it reserves something.
     holder: u64,
     keys: Vec<u64>,
     /// Whether the transaction has taken the writer, and may still hold it.
@@ -91,10 +88,10 @@ impl Reserved {
         }
     }
 
-    /// Reserves keys for a transaction, up to [`MOST_KEYS`]. With a `clock`, the call waits for keys that other
-    /// transactions have reserved, and skips keys that are not free after the wait. Without a clock, the call
-    /// stops at the first key that is not free, and a task calls it again later. So all tasks take their keys in
-    /// the same order. Returns false if a key could not be reserved because another transaction has it.
+    /// Reserves keys for a transaction, up to [`MOST_KEYS`]. With a `clock`, waits for keys that other transactions
+    /// have reserved, and skips those that stay reserved. Without a clock, stops at the first key that is not free;
+    /// the task calls again later, so all tasks take their keys in the same order. Returns false if another
+    /// transaction has one of the keys.
     pub fn reserve(&self, reservation: &mut Reservation, hashes: &[u64], clock: Option<&dyn Clock>) -> bool {
         self.name(reservation);
         let mut patience = Patience::new(clock);
@@ -120,9 +117,9 @@ impl Reserved {
         has_all
     }
 
-    /// Makes all other commits wait until the transaction ends, but at most for `longest`. First the call waits
-    /// until no other transaction holds the writer, or until the time of that transaction is over. If the
-    /// transaction already holds the writer, it gets the new time, which starts now.
+    /// Holds the writer: makes all other commits wait until the transaction ends, but at most for `longest`. First
+    /// waits until no other transaction holds the writer, or its time is over. If the transaction already holds the
+    /// writer, `longest` starts anew.
     pub fn hold_writer(&self, reservation: &mut Reservation, longest: Duration, clock: &dyn Clock) {
         while let Some(left) = self.try_hold_writer(reservation, longest, clock) {
             let holders = self.holders.lock();
@@ -132,8 +129,8 @@ impl Reserved {
         }
     }
 
-    /// Does the same as [`Reserved::hold_writer`], but does not wait. If another transaction holds the writer,
-    /// this call changes nothing and returns how long that transaction may still hold it.
+    /// Like [`Reserved::hold_writer`], but does not wait. If another transaction holds the writer, changes nothing
+    /// and returns how long that transaction may still hold it.
     pub fn try_hold_writer(
         &self,
         reservation: &mut Reservation,
@@ -164,8 +161,7 @@ impl Reserved {
         for hash in reservation.keys.drain(..) {
             holders.keys.remove(&hash);
         }
-        // If the time for which this transaction could hold the writer was over, another transaction may hold the
-        // writer now.
+        // If this transaction's time was over, another transaction may hold the writer now.
         if std::mem::take(&mut reservation.holds_writer)
             && holders.writer.take_if(|hold| hold.holder == reservation.holder).is_some()
         {
@@ -175,8 +171,8 @@ impl Reserved {
         self.freed.notify_all();
     }
 
-    /// Waits as long as another transaction holds the writer, or has reserved a key that `ops` write. If the
-    /// caller is a transaction, `own` has its own reservations, which are ignored.
+    /// Waits while another transaction holds the writer or has reserved a key that `ops` write. `own` are the
+    /// caller's own reservations, which are ignored.
     #[inline]
     pub fn wait_for(&self, ops: &BatchOps, own: Option<&Reservation>, clock: Option<&dyn Clock>) {
         if self.count.load(Ordering::Relaxed) > 0 {
@@ -208,8 +204,8 @@ impl Reserved {
         }
     }
 
-    /// Whether another transaction has reserved one of the keys, or holds the writer at the time `now`. Reservations
-    /// in `own` do not count. This call does not wait.
+    /// Whether another transaction has reserved one of the keys, or holds the writer at the time `now`. Ignores
+    /// `own` reservations, and does not wait.
     pub fn is_reserved(&self, hashes: &[u64], own: &Reservation, now: Duration) -> bool {
         let is_of_other = |holder: &u64| *holder != own.holder;
         self.count() > 0 && {
@@ -239,8 +235,8 @@ impl Reserved {
 }
 
 impl Holders {
-    /// The transaction that holds the writer at the time `now`, and how long it may still hold the writer. `None`
-    /// if no transaction holds the writer, or if the transaction `own` does.
+    /// The transaction other than `own` that holds the writer at the time `now`, if any, and how long it may still
+    /// do so.
     fn other_writer(&self, own: u64, now: Duration) -> Option<(&WriterHold, Duration)> {
         let hold = self.writer.as_ref().filter(|hold| hold.holder != own)?;
         let left = hold.end.checked_sub(now).filter(|left| !left.is_zero())?;
@@ -261,8 +257,8 @@ impl<'c> Patience<'c> {
         Self { clock, end: None }
     }
 
-    /// Waits until some key is freed. The second value is false if this call did not wait, because the thread has
-    /// no clock or has already waited for the longest time.
+    /// Waits until some key is freed. The second value is false if this did not wait, because there is no clock or
+    /// the time is over.
     fn wait<'g, T>(&mut self, freed: &Condvar, guard: MutexGuard<'g, T>) -> (MutexGuard<'g, T>, bool) {
         let Some(clock) = self.clock else { return (guard, false) };
         let now = clock.now();

@@ -1,10 +1,9 @@
-//! Represents a set of keys by 64 bits, and remembers the sets that the latest commits wrote. This module does not
-//! know what a transaction is.
+//! Represents a set of keys by 64 bits, like a tiny Bloom filter, and keeps the signatures of the latest commits.
+//! This module does not know what a transaction is.
 //!
-//! Under the writer's lock, a transaction is compared with the commits that came since its last comparison. The
-//! rows of some of these commits may not be in memory yet. If the transaction waited for these rows under the
-//! lock, all other commits would have to wait, too. But in most cases the signatures already prove that such a
-//! commit wrote nothing on which the transaction depends.
+//! Under the writer's lock, a transaction is compared with the commits since its last comparison. Some of them may
+//! not be applied to the memtables yet, and waiting for them under the lock would make all other commits wait, too.
+//! Usually, the signatures already prove that such a commit wrote nothing on which the transaction depends.
 
 use crate::base::ops::{BatchOps, Op};
 use crate::base::table::TableId;
@@ -15,12 +14,11 @@ use sst::format::filter::hash_key;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signature(u64);
 
-/// If a commit has more operations than this, all bits of its signature are set without computing them. Most bits
-/// would be set in any case.
+/// A commit with more operations than this gets a signature with all bits set, because most would be set anyway.
 const MOST_OPS: u32 = 32;
 
 impl Signature {
-    /// The signature of no key.
+    /// The signature of the empty set.
     pub const NONE: Self = Self(0);
     /// The signature that stands for any key.
     pub const ANY: Self = Self(u64::MAX);
@@ -42,8 +40,8 @@ impl Signature {
 
     /// Adds `key` of `table`.
     pub fn add(&mut self, table: TableId, key: &[u8]) {
-        // It is the same hash that filters use. The table number is mixed in, so that equal keys of two tables
-        // mostly get different bits.
+        // The same hash as in filters. The table id is mixed in, so that equal keys of two tables usually get
+        // different bits.
         let hash = hash_key(key) ^ u64::from(table.0).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.0 |= 1 << (hash >> 58);
     }
@@ -54,14 +52,15 @@ impl Signature {
     }
 }
 
-/// The signatures of this many commits are kept. At most this many commits can be applied at the same time.
+/// The signatures of this many commits are kept, which is also the most commits that can be applied at the same
+/// time.
 const COMMITS: usize = 64;
 
 /// The keys that the latest commits wrote.
 #[derive(Debug)]
 pub struct LatestKeys {
-    /// The version of a commit determines its place. At each place are the version of a commit, and the signature
-    /// of the keys that this commit wrote.
+    /// A ring: a commit's version determines its place, which has the version and the signature of the keys
+    /// written.
     commits: [(Version, Signature); COMMITS],
 }
 
@@ -72,13 +71,13 @@ impl Default for LatestKeys {
 }
 
 impl LatestKeys {
-    /// Notes that the commit with this version writes `keys`.
+    /// Notes that the commit `version` writes `keys`.
     pub fn note(&mut self, version: Version, keys: Signature) {
         self.commits[version.0 as usize % COMMITS] = (version, keys);
     }
 
-    /// Whether some commit after the version `after`, up to the version `to`, may have written one of `keys`.
-    /// Returns true if the signatures of these commits are no longer kept.
+    /// Whether some commit after the version `after`, up to the version `to`, may have written one of `keys`. True
+    /// if the signature of such a commit is not kept.
     pub fn may_have(&self, keys: Signature, after: Version, to: Version) -> bool {
         if to.0.saturating_sub(after.0) > COMMITS as u64 {
             return true;

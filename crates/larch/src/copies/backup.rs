@@ -1,5 +1,5 @@
-//! Makes a backup. A backup shows the database at one moment, and copies only those files that earlier backups do
-//! not have. This module does not know how backups are restored, or where they are stored.
+//! Makes a backup of a database at one moment, copying only files that earlier backups do not have. This module does
+//! not know how backups are restored, or where they are stored.
 
 use super::list::{BackupList, Lies, StoredFile};
 use super::moment::{Moment, Written};
@@ -24,25 +24,26 @@ use std::time::Duration;
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct BackupReport {
-    /// Its number.
+    /// The number of the backup.
     pub number: u64,
     /// The backup has all commits up to this version, and none after it.
     pub version: Version,
-    /// Its files.
+    /// Files of the backup.
     pub files: u64,
-    /// The bytes in them.
+    /// Bytes in these files.
     pub bytes: u64,
-    /// The number of files that no earlier backup has.
+    /// Files that no earlier backup has.
     pub new_files: u64,
-    /// The bytes in these.
+    /// Bytes in the new files.
     pub new_bytes: u64,
 }
 
-/// Adds a backup to the backups in `store`. `watch` is told how many bytes are done so far.
+/// Adds a backup to the backups in `store`. `watch` is told how many bytes are done.
 ///
 /// # Errors
 ///
-/// Fails as [`Database::backup`](crate::Database::backup) does, or if `watch` has ended the work.
+/// The errors of [`Database::backup`](crate::Database::backup), or [`Error::Cancelled`] if `watch` has ended the
+/// work.
 pub fn backup(core: &Arc<Core>, mut store: Store, watch: &Watch<'_>) -> Result<BackupReport> {
     core.env.check_origin()?;
     check_outside(&*store.disk, &store.directory)?;
@@ -55,14 +56,14 @@ pub fn backup(core: &Arc<Core>, mut store: Store, watch: &Watch<'_>) -> Result<B
         attempts += 1;
         let mut moment = Moment::now(core)?;
         match new.make(core, &mut moment, watch) {
-            // The next attempt makes its own directory, because some file names in this directory are in use now.
-            // Files that were already copied stay in this directory, and the next attempt uses them from there.
+            // The next attempt gets a directory of its own, because some file names in this one are taken now. It
+            // uses the files that were already copied from where they are.
             Err(error) if moment.is_outdated(&error) => new.number += 1,
             outcome => break outcome,
         }
     };
     if outcome.is_err() || attempts > 1 {
-        // This removes files that no backup needs. If it fails, the next backup removes them.
+        // Removes files that no backup needs. If this fails, the next backup does it.
         store.clean().ok();
     }
     outcome
@@ -73,18 +74,18 @@ struct NewBackup<'s> {
     store: &'s Store,
     lock: &'s dyn Lock,
     number: u64,
-    /// The id of the database whose backups the earlier ones are, or `None` if there are no earlier backups.
+    /// The database of the earlier backups, or `None` if there are none.
     database: Option<u64>,
-    /// The files of earlier backups, and the files copied for this backup. For each file, by name and id, the map
-    /// says where the file lies and what it contains.
+    /// Files of earlier backups and files copied for this one, by name and id: where each is stored, and what it
+    /// contains.
     known: BTreeMap<(String, u64), (Lies, Content)>,
 }
 
 impl<'s> NewBackup<'s> {
-    /// Begins the backup that comes after those in `store`.
+    /// Begins the backup after those in `store`.
     fn after(store: &'s Store, lock: &'s dyn Lock) -> Result<Self> {
-        // If each holder of the lock has a number, the lock is in a store. In a store, a late request may still
-        // remove a file of an old directory. So the new directory gets a name that was never used before.
+        // A lock has a holder number only in a store. There, a late request may still remove a file of an old
+        // directory, so the new directory gets a name that was never used before.
         let mut new = Self { store, lock, number: lock.holder().unwrap_or(1), database: None, known: BTreeMap::new() };
         let mut listed = BTreeMap::new();
         for (number, found) in store.find()? {
@@ -97,12 +98,12 @@ impl<'s> NewBackup<'s> {
                 let there = match listed.entry(directory) {
                     Entry::Occupied(there) => there.into_mut(),
                     Entry::Vacant(new) => {
-                        // A missing directory is treated like an empty directory.
+                        // A missing directory counts as an empty one.
                         let there = store.names_if_there(new.key())?;
                         new.insert(there)
                     }
                 };
-                // If a listed file is missing, it is not known, and will be copied again.
+                // A listed file that is missing stays unknown, and is copied again.
                 if there.get(&file.stored_name()) == Some(&file.content.bytes) {
                     new.known.insert(identity, (file.lies, file.content));
                 }
@@ -125,8 +126,7 @@ impl<'s> NewBackup<'s> {
         let (mut done, mut report) = (0, BackupReport { number: self.number, version, ..BackupReport::default() });
         let mut stored = Vec::new();
         for file in &files {
-            // If another process has taken the lock over, this backup cannot be finished, so copying more files
-            // would be useless.
+            // If another process has taken over the lock, this backup cannot be finished, so do not copy more files.
             self.lock.check().map_err(|error| Error::io("make a backup in", &store.directory, error))?;
             let (new, copied) = self.store_file(from, file, watch, &mut |bytes| {
                 watch.tell(done + bytes, total);
@@ -146,16 +146,14 @@ impl<'s> NewBackup<'s> {
         moment.make_durable(version)?;
         let time = Duration::from_secs(core.env.machine.clock.wall().as_secs());
         let list = BackupList { database: moment.database(), number: self.number, version, time, files: stored };
-        // The last step writes the list. If this step fails and cannot be undone, the backup may be complete and
-        // need the new files. So `fresh` must not remove them. In all other cases the store removes the new files
-        // later.
+        // The last step writes the list. If it fails and cannot be undone, the backup may be complete and need the
+        // new files, so `fresh` must not remove them. In all other cases the store removes them later.
         fresh.take_paths();
         store.write_list(&list)?;
         Ok(BackupReport { files: list.files.len() as u64, bytes: list.bytes(), ..report })
     }
 
-    /// Copies a file, unless a backup has it already. Returns the entry of the file in the list, and whether it was
-    /// copied.
+    /// Copies a file, unless a backup already has it. Returns its entry for the list, and whether it was copied.
     fn store_file(
         &mut self,
         from: &dyn Disk,

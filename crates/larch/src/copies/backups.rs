@@ -1,4 +1,4 @@
-//! The backups in a directory, as programs use them: to list them, restore one, verify all, or remove old ones. This
+//! The backups in a directory, as programs use them: list them, restore one, verify all, or remove old ones. This
 //! module does not know how a backup is made.
 
 use super::list::BackupList;
@@ -14,9 +14,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The backups of one database in a directory. [`Database::backup`](crate::Database::backup) makes them. The
-/// backups share files: an SST is stored only once, however many backups have it. If the backups are in a store,
-/// the disk of the [`Machine`] is this store.
+/// The backups of one database in a directory, as [`Database::backup`](crate::Database::backup) makes them. They
+/// share files: an SST is stored only once, however many backups have it. If the backups are in a store, the disk of
+/// the [`Machine`] is this store.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -47,22 +47,22 @@ pub struct Backups {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct BackupInfo {
-    /// Its number. Later backups have larger numbers.
+    /// The number of the backup. Later backups have larger numbers.
     pub number: u64,
     /// The backup has all commits up to this version, and none after it.
     pub version: Version,
     /// When the backup was made, as the time since the Unix epoch.
     pub time: Duration,
-    /// The number of its files. Files that the backup shares with other backups are included.
+    /// Files of the backup, including those it shares with other backups.
     pub files: u64,
-    /// The bytes in them.
+    /// Bytes in these files.
     pub bytes: u64,
-    /// If the list of the backup cannot be read, this says why. In this case only one other field is valid,
-    /// `number`. This field says nothing about the other files of the backup: [`Backups::verify`] checks them.
+    /// Why the list of the backup cannot be read, if it cannot. Then only `number` is valid besides this. Says
+    /// nothing about the other files of the backup, which [`Backups::verify`] checks.
     pub damage: Option<String>,
 }
 
-/// What a verification of backups found.
+/// The result of [`Backups::verify`].
 #[derive(Clone, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -71,7 +71,7 @@ pub struct VerifyReport {
     pub backups: u64,
     /// Files that were read. A file that several backups share is counted once.
     pub files: u64,
-    /// The bytes in them.
+    /// Bytes in these files.
     pub bytes: u64,
     /// The files that are missing or damaged. If there are none, every backup can be restored.
     pub problems: Vec<BackupProblem>,
@@ -86,7 +86,7 @@ pub struct VerifyReport {
 pub struct BackupProblem {
     /// The file.
     pub file: PathBuf,
-    /// The numbers of the backups that have this file.
+    /// The backups that have this file.
     pub backups: Vec<u64>,
     /// What is wrong.
     pub why: String,
@@ -118,7 +118,7 @@ impl Backups {
         Self { machine: machine.clone(), ..self }
     }
 
-    /// Opens the directory of the backups.
+    /// Opens the directory of the backups, which may not exist yet.
     ///
     /// # Errors
     ///
@@ -127,12 +127,12 @@ impl Backups {
         Store::new(&self.machine, &self.directory)
     }
 
-    /// All backups, the oldest first.
+    /// All backups, oldest first.
     ///
     /// # Errors
     ///
     /// [`Error::NotBackups`] if the directory has other files, and nothing that belongs to backups; an error if the
-    /// disk refuses something.
+    /// directory cannot be read.
     pub fn list(&self) -> Result<Vec<BackupInfo>> {
         let info = |(number, found)| match found {
             Found::Whole(list) => Some(BackupInfo::from(&list)),
@@ -144,15 +144,16 @@ impl Backups {
         Ok(self.store()?.find()?.into_iter().filter_map(info).collect())
     }
 
-    /// Keeps the newest `count` whole backups. Removes all older backups, and the files that only the removed
-    /// backups have. Returns the numbers of the removed backups. If fewer than `count` whole backups exist, nothing
-    /// is removed. A backup made by a newer release is never removed. If the process crashes during this call, each
-    /// backup is either whole or removed.
+    /// Keeps the newest `count` whole backups. Removes all older backups with the files that only they have, and
+    /// returns their numbers. If there are fewer than `count` whole backups, removes nothing. A backup made by a
+    /// newer release is never removed. If the process crashes during this call, each backup is either whole or
+    /// removed.
     ///
     /// # Errors
     ///
-    /// [`Error::NotBackups`], [`Error::BackupsLocked`]; an error if the directory does not exist, or the disk
-    /// refuses something.
+    /// [`Error::NotBackups`] if the directory has other files, and nothing that belongs to backups;
+    /// [`Error::BackupsLocked`] if a backup is being made or removed there; an error if the directory does not
+    /// exist, or if the disk fails.
     ///
     /// # Panics
     ///
@@ -160,8 +161,7 @@ impl Backups {
     pub fn keep(&self, count: u64) -> Result<Vec<u64>> {
         assert!(count > 0, "at least one backup is kept");
         let mut store = self.store()?;
-        // This line fails if the directory does not exist. Without this line, taking the lock would create the
-        // directory.
+        // Fails if the directory does not exist. Taking the lock would create it.
         store.names()?;
         let _lock = store.lock()?;
         let found = store.find()?;
@@ -176,21 +176,20 @@ impl Backups {
         Ok(removed)
     }
 
-    /// Restores backup `number` to `directory`, which must be empty or not exist yet. If `number` is `None`, it
-    /// restores the newest backup. The checksum of each file is verified. `watch` is told how many bytes are done
-    /// so far, and says whether to go on.
+    /// Restores backup `number`, or the newest one, to `directory`, which must be empty or not exist yet. Verifies
+    /// the checksum of each file. `watch` is told how many bytes are done, and decides whether to go on.
     ///
-    /// When the call returns without an error, the restored database is durable. If an error or a crash ends the
-    /// call, `directory` has no database. Another call with the same directory first removes what the failed call
-    /// has left. In a store, the other call does not remove these files but returns an error. So in a store, first
-    /// drop the database in this directory.
+    /// When the call succeeds, the restored database is durable. If an error or a crash ends the call, `directory`
+    /// has no database, and the next call with the same directory first removes what is left there. In a store, the
+    /// next call fails instead: first drop the database in this directory.
     ///
     /// # Errors
     ///
-    /// [`Error::NoSuchBackup`]; [`Error::BadBackup`] if a file of the backup is missing or damaged;
-    /// [`Error::NewerBackup`]; [`Error::CopyTarget`] if `directory` is not empty; [`Error::UnfinishedCopy`] if the
-    /// directory is in a store and another call has left files in it; [`Error::CopyLocked`]; [`Error::Cancelled`];
-    /// an error if the disk refuses something.
+    /// [`Error::NoSuchBackup`] if there is no such backup; [`Error::BadBackup`] if a file of it is missing or
+    /// damaged; [`Error::NewerBackup`] if a newer release made it; [`Error::CopyTarget`] if `directory` is not
+    /// empty; [`Error::WithinDatabase`] if it is inside a database or inside the backups; [`Error::UnfinishedCopy`]
+    /// if it is in a store and another call has left files in it; [`Error::CopyLocked`] if it is locked;
+    /// [`Error::Cancelled`] if `watch` ends the restore; an error if the disk fails.
     pub fn restore<G: GoOn>(
         &self,
         number: Option<u64>,
@@ -200,12 +199,12 @@ impl Backups {
         self.restore_on(&self.machine, number, directory, watch)
     }
 
-    /// Does the same as [`Backups::restore`], but the directory is on another machine. With this call, a backup
-    /// can be restored into a store, or from a store to a directory of this machine.
+    /// Like [`Backups::restore`], but to a directory on another machine: restores into a store, or from a store to a
+    /// directory of this machine.
     ///
     /// # Errors
     ///
-    /// Fails as [`Backups::restore`] does.
+    /// The errors of [`Backups::restore`].
     pub fn restore_on<G: GoOn>(
         &self,
         machine: &Machine,
@@ -233,7 +232,7 @@ impl Backups {
                 Err(error) if error.missing_file() == Some(&path) => MISSING.to_owned(),
                 Err(error) => return Err(error),
             };
-            // If the backup was removed meanwhile, the next line returns an error that says this.
+            // If the backup was removed meanwhile, this returns an error that says so.
             self.find(&store, Some(list.number))?;
             return Err(Error::BadBackup { file: path, why });
         }
@@ -257,16 +256,17 @@ impl Backups {
     }
 
     /// Reads every byte of every backup, and compares each file with the length and the checksum in the lists.
-    /// Damage does not make the call fail: the report lists it. `watch` is told how many bytes were read, and says
-    /// whether to go on.
+    /// Damage is not an error: the report lists it. `watch` is told how many bytes were read, and decides whether to
+    /// go on.
     ///
     /// # Errors
     ///
-    /// [`Error::NotBackups`]; [`Error::Cancelled`]; an error if the directory cannot be listed.
+    /// [`Error::NotBackups`] if the directory has other files, and nothing that belongs to backups;
+    /// [`Error::Cancelled`] if `watch` ends the verification; an error if the directory cannot be listed.
     pub fn verify<G: GoOn>(&self, watch: impl FnMut(Progress) -> G) -> Result<VerifyReport> {
         let watch = Watch::new("the verification", watch);
         let (store, mut report) = (self.store()?, VerifyReport::default());
-        // For each file, what it contains according to the lists, and which backups have it.
+        // For each file, what the lists say it contains, and which backups have it.
         let mut files: BTreeMap<PathBuf, BTreeMap<_, Vec<u64>>> = BTreeMap::new();
         let (mut unfinished, mut holders) = (Vec::new(), BTreeSet::new());
         for (number, found) in store.find()? {
@@ -287,8 +287,8 @@ impl Backups {
                 }
             }
         }
-        // The directory of a removed backup may still have files that other backups use. In a store, the directory
-        // may also stay for a while after it has become empty.
+        // The directory of a removed backup may still have files that other backups use. In a store, it may also
+        // linger after it has become empty.
         unfinished.retain(|number| !holders.contains(number));
         for number in unfinished {
             if !store.names_if_there(&store.directory_of(number))?.is_empty() {
@@ -313,8 +313,7 @@ impl Backups {
                     Err(error) if error.missing_file().is_some() => MISSING.to_owned(),
                     Err(error) => error.to_string(),
                 };
-                // A backup may have been removed meanwhile. Then it does not matter that files of this backup are
-                // missing.
+                // Missing files of a backup that was removed meanwhile do not matter.
                 backups.retain(|number| self.machine.disk.exists(&store.list_of(*number)).unwrap_or(true));
                 if backups.is_empty() {
                     continue;
@@ -328,7 +327,7 @@ impl Backups {
 
 const MISSING: &str = "it is missing";
 
-/// Describes how the length of a file differs from the length in the list, or says that the bytes differ.
+/// Describes how a file differs from its entry in the list: in length, or only in its bytes.
 fn difference(bytes: u64, expected: u64) -> String {
     if bytes == expected {
         "its bytes do not have the checksum that the list of the backup says".to_owned()

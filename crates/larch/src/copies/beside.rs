@@ -1,12 +1,10 @@
-//! Looks at a database that another process may be writing to. It finds the newest manifest and the logs that
-//! belong to this manifest, all as they were at one moment. This module does not know what is done with the
-//! manifest and the logs.
+//! Looks at a database that another process may be writing to. Finds the newest manifest and the logs that go with
+//! it, consistently at one moment. This module does not know what they are used for.
 //!
-//! The writer does not know of such readers. The writer appends to logs, begins new logs, and removes logs whose
-//! rows are in files. So a reader looks at the manifest, opens the logs, and looks at the manifest again. If the
-//! manifest has changed between these looks, the reader starts again. If the manifest has not changed, the commits
-//! in the logs come after the commits in the files of the manifest. They write only to tables that the manifest
-//! names.
+//! The writer does not know of such readers: it appends to logs, begins new ones, and removes those whose rows are
+//! in files. So a reader looks at the manifest, opens the logs, and looks at the manifest again. If it has changed,
+//! the reader starts over. If not, the commits in the logs come after those in the manifest's files, and write only
+//! to tables that the manifest names.
 
 use crate::base::error::{Error, Result};
 use crate::core::Core;
@@ -18,7 +16,7 @@ use os::sync::Arc;
 use os::{Access, File};
 use std::path::PathBuf;
 
-/// A log, with the length that it had at the moment of the look. The writer may append to this log, or remove it.
+/// A log with the length that it had when it was opened. The writer may append to it, or remove it.
 pub struct OpenLog {
     pub number: u64,
     pub path: PathBuf,
@@ -26,7 +24,7 @@ pub struct OpenLog {
     pub bytes: u64,
 }
 
-/// The files of the database of `core`, opened as another read-only database, and the logs with newer commits.
+/// Opens the files of the database of `core` as another read-only database, and the logs with newer commits.
 ///
 /// # Errors
 ///
@@ -35,15 +33,14 @@ pub fn look(core: &Core) -> Result<(Arc<Core>, Vec<OpenLog>)> {
     loop {
         let before = state_of_manifest(core)?;
         let seen = open_beside(core).and_then(|seen| Ok((open_logs(&seen)?, seen)));
-        // If the writer has changed the manifest meanwhile, the change may have caused an error. So the loop tries
-        // again, and ignores the error.
+        // If the writer has changed the manifest meanwhile, an error may come from that. Ignore it and try again.
         if state_of_manifest(core)? == before {
             return seen.map(|(logs, core)| (core, logs));
         }
     }
 }
 
-/// The path and the length of the manifest. Every edit changes the path or the length.
+/// The path and the length of the manifest. Every edit changes one of them.
 fn state_of_manifest(core: &Core) -> Result<(PathBuf, u64)> {
     let disk = &core.env.machine.disk;
     loop {
@@ -62,8 +59,8 @@ fn state_of_manifest(core: &Core) -> Result<(PathBuf, u64)> {
 
 /// Opens the logs whose commits are not in files of `core`.
 ///
-/// The newest log is opened first, because it may state where the previous log ends. A log whose end is stated gets
-/// no more commits. So the previous log, which is opened next, has all of its commits already.
+/// Opens the newest log first, because it may state where the previous log ends. A log whose end is stated gets no
+/// more commits, so the previous log, opened next, already has all of its commits.
 fn open_logs(core: &Core) -> Result<Vec<OpenLog>> {
     let (machine, directory) = (&core.env.machine, &core.env.directory);
     let oldest = core.views.newest().files.oldest_log;

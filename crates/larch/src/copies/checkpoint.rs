@@ -1,5 +1,5 @@
-//! A checkpoint is a copy in another directory of the same machine. It shares files with the database. This module
-//! does not know how a moment of the database is found.
+//! A checkpoint is a copy in another directory of the same machine, which shares files with the database. This
+//! module does not know how a moment of the database is found.
 
 use super::moment::{Moment, Written};
 use crate::base::error::Result;
@@ -12,26 +12,27 @@ use os::sync::Arc;
 use sst::Version;
 use std::path::Path;
 
-/// What a checkpoint consists of.
+/// The result of a checkpoint.
 #[derive(Clone, Copy, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct CheckpointReport {
     /// The checkpoint has all commits up to this version, and none after it.
     pub version: Version,
-    /// The number of SSTs of the database in the checkpoint.
+    /// SSTs of the database in the checkpoint.
     pub files: u64,
-    /// The bytes in them.
+    /// Bytes in these SSTs.
     pub bytes: u64,
-    /// How many of these bytes were copied because the file system could not share their files.
+    /// How many of these bytes were copied because the file system could not share the file.
     pub copied_bytes: u64,
 }
 
-/// Makes a checkpoint in `directory`. `watch` is told how many bytes are done so far.
+/// Makes a checkpoint in `directory`. `watch` is told how many bytes are done.
 ///
 /// # Errors
 ///
-/// Fails as [`Database::checkpoint`](crate::Database::checkpoint) does, or if `watch` has ended the work.
+/// The errors of [`Database::checkpoint`](crate::Database::checkpoint), including the one for work that `watch` has
+/// ended.
 pub fn checkpoint(core: &Arc<Core>, directory: &Path, watch: &Watch<'_>) -> Result<CheckpointReport> {
     loop {
         let mut moment = Moment::now(core)?;
@@ -49,7 +50,7 @@ fn checkpoint_of(
     watch: &Watch<'_>,
 ) -> Result<CheckpointReport> {
     let new = NewDirectory::begin(&core.env.machine.disk, directory)?;
-    // `disk` finds both directories: the one of the database and the new one.
+    // `disk` finds both the directory of the database and the new one.
     let disk = new.place().disk.clone();
     let Written { version, manifest, mut fresh, .. } = moment.write_rest(new.place(), watch)?;
     let files = moment.files();
@@ -71,8 +72,8 @@ fn checkpoint_of(
         watch.tell(report.bytes, total);
     }
     moment.make_durable(version)?;
-    // If the last step fails and cannot be undone, the checkpoint may be complete and need the new files. So
-    // `fresh` must not remove them. In all other cases `new` removes these files.
+    // If the last step fails and cannot be undone, the checkpoint may be complete and need the new files, so `fresh`
+    // must not remove them. In all other cases `new` does.
     fresh.take_paths();
     new.finish(&manifest)?;
     Ok(report)

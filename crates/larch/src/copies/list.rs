@@ -1,5 +1,5 @@
-//! The list of a backup: it names the files with their lengths and checksums, and the database of the backup.
-//! `docs/format/backup.md` shows its bytes. This module does not read or write files.
+//! The list of a backup: its database, and its files with their lengths and checksums. `docs/format/backup.md` shows
+//! the bytes. This module does not read or write files.
 
 use crate::base::sealed::{features_of, seal, unseal};
 use crate::files::copied_file::Content;
@@ -13,10 +13,10 @@ use std::time::Duration;
 
 const MAGIC: &[u8; 8] = b"LARCHBAK";
 
-/// The feature bit of a list whose files may be in the directories of other backups.
+/// Feature bit of a list whose files may be in the directories of other backups.
 const LIES_WITH_OTHERS: u32 = 1 << 16;
 
-/// What a backup consists of.
+/// The list of one backup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackupList {
     /// The identity of the database.
@@ -47,17 +47,15 @@ pub struct StoredFile {
 pub enum Lies {
     /// Beside the list of this backup. No other backup has the file.
     Alone,
-    /// The file lies in the directory of backup `backup`, which has copied it. This may be the backup to which the
-    /// list belongs. The file is an SST, and other backups may share it.
+    /// In the directory of backup `backup`, which copied it. This may be the listed backup itself. The file is an
+    /// SST, and other backups may share it.
     With { backup: u64, id: u64 },
-    /// The file lies in the directory `files`. If a list does not have the feature bit, the files that it shares
-    /// with other backups are there.
+    /// In the directory `files`, where lists without the feature bit have the SSTs that backups share.
     InFiles { id: u64 },
 }
 
 impl Lies {
-    /// The number of the backup in whose directory the file lies, or `None` if the file is not shared or lies in
-    /// `files`.
+    /// The backup in whose directory the file is, or `None` if the file is not shared or is in `files`.
     pub fn with(self) -> Option<u64> {
         match self {
             Self::With { backup, .. } => Some(backup),
@@ -75,8 +73,8 @@ impl StoredFile {
         }
     }
 
-    /// Identifies an SST that other backups may share, by its name in the database and its id. The name alone is not
-    /// enough: two copies of a database that are written independently make files with the same names.
+    /// Identifies an SST that backups may share: its name in the database and its id. The name alone is not enough,
+    /// because two copies of a database that are written independently give files the same names.
     pub fn identity(&self) -> Option<(String, u64)> {
         match self.lies {
             Lies::Alone => None,
@@ -92,7 +90,7 @@ impl BackupList {
         &manifests.next().expect("a list has a manifest").name
     }
 
-    /// The sum of the lengths of all files, in bytes.
+    /// Total bytes of all files.
     pub fn bytes(&self) -> u64 {
         self.files.iter().map(|file| file.content.bytes).sum()
     }
@@ -160,7 +158,7 @@ impl BackupList {
     }
 }
 
-/// Reads the known fields, and takes them off the front of `left`. Fields of later releases stay in `left`.
+/// Decodes the known fields and takes them off the front of `left`. Leaves fields of later releases.
 fn take(left: &mut &[u8], database: u64) -> Option<BackupList> {
     let [number, version, seconds, count] = [(); 4].map(|()| varint::take(left));
     let mut files = Vec::new();
@@ -183,7 +181,7 @@ fn take(left: &mut &[u8], database: u64) -> Option<BackupList> {
     let names: BTreeSet<&str> = files.iter().map(|file| &*file.name).collect();
     files.iter().try_fold(0u64, |sum, file| sum.checked_add(file.content.bytes))?;
     let number = number.filter(|number| *number < u64::MAX && names.len() == files.len())?;
-    // No file of a backup can lie in the directory of a later backup.
+    // No file of a backup can be in the directory of a later backup.
     let is_earlier = |file: &StoredFile| !matches!(file.lies, Lies::With { backup, .. } if backup > number);
     let (version, time) = (Version(version?), Duration::from_secs(seconds?));
     if !files.iter().all(is_earlier) {
@@ -198,9 +196,9 @@ fn take_u64(left: &mut &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(*bytes))
 }
 
-/// Whether an SST or a manifest of a database can have this name. The number in the name must not be the greatest
-/// possible number, so that later files can have greater numbers. Such a name never leads out of its directory,
-/// even if it comes from a damaged list.
+/// Whether an SST or a manifest of a database can have this name. The greatest number is excluded, so that later
+/// files can have greater numbers. Such a name never leads out of its directory, even if it comes from a damaged
+/// list.
 fn is_name(name: &str) -> bool {
     let is_written = |number: u64, written: String| number < u64::MAX && written == name;
     if let Some(number) = name.strip_prefix("MANIFEST-") {

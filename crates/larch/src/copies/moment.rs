@@ -1,9 +1,9 @@
-//! One moment of a database, which a copy will show. A moment has a version, files, and rows that are not in files
-//! yet. The files stay until the copy is done. This module does not know where the copy goes.
+//! A moment is what a copy will show: a version, files, and rows that are not in files yet. The files stay until the
+//! copy is done. This module does not know where the copy goes.
 //!
-//! A database that is open for writing keeps the files of a view as long as anything refers to the view. If the
-//! database is open read-only, a writer in another process may remove a file at any time. Then the copy starts again
-//! with the newest files.
+//! A database that is open for writing keeps the files of a view as long as anything refers to the view. In a
+//! database that is open read-only, a writer in another process may remove a file at any time; the copy then starts
+//! over with the newest files.
 
 use super::beside::{self, OpenLog};
 use crate::base::error::{Error, Result};
@@ -27,10 +27,10 @@ use sst::Version;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-/// The parts of a moment.
+/// What a copy shows.
 pub struct Moment {
-    /// The database that is copied. If it is open read-only, this field is another read-only database in the same
-    /// directory, which was opened with the newest files.
+    /// The database that is copied. If it is open read-only, another read-only database in the same directory,
+    /// opened with the newest files.
     core: Arc<Core>,
     files: Arc<FileSet>,
     rest: Rest,
@@ -44,16 +44,15 @@ enum Rest {
     Logs(Vec<OpenLog>),
 }
 
-/// What was written to the copy in addition to the files of the moment.
+/// What was written to the copy besides the files of the moment.
 pub struct Written {
     /// The copy has all commits up to this version, and none after it.
     pub version: Version,
     /// The name of the copy's manifest.
     pub manifest: String,
-    /// The names of the new files, which have the rows that were in no file.
+    /// The names of the new files, which hold the rows that were in no file.
     pub names: Vec<String>,
-    /// All files that were written for the copy. When this value is dropped, it removes those files that were not
-    /// taken out.
+    /// All files that were written for the copy. Dropping this value removes those that were not taken out.
     pub fresh: FreshFiles,
 }
 
@@ -62,7 +61,8 @@ impl Moment {
     ///
     /// # Errors
     ///
-    /// [`Error::Forked`]; if the database is open read-only, also errors of the disk and damage of the manifest.
+    /// [`Error::Forked`] in a child of the process that opened the database. If the database is open read-only, also
+    /// an error of the disk, or an error if the manifest is damaged.
     pub fn now(core: &Arc<Core>) -> Result<Self> {
         core.env.check_origin()?;
         if core.env.options.read_only {
@@ -73,9 +73,9 @@ impl Moment {
         loop {
             let view = core.views.newest();
             let visible = core.views.visible();
-            // If the view is still the newest view, it has all commits up to `visible`, and its files have no
-            // later commits. There is one exception: an import or a large batch first makes its files visible and
-            // then its version, which is the version after `visible`.
+            // If the view is still the newest one, it has all commits up to `visible`, and its files have no later
+            // commits. The exception is an import or a large batch, which makes its files visible before its
+            // version: the version after `visible`.
             if core.views.generation() == view.generation {
                 let version = visible.max(view.files.last_version);
                 let rest = Rest::Memory(view.memory.clone(), version);
@@ -84,7 +84,7 @@ impl Moment {
         }
     }
 
-    /// The files of the moment, sorted by number. A file that several tables use is listed once.
+    /// The files of the moment, sorted by number, each listed once even if several tables use it.
     pub fn files(&self) -> Vec<Arc<DbFile>> {
         let mut files: Vec<_> = self.files.files_by_number().into_values().collect();
         files.sort_unstable_by_key(|file| file.number);
@@ -113,9 +113,9 @@ impl Moment {
                 version
             }
             Rest::Logs(logs) => {
-                // The writer will give the next file numbers to its own files, so the copy uses numbers far away
-                // from these. Even if the copy later replaces the database in a store, no file name there is then
-                // used for two different files.
+                // The writer gives the next file numbers to its own files, so the copy uses numbers far away from
+                // them. Then no name stands for two different files, even if the copy later replaces the database in
+                // a store.
                 core.writes.new_numbers(number_distance(core.env.machine.random.next_u64()));
                 let (rows, newest) = rows_of_logs(core, &logs, place, watch)?;
                 all.append(rows);
@@ -137,27 +137,25 @@ impl Moment {
         Ok(Written { version, manifest, names, fresh: all.fresh })
     }
 
-    /// The copy has all commits up to `version`. Makes these commits durable in the database itself, too.
-    /// Otherwise the database could be older than its copy after a crash.
+    /// The copy has all commits up to `version`. Makes them durable in the database itself, too: otherwise the
+    /// database could be older than its copy after a crash.
     ///
     /// # Errors
     ///
-    /// [`Error::OutcomeUnknown`] if a sync has failed. In a read-only database, a failed sync returns its own error
-    /// instead.
+    /// [`Error::OutcomeUnknown`] if a sync has failed. In a read-only database, the error of the sync itself.
     pub fn make_durable(&self, version: Version) -> Result<()> {
         let core = &self.core;
         if let Rest::Logs(logs) = &self.rest {
             let sync = |log: &OpenLog| log.file.sync().map_err(|error| Error::io("sync", &log.path, error));
             logs.iter().try_for_each(sync)?;
         }
-        // If reads do not see `version` yet, it is the version of an import. An import is durable before it
-        // becomes visible.
+        // If reads do not see `version` yet, it is the version of an import, which is durable before it becomes
+        // visible.
         core.make_durable(version.min(core.views.visible()))
     }
 
-    /// A copy of this moment has failed with `error`: whether the copy has to start again with a newer moment.
-    /// This is the case if a writer in another process has removed a file of the moment, and the newest manifest
-    /// does not name this file.
+    /// Whether a copy of this moment that failed with `error` has to start over with a newer moment: a writer in
+    /// another process has removed a file of the moment, and the newest manifest does not name this file.
     pub fn is_outdated(&self, error: &Error) -> bool {
         let (env, files) = (&self.core.env, &self.files);
         let is_of_moment = |file: &&Path| env.options.read_only && files.has_file_at(file);
@@ -168,8 +166,8 @@ impl Moment {
     }
 }
 
-/// Copies `logs` to `place`, because recovery may shorten them. Then reads the copies and writes their rows to files
-/// in `place`. Returns the new files and the newest version in them.
+/// Copies `logs` to `place`, because recovery may shorten them. Then replays the copies to files in `place`. Returns
+/// the new files and the newest version in them.
 fn rows_of_logs(core: &Arc<Core>, logs: &[OpenLog], place: &Place, watch: &Watch<'_>) -> Result<(NewFiles, Version)> {
     let disk = &place.disk;
     let mut copies = FreshFiles::new(&place.leftovers);
@@ -185,7 +183,7 @@ fn rows_of_logs(core: &Arc<Core>, logs: &[OpenLog], place: &Place, watch: &Watch
     }
     let listed = list(&**disk, &place.directory)?;
     let recovered = replay(core, &place.directory, &listed, place)?;
-    // The logs that were copied to `place` are removed, because the copy of the database must not have any log.
+    // Remove the copied logs: a copy of a database has no logs.
     for path in logs.iter().map(|log| log_path(&place.directory, log.number)) {
         disk.remove(&path).map_err(|error| Error::io("remove", &path, error))?;
     }

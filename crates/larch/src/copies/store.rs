@@ -1,6 +1,5 @@
-//! The directory that holds the backups of a database. This module knows which backups exist, and what a killed
-//! process has left there. This module does not know how a backup is made. `docs/format/backup.md` describes the
-//! directory.
+//! The directory that holds the backups of a database: which backups exist, and what a killed process has left
+//! there. This module does not know how a backup is made. `docs/format/backup.md` describes the directory.
 //!
 //! ```text
 //! LOCK                               held by a process that makes or removes a backup
@@ -10,8 +9,8 @@
 //! files/00000024-9-<id>.sst          SSTs of lists without the feature bit
 //! ```
 //!
-//! Invariant: a file that a list names exists and does not change as long as any list names it. A directory
-//! without a list is no backup. A directory without a list stays as long as it has files of other backups.
+//! Invariant: a file that a list names exists and does not change while any list names it. A directory without a
+//! list is not a backup; it stays while it has files of other backups.
 
 use super::list::{BackupList, Lies};
 use crate::base::error::{Error, Result};
@@ -33,7 +32,7 @@ const LIST_NEW: &str = "LIST.new";
 const BACKUP: &str = "backup-";
 const SST: &str = ".sst";
 
-/// If a process has sent a request to a store and died, the store does the request within this time or never.
+/// A request to a store whose sender has died is done within this time or never.
 const LATEST_REQUEST: Duration = Duration::from_secs(3600);
 
 /// The directory that holds the backups.
@@ -43,7 +42,7 @@ pub struct Store {
     pub directory: PathBuf,
 }
 
-/// What the directory of one backup contains.
+/// The state of the directory of one backup.
 pub enum Found {
     /// A backup.
     Whole(BackupList),
@@ -51,12 +50,12 @@ pub enum Found {
     Damaged(Error),
     /// A backup whose list a newer release has written.
     Newer(Error),
-    /// Files of a backup without a list: the backup was not finished, or its removal was not finished.
+    /// Files without a list: the making or the removal of a backup was not finished.
     Unfinished,
 }
 
 impl Found {
-    /// The list of a complete backup.
+    /// The list of a whole backup.
     fn list(&self) -> Option<&BackupList> {
         match self {
             Self::Whole(list) => Some(list),
@@ -65,12 +64,12 @@ impl Found {
     }
 }
 
-/// What was found for each number.
+/// The state of each backup, by number.
 pub type AllFound = BTreeMap<u64, Found>;
 
 impl Store {
-    /// The directory at the path `directory`, which may not exist yet. If the directory exists, this value always
-    /// uses this directory, even if the directory is moved and another one gets the path.
+    /// The directory at the path `directory`, which may not exist yet. If it exists, this value keeps using it even
+    /// if it is moved and another directory gets the path.
     ///
     /// # Errors
     ///
@@ -84,7 +83,8 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::NotBackups`], [`Error::BackupsLocked`]; an error if the disk refuses something.
+    /// [`Error::NotBackups`] if the directory has other files, and nothing that belongs to backups;
+    /// [`Error::BackupsLocked`] if another process holds the lock; an error if the disk fails.
     pub fn lock(&mut self) -> Result<Box<dyn Lock>> {
         let directory = &self.directory;
         if self.disk.exists(directory).map_err(|error| Error::io("look for", directory, error))? {
@@ -100,12 +100,11 @@ impl Store {
         })
     }
 
-    /// The names of backups and of other things that belong to backups. Other names in the directory, such as
-    /// `lost+found`, are left out.
+    /// The names in the directory that belong to backups. Leaves out others, such as `lost+found`.
     ///
     /// # Errors
     ///
-    /// [`Error::NotBackups`] if the directory has only other names; an error if the disk refuses something.
+    /// [`Error::NotBackups`] if the directory has only other names; an error if the directory cannot be listed.
     pub fn names(&self) -> Result<Vec<String>> {
         let entries = self.disk.list(&self.directory).map_err(|error| Error::io("list", &self.directory, error))?;
         let is_of_backups = |name: &String| name == FILES || number_of(name).is_some();
@@ -129,7 +128,7 @@ impl Store {
         self.directory_of(number).join(LIST)
     }
 
-    /// The paths of the files of a backup, in the order in which the list names them.
+    /// The paths of the files of a backup, in the order of the list.
     pub fn paths(&self, list: &BackupList) -> Vec<PathBuf> {
         let directory = |lies| match lies {
             Lies::Alone => self.directory_of(list.number),
@@ -143,7 +142,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::NotBackups`]; an error if the disk refuses something. A damaged list is no error here.
+    /// The errors of [`Store::names`]; an error if a list cannot be read. A damaged list is not an error here.
     pub fn find(&self) -> Result<AllFound> {
         let numbers = self.names()?.into_iter().filter_map(|name| number_of(&name));
         numbers.map(|number| Ok((number, self.find_one(number)?))).collect()
@@ -168,13 +167,12 @@ impl Store {
         })
     }
 
-    /// Removes all files that belong to no backup. Such files are in the directory `files`, or in a directory
-    /// without a list, and no list names them. As long as some list cannot be read, all SSTs stay, because this list
-    /// may name them.
+    /// Removes files that belong to no backup: those in the directory `files`, or in a directory without a list,
+    /// that no list names. While some list cannot be read, all SSTs stay, because that list may name them.
     ///
     /// # Errors
     ///
-    /// Fails if the disk refuses something.
+    /// Fails if a list cannot be read or a file cannot be removed.
     pub fn clean(&self) -> Result<()> {
         let found = self.find()?;
         let mut named: BTreeMap<PathBuf, BTreeSet<String>> = BTreeMap::new();
@@ -191,8 +189,8 @@ impl Store {
         };
         for (number, _) in found.iter().filter(|(_, found)| matches!(found, Found::Unfinished)) {
             let directory = self.directory_of(*number);
-            // The removal of the list must be durable before the files are removed below. Otherwise a crash could
-            // bring the list back without its files.
+            // The removal of the list must be durable before the files go. Otherwise a crash could bring the list
+            // back without its files.
             self.sync_dir(&directory)?;
             let named = named.get(&directory);
             self.remove_of(&directory, &|name| is_useless(named, name))?;
@@ -209,40 +207,39 @@ impl Store {
         Ok(())
     }
 
-    /// Removes the list of a backup. This ends the backup. Later, [`Store::clean`] removes the files of the backup.
+    /// Removes the list of a backup, which ends the backup. A later [`Store::clean`] removes its files.
     ///
     /// # Errors
     ///
-    /// Fails if the disk refuses something.
+    /// Fails if the list cannot be removed durably.
     pub fn forget(&self, number: u64) -> Result<()> {
         self.remove(&self.list_of(number))?;
         self.sync_dir(&self.directory_of(number))
     }
 
-    /// Removes the files in a directory for whose names `is_useless` returns true.
+    /// Removes the files in a directory whose names are useless.
     ///
     /// # Errors
     ///
-    /// Fails if the disk refuses something.
+    /// Fails if the directory cannot be listed or a file cannot be removed.
     fn remove_of(&self, directory: &Path, is_useless: &dyn Fn(&String) -> bool) -> Result<()> {
         let mut useless = self.names_in(directory)?.into_keys().filter(is_useless);
         useless.try_for_each(|name| self.remove(&directory.join(name)))
     }
 
-    /// Whether no more files can appear in the directory of the unfinished backup `number`, which is in a store.
-    /// This is certain if a later backup was made so long ago that no earlier request to the store can still be
-    /// under way.
+    /// Whether no more files can appear in the directory of the unfinished backup `number`, in a store. This is
+    /// certain if a later backup was made so long ago that no earlier request to the store can still be under way.
     fn is_settled(&self, number: u64, found: &AllFound) -> bool {
         let later = found.range(number + 1..).filter_map(|(_, found)| found.list());
         later.map(|list| list.time.saturating_add(LATEST_REQUEST)).any(|until| until < self.clock.wall())
     }
 
-    /// Removes a directory if it is empty. A directory that is not empty stays, because it may have files of other
-    /// backups. In a store, the directory may also have files whose removal was requested but is not done yet.
+    /// Removes a directory if it is empty. Otherwise it stays, because it may have files of other backups or, in a
+    /// store, files whose removal was requested but is not done yet.
     ///
     /// # Errors
     ///
-    /// Fails if the disk refuses something.
+    /// Fails if the directory cannot be removed for another reason.
     fn remove_if_empty(&self, directory: &Path) -> Result<()> {
         match self.disk.remove_dir(directory) {
             Ok(()) => self.sync_dir(&self.directory),
@@ -251,11 +248,11 @@ impl Store {
         }
     }
 
-    /// Writes the list of a backup, whose files are all durable already. From then on the backup exists.
+    /// Writes the list of a backup whose files are all durable. From then on, the backup exists.
     ///
     /// # Errors
     ///
-    /// Fails if the disk refuses something. Then the backup does not exist.
+    /// Fails if the list cannot be written. The backup then does not exist.
     pub fn write_list(&self, list: &BackupList) -> Result<()> {
         let directory = self.directory_of(list.number);
         let (new, path) = (directory.join(LIST_NEW), directory.join(LIST));
@@ -265,8 +262,8 @@ impl Store {
         self.disk.rename(&new, &path).map_err(|error| Error::io("rename", &new, error))?;
         let synced = self.sync_dir(&directory);
         if synced.is_err() {
-            // The list gets its temporary name back, so that the backup does not exist, as the returned error
-            // says. If this second rename also fails, the next backup sees which of the two names the list has.
+            // Rename the list back, so that the backup does not exist, as the error says. If this fails, too, the
+            // next backup sees which of the two names the list has.
             self.disk.rename(&path, &new).ok();
         }
         synced
@@ -276,17 +273,17 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Fails if the disk refuses something.
+    /// Fails if the directory cannot be listed.
     pub fn names_in(&self, directory: &Path) -> Result<BTreeMap<String, u64>> {
         let entries = self.disk.list(directory).map_err(|error| Error::io("list", directory, error))?;
         Ok(entries.into_iter().map(|entry| (entry.name, entry.bytes)).collect())
     }
 
-    /// Does the same as [`Store::names_in`], but returns no names if the directory does not exist.
+    /// Like [`Store::names_in`], but returns no names if the directory does not exist.
     ///
     /// # Errors
     ///
-    /// Fails if the disk refuses something.
+    /// Fails if the directory exists and cannot be listed.
     pub fn names_if_there(&self, directory: &Path) -> Result<BTreeMap<String, u64>> {
         match self.names_in(directory) {
             Err(error) if error.missing_file().is_some() => Ok(BTreeMap::new()),
@@ -298,7 +295,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Fails if the disk refuses something.
+    /// Fails if the file cannot be removed.
     pub fn remove(&self, path: &Path) -> Result<()> {
         self.disk.remove(path).map_err(|error| Error::io("remove", path, error))
     }
@@ -307,15 +304,15 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Fails if the disk refuses something.
+    /// Fails if the sync fails.
     pub fn sync_dir(&self, directory: &Path) -> Result<()> {
         self.disk.sync_dir(directory).map_err(|error| Error::io("sync", directory, error))
     }
 }
 
-/// The number in the directory name of a backup.
+/// The backup number in the name of its directory.
 fn number_of(name: &str) -> Option<u64> {
     let number: u64 = name.strip_prefix(BACKUP)?.parse().ok()?;
-    // The greatest possible number is refused, so that the next backup can always have a greater number.
+    // The greatest number is refused, so that the next backup can always have a greater one.
     (number < u64::MAX && format!("{BACKUP}{number}") == name).then_some(number)
 }

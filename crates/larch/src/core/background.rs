@@ -1,12 +1,11 @@
-//! The background work of one open database. This module wakes jobs in the pool of threads, lets threads wait for
-//! the progress of jobs, and ends jobs. It does not know what the jobs do.
+//! The background work of one open database: wakes jobs in the pool, lets threads wait for the progress of jobs, and
+//! ends jobs. This module does not know what the jobs do.
 //!
-//! If commits wait for a sync, this sync is urgent. Flushes and syncs of a growing log have high priority,
-//! compactions have normal priority, and other work has low priority. The drop of the last handle ends the work:
-//! it stops the jobs, and waits for the jobs that are still running. But some threads are on [`Duty`]: a job may
-//! be waiting for such a thread, so the thread must not wait for jobs. If the last handle is dropped on such a
-//! thread, the pool does the rest of the close in the background. If an open in the same process then finds the
-//! directory locked, it waits until these closes have ended.
+//! A sync that commits wait for is urgent. Flushes and syncs of a growing log have high priority, compactions normal
+//! priority, and other work low priority. The drop of the last handle ends the work: it stops the jobs and waits for
+//! those that are still running. A thread on [`Duty`] must not wait for jobs, because a job may be waiting for that
+//! thread; if the last handle is dropped on such a thread, the pool finishes the close in the background. An open in
+//! the same process that finds the directory locked waits for these background closes to end.
 //!
 //! This module is thread-safe. No lock is held while a job is polled, or while a thread waits for a job.
 
@@ -33,7 +32,7 @@ use warmth::Warmth;
 pub struct Background {
     workers: OnceLock<Workers>,
     follow: OnceLock<FollowWorkers>,
-    /// A condition that is notified when background work has made progress.
+    /// Notified when background work has made progress.
     progress: Condvar,
     progress_count: Mutex<u64>,
     closing: AtomicBool,
@@ -43,7 +42,7 @@ pub struct Background {
     pub stalls: Stalls,
     /// Tasks that wait.
     pub waiting: Waiting,
-    /// Pages that are to be loaded.
+    /// Pages to load.
     pub warmth: Warmth,
     /// What the background scrub has found.
     pub damage: Damage,
@@ -82,12 +81,12 @@ impl Workers {
 }
 
 impl Background {
-    /// Stores the workers, which poll the jobs. This is called once.
+    /// Stores the workers that poll the jobs. Called once.
     pub fn begin(&self, workers: Workers) {
         self.workers.set(workers).expect("a database is opened once");
     }
 
-    /// Stores the workers of a follower. This is called once.
+    /// Stores the workers of a follower. Called once.
     pub fn begin_to_follow(&self, workers: FollowWorkers) {
         self.follow.set(workers).expect("a database is opened once");
     }
@@ -112,7 +111,7 @@ impl Background {
         }
     }
 
-    /// Whether the last handle is gone. Then running work ends early.
+    /// Whether the last handle is gone, so that running work should end early.
     pub fn is_closing(&self) -> bool {
         self.closing.load(Ordering::Acquire)
     }
@@ -141,8 +140,8 @@ impl Background {
         *self.progress_count.lock()
     }
 
-    /// Waits until background work has reported progress more often than the caller has `seen`. Also returns if
-    /// `is_stopped` returns true, or if the database is closing.
+    /// Waits until background work has reported progress more than `seen` times, `is_stopped` returns true, or the
+    /// database is closing.
     pub fn wait_progress(&self, seen: u64, is_stopped: impl Fn() -> bool) {
         let mut count = self.progress_count.lock();
         while *count == seen && !is_stopped() && !self.is_closing() {
@@ -150,14 +149,14 @@ impl Background {
         }
     }
 
-    /// Wakes the flush job, because a memtable may have been frozen, which has to be flushed.
+    /// Wakes the flush job, because a memtable may have been frozen.
     pub fn wake_flush(&self) {
         if let Some(workers) = self.workers.get() {
             workers.flush.wake();
         }
     }
 
-    /// After `time`, wakes the flush job, so that it tries again.
+    /// Wakes the flush job after `time`, for a retry.
     pub fn wake_flush_after(&self, time: Duration) {
         if let Some(workers) = self.workers.get() {
             workers.flush.wake_after(time);
@@ -171,7 +170,7 @@ impl Background {
         }
     }
 
-    /// After `time`, wakes a compaction job, so that it tries again.
+    /// Wakes a compaction job after `time`, for a retry.
     pub fn wake_compact_after(&self, time: Duration) {
         if let Some(workers) = self.workers.get() {
             workers.compact[0].wake_after(time);
@@ -192,23 +191,21 @@ impl Background {
         }
     }
 
-    /// After `time`, wakes the scrub, which then reads the next pages.
+    /// After `time`, wakes the scrub to read its next pages.
     pub fn wake_scrub_after(&self, time: Duration) {
         if let Some(workers) = self.workers.get() {
             workers.scrub.wake_after(time);
         }
     }
 
-    /// After `time`, wakes the idle job. If nothing was written meanwhile, the idle job closes the log and the
-    /// manifest.
+    /// After `time`, wakes the idle job, which closes the log and the manifest if nothing was written meanwhile.
     pub fn wake_idle_after(&self, time: Duration) {
         if let Some(workers) = self.workers.get() {
             workers.idle.wake_after(time);
         }
     }
 
-    /// Wakes the compaction jobs ahead of all other jobs, because writers wait for a compaction or will soon wait
-    /// for one.
+    /// Wakes the compaction jobs ahead of all other jobs, because writers wait for a compaction or are about to.
     pub fn wake_compact_first(&self) {
         if let Some(workers) = self.workers.get() {
             workers.compact.iter().for_each(|worker| worker.wake_first());
@@ -222,16 +219,16 @@ impl Background {
         }
     }
 
-    /// On a machine without threads, polls the other compaction jobs. A compaction calls this before its install.
-    /// So in a simulation, compactions begin and end while another compaction runs, as they do with real threads.
+    /// On a machine without threads, polls the other compaction jobs. Called by a compaction before its install, so
+    /// that in a simulation compactions begin and end while another one runs, as with real threads.
     pub fn let_others_compact(&self) {
         if let Some(workers) = self.workers.get() {
             workers.compact.iter().for_each(|worker| worker.drive());
         }
     }
 
-    /// Polls the jobs on this thread if no other thread will poll them. This is so on a simulated machine, and on
-    /// a system that refuses to start threads.
+    /// Polls the jobs on this thread if no other thread will: on a simulated machine, or where the system refuses to
+    /// start threads.
     pub fn drive(&self) {
         for worker in self.all() {
             worker.drive();
@@ -251,13 +248,13 @@ impl Background {
     }
 }
 
-/// Stands for a close that goes on in the background. The close has ended when this value is dropped.
+/// A close that goes on in the background. Dropping this value marks its end.
 #[derive(Debug)]
 pub struct BackgroundClose(());
 
 #[derive(Debug, Default)]
 struct Closings {
-    /// The number of closes under way, and the number of closes that have ended.
+    /// Closes under way, and closes that have ended.
     counts: Mutex<(usize, u64)>,
     ended: Condvar,
 }
@@ -281,7 +278,7 @@ impl BackgroundClose {
         Closings::all().counts.lock().1
     }
 
-    /// Waits until more background closes than `seen` have ended. Returns false at once if no close is under way, or
+    /// Waits until more than `seen` background closes have ended. Returns false at once if no close is under way, or
     /// if this thread is on duty and must not wait.
     pub fn wait_for_next(seen: u64) -> bool {
         let all = Closings::all();

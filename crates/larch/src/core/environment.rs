@@ -1,4 +1,4 @@
-//! The surroundings of a database: its machine, directory, options and cache, and counters of what it did. This
+//! The surroundings of a database: its machine, directory, options and cache, and counters of what it wrote. This
 //! module does not know what the database does.
 
 use crate::base::error::{Error, Result};
@@ -18,7 +18,7 @@ use os::sync::atomic::AtomicU64;
 use pages::{OwnMemory, PageCache};
 use std::path::PathBuf;
 
-/// The surroundings of one open database. The surroundings do not change while the database is open.
+/// The surroundings of one open database. They do not change while it is open.
 #[derive(Debug)]
 pub struct Environment {
     /// The disk, the clock, the randomness and the threads.
@@ -30,21 +30,21 @@ pub struct Environment {
     pub log_disk: Arc<RestingDisk>,
     /// The directory with the files of the database.
     pub directory: PathBuf,
-    /// How it was opened.
+    /// The options it was opened with.
     pub options: Options,
     /// The cache of pages.
     pub cache: Arc<PageCache>,
     /// Turns edits into open files.
     pub opener: FileOpener,
-    /// The place for temporary files. Each such file is read only by the work that has written it.
+    /// Where temporary files go. Only the work that has written such a file reads it.
     pub scratch: Scratch,
     /// The number of this writer, which is part of the names of its files.
     pub epoch: u64,
-    /// The leases of followers. A lease tells the writer which files a follower still reads.
+    /// The leases of followers, which tell the writer which files followers still read.
     pub leases: Arc<Leases>,
-    /// The bytes that were written, by cause.
+    /// Bytes written since the open, by cause.
     pub written: WriteCounts,
-    /// The memory that running work takes.
+    /// Memory that running work takes.
     pub held: WorkMemory,
     /// The process that opened the database.
     origin: ProcessOrigin,
@@ -80,13 +80,13 @@ impl Environment {
         }
     }
 
-    /// Reports the event that `event` returns to the event hook of the database.
+    /// Calls `event` and reports the result to the event hook of the database, if anybody listens.
     pub fn report(&self, event: impl FnOnce() -> Event) {
         self.options.events.report(event);
     }
 
-    /// Fails in a forked child process. Callers use this before they take a lock. If another thread held the lock
-    /// when the process was forked, no thread of the child would ever release it.
+    /// Fails in a forked child process. Called before a lock is taken: if another thread held the lock during the
+    /// fork, no thread of the child would ever release it.
     ///
     /// # Errors
     ///
@@ -96,34 +96,33 @@ impl Environment {
     }
 }
 
-/// Counts of what was written since the database was opened, for each cause.
+/// Bytes written and work done since the database was opened, by cause.
 #[derive(Debug, Default)]
 pub struct WriteCounts {
     pub log: AtomicU64,
     pub flush: AtomicU64,
     pub compaction: AtomicU64,
     pub import: AtomicU64,
-    /// How many files were moved to a deeper level without being rewritten.
+    /// Files that were moved to a deeper level without being rewritten.
     pub trivial_moves: AtomicU64,
     pub compactions: AtomicU64,
     pub flushes: AtomicU64,
-    /// How often the manifest had grown too much and a new one could not be written. Each later install tries
-    /// again.
+    /// How often the manifest was overgrown and a new one could not be written. Each later install tries again.
     pub failed_renewals: AtomicU64,
-    /// The sum of the times for which commits were slowed down, in nanoseconds.
+    /// Total time for which commits were slowed down, in nanoseconds.
     pub slowed_nanos: AtomicU64,
 }
 
-/// Memory that writing needs for a while, for each purpose. Memory that stays is counted elsewhere.
+/// Memory that writing needs for a while, by purpose. Memory that stays is counted elsewhere.
 #[derive(Debug)]
 pub struct WorkMemory {
-    /// Memory of files that are being built, and of their range erases.
+    /// Files that are being built, and their range erases.
     pub builders: Arc<Gauge>,
-    /// Memory of pages that compactions and merges of imports read.
+    /// Pages that compactions and merges of imports read.
     pub compactions: OwnMemory,
-    /// Memory of rows of imports that still have to be sorted.
+    /// Rows of imports that still have to be sorted.
     pub imports: Arc<Gauge>,
-    /// Memory of rows that are not in files yet, and of rows that values returned by reads keep in memory.
+    /// Rows that are not in files yet, and rows that values returned by reads keep in memory.
     pub rows: Arc<RowMemory>,
     /// The buffer in which the writer of the log encodes records.
     pub log: AtomicU64,
@@ -132,8 +131,7 @@ pub struct WorkMemory {
 }
 
 impl WorkMemory {
-    /// Starts with no memory in use. Compactions may use half of [`Options::work_bytes`] for the pages that they
-    /// read.
+    /// No memory in use yet. Compactions may use half of [`Options::work_bytes`] for the pages that they read.
     fn new(options: &Options) -> Self {
         Self {
             builders: Arc::default(),

@@ -1,6 +1,5 @@
-//! Databases that only show files. Such a database has no lock, no log and no threads. It is used to read beside a
-//! writer, to make copies, and to build files outside of a database. This module does not know which files a
-//! database has.
+//! Databases that only show files: without a lock, a log or threads. They serve to read beside a writer, to make
+//! copies, and to build files outside of a database. This module does not know which files a database has.
 
 use super::Core;
 use super::environment::Environment;
@@ -16,13 +15,13 @@ use pages::PageCache;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// A machine like `machine`, but its disk always uses the directory that has the path `directory` now. If this
-/// directory is moved, the disk finds it at its new path. If another directory gets the old path, the disk does
-/// not use it. If no directory has the path now, returns a copy of `machine`.
+/// Like `machine`, but its disk holds on to the directory that is now at the path `directory`: it still finds this
+/// directory after a move, and ignores another directory that gets the old path. If no directory is at the path now,
+/// returns a copy of `machine`.
 ///
 /// # Errors
 ///
-/// Fails if the disk refuses something.
+/// Fails if the directory cannot be opened.
 pub fn hold(machine: &Machine, directory: &Path) -> Result<Machine> {
     match os::hold(&machine.disk, directory) {
         Ok(disk) => Ok(Machine { disk, ..machine.clone() }),
@@ -31,7 +30,7 @@ pub fn hold(machine: &Machine, directory: &Path) -> Result<Machine> {
     }
 }
 
-/// Returns the value that opens the files of the database in `directory`.
+/// Returns the opener for the files of the database in `directory`.
 pub fn opener(machine: &Machine, directory: &Path, options: &Options, cache: Arc<PageCache>) -> FileOpener {
     FileOpener {
         directory: directory.to_owned(),
@@ -44,7 +43,7 @@ pub fn opener(machine: &Machine, directory: &Path, options: &Options, cache: Arc
     }
 }
 
-/// A database that shows these files. It has no lock, no log and no threads.
+/// A database that shows these files, without a lock, a log or threads.
 pub fn show_files(
     machine: Machine,
     directory: PathBuf,
@@ -62,22 +61,21 @@ pub fn show_files(
 ///
 /// # Errors
 ///
-/// [`Error::BadOptions`], [`Error::NoThreads`].
+/// [`Error::BadOptions`] if the options are refused; [`Error::NoThreads`] if no thread can be started.
 pub fn open_empty(machine: Machine, directory: PathBuf, options: Options) -> Result<Arc<Core>> {
     options.check()?;
     machine.threads.start().map_err(|error| Error::NoThreads(error.to_string()))?;
     let cache = PageCache::new(options.cache_bytes, options.open_files, sst::validate);
     let opener = opener(&machine, &directory, &options, cache);
-    // Files that are built without a database get random, different names. Otherwise somebody could copy such a
-    // file over another file with the same name, and a database may share this other file.
+    // Files that are built without a database get random, distinct names. Otherwise somebody could copy such a file
+    // over a file of the same name that a database shares.
     let mut files = FileSet::new(machine.random.next_u64());
     files.next_number = number_distance(machine.random.next_u64());
     Ok(show_files(machine, directory, Options { read_only: true, ..options }, opener, files))
 }
 
-/// Opens the newest files of the database of `core`, which is open read-only, as another database. The new
-/// database gives its own files numbers that nobody has used. It writes files for the same release for which the
-/// database of `core` was written.
+/// Opens the newest files of the database of `core`, which is open read-only, as another database. Its own files get
+/// numbers that nobody has used, and are written for the same release as those of `core`.
 ///
 /// # Errors
 ///

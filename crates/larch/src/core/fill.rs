@@ -5,22 +5,20 @@
 //! write buffer   ├──────────── frozen, being flushed ────────────┼── commits meanwhile ──┼── as much again ──┤
 //! ```
 //!
-//! The more rows each flush writes, the fewer bytes compactions write. But during a flush, commits need room in
-//! the write buffer. So memtables are frozen when the free part of the write buffer is still twice as large as the
-//! rows that commits write during a flush. It has to be twice as large because commits are slowed down when half
-//! of it is used, see [`super::pace`]. Memtables always get at least half of the write buffer, so that the largest
-//! batch has room. Memtables get at most three quarters, so that room is left if many commits come at once after a
-//! quiet time.
+//! The more rows each flush writes, the less compactions have to write. But commits need room in the write buffer
+//! during a flush. So memtables are frozen while the free part of the write buffer is still twice what commits write
+//! during a flush: twice, because commits are slowed down once half of it is used, see [`super::pace`]. Memtables
+//! get at least half of the write buffer, so that the largest batch fits, and at most three quarters, so that a
+//! burst of commits after a quiet time finds room.
 //!
-//! This module is thread-safe. The numbers here are only estimates, so it does not matter if a thread sees an old
-//! number.
+//! This module is thread-safe. The numbers are only estimates, so stale values do no harm.
 
 use os::sync::atomic::{AtomicU64, Ordering};
 
-/// How much commits wrote during the last flushes.
+/// How much commits write during a flush, relative to what is flushed.
 #[derive(Debug)]
 pub struct Fill {
-    /// The bytes that commits wrote during a flush, in thousandths of the flushed bytes.
+    /// Bytes that commits wrote during a flush, in thousandths of the flushed bytes.
     written: AtomicU64,
 }
 
@@ -31,14 +29,14 @@ impl Default for Fill {
 }
 
 impl Fill {
-    /// The size at which memtables are frozen, in bytes, if the write buffer has `buffer_bytes`.
+    /// The size in bytes at which memtables are frozen, for a write buffer of `buffer_bytes`.
     pub fn limit(&self, buffer_bytes: u64) -> u64 {
         let written = self.written.load(Ordering::Relaxed);
         (buffer_bytes / (1000 + 2 * written) * 1000).clamp(buffer_bytes / 2, buffer_bytes / 4 * 3)
     }
 
-    /// Notes that commits wrote `written_bytes` to memtables while a flush wrote `flushed_bytes`. If commits wrote
-    /// more than during earlier flushes, the estimate rises at once. If they wrote less, it falls step by step.
+    /// Notes that commits wrote `written_bytes` to memtables while a flush wrote `flushed_bytes`. The estimate rises
+    /// at once, and falls by at most a quarter each time.
     pub fn note_flush(&self, flushed_bytes: u64, written_bytes: u64) {
         let before = self.written.load(Ordering::Relaxed);
         let now = (written_bytes.saturating_mul(1000) / flushed_bytes.max(1)).min(1000);

@@ -1,5 +1,4 @@
-//! What a follower knows about the database that it follows. This module does not know what is done with this
-//! knowledge.
+//! What a follower knows about the database that it follows. This module does not know what it is used for.
 
 use super::log_tail::LogTail;
 use crate::base::error::Result;
@@ -12,38 +11,35 @@ use std::collections::VecDeque;
 /// The state of one follower.
 #[derive(Debug)]
 pub struct FollowedWriter {
-    /// The lease, which tells the writer to keep all files that the follower shows. `None` if leases are not used,
-    /// or if this process could not make one.
+    /// The lease that makes the writer keep all files that the follower shows. `None` if leases are not used, or if
+    /// this process could not make one.
     lease: Option<Lease>,
-    /// Whether the follower shows the commits in the logs, too, and not only files.
+    /// Whether the follower also shows the commits in the logs, and not only files.
     pub with_log: bool,
     /// What the follower has read so far.
     pub state: Mutex<State>,
-    /// A thread that loads pages of new files and then shows these files holds this lock meanwhile. So only one
-    /// thread at a time does this.
+    /// Held while a thread loads pages of new files and then shows these files, so that only one thread does this.
     pub switching: Mutex<()>,
 }
 
 /// What the follower has read so far.
 #[derive(Debug)]
 pub struct State {
-    /// The manifest of the followed database.
+    /// Tails the writer's manifest.
     pub manifest: ManifestTail,
-    /// The logs of the followed database, or `None` if the follower does not follow the logs or has to open them
-    /// again.
+    /// Tails the writer's logs. `None` if the follower does not follow the logs or has to open them again.
     pub log: Option<LogTail>,
     /// The file set that readers see.
     pub shown: ShownFiles,
     /// A newer file set, which readers will see next.
     pub next: Option<ShownFiles>,
-    /// Whether a read of the manifest or the logs has failed. Then everything has to be opened again.
+    /// Whether reading the manifest or the logs has failed, so that everything has to be opened again.
     pub is_broken: bool,
-    /// The file sets that readers may still use, and the one that will be shown next, ordered by age: the oldest
-    /// is the first.
+    /// The file sets that readers may still use and the one that will be shown next, oldest first.
     in_use: VecDeque<(Position, Weak<FileSet>)>,
 }
 
-/// A file set, and the position in the manifest up to which the manifest describes this file set.
+/// A file set, and the position in the manifest at which it was current.
 #[derive(Clone, Debug)]
 pub struct ShownFiles {
     pub position: Position,
@@ -59,19 +55,18 @@ impl FollowedWriter {
         Self { lease, with_log, state, switching: Mutex::default() }
     }
 
-    /// Whether the follower has a lease, which keeps the shown files.
+    /// Whether the follower has a lease, which keeps the files that it shows.
     pub fn has_lease(&self) -> bool {
         self.lease.is_some()
     }
 
-    /// Tells the writer that it may remove the files that no reader uses any more.
+    /// Tells the writer that it may remove files that no reader of this follower uses any more.
     ///
     /// # Errors
     ///
-    /// Fails if the lease cannot be written. If writing fails, the writer keeps more files than necessary.
+    /// Fails if the lease cannot be written. Then the writer keeps more files than necessary.
     pub fn renew_lease(&self, state: &mut State) -> Result<()> {
-        // The last file set in the queue is `shown` or `next`, which is in use. So at least one file set stays in
-        // the queue.
+        // The last file set in the queue is `shown` or `next`, which is in use, so the queue never becomes empty.
         while state.in_use.front().is_some_and(|(_, files)| files.strong_count() == 0) {
             state.in_use.pop_front();
         }
@@ -83,7 +78,7 @@ impl FollowedWriter {
 }
 
 impl State {
-    /// Makes the file set that the manifest describes now the one that will be shown next.
+    /// Makes the file set that the manifest describes now the next one to be shown.
     pub fn prepare_next(&mut self) -> ShownFiles {
         let next = ShownFiles { position: self.manifest.position(), files: Arc::new(self.manifest.files().clone()) };
         self.in_use.retain(|(_, files)| files.strong_count() > 0);
@@ -92,8 +87,8 @@ impl State {
         next
     }
 
-    /// Whether the next file set has tables that the shown file set does not have. Commits that come after the next
-    /// file set may write to these tables.
+    /// Whether the next file set has tables that the shown one lacks. Commits after the next file set may write to
+    /// them.
     pub fn has_new_tables(&self) -> bool {
         self.next.as_ref().is_some_and(|next| next.files.next_table != self.shown.files.next_table)
     }

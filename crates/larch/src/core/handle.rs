@@ -10,14 +10,13 @@ use os::Duty;
 use os::sync::Arc;
 use pages::{Admit, Reason, Session};
 
-/// All handles of a database and of its tables share this value, and so do its batches and snapshots. This value
-/// holds the core of the database. When the last handle, batch or snapshot is dropped, the background work of the
-/// core ends.
+/// Owns the core. Shared by all handles of a database and its tables, and by its batches and snapshots. When the
+/// last of them is dropped, the background work ends.
 #[derive(Debug)]
 pub struct DatabaseHandle(Option<Arc<Core>>);
 
 impl DatabaseHandle {
-    /// The first handle of a database, which was just opened.
+    /// The first handle of a database that was just opened.
     pub fn new(core: Arc<Core>) -> Arc<Self> {
         Arc::new(Self(Some(core)))
     }
@@ -33,8 +32,7 @@ impl Drop for DatabaseHandle {
     fn drop(&mut self) {
         let Some(core) = self.0.take() else { return };
         if core.env.check_origin().is_err() {
-            // In a forked child, threads and log belong to the parent process, so the child leaves everything as it
-            // is.
+            // In a forked child, threads and log belong to the parent process, so leave everything as it is.
             std::mem::forget(core);
             return;
         }
@@ -42,8 +40,8 @@ impl Drop for DatabaseHandle {
         let threads = core.env.machine.threads.clone();
         if Duty::is_taken() && threads.are_real() {
             *core.closing.lock() = Some(BackgroundClose::begin());
-            // The close must not go on in this thread, even if no background work runs: it may need a lock that
-            // this thread holds.
+            // The close must not go on in this thread, even if no background work runs: it may need a lock that this
+            // thread holds.
             threads.hand_over(Box::new(move || drop(core)));
         } else {
             core.background.join();
@@ -56,15 +54,15 @@ impl Drop for DatabaseHandle {
 pub struct TableHandle {
     /// The database.
     pub handle: Arc<DatabaseHandle>,
-    /// What was known about the table when the handle was made. The id, the name and the column groups of a table
-    /// never change. What can change may be out of date here; [`TableHandle::info`] returns the current values.
+    /// The table when the handle was made. Its id, name and column groups never change; for the rest,
+    /// [`TableHandle::info`] returns the current state.
     pub identity: Arc<TableInfo>,
-    /// Which of the pages that this handle reads are put into the cache.
+    /// Whether pages that this handle reads are admitted to the cache.
     pub admit: Admit,
 }
 
 impl TableHandle {
-    /// A handle of the table `identity`. All pages that this handle reads are put into the cache.
+    /// A handle of the table `identity`. All pages that it reads are admitted to the cache.
     pub fn new(handle: Arc<DatabaseHandle>, identity: Arc<TableInfo>) -> Self {
         Self { handle, identity, admit: Admit::Keep }
     }
@@ -80,16 +78,16 @@ impl TableHandle {
         self.identity.id
     }
 
-    /// What is known about the table now. If the table was dropped, returns what was known when the handle was made.
+    /// The current description of the table, or the one from when the handle was made if the table was dropped.
     pub fn info(&self) -> Arc<TableInfo> {
         self.core().views.table_info(self.identity.id).unwrap_or_else(|| self.identity.clone())
     }
 
-    /// Checks that the table belongs to the database that `handle` is a handle of.
+    /// Checks that the table belongs to the database of `handle`.
     ///
     /// # Errors
     ///
-    /// Fails with [`Error::ForeignTable`].
+    /// [`Error::ForeignTable`] if it belongs to another database.
     pub fn check_handle(&self, handle: &Arc<DatabaseHandle>) -> Result<()> {
         if Arc::ptr_eq(self.core(), handle.core()) {
             Ok(())
@@ -98,11 +96,11 @@ impl TableHandle {
         }
     }
 
-    /// Checks that whole values of the table can be read: its values must not be split into column groups.
+    /// Checks that whole values of the table can be read, that is, that it does not split them into column groups.
     ///
     /// # Errors
     ///
-    /// Fails with [`Error::Grouped`].
+    /// [`Error::Grouped`] if it does.
     #[inline]
     pub fn check_whole(&self) -> Result<()> {
         let groups = &self.identity.options.groups;

@@ -1,5 +1,5 @@
-//! Installs edits: makes them durable and then visible. The files that the edits add then belong to the database.
-//! This module does not know why the files were written.
+//! Installs edits: makes them durable, and then visible. From then on, the files that they add belong to the
+//! database. This module does not know why the files were written.
 //!
 //! An install has three outcomes, and only this file tells them apart:
 //!
@@ -9,9 +9,8 @@
 //! | not installed: an edit was refused, or the manifest could not be written and was cut back | are removed | an error; it may be tried again |
 //! | unknown: the manifest could not be synced | stay, the next open decides | [`Error::OutcomeUnknown`]; writes are refused |
 //!
-//! As soon as the manifest has the edits, the install has succeeded, even if a later step fails. After that, a new
-//! manifest may have to be begun, or files may have to be removed. If this fails, the next install and the next
-//! open try it again.
+//! Once the manifest has the edits, the install has succeeded, even if a later step fails: beginning a new manifest
+//! or removing files. The next install and the next open try such a step again.
 
 use crate::base::error::{Error, Result};
 use crate::core::{Core, StopOnPanic};
@@ -24,17 +23,17 @@ use os::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// [`Core::release_replaced_view`] looks `RELEASE_LOOKS` times whether other threads still hold the old view, and
-/// waits `RELEASE_WAIT` between two looks.
+/// waits `RELEASE_WAIT` in between.
 const RELEASE_LOOKS: u32 = 50;
 const RELEASE_WAIT: Duration = Duration::from_micros(100);
 
 impl Core {
-    /// Makes `edits` durable, and then makes them visible, together with the change that `change` makes to the
-    /// memtables. `fresh` has the new files that the edits add.
+    /// Makes `edits` durable and then visible, together with the change that `change` makes to the memory sets of
+    /// the view. `fresh` holds the new files that the edits add.
     ///
     /// # Errors
     ///
-    /// The description of this module, at the top of the file, lists the errors in a table.
+    /// See the table at the top of this file.
     pub fn install(&self, edits: &[Edit], fresh: FreshFiles, change: impl FnOnce(&mut View)) -> Result<()> {
         let outcome = {
             let mut manifest = self.writes.manifest.lock();
@@ -45,8 +44,7 @@ impl Core {
     }
 
     /// Frees the files and the memory that nothing uses any more after `edits`, whether or not the install
-    /// succeeded. This call looks at every open range, so the caller must not hold the lock of the manifest or of
-    /// the writer.
+    /// succeeded. Looks at every open range, so the caller must not hold the lock of the manifest or of the writer.
     pub fn clean_up_after(&self, edits: &[Edit]) {
         self.env.opener.leftovers.retry();
         if edits.iter().any(Edit::frees) {
@@ -55,10 +53,9 @@ impl Core {
         self.release_replaced_view();
     }
 
-    /// Releases the old view, which the newest view has replaced. First waits a short time until no other thread
-    /// holds the old view. The last thread that releases the old view has to free its memtables and remove its old
-    /// files, which takes milliseconds. With the wait, this is mostly the present thread, and not a commit or a
-    /// read. If a reader holds the old view for long, this thread does not wait for it.
+    /// Releases the view that was replaced. The last thread to release a view frees its memtables and removes its
+    /// old files, which takes milliseconds. By waiting a short time for other holders, this thread mostly gets that
+    /// work, rather than a commit or a read. It does not wait for a reader that holds the view for long.
     fn release_replaced_view(&self) {
         let Some(view) = self.views.take_replaced() else { return };
         for _ in 0..RELEASE_LOOKS {
@@ -69,12 +66,12 @@ impl Core {
         }
     }
 
-    /// Does the same as [`Core::install`], but the caller already holds the lock of the manifest. After the caller
-    /// has released this lock, it should call [`Core::clean_up_after`].
+    /// Like [`Core::install`], for a caller that already holds the lock of the manifest. After releasing the lock,
+    /// the caller should call [`Core::clean_up_after`].
     ///
     /// # Errors
     ///
-    /// Fails as [`Core::install`] does.
+    /// The errors of [`Core::install`].
     pub fn install_in(
         &self,
         manifest: &mut Option<ManifestLog>,
@@ -82,7 +79,7 @@ impl Core {
         mut fresh: FreshFiles,
         change: impl FnOnce(&mut View),
     ) -> Result<()> {
-        // After a panic in this function, it is unknown what the manifest contains, so writes are refused.
+        // After a panic in this function, the content of the manifest is unknown, so writes are refused.
         let _guard = StopOnPanic::new(self);
         let outcome = self.write_edits(manifest, edits, &mut fresh, change);
         self.env.opener.forget_early(edits.iter().filter_map(Edit::added_number));
@@ -113,8 +110,8 @@ impl Core {
         for edit in edits {
             files.apply(edit, &self.env.opener, &mut removed).map_err(|why| log.refused(why))?;
         }
-        // The next step may write the names of the new files to the manifest, so `fresh` must not remove these
-        // files any more. `fresh` gets them back only if the manifest has certainly stayed unchanged.
+        // The next step may write the names of the new files to the manifest, so `fresh` must no longer remove these
+        // files. It gets them back only if the manifest has certainly stayed unchanged.
         let paths = fresh.take_paths();
         match log.commit(edits) {
             EditsOutcome::Durable => {}
@@ -141,7 +138,7 @@ impl Core {
         Ok(())
     }
 
-    /// Begins a new manifest with the current file set. If this fails, edits still go to the old manifest, unless
+    /// Begins a new manifest with the current file set. If this fails, edits keep going to the old manifest, unless
     /// that manifest is [in doubt](ManifestLog::is_in_doubt).
     fn renew_manifest(&self, manifest: &mut ManifestLog) -> Result<()> {
         let mut files = FileSet::clone(&self.views.newest().files);

@@ -1,5 +1,5 @@
-//! Reads the commits of a database from its logs while the writer appends them. Puts the commits into memory sets
-//! like those of the writer. This module does not know files, or which commits readers see.
+//! Tails the logs of a database while its writer appends to them, and applies the commits to memory sets like those
+//! of the writer. This module does not know files, or which commits readers see.
 //!
 //! ```text
 //!   logs     17 ─────────▶ 23 ─────────▶ 31 ──…     each names the log that it continues, and where that one has ended
@@ -7,8 +7,7 @@
 //!   memory   set of 17     set of 23
 //! ```
 //!
-//! Each commit has a version that is one greater than the version of the commit before it. If no log has a commit
-//! with some version, this version belongs to a change of tables, which is in the manifest.
+//! Versions are consecutive: one that no log has belongs to a change of tables, which is in the manifest.
 //!
 //! A tail is used by one thread at a time.
 
@@ -24,16 +23,16 @@ use sst::Version;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// The logs that are followed.
+/// The logs of a writer, and how far they were read.
 #[derive(Debug)]
 pub struct LogTail {
-    /// The logs without gaps, the oldest first.
+    /// The logs without gaps, oldest first.
     logs: Vec<TailedLog>,
     /// The log that is being read, as an index of `logs`.
     at: usize,
     /// The version of the newest commit that was applied.
     newest: Version,
-    /// A commit that was read from a log but must not be applied yet.
+    /// A commit that was read but must not be applied yet.
     held: Option<(Version, BatchOps)>,
     rows: Arc<RowMemory>,
 }
@@ -44,12 +43,12 @@ struct TailedLog {
     previous: Option<Previous>,
     reader: LogReader,
     memory: Arc<MemSet>,
-    /// Whether it was found that this log ends before the end that the next log states for it.
+    /// Whether this log was found to end before the end that the next log states for it.
     is_short: bool,
 }
 
 impl TailedLog {
-    /// If a next log exists, `end` is the end that it states for this log.
+    /// `end` is the end that the next log states for this log, if there is a next log.
     fn open(
         disk: &dyn Disk,
         directory: &Path,
@@ -63,7 +62,7 @@ impl TailedLog {
 }
 
 /// Whether a log could be linked to the logs that are already followed. Two logs are linked if the later one names
-/// the earlier one as the log before it.
+/// the earlier one as its previous log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Linked {
     /// The log was linked, or it has nothing to read yet.
@@ -73,14 +72,14 @@ pub enum Linked {
 }
 
 impl LogTail {
-    /// Opens the logs whose rows are not in files. `numbers` are the numbers of all logs, in ascending order.
-    /// According to the manifest, `oldest` is the first log whose rows are not in files. Returns `None` if the log
-    /// `oldest` does not exist.
+    /// Opens the logs whose rows are not in files. `numbers` are the numbers of all logs, in ascending order;
+    /// `oldest` is, according to the manifest, the first log whose rows are not in files. Returns `None` if that log
+    /// does not exist.
     ///
     /// # Errors
     ///
-    /// Fails if a log cannot be opened or read, or has lost durable commits. The call also fails if the writer
-    /// removes a log meanwhile because its rows are in files.
+    /// Fails if a log cannot be opened or read, or has lost durable commits. Also fails if the writer removes a log
+    /// meanwhile because its rows have reached files.
     pub fn open(
         disk: &dyn Disk,
         directory: &Path,
@@ -98,7 +97,7 @@ impl LogTail {
         Ok(Some(Self { logs, at: 0, newest: Version(0), held: None, rows: rows.clone() }))
     }
 
-    /// Links the log `number`, to which the writer appends now, and all logs before it that are not linked yet.
+    /// Links log `number`, to which the writer appends now, and all logs before it that are not linked yet.
     ///
     /// # Errors
     ///
@@ -114,15 +113,15 @@ impl LogTail {
                 Err(error) => return Err(error),
             };
             let Some(previous) = log.previous else {
-                // This log does not name a log before it. Either its beginning is still being written, or another
-                // writer has begun it as its first log.
+                // This log names no previous log. Either its beginning is still being written, or another writer has
+                // begun it as its first log.
                 return Ok(if log.reader.has_begun() { Linked::Gap } else { Linked::Yes });
             };
             found.push(log);
             next = previous.number;
         }
-        // The first of the found logs names a log before it. If this is a linked log but not the last one, the
-        // linked logs after it have never begun. They have no commits and are dropped.
+        // If the first of the found logs names a linked log that is not the last one, the linked logs after that one
+        // have never begun. They have no commits, and are dropped.
         let unused = self.logs.iter().rev().take_while(|log| !found.is_empty() && log.number > next).count();
         let kept = self.logs.len() - unused;
         let is_linked = found.is_empty() || kept.checked_sub(1).is_some_and(|last| self.logs[last].number == next);
@@ -132,8 +131,8 @@ impl LogTail {
         self.logs.truncate(kept);
         self.at = self.at.min(kept.saturating_sub(1));
         if !found.is_empty() {
-            // The log that was the last one has ended now. The newly linked logs may prove that more of it was
-            // durable, so this has to be checked again.
+            // The former last log has ended. The newly linked logs may prove that more of it was durable, so check
+            // that again.
             self.logs.iter_mut().for_each(|log| log.is_short = false);
         }
         self.logs.extend(found.into_iter().rev());
@@ -151,7 +150,7 @@ impl LogTail {
             match LogReader::open(disk, &log_path(directory, number), None) {
                 Ok(log) if log.has_begun() => return self.link(disk, directory, number),
                 Ok(_) => {}
-                // This log was removed meanwhile: it had not begun, or its rows are in files.
+                // Removed meanwhile: the log had not begun, or its rows have reached files.
                 Err(error) if is_gone(&error) => {}
                 Err(error) => return Err(error),
             }
@@ -159,7 +158,7 @@ impl LogTail {
         Ok(Linked::Yes)
     }
 
-    /// Asks for the present lengths of the logs. Until the next call, nothing after these lengths is read.
+    /// Looks at the current lengths of the logs. Until the next call, nothing beyond these lengths is read.
     ///
     /// # Errors
     ///
@@ -168,11 +167,11 @@ impl LogTail {
         self.logs.iter_mut().skip(self.at).try_for_each(|log| log.reader.look_again())
     }
 
-    /// Applies commits, in the order of their versions, up to version `most`: puts their rows into the memory
-    /// sets. Versions that no log has form a gap. Commits after a gap are applied only in two cases. Either all
-    /// versions of the gap are at most `known`, and so in files. Or `may_skip` is true: the caller has read the
-    /// manifest after the commit was in its log, so the manifest has the changes of tables in the gap. Returns the
-    /// version of the newest applied commit. The memory sets have every commit of the logs up to this version.
+    /// Applies commits up to version `most` to the memory sets, in version order. Versions that no log has form a
+    /// gap. A commit after a gap is applied only if all versions of the gap are at most `known` and thus in files,
+    /// or if `may_skip` is true: the caller has read the manifest after the commit was in its log, so it has the
+    /// table changes of the gap. Returns the newest applied version; the memory sets have every commit of the logs
+    /// up to it.
     ///
     /// # Errors
     ///
@@ -203,8 +202,8 @@ impl LogTail {
             let end = log.reader.end();
             match self.logs.get(self.at + 1).and_then(|next| next.previous) {
                 Some(previous) if end >= previous.end.at => self.at += 1,
-                // When the next log began, this log had all its commits, and its length was read after that. So
-                // its missing commits are lost, and the commits of the next log must not be shown.
+                // This log had all its commits when the next log began, and its length was read after that. So the
+                // missing commits are lost, and the commits of the next log must not be shown.
                 Some(_) => {
                     self.check_never_synced(end)?;
                     break;
@@ -215,9 +214,9 @@ impl LogTail {
         Ok(self.newest)
     }
 
-    /// The log that is being read ends at `end`, before the end that the next log states. This checks that nothing
-    /// proves that the missing part was ever synced. If nothing proves it, the machine must have lost power. Then
-    /// the missing commits are lost, and so are the commits of the next log.
+    /// The log being read ends at `end`, before the end that the next log states. Checks that nothing proves that
+    /// the missing part was ever synced. Without such a proof, the machine must have lost power: the missing commits
+    /// are lost, and so are those of the next log.
     ///
     /// # Errors
     ///
@@ -234,8 +233,8 @@ impl LogTail {
         Ok(())
     }
 
-    /// Drops the logs before `oldest`, because their rows are in files. Returns false if the log `oldest` is needed
-    /// but is not among the linked logs.
+    /// Drops the logs before `oldest`, whose rows are in files. Returns false if log `oldest` is needed but not
+    /// linked.
     pub fn forget_before(&mut self, oldest: u64) -> bool {
         let gone = self.logs.iter().take_while(|log| log.number < oldest).count();
         if self.held.is_some() && gone > self.at {
@@ -246,13 +245,13 @@ impl LogTail {
         self.logs.first().is_some_and(|log| log.number == oldest) || oldest == 0
     }
 
-    /// The memory sets, the newest first.
+    /// The memory sets, newest first.
     pub fn memory(&self) -> Vec<Arc<MemSet>> {
         self.logs.iter().rev().map(|log| log.memory.clone()).collect()
     }
 }
 
-/// Whether the error says that a log does not exist.
+/// Whether the error says that the log does not exist.
 pub fn is_gone(error: &LogError) -> bool {
     matches!(error, LogError::Io { source, .. } if source.kind() == ErrorKind::NotFound)
 }

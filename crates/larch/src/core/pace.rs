@@ -1,10 +1,9 @@
-//! Slows commits down before they have to wait. The further background work is behind, the lower is the allowed
+//! Slows commits down before they would have to stall: the further background work is behind, the lower the allowed
 //! rate. This module does not wait, and does not know what background work does.
 //!
-//! The allowed rate limits all writers together. If the writers stay below this rate, they never wait. If the
-//! writers exceed the rate, each commit waits some microseconds. The rate falls by the same factor each time that
-//! background work falls behind by a further step. So the writers slow down to the rate of background work before
-//! its backlog reaches the limit.
+//! All writers share one allowed rate. Writers below this rate never wait; above it, each commit waits some
+//! microseconds. Each further step by which background work falls behind cuts the rate by the same factor. So
+//! writers slow down to the speed of background work before its backlog reaches the limit.
 //!
 //! This module is thread-safe.
 
@@ -13,36 +12,35 @@ use crate::view::View;
 use os::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// The rate at which slowing down begins, in bytes a second. Few writers write that fast.
+/// The rate at which slowing down begins, in bytes a second. Few writers are that fast.
 const FAST: f64 = (256 << 20) as f64;
 
-/// The rate can be halved this many times, down to 1 MiB a second.
+/// How many times the rate is halved on the way to the limit, down to 1 MiB a second.
 const HALVINGS: f64 = 8.0;
 
-/// The longest wait of one commit. If a large batch would have to wait longer, later commits wait for the rest of
-/// this time.
+/// The longest wait of one commit. If a large batch would have to wait longer, later commits wait for the rest.
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
 
-/// The time before which the next slowed commit must not go on. All writers share it.
+/// The time before which the next slowed commit must not go on, shared by all writers.
 #[derive(Debug, Default)]
 pub struct Pace {
     next_nanos: AtomicU64,
 }
 
 impl Pace {
-    /// Reserves a time span of length `time` for the caller's commit, after the spans of earlier commits. Returns
-    /// how long the caller has to wait until those earlier spans are over.
+    /// Reserves a span of `time` for the caller's commit, after the spans of earlier commits. Returns how long the
+    /// caller has to wait until these are over.
     pub fn reserve(&self, now: Duration, time: Duration) -> Duration {
         let (now, time) = (now.as_nanos() as u64, time.as_nanos() as u64);
-        // If many writers come at once, the reserved times may reach far into the future. Times beyond this limit
-        // are forgotten.
+        // If many writers come at once, their spans may reach far into the future. What exceeds this limit is
+        // forgotten.
         let farthest = now + 10 * LONGEST_WAIT.as_nanos() as u64;
         let update = |next: u64| Some((next.max(now) + time).min(farthest));
         let before = self.next_nanos.fetch_update(Ordering::Relaxed, Ordering::Relaxed, update).unwrap_or(now);
         Duration::from_nanos(before.saturating_sub(now)).min(LONGEST_WAIT)
     }
 
-    /// Whether a commit can go on at the time `now` without waiting.
+    /// Whether a commit can go on at `now` without waiting.
     pub fn is_free(&self, now: Duration) -> bool {
         self.next_nanos.load(Ordering::Relaxed) <= now.as_nanos() as u64
     }
@@ -56,9 +54,8 @@ impl Pace {
 }
 
 /// How long a commit of `bytes` takes at the rate that `view` allows, or `None` if background work is not behind.
-/// The rate falls while the number of files in level 0 grows from `slow_files` to three times as many. During a
-/// flush, commits have only a part of the write buffer. When they have filled half of this part, the rate begins
-/// to fall, and it falls until the part is full.
+/// The rate falls while level 0 grows from `slow_files` to three times as many files. During a flush it also falls
+/// once commits have filled half of the write buffer that is left to them, until that is full.
 pub fn slowed(view: &View, levels: &LevelOptions, buffer_bytes: u64, bytes: u64) -> Option<Duration> {
     let limit = levels.slow_files as u64;
     let files = share(view.files.tables.most_level0_files() as u64, limit, 3 * limit);
@@ -72,14 +69,13 @@ pub fn slowed(view: &View, levels: &LevelOptions, buffer_bytes: u64, bytes: u64)
     time_of(bytes, files.max(memory))
 }
 
-/// How long a commit of `bytes` takes. `behind` says how far background work is behind: 0 is not at all, and 1 is
-/// the limit.
+/// How long a commit of `bytes` takes if background work is `behind` by this much: 0 is not at all, 1 is the limit.
 fn time_of(bytes: u64, behind: f64) -> Option<Duration> {
     let rate = FAST / (HALVINGS * behind).exp2();
     (behind > 0.0).then(|| Duration::from_secs_f64(bytes as f64 / rate))
 }
 
-/// How far `value` is on the way from `low` to `high`, as a number from 0 to 1.
+/// How far `value` is on the way from `low` to `high`, from 0 to 1.
 fn share(value: u64, low: u64, high: u64) -> f64 {
     (value.saturating_sub(low) as f64 / (high - low).max(1) as f64).min(1.0)
 }

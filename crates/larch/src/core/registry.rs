@@ -1,12 +1,11 @@
-//! Knows which tables have indexes, and which extractor or closure makes the keys of each index. This module does
-//! not know rows.
+//! Which tables have indexes, and which extractor or closure makes the keys of each index. This module does not know
+//! rows.
 //!
-//! The registry has the same indexes as the manifest. If an install changes indexes, it also changes the registry,
-//! under the lock of the writer. A commit also holds this lock, so it sees all indexes that it has to update.
+//! The registry mirrors the indexes in the manifest. An install that changes indexes also changes the registry,
+//! under the writer's lock. A commit holds this lock, too, so it sees all indexes that it has to update.
 //!
-//! This module is thread-safe. For most tables without indexes, a lookup costs one atomic load. This load looks at
-//! a bit that says whether a table may have indexes. Tables whose ids are equal modulo 64 share a bit. So the bit
-//! of a table may be set although the table has no index.
+//! This module is thread-safe. A lookup in a table without indexes usually costs one atomic load, of a bit mask with
+//! a bit for each table id modulo 64. Tables that share a bit may cause a futile lookup.
 
 use crate::base::error::{Error, Result};
 use crate::base::extractors::{BY_CLOSURE, Extractors, IndexKeys};
@@ -23,10 +22,10 @@ use std::fmt;
 pub struct Registry {
     /// Bit `id % 64` is set if a table with this id has an index.
     mask: AtomicU64,
-    /// A counter that grows with every change of indexes.
+    /// Grows with every change of indexes.
     generation: AtomicU64,
     tables: RwLock<HashMap<TableId, Arc<TableIndexes>>>,
-    /// The closures that make the keys of indexes, by the ids of these indexes.
+    /// The closures that make keys, by index id.
     closures: Mutex<HashMap<TableId, Arc<dyn IndexKeys>>>,
     /// Indexes whose build was ended early and that could not be dropped yet.
     abandoned: Mutex<Vec<TableId>>,
@@ -44,7 +43,7 @@ pub struct TableIndexes {
 pub struct LiveIndex {
     /// The table that holds the entries of the index.
     pub entries: Arc<TableInfo>,
-    /// The extractor or closure that makes the keys of the index. If there is none, the reason.
+    /// What makes the keys of the index, or why nothing does.
     made: Result<Arc<dyn IndexKeys>, String>,
 }
 
@@ -53,14 +52,14 @@ fn bit(table: TableId) -> u64 {
 }
 
 impl Registry {
-    /// A registry of the indexes of `files`.
+    /// A registry of the indexes in `files`.
     pub fn new(files: &FileSet, extractors: &Extractors) -> Self {
         let registry = Self::default();
         registry.renew(files, extractors);
         registry
     }
 
-    /// Replaces all indexes of the registry by the indexes of the file set `files`.
+    /// Replaces all indexes of the registry with those of `files`.
     pub fn renew(&self, files: &FileSet, extractors: &Extractors) {
         let mut tables = self.tables.write();
         if tables.is_empty() && files.tables.indexes().next().is_none() {
@@ -87,10 +86,10 @@ impl Registry {
         }
     }
 
-    /// Returns the extractor or closure that makes the keys of an index. If there is none, returns the reason.
+    /// Returns the extractor or closure that makes the keys of an index, or the reason why there is none.
     fn make(&self, index: &IndexInfo, extractors: &Extractors) -> Result<Arc<dyn IndexKeys>, String> {
-        // Whether an index has a closure is decided by its declaration. If the creation of an index failed, its
-        // closure may still be in `closures`, and another index may have the same id now.
+        // The declaration decides whether an index has a closure. A closure in `closures` may be left from an index
+        // whose creation failed, and another index may have the same id now.
         let closures = self.closures.lock();
         match closures.get(&index.id).filter(|_| index.declaration == BY_CLOSURE) {
             Some(keys) => Ok(keys.clone()),
@@ -101,8 +100,8 @@ impl Registry {
         }
     }
 
-    /// Makes `keys` the closure of the index `id`. The caller will install this index next, and no other thread
-    /// changes tables meanwhile. Closures of dropped indexes are removed.
+    /// Makes `keys` the closure of index `id`, which the caller installs next. No other thread changes tables
+    /// meanwhile. Removes the closures of dropped indexes.
     pub fn give_closure(&self, id: TableId, keys: Arc<dyn IndexKeys>) {
         let tables = self.tables.read();
         let live: HashSet<TableId> =
@@ -112,7 +111,7 @@ impl Registry {
         closures.insert(id, keys);
     }
 
-    /// Makes `keys` the closure of the index `id` of `table`, if nothing makes the keys of this index yet.
+    /// Makes `keys` the closure of index `id` of `table`, if nothing makes the keys of this index yet.
     pub fn register(&self, table: TableId, id: TableId, keys: &Arc<dyn IndexKeys>) {
         let mut tables = self.tables.write();
         let Some(indexes) = tables.get_mut(&table) else { return };
@@ -137,17 +136,17 @@ impl Registry {
         self.abandoned.lock().push(id);
     }
 
-    /// An index that should be dropped, or `None` if no index should be.
+    /// An index that should be dropped, if there is one.
     pub fn abandoned(&self) -> Option<TableId> {
         self.abandoned.lock().last().copied()
     }
 
-    /// Notes that an index was dropped, so that nobody tries to drop it again.
+    /// Notes that an index was dropped, so that nobody tries again.
     pub fn forget_abandoned(&self, id: TableId) {
         self.abandoned.lock().retain(|abandoned| *abandoned != id);
     }
 
-    /// A number that changes whenever a table may have got or lost an index.
+    /// A number that changes whenever a table may have gained or lost an index.
     #[inline]
     pub fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
@@ -172,22 +171,22 @@ impl Registry {
 }
 
 impl TableIndexes {
-    /// Refuses writes to `table` if the keys of one of its indexes cannot be made.
+    /// Refuses writes to `table` if nothing makes the keys of one of its indexes.
     ///
     /// # Errors
     ///
-    /// Fails with [`Error::NoExtractor`].
+    /// [`Error::NoExtractor`] or [`Error::NoClosure`] if the extractor or the closure of an index is missing.
     pub fn check_registered(&self, table: &TableInfo) -> Result<()> {
         self.all.iter().try_for_each(|index| index.made(table).map(drop))
     }
 
-    /// The parts of a row of `table` that are needed to make the keys of all indexes.
+    /// The parts of a row of `table` that the keys of all its indexes are made from.
     pub fn parts(&self, table: &TableInfo) -> PartList {
         parts_of(table, self.all.iter().filter_map(|index| index.made.as_deref().ok()))
     }
 }
 
-/// The parts of a row of `table` that the given extractors and closures need.
+/// The parts of a row of `table` that `keys` need.
 fn parts_of<'k>(table: &TableInfo, keys: impl Iterator<Item = &'k dyn IndexKeys>) -> PartList {
     let row_parts = table.options.groups.len().max(1);
     let wanted = keys.flat_map(|keys| keys.groups()).filter(|group| **group < row_parts);
@@ -200,7 +199,7 @@ impl LiveIndex {
         self.entries.index.as_ref().expect("a live index is one")
     }
 
-    /// The parts of a row of `table` that are needed to make the keys of this index.
+    /// The parts of a row of `table` that the keys of this index are made from.
     pub fn parts(&self, table: &TableInfo) -> PartList {
         parts_of(table, self.made.as_deref().ok().into_iter())
     }
@@ -209,16 +208,16 @@ impl LiveIndex {
     ///
     /// # Errors
     ///
-    /// Fails with [`Error::NoExtractor`].
+    /// [`Error::NoExtractor`] or [`Error::NoClosure`] if the extractor or the closure is missing.
     pub fn made(&self, table: &TableInfo) -> Result<&dyn IndexKeys> {
         self.made.as_deref().map_err(|why| no_extractor(table, self.info(), why))
     }
 
-    /// The keys of a row in this index, in ascending order and without duplicates.
+    /// The keys of a row in this index, sorted and without duplicates.
     ///
     /// # Errors
     ///
-    /// Fails with [`Error::NoExtractor`] or [`Error::BadRow`].
+    /// [`Error::BadRow`] if the extractor refuses the row; otherwise the errors of [`LiveIndex::made`].
     pub fn keys_of<'r>(
         &self,
         table: &TableInfo,

@@ -1,6 +1,6 @@
-//! The reserve: a file without content that keeps disk space back for erases. If an erase finds the disk full, the
-//! file is removed. Before the next put, the file is made again
-//! (`docs/decisions/0026-erases-find-room-on-a-full-disk.md`). This module does not know what a commit contains.
+//! The reserve: a file without content that keeps disk space back for erases. An erase that finds the disk full
+//! removes the file; the next put first makes it again (`docs/decisions/0026-erases-find-room-on-a-full-disk.md`).
+//! This module does not know what a commit contains.
 //!
 //! This module is thread-safe.
 
@@ -23,8 +23,7 @@ pub struct Reserve {
 }
 
 impl Reserve {
-    /// A reserve whose file should have `bytes` bytes. 0 means that the database has no reserve. This call does
-    /// not look for the file yet.
+    /// A reserve of `bytes` bytes; 0 means none. Does not look for the file yet.
     pub fn new(disk: Arc<dyn Disk>, directory: &Path, bytes: u64) -> Self {
         Self { disk, path: directory.join(RESERVE), bytes, is_full: AtomicBool::new(bytes == 0) }
     }
@@ -38,8 +37,8 @@ impl Reserve {
     ///
     /// # Errors
     ///
-    /// Fails if the disk is full. If the file cannot be made for another reason, the call succeeds, and the
-    /// database has no reserve.
+    /// Fails if the disk is full. If the file cannot be made for another reason, the call succeeds and the database
+    /// goes without a reserve.
     pub fn fill(&self) -> Result<()> {
         if self.is_full.load(Ordering::Relaxed) {
             return Ok(());
@@ -62,12 +61,13 @@ impl Reserve {
         }
         let made = file.set_len(0).and_then(|()| file.allocate(self.bytes));
         drop(file);
-        // If the file could not get its full length, it is removed, because `give_back` would not free its space.
+        // Remove a file that did not get its full length: `give_back` would not remove it, so its space would be
+        // lost.
         made.inspect_err(|_| self.disk.remove(&self.path).unwrap_or_default())
     }
 
-    /// Frees the reserve that an earlier process has made. An open calls this if it finds the disk full before it
-    /// has looked for the file.
+    /// Frees the reserve that an earlier process has made. For an open that finds the disk full before it has looked
+    /// for the file.
     pub fn give_back_left(&self) {
         // If the file does not exist or cannot be removed, nothing is freed.
         self.disk.remove(&self.path).ok();

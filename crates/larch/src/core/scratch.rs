@@ -1,15 +1,15 @@
-//! The place for temporary files that only this process reads: the sorted runs of an import and of a new index,
-//! and the writes of a large transaction. Usually this place is the directory of the database. If the disk says
-//! that its files are on another machine, the place is a directory on a disk of this machine. So the bytes of
-//! temporary files are not sent over the network and back. This module does not know what the files contain.
+//! The place for temporary files that only this process reads: the sorted runs of an import or a new index, and the
+//! writes of a large transaction. Usually this is the directory of the database. If the disk says that its files are
+//! on another machine, it is a directory on a local disk instead, so that temporary files do not cross the network.
+//! This module does not know what the files contain.
 //!
 //! ```text
 //! SCRATCH/larch-0123456789abcdef/LOCK             held as long as the database is open here
 //! SCRATCH/larch-0123456789abcdef/00000012-3.sst
 //! ```
 //!
-//! When the place is first used, the directory is made, and only this user can read it. At the same time, the
-//! directories of processes that have ended are removed. Other databases, users and programs may use SCRATCH, too.
+//! On first use, makes the directory, readable only by this user, and removes the directories of processes that have
+//! ended. Other databases, users and programs may use SCRATCH, too.
 //!
 //! This module is thread-safe.
 
@@ -26,16 +26,16 @@ use std::path::{Path, PathBuf};
 const LOCK: &str = "LOCK";
 const PREFIX: &str = "larch-";
 
-/// A process tries at most this many times to make a directory. A try fails only if another process believes that
-/// the new directory is left from a process that has ended, and removes it.
+/// Attempts to make a directory. One fails only if another process takes the new directory for one that a dead
+/// process left, and removes it.
 const ATTEMPTS: u32 = 100;
 
 /// The place for temporary files of one database.
 #[derive(Debug)]
 pub struct Scratch {
     machine: Machine,
-    /// A disk of this machine, and a directory on it for temporary files. `None` if temporary files are in the
-    /// directory of the database.
+    /// A disk of this machine, and a directory on it for temporary files. `None` if they go to the directory of the
+    /// database.
     near: Option<(Arc<dyn Disk>, PathBuf)>,
     opener: FileOpener,
     made: Mutex<Option<Arc<ScratchPlace>>>,
@@ -48,10 +48,10 @@ pub struct ScratchPlace {
     pub place: Place,
     /// Opens temporary files for reading.
     pub opener: FileOpener,
-    /// Whether a temporary file is in the directory of the database, so that it can become a file of the database
-    /// without being copied.
+    /// Whether this is the directory of the database, so that a temporary file can become one of its files without a
+    /// copy.
     pub is_database: bool,
-    /// The directory for temporary files. `None` if this is the directory of the database.
+    /// The directory that was made for temporary files. `None` if this is the directory of the database.
     own: Option<OwnDirectory>,
 }
 
@@ -68,15 +68,14 @@ struct OwnDirectory {
 impl Drop for OwnDirectory {
     fn drop(&mut self) {
         if self.origin.is_here() {
-            // If the directory cannot be removed now, another process will find that it is not locked, and remove
-            // it.
+            // If this fails, another process finds the directory unlocked and removes it.
             remove(&*self.disk, &self.directory).ok();
         }
     }
 }
 
 impl Scratch {
-    /// The place for temporary files of the database in `directory`. `opener` opens the files of this database.
+    /// The place for temporary files of the database in `directory`, whose files `opener` opens.
     pub fn new(machine: &Machine, directory: &Path, opener: &FileOpener) -> Self {
         let near = machine.disk.scratch();
         let beside = || {
@@ -88,8 +87,8 @@ impl Scratch {
         Self { machine: machine.clone(), near, opener: opener.clone(), made }
     }
 
-    /// The directory for temporary files, which exists when this returns. If another program has removed the
-    /// directory, for example to clean up old files, this call makes a new one.
+    /// The directory for temporary files. Makes it at the first call, and again if another program has removed it,
+    /// for example to clean up old files.
     ///
     /// # Errors
     ///
@@ -118,14 +117,14 @@ impl Scratch {
 }
 
 impl ScratchPlace {
-    /// Whether the directory still exists. If this is the directory of the database, nothing is checked here,
-    /// because every write checks the lock of the database.
+    /// Whether the directory still exists. Checks nothing for the directory of the database: every write checks its
+    /// lock.
     fn is_there(&self) -> bool {
         self.own.as_ref().is_none_or(|own| own.disk.exists(&own.directory.join(LOCK)).unwrap_or(true))
     }
 }
 
-/// Makes a directory in `parent`, and removes the directories of dead processes there.
+/// Makes a directory in `parent`, and removes the directories that dead processes left there.
 fn make(machine: &Machine, disk: &Arc<dyn Disk>, parent: &Path) -> io::Result<OwnDirectory> {
     disk.create_dir(parent)?;
     let mut last = None;
@@ -139,12 +138,11 @@ fn make(machine: &Machine, disk: &Arc<dyn Disk>, parent: &Path) -> io::Result<Ow
                 remove_left(&**disk, parent, &own.directory);
                 return Ok(own);
             }
-            // Another process has removed the new directory before this process could lock it, so this is tried
-            // again.
+            // Another process removed the new directory before this one could lock it. Try again.
             Ok((_, false)) => {}
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::WouldBlock) => last = Some(error),
             Err(error) => {
-                // No other call uses this directory. This process does not hold its lock.
+                // No other process uses this directory, and this one does not hold its lock.
                 disk.remove(&lock_path).ok();
                 disk.remove_dir(&directory).ok();
                 return Err(error);
@@ -154,8 +152,8 @@ fn make(machine: &Machine, disk: &Arc<dyn Disk>, parent: &Path) -> io::Result<Ow
     Err(last.unwrap_or_else(|| ErrorKind::NotFound.into()))
 }
 
-/// Removes all directories for temporary files in `parent` that no process has locked, except `own`. A directory
-/// that cannot be removed stays until another process removes it.
+/// Removes all unlocked directories for temporary files in `parent`, except `own`. If one cannot be removed, it is
+/// left to another process.
 fn remove_left(disk: &dyn Disk, parent: &Path, own: &Path) {
     let is_number = |number: &str| number.len() == 16 && number.bytes().all(|byte| byte.is_ascii_hexdigit());
     let is_one = |name: &str| name.strip_prefix(PREFIX).is_some_and(is_number);

@@ -1,5 +1,5 @@
-//! The versions at which readers read. Compactions keep the rows that these readers see. This module does not know
-//! what a version contains.
+//! The versions that readers have pinned. Compactions keep the rows that these readers see. This module does not
+//! know what a version contains.
 //!
 //! This module is thread-safe.
 
@@ -13,11 +13,11 @@ use std::fmt::{self, Debug};
 #[derive(Default)]
 pub struct Snapshots {
     pinned: Mutex<PinCounts>,
-    /// A function that is called when the watched readers are gone.
+    /// Called when the watched readers are gone.
     gone: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
-/// Most readers pin the newest version for a short time. Such a reader changes only `last_count`.
+/// Pin counts. Most readers pin the newest version for a short time, and such a pin changes only `last_count`.
 #[derive(Debug, Default)]
 struct PinCounts {
     /// The latest version that was ever pinned. It need not be pinned now.
@@ -25,7 +25,7 @@ struct PinCounts {
     last_count: usize,
     /// The pinned versions before `last`, each with the number of its readers.
     counts: BTreeMap<Version, usize>,
-    /// If set, a compaction waits until all readers at this version and at older versions are gone.
+    /// A compaction waits until no reader at this or an older version is left.
     watched: Option<Version>,
 }
 
@@ -40,19 +40,19 @@ impl Debug for Snapshots {
 pub struct PinnedVersion {
     version: Version,
     snapshots: Arc<Snapshots>,
-    /// The view in which the version was seen, but only in a read-only database. There the view is kept because
-    /// the writer does not know that a reader uses this version.
+    /// The view in which the version was seen, in a read-only database only: the writer does not know about this
+    /// reader, so the reader must keep its files itself.
     view: Option<Arc<View>>,
 }
 
 impl Snapshots {
-    /// Pins the version that `newest` returns. `newest` is called under the lock. So if another thread asks for
-    /// the list of pinned versions at the same time, this version cannot be missing in it.
+    /// Pins the version that `newest` returns. `newest` is called under the lock, so a concurrent call of
+    /// [`Snapshots::boundaries`] cannot miss this version.
     pub fn pin(self: &Arc<Self>, newest: impl FnOnce() -> Version) -> PinnedVersion {
         self.pin_with(None, newest)
     }
 
-    /// Pins `version`, and keeps the `view` that shows it. Read-only databases use this.
+    /// Pins `version`, and keeps the `view` that shows it. For read-only databases.
     pub fn pin_in(self: &Arc<Self>, view: Arc<View>, version: Version) -> PinnedVersion {
         self.pin_with(Some(view), || version)
     }
@@ -91,9 +91,9 @@ impl Snapshots {
         self.gone.set(Box::new(gone)).ok();
     }
 
-    /// Begins to watch the readers at `oldest` and older versions. `None` ends the watch. If no such readers exist
-    /// now, `gone` will not be called for them. So the caller must look at [`Snapshots::boundaries`] once more after
-    /// this call.
+    /// Begins to watch the readers at `oldest` and older versions; `None` ends the watch. If there are no such
+    /// readers any more, `gone` is not called, so the caller must look at [`Snapshots::boundaries`] again after this
+    /// call.
     pub fn watch(&self, oldest: Option<Version>) {
         let mut pinned = self.pinned.lock();
         let first = pinned.versions().next();
@@ -141,7 +141,7 @@ impl PinnedVersion {
         self.version
     }
 
-    /// A view that shows the version. `None` if the database is open for writing.
+    /// The view that shows the version, or `None` if the database is open for writing.
     pub fn view(&self) -> Option<&Arc<View>> {
         self.view.as_ref()
     }

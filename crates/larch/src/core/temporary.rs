@@ -1,5 +1,5 @@
-//! The directory of a temporary database. The directory is removed when the database is closed. This module does not
-//! know what is in the directory.
+//! The directory of a temporary database, which is removed when the database is closed. This module does not know
+//! what is in the directory.
 
 use crate::base::error::{Error, Result};
 use os::sync::Arc;
@@ -7,7 +7,8 @@ use os::{Disk, Machine};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A directory in the system's directory for temporary files. The directory is removed when this value is dropped.
+/// A directory under the system's temporary directory. Dropping this value removes it. Makes a directory that only
+/// this user can read.
 #[derive(Debug)]
 pub struct TemporaryDirectory {
     disk: Arc<dyn Disk>,
@@ -19,14 +20,14 @@ impl TemporaryDirectory {
     ///
     /// # Errors
     ///
-    /// Fails if the disk refuses something.
+    /// Fails if the directory cannot be made.
     pub fn new(machine: &Machine) -> Result<Self> {
         let directory = std::env::temp_dir().join(format!("larch-{:016x}", machine.random.next_u64()));
         machine.disk.create_private_dir(&directory).map_err(|error| Error::io("create", &directory, error))?;
         Ok(Self { disk: machine.disk.clone(), directory })
     }
 
-    /// Where it is.
+    /// The path of the directory.
     pub fn path(&self) -> &Path {
         &self.directory
     }
@@ -45,7 +46,7 @@ fn remove_all(disk: &dyn Disk, directory: &Path) -> io::Result<()> {
 
 impl Drop for TemporaryDirectory {
     fn drop(&mut self) {
-        // If the removal fails, the files stay until the system cleans up its directory for temporary files.
+        // If the removal fails, the files stay until the system cleans up its temporary directory.
         remove_all(&*self.disk, &self.directory).ok();
     }
 }

@@ -1,12 +1,12 @@
 //! What readers of one open database see: the newest view, the newest version, and the pinned versions.
 //!
 //! Invariants:
-//! - A reader first takes its view, and then its version. So every file in the view is older than the version.
-//! - The newest version only grows. In a read-only database, a view may be replaced by one that was made from
-//!   newer files and logs ([`Filled`]). Such a view comes with the version up to which it has every commit. It is
-//!   refused if reads have seen a newer version.
+//! - A reader takes its view before its version. So every file in the view is older than the version.
+//! - The newest version only grows. In a read-only database, the view may be replaced by one made from newer files
+//!   and logs ([`Filled`]), which comes with the version up to which it has every commit. It is refused if reads
+//!   have seen a newer version.
 //!
-//! This module is thread-safe. A reader holds the lock of the view only while it increments a reference count.
+//! This module is thread-safe. Readers hold the lock of the view only to increment a reference count.
 
 use super::snapshots::{PinnedVersion, Snapshots};
 use super::visible::Visible;
@@ -28,8 +28,7 @@ pub enum Shows {
     Followed,
 }
 
-/// A view, and the newest version up to which the view has every commit. Both are in one value, because the
-/// version belongs to this view.
+/// A view, and the newest version up to which it has every commit.
 #[derive(Debug)]
 pub struct Filled {
     /// The view.
@@ -38,12 +37,12 @@ pub struct Filled {
     pub version: Version,
 }
 
-/// A view was refused: it lacks commits that reads have seen, or it is of another database.
+/// A view was refused because it lacks commits that reads have seen, or is of another database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Behind {
     /// The newest version that reads have seen.
     pub seen: Version,
-    /// The refused view has every commit up to this version, but not all commits up to `seen`.
+    /// The refused view has every commit up to this version.
     pub filled: Version,
 }
 
@@ -51,10 +50,10 @@ pub struct Behind {
 #[derive(Debug)]
 pub struct Views {
     newest: RwLock<Arc<View>>,
-    /// The view that the newest view has replaced, or `None` after [`Views::take_replaced`] has taken it.
+    /// The view that the newest one has replaced, until [`Views::take_replaced`] takes it.
     replaced: Mutex<Option<Arc<View>>>,
-    /// The generation of the newest view: a number that grows when another view becomes the newest. In a read-only
-    /// database this number never changes, so that open ranges go on reading their older files.
+    /// Grows when another view becomes the newest. In a read-only database it never changes, so that open ranges go
+    /// on reading their older files.
     generation: AtomicU64,
     /// The newest version that reads see. Commits with later versions are still being applied.
     visible: Visible,
@@ -67,7 +66,7 @@ pub struct Views {
 }
 
 impl Views {
-    /// Begins with `view` as the newest view. Reads see the versions up to `visible` in it.
+    /// Starts with `view` as the newest view, in which reads see the versions up to `visible`.
     pub fn new(view: View, visible: Version, shows: Shows) -> Self {
         Self {
             generation: AtomicU64::new(view.generation),
@@ -91,33 +90,32 @@ impl Views {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// The newest version that reads may see. A reader takes its view before this version. So every file in the view
-    /// is older than the version.
+    /// The newest version that reads may see. A reader takes its view first, so every file in the view is older than
+    /// this version.
     pub fn visible(&self) -> Version {
         self.visible.newest()
     }
 
-    /// Lets reads see the commits up to `version`. The caller makes sure that no commit is being applied, and that
-    /// the newest view has every commit up to `version`. If reads already see a newer version, nothing changes.
+    /// Lets reads see the commits up to `version`. The caller makes sure that no commit is being applied and that
+    /// the newest view has all these commits. Does nothing if reads already see a newer version.
     pub fn publish(&self, version: Version) {
         self.visible.advance(version);
     }
 
-    /// The value that makes commits visible, one after the other.
+    /// Tracks which versions are applied and visible.
     pub fn visible_versions(&self) -> &Visible {
         &self.visible
     }
 
-    /// All versions at which a reader may read, in ascending order. These are the pinned versions and the newest
-    /// version. A read-only database beside the writer also reads at the version up to which rows are in files. After
-    /// the next flushes it may read at the last versions of the memtables. These versions are included.
+    /// All versions at which a reader may read, in ascending order: the pinned versions and the newest one. Also the
+    /// versions at which a read-only database beside the writer reads: the version up to which rows are in files
+    /// and, after later flushes, the last versions of the memtables.
     pub fn boundaries(&self) -> Vec<Version> {
         self.boundaries_without(&[])
     }
 
-    /// The boundaries for a flush, as [`Views::boundaries`] returns them. The flush writes the memtables of all
-    /// `logs` at once, so no reader sees only some of these memtables. The result leaves out the versions at which
-    /// one of them ends and the next one begins.
+    /// Like [`Views::boundaries`], for a flush that writes the memtables of all `logs` at once. No reader sees only
+    /// some of these, so the versions at which one of them ends and the next begins are left out.
     pub fn boundaries_without(&self, logs: &[u64]) -> Vec<Version> {
         let mut boundaries = self.snapshots.boundaries(|| self.visible());
         let newest = *boundaries.last().expect("the newest version is one");
@@ -135,7 +133,7 @@ impl Views {
         self.boundaries()[0]
     }
 
-    /// The view and the version of a read that begins now.
+    /// The view and the version for a read that begins now.
     pub fn now(&self) -> (Arc<View>, Version) {
         match self.shows {
             Shows::Own => {
@@ -163,7 +161,7 @@ impl Views {
         self.snapshots.pin_in(view, version)
     }
 
-    /// The newest view that still shows the version that `pin` has pinned.
+    /// The newest view that still shows the version of `pin`.
     pub fn of_pin(&self, pin: &PinnedVersion) -> Arc<View> {
         let newest = self.newest();
         match pin.view() {
@@ -172,8 +170,7 @@ impl Views {
         }
     }
 
-    /// Whether a read at `version` can go on in the newest view, although it began in an older view. This is for
-    /// read-only databases.
+    /// Whether a read at `version` that began in an older view can go on in the newest one. For read-only databases.
     pub fn can_go_on(&self, version: Version) -> bool {
         self.is_shown_by(version, &self.newest())
     }
@@ -182,7 +179,7 @@ impl Views {
         self.shows == Shows::Files && view.files.flushed_version == version
     }
 
-    /// Replaces the newest view by a changed copy of it. Idle ranges keep the old view until [`Views::free_old`] is
+    /// Replaces the newest view with a changed copy. Idle ranges keep the old view until [`Views::free_old`] is
     /// called.
     pub fn change(&self, change: impl FnOnce(&mut View)) {
         let mut newest = self.newest.write();
@@ -197,18 +194,18 @@ impl Views {
         drop(older);
     }
 
-    /// Takes the view before the newest view, or returns `None` if an earlier call has taken it.
+    /// Takes the view that the newest one has replaced, unless an earlier call has taken it.
     pub fn take_replaced(&self) -> Option<Arc<View>> {
         self.replaced.lock().take()
     }
 
-    /// Replaces the newest view of a read-only database. Reads then see the new view, up to the version to which
-    /// it has every commit. Open ranges keep their views.
+    /// Replaces the newest view of a read-only database. Reads then see the new view, up to its version. Open ranges
+    /// keep their views.
     ///
     /// # Errors
     ///
-    /// Fails with [`Behind`] if reads have seen a newer version than this view can show. Then reads go on seeing the
-    /// old view.
+    /// [`Behind`] if reads have seen a newer version than this view has, or if it is of another database. Reads then
+    /// keep seeing the old view.
     pub fn renew(&self, filled: Filled) -> Result<(), Behind> {
         let Filled { view, version } = filled;
         let mut newest = self.newest.write();
@@ -223,9 +220,8 @@ impl Views {
         Ok(())
     }
 
-    /// Open ranges that are not being read at the moment give up their older views. So files and memory that only
-    /// older views use are freed. This call looks at every open range, so the caller must not hold the lock of the
-    /// manifest or of the writer.
+    /// Makes open ranges that are idle release their older views, so that files and memory that only these use are
+    /// freed. Looks at every open range, so the caller must not hold the lock of the manifest or of the writer.
     pub fn free_old(&self) {
         self.ranges.let_go(self.generation());
     }

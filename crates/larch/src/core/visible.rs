@@ -1,4 +1,4 @@
-//! Keeps the newest version that reads see, while several threads apply commits at the same time. This module does
+//! Tracks the newest version that reads see, while several threads apply commits at the same time. This module does
 //! not know what a commit contains.
 //!
 //! ```text
@@ -7,57 +7,54 @@
 //!                      ▲ newest: reads see 1 to 3; the thread that applies 4 will show 4 to 6
 //! ```
 //!
-//! A commit gets its version under the lock of the writer, and is applied after this lock is released. So a commit
-//! may be applied before an older commit is applied. Each commit marks its slot as soon as it is applied. Then the
-//! thread of the commit makes versions visible, one after the other, and stops before the first version whose slot
-//! is not marked. A thread returns when its own version is visible. Either the thread has made the version visible
-//! itself, or it has waited for a thread with an older commit to do so. Such a thread with an older commit only
-//! has to finish inserting its rows.
+//! A commit gets its version under the writer's lock and is applied after this lock is released, so it may be
+//! applied before older commits are. Once it is applied, its thread marks its slot, and then makes versions visible
+//! one by one, up to the first one whose slot is not marked. A commit returns when its own version is visible:
+//! either its thread has made it visible, or the thread of an older commit has, which only had to finish inserting
+//! its rows.
 //!
 //! Invariants:
 //! - All versions up to the newest visible one are applied. The newest visible version only grows.
 //! - At most `SLOTS` versions are begun and not yet visible, so each of them has its own slot.
-//! - A thread that has applied a commit first marks its slot and then looks at the newest visible version. A
-//!   thread that makes a version visible first stores this version as the newest visible one, and then looks at
-//!   the next slot. Each of these threads executes a fence between its two steps. So at least one of the two
-//!   threads makes the version of this slot visible.
-//! - If the thread of a version panicked, this version never becomes visible. Threads that wait for this version or
-//!   a later version get an error.
+//! - A thread that has applied a commit marks its slot, and then looks at the newest visible version. A thread that
+//!   makes a version visible stores it, and then looks at the next slot. Each has a fence between its two steps, so
+//!   at least one of the two makes the version of that slot visible.
+//! - If the thread of a version panicked, this version never becomes visible, and threads that wait for it or a
+//!   later version get an error.
 //!
-//! This module is thread-safe. A thread waits only for threads that are applying a commit. Those threads wait for no
+//! This module is thread-safe. A thread waits only for threads that are applying a commit, and these wait for no
 //! lock that is held for long.
 
 use os::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 use os::sync::{Condvar, Mutex};
 use sst::Version;
 
-/// The greatest number of commits that may be applied at the same time. The number is a power of two, and greater
-/// than the number of processors of most machines.
+/// The most commits that may be applied at the same time: a power of two, and more than most machines have
+/// processors.
 const SLOTS: u64 = if cfg!(any(loom, shuttle)) { 2 } else { 64 };
 
-/// A thread looks this many times before it sleeps. This takes about as long as an insert.
+/// How many times a thread looks before it sleeps. All looks together take about as long as an insert.
 const LOOKS: usize = if cfg!(any(loom, shuttle)) { 0 } else { 100 };
 
 /// Which versions are applied, and which are visible to reads.
 #[derive(Debug)]
 pub struct Visible {
     newest: AtomicU64,
-    /// The last version that has marked each slot.
+    /// For each slot, the last version that has marked it.
     applied: [AtomicU64; SLOTS as usize],
-    /// The oldest version whose thread panicked, or the greatest number if no thread panicked.
+    /// The oldest version whose thread panicked, or `u64::MAX` if none did.
     broken: AtomicU64,
-    /// How many threads sleep or are about to sleep.
+    /// Threads that sleep or are about to.
     waiting: AtomicUsize,
     sleeping: Mutex<()>,
     changed: Condvar,
 }
 
-/// The error for a version that will never become visible, because its commit or an older commit panicked while it
-/// was applied.
+/// A version will never become visible, because its commit or an older one panicked while it was applied.
 #[derive(Debug)]
 pub struct Broken;
 
-/// A commit that is being applied. If this value is dropped before `finish`, its thread has panicked.
+/// A commit that is being applied. Dropping this value before `finish` means that its thread panicked.
 #[derive(Debug)]
 pub struct Applying<'v> {
     visible: &'v Visible,
@@ -66,7 +63,7 @@ pub struct Applying<'v> {
 }
 
 impl Visible {
-    /// Starts in the state in which reads see the versions up to `newest`.
+    /// Starts with all versions up to `newest` visible.
     pub fn new(newest: Version) -> Self {
         Self {
             newest: AtomicU64::new(newest.0),
@@ -84,8 +81,8 @@ impl Visible {
         Version(self.newest.load(Ordering::Acquire))
     }
 
-    /// Makes the versions up to `version` visible. Must not be called while a commit is being applied. Does
-    /// nothing if a newer version is visible already.
+    /// Makes the versions up to `version` visible, if they are not yet. Must not be called while a commit is being
+    /// applied.
     pub fn advance(&self, version: Version) {
         self.newest.fetch_max(version.0, Ordering::AcqRel);
     }
@@ -104,7 +101,7 @@ impl Visible {
         Applying { visible: self, version, is_finished: false }
     }
 
-    /// Waits until reads see `version`. Applying it has begun already.
+    /// Waits until reads see `version`, which is already being applied.
     ///
     /// # Errors
     ///
@@ -124,8 +121,8 @@ impl Visible {
     fn sleep(&self, version: Version) -> Result<(), Broken> {
         let mut sleeping = self.sleeping.lock();
         self.waiting.fetch_add(1, Ordering::Relaxed);
-        // Another thread may make the version visible now. Because of this fence, that thread sees that this
-        // thread waits, or this thread sees that the version is visible.
+        // Another thread may be making the version visible right now. Because of this fence, either that thread sees
+        // that this one waits, or this one sees that the version is visible.
         fence(Ordering::SeqCst);
         let outcome = loop {
             if self.newest() >= version {
@@ -143,15 +140,15 @@ impl Visible {
     fn wake(&self) {
         fence(Ordering::SeqCst);
         if self.waiting.load(Ordering::Relaxed) > 0 {
-            // Each thread that `waiting` counts holds this lock until it sleeps, so no such thread misses the
+            // A thread that `waiting` counts holds this lock until it sleeps, so none of them misses the
             // notification.
             drop(self.sleeping.lock());
             self.changed.notify_all();
         }
     }
 
-    /// Notes that `version` is applied. Then makes versions visible, one after the other, and stops before the first
-    /// one that is not applied yet.
+    /// Notes that `version` is applied. Then makes versions visible one by one, up to the first one that is not
+    /// applied yet.
     fn note_applied(&self, version: Version) {
         self.slot(version.0).store(version.0, Ordering::Release);
         fence(Ordering::SeqCst);
@@ -178,7 +175,7 @@ impl Visible {
 }
 
 impl Applying<'_> {
-    /// Notes that the commit is applied. Returns when reads see the commit.
+    /// Notes that the commit is applied, and returns when reads see it.
     ///
     /// # Errors
     ///

@@ -1,11 +1,10 @@
 //! Lets tasks wait, without a thread, until a time has passed or background work has made progress. This module does
 //! not know what the tasks wait for.
 //!
-//! A thread whose commit has to wait sleeps. A task whose commit has to wait is added to a list instead, and the
-//! job of this file wakes the task later. Only this job calls wakers. Wakers are code of the program, so the job
-//! holds no lock while it calls them. On a machine without threads, no job would wake a task. So the poll of the
-//! task moves the clock forward or does the work itself. If the future of a task is dropped, the task is removed
-//! from the list.
+//! A thread whose commit has to wait sleeps; a task instead joins a list, and the job of this file wakes it later.
+//! Only this job calls wakers, and it holds no lock meanwhile because wakers are code of the program. On a machine
+//! without threads no job would wake a task, so polling the task moves the clock forward or does the work itself. A
+//! task whose future is dropped leaves the list.
 
 use crate::core::Core;
 use crate::core::background::waiting_tasks::WaitingTasks;
@@ -16,12 +15,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Poll;
 use std::time::Duration;
 
-/// The place of a task in the list of waiting tasks, until this value is dropped.
+/// The place of a task in the list of waiting tasks. The drop removes it.
 struct Place<'c> {
     core: &'c Core,
-    /// The number of the place, or zero until the task waits.
+    /// The number of the place, or zero before the task waits.
     number: u64,
-    /// The time at which the task is woken. `Duration::MAX` if the task waits for progress.
+    /// When the task is woken, or `Duration::MAX` if it waits for progress.
     end: Duration,
 }
 
@@ -30,7 +29,7 @@ impl<'c> Place<'c> {
         Self { core, number: 0, end }
     }
 
-    /// The number of the place.
+    /// The number of the place. Assigns one at the first call.
     fn number(&mut self, tasks: &mut WaitingTasks) -> u64 {
         if self.number == 0 {
             tasks.next += 1;
@@ -50,7 +49,7 @@ impl Drop for Place<'_> {
         let by_time = tasks.by_time.remove(&(self.end, self.number));
         let for_progress = tasks.for_progress.remove(&self.number);
         drop(tasks);
-        // A waker is code of the program, and its drop may drop another waiting task.
+        // A waker is code of the program: dropping it may drop another waiting task, so the lock must not be held.
         drop((by_time, for_progress));
     }
 }
@@ -81,8 +80,8 @@ pub async fn pause(core: &Core, time: Duration) {
     .await;
 }
 
-/// Waits until background work has made more progress than the caller has `seen`. Other tasks run meanwhile. On a
-/// machine without threads, does the work itself.
+/// Waits until background work has made more progress than `seen`, while other tasks run. On a machine without
+/// threads, does the work itself.
 pub async fn progress(core: &Core, seen: u64) {
     if !core.env.machine.threads.are_real() {
         return core.wait_progress(seen);
@@ -92,8 +91,7 @@ pub async fn progress(core: &Core, seen: u64) {
     poll_fn(|context| {
         let waker = context.waker().clone();
         let mut tasks = core.background.waiting.0.lock();
-        // This thread holds the lock of the waiting tasks, so any progress that is made after this line wakes the
-        // task.
+        // The waiting tasks are locked, so progress after this line wakes the task.
         let is_over =
             core.background.progress_seen() != seen || core.check_writable().is_err() || core.background.is_closing();
         if is_over {
@@ -118,7 +116,7 @@ impl Job for WakeJob {
         let now = core.env.machine.clock.now();
         let (background, seen) = (&core.background, core.background.progress_seen());
         for waker in background.waiting.take_ready(now, seen, |time| background.wake_waiting_after(time)) {
-            // If one waker panics, the other tasks are woken nevertheless.
+            // A waker that panics must not keep the other tasks asleep.
             catch_unwind(AssertUnwindSafe(|| waker.wake())).ok();
         }
         Polled::Idle

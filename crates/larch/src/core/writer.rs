@@ -1,8 +1,8 @@
-//! The log and the memtables to which commits go, and the version of the next commit. This module does not know SSTs
+//! The log and the memtables that commits go to, and the version of the next commit. This module does not know SSTs
 //! or readers, and waits for nothing.
 //!
-//! Only one thread at a time appends a commit to the log, so the versions have the order of the log. Meanwhile, any
-//! number of threads may apply their commits to the memtables.
+//! Only one thread at a time appends to the log, so versions are in log order. Any number of threads may apply their
+//! commits to the memtables meanwhile.
 
 use crate::base::ops::{BatchOps, Op};
 use crate::base::record::{EmptyLog, KnownEnd, LogError, LogFile, Previous};
@@ -16,7 +16,7 @@ use os::sync::Arc;
 use sst::{RowKind, Version};
 use std::path::{Path, PathBuf};
 
-/// Takes commits. The writer has the current log and the memtables that are not frozen.
+/// Takes commits. Owns the current log and the memtables that are not frozen.
 #[derive(Debug)]
 pub struct Writer {
     log: LogWriter,
@@ -24,17 +24,16 @@ pub struct Writer {
     memory: Arc<MemSet>,
     next_version: Version,
     latest_keys: LatestKeys,
-    /// Whether a rotation has failed after another log may have stated where this log ends. If so, this log must
-    /// not get any more commits.
+    /// Set if a rotation failed after a next log may have stated where this log ends. This log must then not get any
+    /// more commits.
     is_ended: bool,
-    /// Whether an earlier process has written this log. If an earlier process has written this log, the header of
-    /// the next log has to name this log. The reason is that a recovery may have dropped the commits of a log
-    /// between these two logs. Only a header can say so.
+    /// Whether an earlier process wrote this log. If so, the header of the next log has to name it: a recovery may
+    /// have dropped the commits of a log in between, and only a header can say so.
     is_left: bool,
 }
 
-/// The point in a log up to which the log should be made durable. All records before this point have to be
-/// durable, not only commits. A thread that syncs the log does not need the lock of the writer.
+/// The point up to which a log should be made durable, with all records before it and not only commits. Syncing does
+/// not take the writer's lock.
 #[derive(Debug)]
 pub struct Unsynced {
     sync: Arc<SyncPoint>,
@@ -43,12 +42,12 @@ pub struct Unsynced {
 }
 
 impl Unsynced {
-    /// Makes the log durable up to this end. All threads that wait for a sync share one sync.
+    /// Makes the log durable up to this point. Threads that wait for a sync share one.
     ///
     /// # Errors
     ///
-    /// Fails if the sync fails, or if an earlier sync has failed. After a failed sync it is unknown which commits
-    /// are durable, and the log gets no more commits.
+    /// Fails if the sync fails or an earlier one has. It is then unknown which commits are durable, and the log
+    /// takes no more commits.
     pub fn sync(self) -> Result<(), LogError> {
         self.sync.sync_log(&self.log, self.end)
     }
@@ -59,7 +58,7 @@ impl Unsynced {
 pub enum NotAppended {
     /// The commit could not be appended, and the log is as it was before.
     Refused(LogError),
-    /// An earlier sync has failed, so the log gets no more commits.
+    /// An earlier sync has failed, so the log takes no more commits.
     SyncFailed(LogError),
 }
 
@@ -73,12 +72,12 @@ pub fn log_path(directory: &Path, number: u64) -> PathBuf {
     directory.join(log_name(number))
 }
 
-/// A log id that no other log has.
+/// A random log id, which no other log has.
 fn log_id(machine: &Machine) -> u64 {
     machine.random.next_u64() | 1
 }
 
-/// The file of the next log, which gets no commits yet.
+/// The file of the next log, before it takes commits.
 #[derive(Debug)]
 pub struct NextLog {
     number: u64,
@@ -87,16 +86,15 @@ pub struct NextLog {
 
 #[derive(Debug)]
 enum NextFile {
-    /// The file has no header yet. When the header is written, it will name the previous log, and the previous log
-    /// has to be durable before that. All releases can read such a header.
+    /// The file has no header yet. The header will name the previous log, which has to be durable by then. All
+    /// releases can read such a header.
     Empty { file: EmptyLog, log_id: u64 },
-    /// The file has a header. The first record will name the previous log, which need not be durable when this
-    /// record is written.
+    /// The file has a header. The first record will name the previous log, which need not be durable by then.
     Prepared(LogWriter),
 }
 
 impl NextLog {
-    /// Creates the file of the log `number`.
+    /// Creates the file of log `number`.
     ///
     /// # Errors
     ///
@@ -119,7 +117,7 @@ impl NextLog {
         }
     }
 
-    /// Writes the kind of header with which this log can begin before the previous log is durable.
+    /// Writes the kind of header that lets this log begin before the previous log is durable.
     ///
     /// # Errors
     ///
@@ -140,8 +138,8 @@ impl NextLog {
 }
 
 impl Writer {
-    /// A writer that creates and begins the log with the number of `memory`. `sync` will make its commits durable.
-    /// The first commit gets `next_version`. The log `previous` must be durable.
+    /// A writer that creates and begins the log with the number of `memory`. `sync` makes its commits durable. The
+    /// first commit gets `next_version`. The log `previous` must be durable.
     ///
     /// # Errors
     ///
@@ -160,13 +158,13 @@ impl Writer {
         Ok(Self::new(log, memory, sync, next_version))
     }
 
-    /// A writer that has no log of its own yet. An earlier process has left a log with the number of `memory`. This
-    /// log ends at `end` and is durable, and `memory` has its commits. The first commit begins a new log and gets
-    /// the version `next_version`.
+    /// A writer without a log of its own yet. `memory` has the commits of the log with its number, which an earlier
+    /// process left; that log is durable and ends at `end`. The first commit begins a new log and gets
+    /// `next_version`.
     ///
     /// # Errors
     ///
-    /// Fails if the log of the earlier process cannot be opened.
+    /// Fails if that log cannot be opened.
     pub fn without_log(
         machine: &Machine,
         directory: &Path,
@@ -184,18 +182,16 @@ impl Writer {
         Self { log, sync, memory, next_version, latest_keys: LatestKeys::default(), is_ended: false, is_left: false }
     }
 
-    /// Ends this log. Returns a writer for the log `next`. Commits of the returned writer go to the memtables
-    /// `memory`.
+    /// Ends this log, and returns a writer for the log `next`, whose commits go to `memory`.
     ///
     /// # Errors
     ///
-    /// Fails if the next log cannot begin, see [`NotAppended`]. After an error, this log may get no more commits,
-    /// because a crash may leave a next log that states where this log ended.
+    /// Fails if the next log cannot begin, see [`NotAppended`]. This log then takes no more commits, because a crash
+    /// may leave a next log that states where this one ended.
     pub fn continue_in(&mut self, next: NextLog, memory: Arc<MemSet>) -> Result<Self, NotAppended> {
         assert_eq!(next.number, memory.log, "memtables and their log have one number");
-        // If a commit has failed, a part of its record may still be in this log. It is removed now, because the
-        // end of this log is not durable yet. Otherwise, a crash that loses the next log could bring this part
-        // back.
+        // A failed commit may have left a part of its record in this log. Remove it now, because the end of this log
+        // is not durable yet: otherwise a crash that loses the next log could bring this part back.
         self.log.mend().map_err(|error| self.not_appended(error))?;
         self.is_ended = true;
         let before = self.log.file();
@@ -219,13 +215,13 @@ impl Writer {
         &self.latest_keys
     }
 
-    /// Appends a commit to the log and reserves `bytes` of the memtables for it. `written` is the signature of the
-    /// keys that the commit writes. Returns the version of the commit. After that, the caller has to
-    /// [apply](apply) the commit to the memtables. The commit is not durable yet.
+    /// Appends a commit to the log, reserves `bytes` of the memtables for it, and returns its version. `written` is
+    /// the signature of the keys that it writes. The caller then has to [apply](apply) the commit to the memtables.
+    /// The commit is not durable yet.
     ///
     /// # Errors
     ///
-    /// The errors are those of [`NotAppended`]. After an error, the log does not have the commit.
+    /// Fails as [`NotAppended`] describes. After an error, the log does not have the commit.
     pub fn append(&mut self, ops: &BatchOps, bytes: u64, written: Signature) -> Result<Version, NotAppended> {
         let version = self.next_version;
         self.log.append_commit(version, ops).map_err(|error| self.not_appended(error))?;
@@ -235,8 +231,7 @@ impl Writer {
         Ok(version)
     }
 
-    /// Makes the error of a commit from `error`: either only this commit was refused, or an earlier sync has
-    /// failed.
+    /// Tells whether only this commit was refused with `error`, or an earlier sync has failed.
     fn not_appended(&self, error: LogError) -> NotAppended {
         match self.log.file().check() {
             Ok(()) => NotAppended::Refused(error),
@@ -244,7 +239,7 @@ impl Writer {
         }
     }
 
-    /// The present end of the log, as the point up to which the log should be made durable.
+    /// The current end of the log, as the point up to which it should be made durable.
     pub fn unsynced(&self) -> Unsynced {
         Unsynced { sync: self.sync.clone(), log: self.log.file().clone(), end: self.log.end() }
     }
@@ -264,8 +259,8 @@ impl Writer {
         Version(self.next_version.0 - 1)
     }
 
-    /// Uses up a version without a commit. An import, for example, changes tables without the log. Such a change
-    /// calls this after its install.
+    /// Uses up a version without a commit: a change of tables that bypasses the log, such as an import, calls this
+    /// after its install.
     pub fn take_version(&mut self) {
         self.sync.note_appended(self.next_version);
         self.next_version = Version(self.next_version.0 + 1);
@@ -276,20 +271,18 @@ impl Writer {
         next.is_prepared() && self.log.is_begin_durable()
     }
 
-    /// Whether the header of the next log has to name this log even if the first record of the next log could do
-    /// this.
+    /// Whether the header of the next log has to name this log, even where its first record could.
     pub fn is_named_by_header(&self) -> bool {
         self.is_left
     }
 
-    /// Whether this log was ended, so that commits need a new log.
+    /// Whether this log has ended, so that commits need a new one.
     pub fn is_ended(&self) -> bool {
         self.is_ended
     }
 
-    /// If the previous log is durable now, writes a record to this log which proves it, unless the record of a
-    /// commit already does. Without such a proof, damage in the previous log would look like the result of a
-    /// crash.
+    /// Once the previous log is durable, writes a record to this log that proves it, unless a commit's record
+    /// already does. Without such a proof, damage in the previous log would look like the result of a crash.
     ///
     /// # Errors
     ///
@@ -299,7 +292,7 @@ impl Writer {
     }
 
     /// Writes to the log how much of it is durable, because no more commits will come. Gives back disk space that
-    /// was allocated ahead and is not used.
+    /// was allocated ahead and not used.
     ///
     /// # Errors
     ///
@@ -316,19 +309,19 @@ impl Writer {
         self.log.give_back();
     }
 
-    /// The memory of the buffer in which records are encoded, in bytes.
+    /// Memory of the buffer in which records are encoded, in bytes.
     pub fn buffer_bytes(&self) -> u64 {
         self.log.memory_bytes()
     }
 
-    /// The memtables to which commits go.
+    /// The memtables that commits go to.
     pub fn memory(&self) -> &Arc<MemSet> {
         &self.memory
     }
 }
 
-/// Applies a commit to memtables. When the commit was appended to the log, `bytes` bytes of memory were reserved
-/// for it.
+/// Applies a commit to the memtables. `bytes` is the memory that was reserved for it when it was appended to the
+/// log.
 pub fn apply(memory: &MemSet, version: Version, ops: &BatchOps, bytes: u64) {
     let mut last: Option<(TableId, &Memtable, Rows<'_>)> = None;
     for (table, op) in ops.iter() {

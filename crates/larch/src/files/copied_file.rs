@@ -1,6 +1,5 @@
-//! Copies a file byte by byte. If a second name for the file is as good as a copy, this module gives the file a
-//! second name. While it copies, this module computes the checksum of the whole file. It does not know what is in
-//! the file.
+//! Copies files byte by byte, with a checksum of the whole file, or shares a file by a second name (a hard link)
+//! where that is as good as a copy. This module does not know what is in the files.
 
 use crate::base::error::{Error, Result};
 use crate::base::watch::Watch;
@@ -9,20 +8,18 @@ use os::{Access, Buffer, Disk, File};
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-/// The number of bytes that are read and written at once. If a file is read directly, without the cache of the
-/// system, this has to be a multiple of the block size.
+/// The number of bytes that are read and written at once, a multiple of the block size because of direct reads.
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// What a whole file contains: its length and a checksum of all its bytes.
+/// The length of a whole file, and a checksum of all its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Content {
     pub bytes: u64,
-    /// The checksum is CRC-64/NVME.
+    /// A CRC-64/NVME.
     pub checksum: u64,
 }
 
-/// Reads a file from start to end. Returns its length and checksum. Calls `tell` for each chunk, with the number
-/// of bytes in the chunk.
+/// Reads a file from start to end, and returns its length and checksum. Calls `tell` with the length of each chunk.
 ///
 /// # Errors
 ///
@@ -35,8 +32,8 @@ pub fn read_file(disk: &dyn Disk, path: &Path, watch: &Watch<'_>, tell: &mut dyn
     })
 }
 
-/// Creates the file `to` with the first `bytes` of `from`, or with all of `from` if it is shorter. Makes the bytes
-/// durable. `tell` is called for each chunk with the number of bytes in it. After an error, the new file may exist.
+/// Copies the first `bytes` of `from`, or all of it if it is shorter, to a new file `to`, and makes them durable.
+/// Calls `tell` with the length of each chunk. After an error, the new file may exist.
 ///
 /// # Errors
 ///
@@ -59,7 +56,7 @@ pub fn copy_file(
     Ok(content)
 }
 
-/// Does the same as [`copy_file`], but copies the whole file `from`, which may be on another disk.
+/// Like [`copy_file`], but copies the whole file `from`, which may be on another disk.
 ///
 /// # Errors
 ///
@@ -84,8 +81,7 @@ fn read_chunks(
     let mut digest = Digest::new(CrcAlgorithm::Crc64Nvme);
     let mut chunk = Buffer::zeroed(CHUNK_BYTES);
     let mut done = 0;
-    // `bytes` is reduced to the length of the file, so that no request to a store asks for bytes beyond the end of
-    // the file.
+    // Never ask a store for bytes beyond the end of the file.
     let bytes = bytes.min(file.len().map_err(|error| Error::io("measure", path, error))?);
     while done < bytes {
         watch.check()?;
@@ -101,12 +97,12 @@ fn read_chunks(
     Ok(Content { bytes: done, checksum: digest.finalize() })
 }
 
-/// Makes `to` a second name of the file `from`, or a copy that shares the blocks of `from`. Returns false if the
+/// Makes `to` a second name of the file `from`, or a copy that shares its blocks (a reflink). Returns false if the
 /// file system can do neither.
 ///
 /// # Errors
 ///
-/// Fails if the disk reports another error. The error names the file.
+/// Fails if the disk reports another error.
 pub fn share_file(disk: &dyn Disk, from: &Path, to: &Path) -> Result<bool> {
     let is_shared = match disk.link(from, to) {
         Err(error) if cannot_share(&error) => disk.copy_sharing(from, to),
@@ -114,8 +110,8 @@ pub fn share_file(disk: &dyn Disk, from: &Path, to: &Path) -> Result<bool> {
     };
     match is_shared {
         Ok(()) => Ok(true),
-        // The caller will copy the file. If the directory does not allow writes, the copy fails, too, and its
-        // error says so.
+        // The caller will copy the file instead. If the directory does not allow writes, that fails, too, and says
+        // so.
         Err(error) if cannot_share(&error) => Ok(false),
         Err(error) => {
             let is_lost = error.kind() == ErrorKind::NotFound && !disk.exists(from).unwrap_or(true);
@@ -124,9 +120,8 @@ pub fn share_file(disk: &dyn Disk, from: &Path, to: &Path) -> Result<bool> {
     }
 }
 
-/// Whether the error means that the file has to be copied, because it cannot get a second name. It may be on
-/// another file system, it may have too many names already, or it may belong to another user. Or the file system
-/// may not allow second names at all.
+/// Whether the error means that the file cannot get a second name and has to be copied: it may be on another file
+/// system, have too many names already, or belong to another user, or the file system may not support second names.
 fn cannot_share(error: &io::Error) -> bool {
     use ErrorKind::{CrossesDevices, PermissionDenied, TooManyLinks, Unsupported};
     matches!(error.kind(), CrossesDevices | PermissionDenied | TooManyLinks | Unsupported)

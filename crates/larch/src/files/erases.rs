@@ -1,8 +1,7 @@
-//! Merges the range erases of several files into one sorted stream of fragments. A fragment is a range of keys
-//! that are all covered by the same range erases. While sorted rows are read, [`CoverStream`] moves along in such
-//! a stream. This module does not know what is done with the fragments. For each file that has range erases around
-//! the current key, the stream holds one range erase and one page. So the memory of the stream does not depend on
-//! how many range erases the files have.
+//! Merges the range erases of several files into one sorted stream of fragments. A fragment is a range of keys that
+//! are all covered by the same range erases. A [`CoverStream`] moves along such a stream together with sorted rows.
+//! The stream holds one range erase and one page for each file with range erases around the current key, so its
+//! memory does not grow with the number of range erases. This module does not know what is done with the fragments.
 //!
 //! ```text
 //! file 1     a ─── @5 ─────── m                 p ── @6 ── s
@@ -11,8 +10,8 @@
 //!              [5]     [9, 5]  [9] [9, 6]  [9]
 //! ```
 //!
-//! A fragment has the versions of its range erases. If no reader can tell some of these versions apart, the
-//! fragment has only the newest of them, see [`keep`].
+//! A fragment has the versions of its range erases. Of versions that no reader can tell apart, it has only the
+//! newest, see [`keep`].
 
 use super::keep;
 use crate::base::error::Result;
@@ -28,26 +27,26 @@ pub struct EraseMerge<'s> {
     boundaries: &'s [Version],
     readahead: Readahead,
     all_bytes: u64,
-    /// Files from which nothing was read yet, because all their range erases lie after the fragments that were
-    /// returned so far. The files are sorted by their low bounds in descending order.
+    /// Files that were not opened yet, because their range erases all lie after the fragments so far. Sorted by low
+    /// bound, descending.
     to_come: Vec<Arc<DbFile>>,
     open: Vec<OpenErases>,
     /// The memory of `open`.
     memory: Holding,
 }
 
-/// A file from which range erases were already read.
+/// A file whose range erases are being read.
 struct OpenErases {
     file: Arc<DbFile>,
     cursor: EraseCursor,
-    /// The part of the current range erase that is not in any fragment yet.
+    /// The part of the current range erase that is in no fragment yet.
     rest: RangeErase,
 }
 
 impl<'s> EraseMerge<'s> {
-    /// Merges the range erases of all files of `sources`, for readers at `boundaries`. Nothing is read yet. Other
-    /// readers of the same merge also use `readahead`, and all of them together read `all_bytes` bytes. The range
-    /// erases of each file get a share of `readahead` in proportion to their bytes.
+    /// Merges the range erases of all files of `sources`, for readers at `boundaries`. Nothing is read yet. The
+    /// merge of these files reads `all_bytes` bytes in all, and shares `readahead`: the range erases of a file get
+    /// a part in proportion to their bytes.
     pub fn new(
         session: &'s Session,
         sources: &[Level],
@@ -68,7 +67,7 @@ impl<'s> EraseMerge<'s> {
     ///
     /// Fails if a page cannot be read, or if range erases are out of order.
     pub fn next(&mut self) -> Result<Option<RangeErase>> {
-        // Opens files until every unopened file begins at or after the end of the next fragment.
+        // Open files until all unopened ones begin at or after the end of the next fragment.
         let (start, end) = loop {
             let Some(start) = self.open.iter().map(|open| &open.rest.keys.start).min() else {
                 if self.open_next()? { continue } else { return Ok(None) }
@@ -141,17 +140,17 @@ impl OpenErases {
     }
 }
 
-/// The error if `file` has a range erase in a wrong place, so that the file is damaged.
+/// The error for a damaged `file` that has a range erase in a wrong place.
 #[cold]
 fn out_of_order(file: &DbFile, why: &str) -> crate::base::error::Error {
     let at = file.sst.meta.range_erases.tree().map_or(0, |tree| tree.root(false).address.offset);
     file.sst.file.corrupt(PageKind::RangeErase, at, format!("a range erase {why}")).into()
 }
 
-/// A position in a stream of range erases that moves along with sorted rows.
+/// A position in a stream of range erases, which moves along with sorted rows.
 #[derive(Debug)]
 pub struct CoverStream<N> {
-    /// Returns the next range erase of the stream. The range erases are sorted and do not overlap.
+    /// Returns the next range erase. They are sorted and do not overlap.
     next: N,
     /// The first range erase that ends after the key of the last [`CoverStream::advance`].
     here: Option<RangeErase>,
@@ -164,9 +163,8 @@ impl<N: FnMut() -> Result<Option<RangeErase>>> CoverStream<N> {
         Self { next, here: None, is_ended: false }
     }
 
-    /// If the current range erase ends before or at `key`, goes to the next range erase and returns it. Returns
-    /// `None` if the current range erase ends after `key`, or if the stream has ended. Without a `key`, the call
-    /// always goes to the next range erase.
+    /// If the current range erase ends at or before `key`, moves to the next one and returns it. Returns `None` if
+    /// the current one ends after `key`, or the stream has ended. Without a `key`, always moves.
     ///
     /// # Errors
     ///
@@ -181,14 +179,14 @@ impl<N: FnMut() -> Result<Option<RangeErase>>> CoverStream<N> {
         Ok(self.here.as_ref())
     }
 
-    /// Whether no range erase covers any key from the current key up to `last`. [`CoverStream::advance`] must have
-    /// moved the position to the current key, and no range erase may cover this key.
+    /// Whether no range erase covers a key from the current key up to `last`. The last [`CoverStream::advance`]
+    /// must have been to the current key, and no range erase may cover that key.
     pub fn is_clear_to(&self, last: &[u8]) -> bool {
         self.here.as_ref().is_none_or(|here| here.keys.start.as_slice() > last)
     }
 
-    /// The versions of the range erases that cover `key`, the newest first. [`CoverStream::advance`] must have moved
-    /// the position to `key`.
+    /// The versions of the range erases that cover `key`, newest first. The last [`CoverStream::advance`] must have
+    /// been to `key`.
     pub fn of(&self, key: &[u8]) -> &[Version] {
         self.here.as_ref().filter(|here| here.keys.contains(key)).map_or(&[], |here| &here.versions)
     }

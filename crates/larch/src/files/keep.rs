@@ -1,14 +1,14 @@
-//! Decides which versions some reader may still see. This module knows only versions, and neither rows nor files.
-//! All functions are pure.
+//! Decides which versions some reader may still see. This module knows only versions, no rows and no files, and its
+//! functions are pure.
 //!
-//! Readers read at the *boundaries*, which are the pinned versions and the newest version. The versions between two
-//! neighbouring boundaries form an interval. If a key has several versions in an interval, readers can see only the
-//! newest of these versions.
+//! Readers read at the *boundaries*: the pinned versions and the newest version. The versions after one boundary,
+//! up to the next, form an *interval*. Of several versions of a key in an interval, readers can see only the
+//! newest.
 
 use sst::Version;
 
-/// The number of the interval of `version`, which is the number of boundaries less than `version`. Versions newer than
-/// all boundaries belong to the last interval.
+/// The number of the interval of `version`: how many boundaries are less than it. Versions newer than all
+/// boundaries form the last interval.
 fn interval(boundaries: &[Version], version: Version) -> usize {
     boundaries.partition_point(|&boundary| boundary < version)
 }
@@ -29,22 +29,22 @@ pub fn newest_of_each_interval(boundaries: &[Version], versions: &[Version]) -> 
     kept
 }
 
-/// Decides which versions of a key are kept. The caller asks about each version of the key, from newest to oldest.
+/// Decides which versions of a key to keep. The caller asks about each version of the key, newest first.
 #[derive(Debug, Default)]
 pub struct KeyFilter {
-    /// The interval of the version that was asked about last.
+    /// The interval of the last version asked about.
     last: Option<usize>,
 }
 
 impl KeyFilter {
-    /// Whether some reader can see `version` of the key. `covers` are the versions of the range erases that cover
-    /// the key, from newest to oldest. Of the versions in one interval, `covers` has at least the newest.
+    /// Whether some reader can see `version` of the key. `covers` are the versions of the range erases over the
+    /// key, newest first, with at least the newest of each interval.
     pub fn keep(&mut self, boundaries: &[Version], version: Version, covers: &[Version]) -> bool {
         let interval_here = interval(boundaries, version);
         if self.last.replace(interval_here) == Some(interval_here) {
             return false;
         }
-        // Of all covers that are newer than the version, the oldest was the first that hid the version.
+        // The oldest cover that is newer than the version was the first to hide it.
         let hidden_by = covers.iter().rev().find(|&&cover| cover > version);
         hidden_by.is_none_or(|&cover| interval(boundaries, cover) != interval_here)
     }

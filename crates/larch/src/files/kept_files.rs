@@ -1,10 +1,9 @@
 //! Decides which input files a merge may leave as they are. This module knows only the metas of the files, and
-//! reads nothing. The metas do not say whether another input has keys between the keys of a file. The merge finds
-//! this out.
+//! reads nothing.
 //!
-//! If no other input has keys between the keys of a file, a merge *takes over* this file: it leaves the file as it
-//! is (decision 55). The file then lies between two outputs of the merge. This is done only if the bounds of the
-//! file are exact, and if rewriting the file would not remove anything from it.
+//! A merge *takes over* a file if no other input has keys between the keys of the file: it leaves the file as it
+//! is, between two outputs (decision 55). The merge itself finds out whether other inputs have such keys. This
+//! module chooses files with exact bounds from which a rewrite would remove nothing.
 
 use crate::base::table::TableInfo;
 use crate::files::output::is_fair_length;
@@ -18,9 +17,9 @@ use std::collections::HashSet;
 pub struct KeptFiles(HashSet<u64>);
 
 impl KeptFiles {
-    /// Chooses the files that a merge may leave as they are. `sources` are the inputs of the merge, and its
-    /// outputs are files of about `file_bytes`. `bottom` means that no deeper level has keys in the range of the
-    /// inputs, so the merge drops erases.
+    /// Chooses the files among `sources`, the inputs of a merge with outputs of about `file_bytes`, that it may
+    /// leave as they are. `bottom` means that no deeper level has keys in the range of the inputs, so the merge
+    /// drops erases.
     pub fn among(table: &TableInfo, sources: &[Level], file_bytes: u64, bottom: bool) -> Self {
         let files = || sources.iter().flat_map(|level| level.iter());
         let is_erased = |file: &DbFile| {
@@ -54,8 +53,8 @@ impl KeptFiles {
     }
 }
 
-/// Whether `key` comes after all keys of `file`. A file that begins at `key` then also has bounds after those of
-/// `file`. `file` is one of the [`KeptFiles`].
+/// Whether `key`, cut to the length of a bound, comes after the high bound of `file`, which is one of the
+/// [`KeptFiles`]. So the bounds of a file that begins at `key` come after those of `file`, too.
 pub fn is_after(key: &[u8], file: &DbFile) -> bool {
     file.sst.bounds().high.as_deref().is_some_and(|high| &key[..key.len().min(MAX_BOUND_BYTES)] > high)
 }

@@ -1,6 +1,5 @@
-//! Merges all versions of sorted inputs into new files. The merge reads its pages without putting them into the
-//! cache, and drops the versions that no reader can see. This module does not know why the inputs are merged, and
-//! installs nothing.
+//! Merges all versions of sorted inputs into new files, without those that no reader can see. Pages are read around
+//! the cache. This module does not know why the inputs are merged, and installs nothing.
 
 use super::erases::{CoverStream, EraseMerge};
 use super::keep::{self, KeyFilter};
@@ -19,11 +18,10 @@ use sst::{
     CopiedPage, Direction, Groups, LoadedValue, RangeErase, Readahead, Row, RowKind, SstCursor, StoredValue, Version,
 };
 
-/// Each time a merge has copied this many bytes of values, it asks whether to go on.
+/// A merge asks whether to go on each time it has copied this many bytes of values.
 const ASK_BYTES: u64 = 1 << 20;
 
-/// For each version and each range erase, this many bytes are added to the copied bytes that are compared with
-/// [`ASK_BYTES`].
+/// Each version and each range erase counts as this many more bytes towards [`ASK_BYTES`].
 const ROW_WORK_BYTES: u64 = 128;
 
 /// The inputs of a merge, and how to merge them.
@@ -32,14 +30,13 @@ pub struct MergePlan {
     pub sources: Vec<Level>,
     /// Whether no deeper level has keys in the range of the inputs.
     pub bottom: bool,
-    /// The size that outputs should have, in bytes.
+    /// The target size of an output, in bytes.
     pub file_bytes: u64,
-    /// The next deeper level that has files. An output ends where a file of this level begins.
+    /// The next deeper level that has files. Outputs may end early where a file of this level begins.
     pub below: Level,
-    /// The input files that may stay as they are if no other input has keys between their keys.
+    /// The input files that may be taken over as they are, if no other input has keys within them.
     pub kept: KeptFiles,
-    /// Which versions the merge takes, and which new versions they get. `None` means that it takes all versions
-    /// and does not change them.
+    /// Which versions the merge takes and how it changes them; `None` means all versions, unchanged.
     pub rewrite: Option<Rewrite>,
     /// Whether the outputs contain rows of a transaction that has not committed.
     pub is_run: bool,
@@ -47,14 +44,12 @@ pub struct MergePlan {
     pub target: Target,
 }
 
-/// Which versions a merge takes and how it changes them, see [`MergePlan::rewrite`].
+/// Which versions a merge takes and how it changes them.
 #[derive(Clone, Copy, Debug)]
 pub struct Rewrite {
-    /// The merge leaves out all versions that are newer than this version. This version must be one of the
-    /// boundaries of the merge.
+    /// Versions newer than this one are left out. It must be one of the merge's boundaries.
     pub through: Version,
-    /// If this is set, every version that the merge takes gets this version. The merge must then have only one
-    /// boundary.
+    /// If set, all rows that are taken get this version. The merge must then have only one boundary.
     pub into: Option<Version>,
 }
 
@@ -72,13 +67,12 @@ impl Rewrite {
 pub struct MergeResult {
     /// The new files.
     pub outputs: Outputs,
-    /// The inputs that stay beside the new files without being rewritten.
+    /// The inputs that were kept as they are, without being rewritten.
     pub taken_over: Vec<Arc<DbFile>>,
 }
 
-/// Merges all versions of all inputs into files that are not part of a table yet. `go_on` is called with the number
-/// of bytes read so far and the number to read in all. Returns `None` if `go_on` returned false, or if the database
-/// is closing.
+/// Merges the inputs of `plan` into files that are not part of a table yet. `go_on` gets the number of bytes read
+/// so far and the number to read in all. Returns `None` if `go_on` returned false or the database is closing.
 ///
 /// # Errors
 ///
@@ -90,20 +84,18 @@ pub fn merge_files(
     boundaries: &[Version],
     go_on: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<Option<MergeResult>> {
-    // The memory for work is not part of the cache. One half of it is for the pages that compactions read, and the
-    // other half is for building files. So a compaction does not wait for pages of readers, and takes no room in
-    // the cache from them. A quarter of the first half is for the pages that are needed at the moment, one for
-    // each input. The rest is for reading ahead. A compaction that begins gets a share of the rest. All
-    // compactions under way get equal shares of the rest. If other compactions have used up the memory, this
-    // compaction does not read ahead.
+    // Compactions read into memory of their own, half of the memory for work. So they neither wait for readers nor
+    // take cache from them. A quarter of it is for the pages needed at the moment, one for each input. The rest is
+    // for reading ahead, in equal shares for all compactions under way when this one begins. If no memory is left,
+    // it does not read ahead.
     let memory = &core.env.held.compactions;
     let ahead_bytes = memory.budget_bytes() / 4 * 3 / core.writes.picks.under_way_count().max(1) as u64;
     let session = Session::new(&core.env.cache, Reason::Compaction, Admit::Pass)
         .with_own_memory(memory)
         .with_ahead_bytes(ahead_bytes);
     let groups = table.options.groups.len().max(1);
-    // Three quarters of this share are for reading data pages ahead. The last quarter is for index nodes further
-    // ahead, and for parts and values of rows that lie outside of data pages.
+    // Three quarters of this share are for data pages. The rest is for index nodes further ahead, and for parts and
+    // values outside data pages.
     let readahead = Readahead::full(ahead_bytes / 4 * 3);
     let outputs = Outputs::new(core, table, plan.file_bytes, plan.bottom)
         .with_borders(plan.below)
@@ -114,8 +106,7 @@ pub fn merge_files(
     let memory = core.env.held.builders.holding();
     let mut erases = EraseMerge::new(&session, &plan.sources, boundaries, (readahead, progress.total_bytes), memory);
     let mut covers = CoverStream::new(|| erases.next());
-    // At the bottom, no deeper level has rows that an erase could hide. So an erase that all readers see is
-    // dropped.
+    // At the bottom, no deeper level has rows for an erase to hide, so erases that all readers see are dropped.
     let rewrite = plan.rewrite;
     let kept_version = |version: Version| {
         let is_dropped = plan.bottom && keep::is_in_oldest_interval(boundaries, version);
@@ -129,7 +120,7 @@ pub fn merge_files(
         let newest = match merge.next_place(&session, &mut key)? {
             Place::Key(newest) => newest,
             Place::File(input, file) => {
-                // Range erases that end before `file` belong to the output that lies before `file`.
+                // Range erases that end before `file` go to the output before it.
                 if !copy_erases(&mut covers, Some(&key), &kept_version, &mut copier.outputs, &mut progress)? {
                     return Ok(None);
                 }
@@ -191,8 +182,8 @@ pub fn merge_files(
     Ok(is_done.then_some(MergeResult { outputs: copier.outputs, taken_over }))
 }
 
-/// Copies the range erases up to the first one that ends after `key`, with the versions that `kept_version` keeps.
-/// Without a `key` it copies all remaining range erases. Returns whether to go on.
+/// Copies the range erases up to the first that ends after `key`, or all without a `key`, with the versions that
+/// `kept_version` returns. Returns whether to go on.
 fn copy_erases<N: FnMut() -> Result<Option<RangeErase>>>(
     covers: &mut CoverStream<N>,
     key: Option<&[u8]>,
@@ -216,12 +207,12 @@ fn copy_erases<N: FnMut() -> Result<Option<RangeErase>>>(
 struct MergeProgress<'w> {
     core: &'w Core,
     go_on: &'w mut dyn FnMut(u64, u64) -> bool,
-    /// How many rows and fragments of range erases were taken from the inputs. A range erase that is cut into
-    /// fragments is counted once for each fragment. So this number may exceed `total_items`.
+    /// The rows and fragments of range erases taken from the inputs so far. May exceed `total_items`, because a
+    /// range erase counts once for each of its fragments.
     items: u64,
     /// How many rows and range erases all inputs have.
     total_items: u64,
-    /// The bytes of all inputs, without the parts of files that the table does not see.
+    /// The bytes of all inputs that the table sees.
     total_bytes: u64,
     /// Bytes of work since the last call of `go_on`.
     unasked_bytes: u64,
@@ -253,16 +244,16 @@ impl<'w> MergeProgress<'w> {
 struct VersionCopier<'s> {
     session: &'s Session,
     outputs: Outputs,
-    /// The number of parts of a row, including the part that is stored beside its key.
+    /// The number of parts of a row, with the one beside its key.
     groups: usize,
-    /// The parts of the current row that are not stored beside its key, in the form in which the file has them.
+    /// The parts of the current row that are not beside its key, as stored.
     others: Vec<StoredValue>,
     /// All parts of the current row, loaded into memory.
     parts: Vec<LoadedValue>,
 }
 
 impl VersionCopier<'_> {
-    /// Copies one version of the cursor's row. Returns the length of the version's value in bytes.
+    /// Copies one version of the cursor's row. Returns the length of its value, in bytes.
     fn version(&mut self, cursor: &mut SstCursor, key: &[u8], row: &Row) -> Result<u64> {
         let Self { session, outputs, groups, .. } = self;
         if row.kind == RowKind::Erase {
@@ -293,15 +284,15 @@ impl VersionCopier<'_> {
         let parts = &parts[..self.groups];
         let bytes = parts.iter().map(|part| part.len() as u64).sum();
         let outcome = self.outputs.add(key, row.version, row.kind, parts);
-        // The loaded parts keep their pages in memory, so they are dropped before the next row.
+        // Loaded parts pin their pages, so drop them before the next row.
         self.others.clear();
         self.parts.clear();
         outcome.map(|()| bytes)
     }
 
     /// Loads all parts of `row`. This is a step: if pages are missing, the caller fetches them and calls this
-    /// again. The first fetch loads the missing pages of all groups together. The next fetch loads the missing
-    /// values that are stored outside of pages.
+    /// again. The first fetch loads the missing pages of all groups, and the next one the missing values outside
+    /// pages.
     fn load(&mut self, cursor: &mut SstCursor, row: &Row) -> Result<(), Stop> {
         self.others.clear();
         self.parts.clear();
@@ -322,21 +313,21 @@ impl VersionCopier<'_> {
     }
 }
 
-/// Goes through the inputs side by side, key after key. The caller takes all versions of a key before it asks for
-/// the next key.
+/// Goes through the inputs side by side, key by key. The caller takes all versions of a key before it asks for the
+/// next.
 struct VersionMerge {
     inputs: Frontier<Input, ()>,
     kept: KeptFiles,
-    /// A file with this number or a greater one was written under the current options of the table.
+    /// Files from this number on were written under the current options of the table.
     since: u64,
 }
 
 /// The current position of a merge.
 enum Place {
-    /// At a key. Several inputs may have this key: the number is that of the newest such input.
+    /// At a key. The number is that of the newest input with this key.
     Key(usize),
-    /// Before a file of an input. The number is that of the input. The file may be taken over. The current key of
-    /// the merge is the low bound of this file.
+    /// Before a file that may be taken over. The number is that of the file's input, and the current key is the
+    /// file's low bound.
     File(usize, Arc<DbFile>),
     /// All inputs have ended.
     End,
@@ -346,15 +337,15 @@ struct Input {
     cursor: LevelCursor,
     /// Whether the cursor has moved since the beginning.
     has_begun: bool,
-    /// The file that comes next in the input, as long as the merge has not decided whether it takes the file over.
-    /// Nothing of the file is read until then.
+    /// The next file of the input, while the merge has yet to decide whether to take it over. Until then, it is not
+    /// read.
     border: Option<Arc<DbFile>>,
-    /// Whether the next move goes into a file that the merge could have taken over but does not take over.
+    /// Whether the next move enters a file that the merge has decided not to take over.
     enters: bool,
 }
 
 impl Input {
-    /// Goes to the next key, or stops before a file that may be taken over. This is a step.
+    /// A step: moves to the next key, or stops before a file that may be taken over.
     #[inline]
     fn go(&mut self, session: &Session, kept: &KeptFiles) -> Result<bool, Stop> {
         if !kept.is_empty() && !self.enters {
@@ -392,7 +383,7 @@ impl VersionMerge {
         Self { inputs: Frontier::new(Direction::Forward, inputs, || ()), kept, since }
     }
 
-    /// Sets `key` to the least key that no input has passed yet. Returns what is at this key.
+    /// Sets `key` to the least key that no input has passed, and returns what is there.
     fn next_place(&mut self, session: &Session, key: &mut Vec<u8>) -> Result<Place> {
         let Self { inputs, kept, .. } = self;
         retry(session, || inputs.arrive(false, |input, ()| input.go(session, kept)))?;
@@ -410,9 +401,9 @@ impl VersionMerge {
         Ok(Place::Key(newest))
     }
 
-    /// The page at which input `i` stands, if it can be copied as a whole. It can if the input stands at the first
-    /// row of the page, if no other input has a key up to the last key of the page, and if the output can store
-    /// the page unchanged. Sets `last` to the last key of the page.
+    /// The page at which input `i` stands, if it can be copied as a whole: the input stands at its first row, no
+    /// other input has a key up to its last, and the output can store it unchanged. Sets `last` to the page's last
+    /// key.
     fn page_alone(&mut self, i: usize, last: &mut Vec<u8>) -> Option<CopiedPage> {
         let cursor = self.inputs.cursor_mut(i).cursor.versions();
         if !cursor.is_at_page_start() || !cursor.read_last_of_page(last) {
@@ -431,14 +422,14 @@ impl VersionMerge {
         self.inputs.send(i, ());
     }
 
-    /// Whether the next keys of all other inputs lie after the bounds of `file`. Input `i` stands before this file.
+    /// Whether the other inputs have no keys within `file`, before which input `i` stands: their next keys lie
+    /// after it.
     fn is_apart(&self, i: usize, file: &DbFile) -> bool {
         let others = (0..self.inputs.len()).filter(|&other| other != i);
         others.filter_map(|other| self.inputs.key(other)).all(|key| is_after(key, file))
     }
 
-    /// Input `i` stands before a file. If the file `is_taken_over`, moves the input to the end of the file, or
-    /// else into the file.
+    /// Moves input `i`, which stands before a file, past the file if it `is_taken_over`, or else into it.
     fn pass_border(&mut self, i: usize, is_taken_over: bool) {
         let input = self.inputs.cursor_mut(i);
         input.border = None;

@@ -1,5 +1,5 @@
-//! A directory that is being filled with files. Only the last step makes the directory valid: it is then a
-//! database, or a directory of built files. This module does not know where the files come from.
+//! Fills a new directory with files. Only the last step makes the directory valid, as a database or a directory of
+//! built files. This module does not know where the files come from.
 //!
 //! ```text
 //! LOCK                 held until the end, as by an open database
@@ -8,14 +8,12 @@
 //! CURRENT              UNFINISHED with another name; for files of no database that of their list
 //! ```
 //!
-//! After a crash, the directory has the file `UNFINISHED`, so it cannot be opened as a database. The next copy
-//! into this directory first removes the files that the crash has left. After an error, the directory is as it was
-//! before, except that `LOCK` stays if the directory existed already. If the files cannot be removed after an
-//! error, the directory stays as it would be after a crash.
+//! After a crash, the directory has the file `UNFINISHED`, so it cannot be opened as a database. The next copy into
+//! it first removes the files that are left. After an error, the directory is as it was before, except that `LOCK`
+//! stays if the directory existed. If the files cannot be removed, it is left as after a crash.
 //!
-//! In a store, the files are not removed after an error either. The directory stays as after a crash, and has to
-//! be dropped. The reason is that a store removes a file only some time after the request. Until then, no other
-//! file may have its name.
+//! In a store, even an error leaves the directory as a crash would, and it has to be dropped. A store removes a
+//! file only some time after the request, and until then no other file may have its name.
 
 use super::outside::check_outside;
 use crate::base::error::{Error, Result};
@@ -28,8 +26,7 @@ use os::{Access, Disk, Lock};
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// A directory that is being filled. If this value is dropped before the last step, all that was written to the
-/// directory is removed.
+/// A directory that is being filled. Dropping this value before the last step removes all that was written.
 #[derive(Debug)]
 pub struct NewDirectory {
     place: Place,
@@ -40,14 +37,14 @@ pub struct NewDirectory {
 }
 
 impl NewDirectory {
-    /// Begins to fill a directory. The directory must not exist yet, or be empty, or have only files that an
-    /// earlier attempt to fill it has left.
+    /// Begins to fill a directory, which must not exist, or be empty, or have only files left from an earlier
+    /// attempt.
     ///
     /// # Errors
     ///
-    /// [`Error::CopyTarget`] if the directory has other files; [`Error::UnfinishedCopy`] if an earlier attempt has
-    /// left files and the directory is in a store; [`Error::WithinDatabase`]; [`Error::CopyLocked`]; an error if the
-    /// disk refuses something.
+    /// [`Error::CopyTarget`] if the directory has other files; [`Error::UnfinishedCopy`] if it is in a store and
+    /// has files of an earlier attempt; [`Error::WithinDatabase`] if it lies within a database;
+    /// [`Error::CopyLocked`] if another process has locked it; an error if the disk refuses something.
     pub fn begin(disk: &Arc<dyn Disk>, directory: &Path) -> Result<Self> {
         let io = |action| move |error| Error::io(action, directory, error);
         check_outside(&**disk, directory)?;
@@ -55,14 +52,13 @@ impl NewDirectory {
         if is_made {
             disk.create_dir(directory).map_err(io("create directory"))?;
         } else {
-            // This check comes before the lock is taken, so that no lock file is made in a directory with other
-            // files.
+            // Check before taking the lock, so that no lock file is made in a directory with other files.
             check_left(&**disk, directory)?;
         }
-        // The new `disk` always uses this directory, even if another directory gets its path later.
+        // The new `disk` goes on using this directory, even if another directory gets its path later.
         let disk = &os::hold(disk, directory).map_err(io("open"))?;
-        // The files of this place must not get into the list of files that the database still has to remove. A
-        // later copy may write files with the same names.
+        // The leftovers of this place are not those of the database, because a later copy may write files with the
+        // same names.
         let place = Place::outside(disk, directory);
         let mut new = Self { place, is_made, is_finished: false, lock: None };
         let lock = directory.join(LOCK);
@@ -79,13 +75,12 @@ impl NewDirectory {
         Ok(new)
     }
 
-    /// Where the files of the directory are written. The disk of this place keeps using the directory even if the
-    /// directory is moved.
+    /// Where to write the files. The disk of this place goes on using the directory even if it is moved.
     pub fn place(&self) -> &Place {
         &self.place
     }
 
-    /// Makes the directory a database whose manifest has this name. The bytes of all files must be durable.
+    /// Makes the directory a database with this manifest. The bytes of all files must be durable.
     ///
     /// # Errors
     ///
@@ -94,14 +89,13 @@ impl NewDirectory {
         self.finish_as(CURRENT, current_text(manifest).as_bytes())
     }
 
-    /// Writes the last file, with this name and these bytes. This makes the directory valid. The bytes of all other
-    /// files must be durable.
+    /// Writes the last file, with this name and these bytes, which makes the directory valid. The bytes of all
+    /// other files must be durable.
     ///
     /// # Errors
     ///
-    /// Fails if the disk refuses something. After an error, the directory is as it was before. There is one
-    /// exception: if the last sync fails and the rename cannot be undone, the directory may be complete and valid
-    /// after a crash.
+    /// Fails if the disk refuses something. The directory is then as it was before, except that it may be complete
+    /// and valid after a crash if the last sync fails and the rename cannot be undone.
     pub fn finish_as(mut self, name: &str, bytes: &[u8]) -> Result<()> {
         let Place { disk, directory, .. } = &self.place;
         let (mark, last) = (directory.join(UNFINISHED), directory.join(name));
@@ -112,7 +106,7 @@ impl NewDirectory {
         disk.sync_dir(directory).map_err(io("sync"))?;
         disk.rename(&mark, &last).map_err(|error| Error::io("rename", &mark, error))?;
         if let Err(error) = disk.sync_dir(directory) {
-            // The error says that the directory is not finished, so the rename is undone.
+            // The error says that the directory is not finished, so undo the rename.
             disk.rename(&last, &mark).ok();
             return Err(io("sync")(error));
         }
@@ -127,8 +121,8 @@ impl Drop for NewDirectory {
             return;
         }
         let Place { disk, directory, .. } = &self.place;
-        // If the removal fails, the next copy into this directory removes the files. An empty directory that stays
-        // does no harm.
+        // If the removal fails, the next copy into this directory removes the files. An empty directory does no
+        // harm.
         if self.lock.is_some() && clear(&**disk, directory).is_err() {
             return;
         }
@@ -152,8 +146,8 @@ fn check_left(disk: &dyn Disk, directory: &Path) -> Result<()> {
     if is_empty || disk.keeps_removed().is_none() { Ok(()) } else { Err(Error::UnfinishedCopy(directory.to_owned())) }
 }
 
-/// Removes what an unfinished attempt has left in `directory`. The file `UNFINISHED` is removed last, so that the
-/// directory is recognized as unfinished as long as it has any files.
+/// Removes what an unfinished attempt has left in `directory`, the file `UNFINISHED` last, so that the directory
+/// counts as unfinished as long as it has any files.
 ///
 /// # Errors
 ///
@@ -164,8 +158,8 @@ fn clear(disk: &dyn Disk, directory: &Path) -> Result<()> {
     if names.is_empty() {
         return Ok(());
     }
-    // The files are removed below. `CURRENT` may have been renamed back to `UNFINISHED`, and this must be durable
-    // before the files are removed. Otherwise a crash could bring back a `CURRENT` without its files.
+    // A rename of `CURRENT` back to `UNFINISHED` must be durable before the files are removed, or a crash could
+    // bring back a `CURRENT` without its files.
     disk.sync_dir(directory).map_err(io("sync"))?;
     let remove = |name: &str| {
         let path = directory.join(name);

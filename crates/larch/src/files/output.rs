@@ -1,6 +1,6 @@
-//! Writes sorted rows and range erases to files of limited size. Each file ends between two keys. A row has one part
-//! for each column group of the table. This module does not know where the rows come from. The files are removed
-//! again unless they are installed (see `install.rs`).
+//! Writes sorted rows and range erases to files of limited size, which end between two keys. A row has one part for
+//! each column group of the table. The files are removed again unless they are installed. This module does not know
+//! where the rows come from.
 
 use crate::base::error::{Error, Result};
 use crate::base::parts::Slices;
@@ -19,15 +19,15 @@ use sst::{BuildOptions, CopiedPage, KeyBounds, KeyRange, Meta, RangeErase, RowKi
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
-/// The memory of the builder is measured each time the file has grown by this many bytes.
+/// The builder's memory is measured each time the file has grown by this many bytes.
 const MEASURE_BYTES: u64 = 64 << 10;
 
-/// A file may end early where a file of the deeper level begins. It must then have at least this part of the usual
-/// length: 4 stands for 1/4.
+/// A file may end early, where a file of the deeper level begins, once it has the usual length divided by this
+/// number.
 const LEAST_SHARE: u64 = 4;
 
-/// One file with the rows of several tables. Each table has a part of the file, which is an SST. The file is created
-/// when the first part begins. A manifest cannot name such a file.
+/// One file with the rows of several tables, each in a part of the file that is an SST of its own. The file is
+/// created when the first part begins. A manifest cannot name such a file.
 pub struct OneFile {
     place: Place,
     begun: Mutex<Option<BegunFile>>,
@@ -72,8 +72,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// The disk and the directory where outputs with this target are written, in a database with the environment
-    /// `env`.
+    /// The disk and the directory where outputs go, in a database with the environment `env`.
     pub fn place(&self, env: &Environment) -> Place {
         match self {
             Self::Database => env.place(),
@@ -88,27 +87,25 @@ pub struct Outputs {
     core: Arc<Core>,
     table: Arc<TableInfo>,
     place: Place,
-    /// If the outputs are not separate files but parts of one file, this is the file.
+    /// The file, if the outputs are parts of one file.
     one: Option<Arc<OneFile>>,
     file_bytes: u64,
-    /// The files of a deeper level, in key order. When an output has at least a part of the usual length (see
-    /// [`LEAST_SHARE`]), it ends where one of these files begins. So the output overlaps only few of these files
-    /// when it is merged into their level later.
+    /// The files of a deeper level, in key order. An output that is long enough (see [`LEAST_SHARE`]) ends where
+    /// one of them begins, so that it overlaps few of them when it is merged into their level later.
     below: Level,
     /// How many files of `below` begin at or before the last key.
     passed_below: usize,
-    /// The last added range erase, or the part of it that was not written to a file yet. A range erase is not
-    /// written at once. The next range erase may continue it, or the file may end before its end.
+    /// The last range erase, or the part of it that was not written yet. It is held back because the next one may
+    /// continue it, or the file may end before its end.
     erase: Option<RangeErase>,
-    /// Whether no deeper level has keys in the range of these rows. If so, an erase is left out if no older
-    /// version of its key follows. This field also decides which filter the files get.
+    /// Whether no deeper level has keys in the range of these rows. An erase is then dropped unless an older
+    /// version of its key follows. This also decides which filter the files get.
     bottom: bool,
     /// Whether background threads write the bytes to the disk while this thread adds rows.
     writes_behind: bool,
     /// Whether the rows belong to a transaction that has not committed.
     is_run: bool,
-    /// Erases of the current key that were added but not written yet. They are written only if an older version of
-    /// the key follows.
+    /// Erases of the key `held_key`, which are written only if an older version of it follows.
     held_back: Vec<Version>,
     held_key: Vec<u8>,
     open: Option<OpenFile>,
@@ -116,19 +113,19 @@ pub struct Outputs {
     written: Vec<(u64, Meta)>,
     /// The paths of the open file and of the finished files.
     fresh: FreshFiles,
-    /// The memory that these fields take.
+    /// The memory of these fields.
     memory: Holding,
 }
 
 struct OpenFile {
     builder: SstBuilder,
     number: u64,
-    /// When the file has this length in bytes, the memory of the builder is measured again.
+    /// The length of the file, in bytes, at which the builder's memory is measured again.
     measure_at: u64,
 }
 
 impl Outputs {
-    /// Writes files of about `file_bytes`. `bottom` means that no deeper level has keys in the range of the rows.
+    /// Outputs of about `file_bytes` each. `bottom` means that no deeper level has keys in the range of the rows.
     pub fn new(core: &Arc<Core>, table: &Arc<TableInfo>, file_bytes: u64, bottom: bool) -> Self {
         let place = core.env.place();
         Self {
@@ -152,13 +149,13 @@ impl Outputs {
         }
     }
 
-    /// Lets background threads write the bytes to the disk while the caller adds rows. The caller must not be one
-    /// of these threads.
+    /// Lets background threads write to the disk while the caller adds rows. The caller must not run on one of
+    /// them.
     pub fn with_writes_behind(self) -> Self {
         Self { writes_behind: true, ..self }
     }
 
-    /// If `is_run` is true, the rows of these outputs belong to a transaction that has not committed.
+    /// With `is_run`, the rows belong to a transaction that has not committed.
     pub fn of_run(self, is_run: bool) -> Self {
         Self { is_run, ..self }
     }
@@ -177,13 +174,13 @@ impl Outputs {
         }
     }
 
-    /// Lets files also end where files of the deeper level `below` begin.
+    /// Lets files end early where files of the deeper level `below` begin.
     pub fn with_borders(self, below: Level) -> Self {
         Self { below, ..self }
     }
 
-    /// Adds a version whose value is in one piece. The log and the memtables have values in this form. The versions
-    /// must come in the order that [`Outputs::add`] requires.
+    /// Adds a version whose parts are joined in one value, as in the log and the memtables. The order is that of
+    /// [`Outputs::add`].
     ///
     /// # Errors
     ///
@@ -201,8 +198,8 @@ impl Outputs {
         }
     }
 
-    /// Adds a put whose key comes after all other keys, but only if [`Outputs::take_back`] can remove it again. If
-    /// `take_back` could not remove it, adds nothing and returns false.
+    /// Adds a put whose key comes after all other keys. Adds nothing and returns false if [`Outputs::take_back`]
+    /// could not remove it again.
     ///
     /// # Errors
     ///
@@ -228,8 +225,8 @@ impl Outputs {
         self.open.as_ref().filter(|open| open.builder.rows() > 0).map(|open| open.builder.last_key())
     }
 
-    /// Adds a version of a row. Keys must come in ascending order. The versions of a key must come from the newest
-    /// to the oldest. A put has one part for each column group, and an erase has no parts.
+    /// Adds a version of a row. Keys must ascend, and the versions of a key must come newest first. A put has one
+    /// part for each column group, and an erase has no parts.
     ///
     /// # Errors
     ///
@@ -253,10 +250,9 @@ impl Outputs {
         self.write(key, version, kind, parts)
     }
 
-    /// Adds a whole page of another file. The keys of the page are from `first` to `last`, and come after all keys
-    /// added so far. Adds nothing and returns false if the rows have to be added one by one. This is so if the
-    /// page has erases that should be left out, or if the file might end before the last row of the page. It is
-    /// also so if [`SstBuilder::add_page`] refuses the page.
+    /// Adds a whole page of another file, whose keys, `first` to `last`, come after all keys so far. Adds nothing
+    /// and returns false if the rows have to be added one by one: because some of the page's erases may be dropped,
+    /// because the file might end within the page, or because [`SstBuilder::add_page`] refuses it.
     ///
     /// # Errors
     ///
@@ -279,8 +275,8 @@ impl Outputs {
         Ok(self.builder_at(key)?.add(key, version, kind, parts)?)
     }
 
-    /// Adds a range erase. Range erases must be sorted and must not overlap. Each range erase is added before the
-    /// rows at and after its start. A range erase without versions is ignored.
+    /// Adds a range erase. Range erases must be sorted and must not overlap, and each must come before the rows at
+    /// and after its start. One without versions is ignored.
     ///
     /// # Errors
     ///
@@ -301,14 +297,13 @@ impl Outputs {
         Ok(())
     }
 
-    /// Writes the range erase in the field `erase`, if there is one.
+    /// Writes the held-back range erase, if there is one.
     fn write_erase(&mut self) -> Result<()> {
         let Some(RangeErase { keys, versions }) = self.erase.take() else { return Ok(()) };
         Ok(self.builder_at(&keys.start)?.add_range_erase(&keys, &versions)?)
     }
 
-    /// The builder of the file to which a row or a range erase at `key` should be added. If the open file is long
-    /// enough, this is the builder of a new file that begins at `key`.
+    /// The builder for a row or a range erase at `key`. If the open file is long enough, begins a new one at `key`.
     fn builder_at(&mut self, key: &[u8]) -> Result<&mut SstBuilder> {
         let mut bytes = self.open.as_ref().map_or(0, |open| open.builder.file_bytes());
         if is_long_enough(bytes, self.file_bytes, self.crosses_border(key))
@@ -329,8 +324,7 @@ impl Outputs {
         Ok(&mut open.builder)
     }
 
-    /// Whether a file of the deeper level begins after the last key, and at or before `key`. This `key` is the next
-    /// one.
+    /// Whether a file of the deeper level begins after the last key and at or before `key`, the next one.
     fn crosses_border(&mut self, key: &[u8]) -> bool {
         let before = self.passed_below;
         while self.below.get(self.passed_below).is_some_and(|file| file.sst.bounds().low.as_slice() <= key) {
@@ -353,7 +347,7 @@ impl Outputs {
         Ok(self.begin(builder, number))
     }
 
-    /// Begins the next part of `one`. Creates the file before the first part.
+    /// Begins the next part of `one`, and creates the file before the first part.
     fn create_part(&mut self, one: &OneFile) -> Result<OpenFile> {
         let mut begun = one.begun.lock();
         if begun.is_none() {
@@ -371,15 +365,15 @@ impl Outputs {
         self.core.writes.check_number(number)?;
         let path = self.place.directory.join(sst_name(number, self.core.env.epoch));
         let file = self.place.disk.open(&path, Access::CreateDirect);
-        // If a file with this name existed already, this call has not made it, so the file is not removed later.
+        // A file that existed already was not made here, so it must not be removed later.
         if !file.as_ref().is_err_and(|error| error.kind() == ErrorKind::AlreadyExists) {
             self.fresh.add(path.clone());
         }
         Ok((file.map_err(|error| Error::io("create", &path, error))?, path))
     }
 
-    /// The options for building files. They are the options of `now`, which describes the table at this moment, or
-    /// else the options that the table had when these outputs began.
+    /// The options for building files: those of `now`, the current state of the table, or else those that the table
+    /// had when these outputs began.
     fn build_options(&self, now: Option<&Arc<TableInfo>>) -> BuildOptions {
         let options = &now.unwrap_or(&self.table).options;
         let filter = if self.bottom { options.filters.deepest } else { options.filters.upper };
@@ -395,17 +389,17 @@ impl Outputs {
         OpenFile { builder, number, measure_at: 0 }
     }
 
-    /// A file that begins at `low` should be taken over between the outputs. Finishes the open file if that file
-    /// may follow it, and returns whether it may. It may if the open file is long enough to end early, and if the
-    /// bounds of the open file end before `low`. If no file is open, that file may follow, unless a range erase
-    /// that begins at or before `low` was not written yet. All rows added so far lie before `low`.
+    /// Called when a file that begins at `low` could be taken over, and all rows so far lie before `low`. Returns
+    /// whether that file may follow the outputs: the open file must be long enough to end early, and its bounds
+    /// must end before `low`. If so, finishes the open file. If no file is open, that file may follow unless a
+    /// held-back range erase begins at or before `low`.
     ///
     /// # Errors
     ///
     /// Fails if a file cannot be written.
     pub fn end_before(&mut self, low: &[u8]) -> Result<bool> {
         let Some(open) = &self.open else {
-            // A range erase that was not written yet would be the first in the next output.
+            // A held-back range erase would begin the next output.
             return Ok(self.erase.as_ref().is_none_or(|erase| erase.keys.start.as_slice() > low));
         };
         let ends_before = KeyBounds::cut(low, open.builder.last_key()).high.is_some_and(|high| high.as_slice() < low);
@@ -416,7 +410,7 @@ impl Outputs {
         Ok(true)
     }
 
-    /// Finishes the open file. It must end before `cut`. Without a `cut`, it is the last file.
+    /// Finishes the open file, which must end before `cut`. Without `cut`, it is the last file.
     fn close(&mut self, cut: Option<&[u8]>) -> Result<()> {
         let Some(mut open) = self.open.take() else { return Ok(()) };
         self.cut_erase(&mut open.builder, cut)?;
@@ -429,7 +423,7 @@ impl Outputs {
         Ok(())
     }
 
-    /// Writes the part of the range erase in `erase` that lies before `cut`.
+    /// Writes the part of the held-back range erase that lies before `cut`.
     fn cut_erase(&mut self, builder: &mut SstBuilder, cut: Option<&[u8]>) -> Result<()> {
         let Some(erase) = self.erase.take_if(|erase| cut.is_none_or(|cut| erase.keys.start.as_slice() < cut)) else {
             return Ok(());
@@ -445,8 +439,8 @@ impl Outputs {
         Ok(())
     }
 
-    /// Finishes the last file, and returns all files as files of `level`. When the files are read,
-    /// `version_offset` will be added to all versions in them.
+    /// Finishes the last file, and returns all files, for `level`. Readers will add `version_offset` to all
+    /// versions in them.
     ///
     /// # Errors
     ///
@@ -464,18 +458,18 @@ impl Outputs {
     }
 }
 
-/// Whether a file that has `bytes` now should end before the next key. `at_border` means that a file of the deeper
-/// level begins between the last key and the next key.
+/// Whether a file of `bytes` so far should end before the next key. `at_border` means that a file of the deeper
+/// level begins between the last key and the next.
 pub fn is_long_enough(bytes: u64, file_bytes: u64, at_border: bool) -> bool {
     bytes >= file_bytes || (at_border && is_fair_length(bytes, file_bytes))
 }
 
-/// Whether a file that has `bytes` is long enough to end at a border. A usual file has about `file_bytes`.
+/// Whether a file of `bytes` so far is long enough to end at a border. A usual file has about `file_bytes`.
 pub fn is_fair_length(bytes: u64, file_bytes: u64) -> bool {
     bytes >= file_bytes / LEAST_SHARE
 }
 
-/// The memory of a range erase that was not written yet, in bytes.
+/// The memory of a held-back range erase, in bytes.
 fn erase_bytes(erase: &RangeErase) -> u64 {
     (erase.keys.heap_bytes() + erase.versions.capacity() * size_of::<Version>()) as u64
 }

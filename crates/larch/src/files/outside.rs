@@ -1,14 +1,14 @@
-//! Checks that a new directory does not lie within a database. If the new directory lay within a database, its files
-//! would belong to that database. Moving, copying or removing the database would affect these files, and a repair of
-//! the database would find files of another database. This module does not know what the new directory is for.
+//! Checks that a new directory does not lie within a database. Moving, copying or removing that database would
+//! affect its files, too, and a repair of the database would find files of another one. This module does not know
+//! what the new directory is for.
 
 use crate::base::error::{Error, Result};
 use crate::manifest::directory::names::CURRENT;
 use os::Disk;
 use std::path::{Path, PathBuf, absolute};
 
-/// Refuses a directory that lies in the directory of a database. A store has only names and no directories, and the
-/// names of databases are not nested. So in a store nothing is refused.
+/// Refuses a directory within the directory of a database. In a store, nothing is refused, because it has no
+/// directories, and the names of databases are not nested.
 ///
 /// # Errors
 ///
@@ -26,8 +26,7 @@ pub fn check_outside(disk: &dyn Disk, directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Does the same as [`check_outside`], and also refuses a directory within the directory `database`, even if most
-/// files of that database are missing.
+/// Like [`check_outside`], but also refuses a directory within `database`, even if that has lost most of its files.
 ///
 /// # Errors
 ///
@@ -42,8 +41,8 @@ pub fn check_outside_of(disk: &dyn Disk, directory: &Path, database: &Path) -> R
     }
 }
 
-/// The directories that contain a directory. First come the directories that its path names. If this path is
-/// relative, the current directory and the directories that contain it follow.
+/// The directories that contain a directory: those that its path names and, if the path is relative, those of its
+/// absolute path.
 fn directories_above(directory: &Path) -> Vec<PathBuf> {
     let named = directory.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty()).map(Path::to_owned);
     let begin = if directory.is_relative() { absolute(directory).ok() } else { None };

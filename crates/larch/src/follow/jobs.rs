@@ -1,10 +1,9 @@
-//! The jobs of a follower. One job looks at what the writer has done, some hundred times a second. The other job
-//! shows new files after their pages were loaded. This module does not know how the jobs' work is done.
+//! The jobs of a follower: one looks at what the writer has done, some hundred times a second, and one shows new
+//! files once their pages are loaded. This module does not know how the jobs' work is done.
 //!
-//! Each look costs ten system calls. While commits come, a follower of commits looks again after a millisecond. If
-//! no commits have come for a while, a follower of commits looks again after [`LONGEST_PAUSE`]. A follower of files
-//! looks again after [`FILES_PAUSE`]. In a store, each look costs three requests. So in a store, both kinds of
-//! followers look again after [`STORE_PAUSE`].
+//! Each look costs ten system calls. A follower of commits looks again after a millisecond while commits come, and
+//! after up to [`LONGEST_PAUSE`] when none have come for a while. A follower of files looks again after
+//! [`FILES_PAUSE`]. In a store, where each look costs three requests, both look again after [`STORE_PAUSE`].
 
 use crate::base::error::Error;
 use crate::core::Core;
@@ -28,8 +27,7 @@ pub fn begin(core: &Arc<Core>) {
         look: threads.sleeping_worker(Priority::High, Arc::new(look)),
         show: threads.sleeping_worker(Priority::Normal, Arc::new(ShowJob(weak()))),
     });
-    // The job wakes itself again and again. This works only after `begin_to_follow`, so the job is woken for the
-    // first time here.
+    // Wake the job for the first time. From then on it wakes itself, which works only after `begin_to_follow`.
     core.background.wake_look_after(Duration::ZERO);
 }
 
@@ -37,7 +35,7 @@ pub fn begin(core: &Arc<Core>) {
 #[derive(Debug)]
 struct LookJob {
     core: Weak<Core>,
-    /// The pause that the job made before its last look, in nanoseconds.
+    /// The pause before the last look, in nanoseconds.
     pause_nanos: AtomicU64,
 }
 
@@ -51,8 +49,8 @@ impl Job for LookJob {
         let pause = match core.look_at_writer(followed) {
             Err(error) => note_failure(&core, &error),
             Ok(seen) => {
-                // An earlier failure is forgotten after a successful look. But if files wait to be shown, it is
-                // forgotten only when these files are shown.
+                // A successful look clears an earlier failure. But if files wait to be shown, only showing them
+                // does.
                 if !seen.has_files {
                     troubles.follow_succeeded();
                 } else if troubles.follow_waits(core.env.machine.clock.now()).is_none() {
@@ -95,7 +93,7 @@ impl Job for ShowJob {
         match core.show_next_files(followed) {
             Ok(()) => {
                 core.background.troubles.follow_succeeded();
-                // There may be commits that could not be shown before these files.
+                // Some commits may have had to wait for these files.
                 core.background.wake_look_after(Duration::ZERO);
             }
             // The next look wakes this job again, when the pause after the failure is over.

@@ -1,11 +1,9 @@
-//! Loads pages of new files before a follower shows the files. So if reads have found their rows in memory before,
-//! they still find them in memory afterwards. Three kinds of pages are loaded. If files replace other files, these
-//! are the index pages of the new files, and the counterparts of pages that were hot in the replaced files. If the
-//! writer has flushed rows, these are the pages with these rows. This module does not know how the follower learns
-//! of new files.
+//! Loads pages of new files before a follower shows the files, so that reads that found their rows in memory still
+//! do. For files that replace others, loads the index pages, and the counterparts of pages that were hot in the
+//! replaced files. For rows that the writer has flushed, loads the pages with these rows. This module does not know
+//! how the follower learns of new files.
 //!
-//! The writer loads the pages that its own reads need, into the memory of its own process. The follower does the
-//! same for its own reads.
+//! The writer loads pages for its own reads, into its own memory. The follower does the same for its reads.
 
 use crate::core::Core;
 use crate::manifest::{DbFile, FileSet, Level, TableFiles};
@@ -14,8 +12,8 @@ use crate::warm::install::{is_read, load_flushed};
 use os::sync::Arc;
 use std::collections::HashSet;
 
-/// Loads pages of the files that are in `next` but not in `shown`. Returns what has to be loaded later, when
-/// `next` is shown.
+/// Loads pages of the files that are in `next` but not in `shown`. Returns what has to be loaded once `next` is
+/// shown.
 pub fn load(core: &Core, shown: &FileSet, next: &FileSet) -> Vec<Rest> {
     let mut rest = Vec::new();
     for new in next.tables.values() {
@@ -37,7 +35,7 @@ pub fn load(core: &Core, shown: &FileSet, next: &FileSet) -> Vec<Rest> {
     rest
 }
 
-/// Whether the table has other files in `new` than in `old`, or sees other parts of the same files.
+/// Whether the table has other files in `new` than in `old`, or sees other slices of them.
 fn is_changed(old: &TableFiles, new: &TableFiles) -> bool {
     old.levels.iter().zip(&new.levels).any(|(old, new)| !Arc::ptr_eq(old, new))
 }
@@ -46,7 +44,7 @@ fn numbers(table: &TableFiles) -> HashSet<u64> {
     table.files().map(|(_, file)| file.number).collect()
 }
 
-/// The files of `old` whose numbers are not in `now`, in groups called runs. The files of a run do not overlap.
+/// The files of `old` whose numbers are not in `now`, in runs of files that do not overlap.
 fn replaced_runs(old: &TableFiles, now: &HashSet<u64>) -> Vec<Level> {
     let replaced = |level: &Level| -> Vec<Arc<DbFile>> {
         level.iter().filter(|file| !now.contains(&file.number)).cloned().collect()

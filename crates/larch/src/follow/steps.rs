@@ -1,14 +1,14 @@
-//! The steps of a follower: it looks at what the writer has done, and shows it. This module does not know when the
-//! steps are called.
+//! The steps of a follower: look at what the writer has done, and show it. This module does not know when the steps
+//! are called.
 //!
 //! Invariants:
 //! - Each shown version has every commit up to this version, and no commit after it. The shown version only grows,
-//!   also after errors. After an error, the follower may have to open the file set and the logs again. They are
-//!   shown only when they have every commit that was shown before. Until then, the old ones are shown.
+//!   even after errors. If the file set and the logs have to be opened again after an error, the old ones stay
+//!   visible until the new ones have every commit that was shown before.
 //! - The follower reads a commit from its log before it looks at the manifest. So when it applies the commit, it
-//!   knows every change of tables that came before the commit. The commit waits until these changes are shown.
-//! - A file set is shown together with all commits in the logs that came before the last change of the file set.
-//!   The follower finds all these commits, because they were in the logs before the change was in the manifest.
+//!   knows every change of tables before the commit. The commit waits until these changes are shown.
+//! - A file set is shown together with all commits in the logs that came before its last change. The follower finds
+//!   all of them, because they were in the logs before the change was in the manifest.
 //! - The lease names the oldest file set that is in use or will be shown next, or an even older one.
 
 use super::replaced;
@@ -28,12 +28,11 @@ use crate::manifest::directory::listing::log_numbers;
 use crate::view::View;
 use sst::Version;
 
-/// The follower tries at most this many times to open the logs. A try fails only if the writer has meanwhile
-/// written the rows of a log to files.
+/// Attempts to open the logs. One fails only if the writer has written the rows of a log to files meanwhile.
 const ATTEMPTS: u32 = 20;
 
-/// [`Core::catch_up`] looks at most this many times. The first look finds all that the writer did before the call.
-/// Later looks find what the writer has done since then.
+/// The most looks of [`Core::catch_up`]. The first one finds all that the writer did before the call, the others what
+/// it has done since then.
 const LOOKS: u32 = 8;
 
 /// The result of a look.
@@ -50,13 +49,13 @@ pub struct Seen {
 enum Find {
     /// The writer has told the follower which log gets commits now.
     Told,
-    /// The follower lists the logs in the directory. So it finds all logs, even if the writer has told nothing.
+    /// The follower lists the logs in the directory, and so finds all of them without being told.
     Listed,
 }
 
 impl Core {
-    /// Begins to follow the database that was opened from `manifest`. Its files are shown already. `lease` must have
-    /// been made before the manifest was read.
+    /// Begins to follow the database that was opened from `manifest`, whose files are already shown. `lease` must
+    /// have been made before the manifest was read.
     ///
     /// # Errors
     ///
@@ -68,12 +67,12 @@ impl Core {
         self.catch_up().map(drop)
     }
 
-    /// Reads and shows what the writer has written so far. Returns the newest version that reads see then. If the
-    /// database is no follower, only returns this version.
+    /// Reads and shows what the writer has written so far. Returns the newest version that reads then see. If the
+    /// database is not a follower, only returns this version.
     ///
     /// # Errors
     ///
-    /// Fails if the manifest or a log cannot be read. Reads then go on seeing what was shown before.
+    /// Fails if the manifest or a log cannot be read. Reads then keep seeing what was shown before.
     pub fn catch_up(&self) -> Result<Version> {
         self.env.check_origin()?;
         if let Some(followed) = self.followed.get() {
@@ -87,8 +86,7 @@ impl Core {
         Ok(self.views.now().1)
     }
 
-    /// Looks at what the writer has done, and shows its commits. New files are shown later, by
-    /// [`Core::show_next_files`].
+    /// Looks at what the writer has done, and shows its commits. [`Core::show_next_files`] shows new files later.
     ///
     /// # Errors
     ///
@@ -102,15 +100,14 @@ impl Core {
         let before = self.views.now().1;
         let mut outcome = self.look_in(followed, &mut state, find);
         if outcome.is_err() && !state.is_broken {
-            // The look may have failed because the writer shortened or removed a file meanwhile. Such a file is
-            // not damaged. So everything is opened again, but only once.
+            // The writer may have shortened or removed a file meanwhile, which is not damage. So open everything
+            // again, but only once.
             state.is_broken = true;
             outcome = self.look_in(followed, &mut state, find);
         }
         state.is_broken |= outcome.is_err();
         outcome?;
-        // If the lease cannot be written, the writer keeps more files than necessary. The next look tries to write
-        // the lease again.
+        // If the lease cannot be written, the writer keeps more files than necessary, and the next look tries again.
         followed.renew_lease(&mut state).ok();
         Ok(Seen { has_more: self.views.now().1 > before, has_files: state.next.is_some() })
     }
@@ -124,7 +121,7 @@ impl Core {
             state.is_broken = false;
         }
         if !followed.with_log && !self.writers_tell() {
-            // In a store, the disk sees newer files only after a listing, so the logs are listed here.
+            // In a store, the disk sees newer files only after a listing.
             log_numbers(&self.env.machine, &self.env.directory)?;
         }
         if followed.with_log && (state.log.is_none() || self.look_at_logs(state, find)? == Linked::Gap) {
@@ -140,15 +137,14 @@ impl Core {
         self.show_commits(state)
     }
 
-    /// Whether the writer and its followers write small files to tell each other something. In a store they do
-    /// not.
+    /// Whether the writer and its followers exchange small files. In a store they do not.
     fn writers_tell(&self) -> bool {
         self.env.machine.disk.keeps_removed().is_none()
     }
 
-    /// Whether the writer tells this follower about new logs. A follower asks the writer for this by writing a
-    /// file. If a follower could not make a lease, it does not ask, because nobody would remove this file. Such a
-    /// follower lists the logs in the directory of the database at each look.
+    /// Whether the writer tells this follower about new logs, which the follower asks for by writing a file. A
+    /// follower that could not make a lease does not ask, because nobody would remove this file; it lists the logs
+    /// at each look instead.
     fn is_told(&self) -> bool {
         self.writers_tell() && self.followed.get().is_some_and(FollowedWriter::has_lease)
     }
@@ -174,14 +170,13 @@ impl Core {
         Ok(linked)
     }
 
-    /// Shows the new commits, up to the first commit that has to wait for files.
+    /// Shows new commits, up to the first one that has to wait for files.
     fn show_commits(&self, state: &mut State) -> Result<()> {
         let (files, may_skip) = (state.shown.files.clone(), state.next.is_none());
         let known = files.last_version;
         let Some(log) = &mut state.log else { return Ok(()) };
         let version = log.apply(Version::MAX, known, may_skip)?.max(known);
-        // If a log has begun since the last look, its memory set is new. So the view gets the memory sets of all
-        // logs again.
+        // A log that has begun since the last look has a new memory set, so take the memory sets of all logs again.
         let view = View { memory: log.memory(), files, generation: self.views.generation() };
         self.views.renew(Filled { view, version }).map_err(|behind| self.fell_behind(behind))
     }
@@ -190,8 +185,7 @@ impl Core {
     fn open_logs(&self, state: &mut State) -> Result<()> {
         let (machine, directory) = (&self.env.machine, &self.env.directory);
         if self.is_told() {
-            // The writer tells about each log that begins after this call. The listing below finds all logs that
-            // began before.
+            // From now on the writer tells about new logs. The listing below finds those that began before.
             newest_log(&*machine.disk, directory)?;
         }
         let mut attempts = 0;
@@ -204,13 +198,13 @@ impl Core {
             let opened = opened.and_then(|log| log.ok_or_else(|| oldest_is_missing(&log_path(directory, oldest))));
             match opened {
                 Ok(log) => state.log = Some(log),
-                // This is no damage: the rows of the log are in files now, or the log was removed before it had
-                // begun. So this is tried again.
+                // Not damage: the rows of the log are in files now, or the log was removed before it had begun. Try
+                // again.
                 Err(error) if (is_changed || is_gone(&error)) && attempts < ATTEMPTS => continue,
                 Err(error) => return Err(error.into()),
             }
             let next = state.prepare_next();
-            // At this point, the logs have all commits that came before the last change of the files.
+            // Now the logs have all commits before the last change of the files.
             if self.look_at_logs(state, Find::Listed)? == Linked::Yes && next.files.oldest_log == oldest {
                 return self.show(state, &next);
             }
@@ -222,7 +216,7 @@ impl Core {
         }
     }
 
-    /// Loads pages of the files that should be shown next, and then shows the files.
+    /// Loads pages of the files to be shown next, and then shows the files.
     ///
     /// # Errors
     ///
@@ -235,7 +229,7 @@ impl Core {
             let Some(next) = state.next.clone() else { return Ok(()) };
             (state.shown.files.clone(), next)
         };
-        // While the pages are loaded, commits are shown with the old files.
+        // Meanwhile, commits are shown with the old files.
         let rest = match self.env.options.follow_preloads {
             true => replaced::load(self, &shown, &next.files),
             false => Vec::new(),
@@ -272,8 +266,7 @@ impl Core {
         }
     }
 
-    /// Shows the file set `next`, together with all commits in the logs that came before the last change of this
-    /// file set.
+    /// Shows the file set `next`, with all commits in the logs that came before its last change.
     fn show(&self, state: &mut State, next: &ShownFiles) -> Result<()> {
         let files = &next.files;
         let mut filled = Filled {
@@ -285,10 +278,9 @@ impl Core {
                 state.log = None;
                 return self.open_logs(state);
             }
-            // This applies commits before the files are shown. Readers do not see them yet, because the visible
-            // version is still the old one. If the logs were opened again, they must have every commit that
-            // readers have seen. A change of tables is in no log, but if readers have seen it, the manifest has
-            // it.
+            // Apply commits before the files are shown. Readers do not see them yet, because the visible version is
+            // still the old one. If the logs were opened again, they must have every commit that readers have seen;
+            // a change of tables is in no log, but if readers have seen it, the manifest has it.
             let most = files.last_version.max(self.views.visible());
             filled.version = log.apply(most, files.last_version, true)?.max(files.last_version);
             filled.view.memory = log.memory();

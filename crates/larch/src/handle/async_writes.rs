@@ -1,5 +1,5 @@
-//! Writes that are futures. If the write buffer is full, such a future waits for room without blocking a thread.
-//! This module does not check arguments. The commits themselves are done by `write/`.
+//! The async writes of tables and batches: futures that wait for room in the write buffer without blocking a
+//! thread. `write/` commits them.
 
 use super::attempt::Attempt;
 use super::attempts::{transact, transact_async};
@@ -21,8 +21,8 @@ use crate::write::{commit, limits};
 use os::sync::Arc;
 use sst::{KeyRange, Version};
 
-/// Commits `ops`, which write to `tables`, and returns when reads see them. As long as the write buffer has no
-/// room for the operations, other tasks run.
+/// Commits `ops`, which write to `tables`, and returns when reads see them. Other tasks run while the write buffer
+/// has no room.
 ///
 /// # Errors
 ///
@@ -50,8 +50,7 @@ pub(super) async fn submit_ops(
     Ok(version)
 }
 
-/// Commits `ops`, which write to `tables`. This starts a thread for them, because these operations read or write
-/// many pages.
+/// Commits `ops`, which write to `tables`, on a new thread, because they read or write many pages.
 async fn submit_in_thread(
     handle: &Arc<DatabaseHandle>,
     mut ops: BatchOps,
@@ -70,13 +69,13 @@ async fn submit_in_thread(
     .await?
 }
 
-/// The options of a transaction whose commit does not wait until it is durable.
+/// Options of a transaction whose commit does not wait for a sync.
 fn buffered() -> TransactionOptions {
     TransactionOptions::with_durability(Some(Durability::Buffered))
 }
 
 impl Table {
-    /// Commits `ops`, and waits until they are durable if the database is set to do so.
+    /// Commits `ops`, and waits until they are durable if the database has [`Durability::Synced`].
     async fn write_async(&self, ops: Result<BatchOps>) -> Result<()> {
         let handle = &self.inner().handle;
         let version = submit_ops(handle, ops?, vec![self.identity().clone()]).await?;
@@ -86,12 +85,12 @@ impl Table {
         Ok(())
     }
 
-    /// Does the same as [`Table::insert`], but returns a future. The future does not block its thread. Other tasks
-    /// run until the row is durable. They also run while commits are slowed down, and while the write buffer or
-    /// level 0 of the table is full. If several tasks commit at the same time, they share one sync.
+    /// Like [`Table::insert`], but as a future that never blocks its thread: other tasks run while it waits for the
+    /// sync, while commits are slowed down, and while the write buffer or level 0 of the table is full. Tasks that
+    /// commit at the same time share one sync.
     ///
-    /// The future can be dropped at any time. The row is then either written or not written. This function copies
-    /// the row when it is called. The row is written when the future is polled.
+    /// The call copies the row, and polling the future writes it. The future can be dropped at any time; the row is
+    /// then either written or not.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> { smol::block_on(async {
@@ -111,7 +110,7 @@ impl Table {
         self.write_async(self.check_row(key, value).map(|()| ops(|ops| ops.put(self.id().0, key, value))))
     }
 
-    /// Does the same as [`Table::insert_parts`], but returns a future, see [`Table::insert_async`].
+    /// Like [`Table::insert_parts`], but as a future, see [`Table::insert_async`].
     ///
     /// # Errors
     ///
@@ -125,7 +124,7 @@ impl Table {
         self.write_async(self.check_parts(key, parts).map(|()| ops(|ops| ops.put_parts(self.id().0, key, parts))))
     }
 
-    /// Does the same as [`Table::remove`], but returns a future, see [`Table::insert_async`].
+    /// Like [`Table::remove`], but as a future, see [`Table::insert_async`].
     ///
     /// # Errors
     ///
@@ -135,7 +134,7 @@ impl Table {
         self.write_async(limits::check_key(key).map(|()| ops(|ops| ops.erase(self.id().0, key))))
     }
 
-    /// Does the same as [`Table::remove_range`], but returns a future, see [`Table::insert_async`].
+    /// Like [`Table::remove_range`], but as a future, see [`Table::insert_async`].
     ///
     /// # Errors
     ///
@@ -152,8 +151,8 @@ impl Table {
         }
     }
 
-    /// Does the same as [`Table::replace`], but returns a future. A thread that polls it does not wait for the
-    /// disk, or for room in the write buffer.
+    /// Like [`Table::replace`], but as a future. Polling it never blocks on the disk or on room in the write
+    /// buffer.
     ///
     /// # Errors
     ///
@@ -162,8 +161,7 @@ impl Table {
         self.change_async(key.as_ref(), Some(value.as_ref())).await
     }
 
-    /// Does the same as [`Table::take`], but returns a future. A thread that polls it does not wait for the disk,
-    /// or for room in the write buffer.
+    /// Like [`Table::take`], but as a future. Polling it never blocks on the disk or on room in the write buffer.
     ///
     /// # Errors
     ///
@@ -187,7 +185,7 @@ impl Table {
     }
 }
 
-/// Makes an empty list of operations, and lets `fill` add operations to it.
+/// The operations that `fill` adds.
 fn ops(fill: impl FnOnce(&mut BatchOps)) -> BatchOps {
     let mut ops = BatchOps::new();
     fill(&mut ops);

@@ -1,10 +1,9 @@
-//! A transaction that a future gets by value, but only for a while. When the future drops it, the transaction goes
-//! back to the code that has lent it. This module does not know what is done with the transaction.
+//! Lends a transaction by value to the future of a program's closure. When the future drops it, the transaction
+//! goes back to the lender.
 //!
-//! The closure of the program gets its transaction by value for a reason. If a closure borrows its transaction,
-//! its future has a different type for each lifetime. A bound in a signature cannot say that all these types can
-//! be sent to another thread. If a closure gets its transaction by value, its futures all have one type. Such a
-//! future can be sent to another thread if everything that it holds can be.
+//! It is lent by value so that the future can be `Send`. If the closure borrowed its transaction, its future would
+//! have a different type for each lifetime, and no bound in a signature can say that all these types are `Send`.
+//! With a transaction by value, all futures of the closure have one type.
 
 use super::readable::Readable;
 use super::selection::Selection;
@@ -16,18 +15,17 @@ use crate::view::value::Parts;
 use os::sync::{Arc, Mutex};
 use std::ops::{Deref, DerefMut};
 
-/// The transaction in one attempt of [`Database::transact_async`](crate::Database::transact_async). An attempt can
-/// do everything that a [`Transaction`] can. The transaction is committed after its future has returned without an
-/// error.
+/// One attempt of [`Database::transact_async`](crate::Database::transact_async). It derefs to its [`Transaction`],
+/// which is committed after the future that got the attempt has returned without an error.
 #[derive(Debug)]
 #[must_use = "the attempt is committed when the future that got it has returned"]
 pub struct Attempt {
-    /// The transaction is `Some` until the attempt is dropped.
+    /// `Some` until the attempt is dropped.
     transaction: Option<Transaction>,
     back: Arc<Mutex<Option<Transaction>>>,
 }
 
-/// The place where an attempt puts its transaction when it is dropped.
+/// Where an attempt puts its transaction when it is dropped.
 #[derive(Debug)]
 pub(super) struct Back(Arc<Mutex<Option<Transaction>>>);
 
@@ -40,7 +38,7 @@ impl Attempt {
 }
 
 impl Back {
-    /// Takes the transaction after the attempt has given it back.
+    /// Takes the transaction back after its attempt was dropped.
     ///
     /// # Errors
     ///

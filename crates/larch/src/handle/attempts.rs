@@ -1,19 +1,18 @@
-//! Runs a transaction again and again until it commits. Other modules decide what a transaction conflicts with.
+//! Retries a transaction until it commits.
 //!
-//! After a conflict, the transaction waits a random time between zero and a bound. The bound doubles with each
-//! conflict. This is the full jitter of Brooker's "Exponential Backoff and Jitter" (2015). After the first conflict
-//! the transaction does not wait, because in most cases the other commit is already done. Each attempt gets more
-//! help than the attempt before it. So the work ends at some point, whatever other writers do and however long it
-//! takes:
+//! After a conflict, the transaction waits a random time between zero and a bound that doubles with each conflict.
+//! This is the full jitter of Brooker's "Exponential Backoff and Jitter" (2015). After the first conflict it does
+//! not wait, because in most cases the other commit is already done. Later attempts get more and more help, so that
+//! the work ends at some point, whatever other writers do and however long it takes:
 //!
-//! 1. When an attempt begins, it names the tables that the last attempt has used. So from then on, the keys of
-//!    commits to these tables are kept.
+//! 1. An attempt begins by naming the tables that the last attempt used, so that the keys of commits to these
+//!    tables are kept from then on.
 //! 2. After [`RESERVES_AFTER`] conflicts, the transaction reserves the keys of its last attempt before it begins
-//!    again. Other commits to these keys then wait for it.
-//! 3. The transaction holds the writer in three cases: after [`HOLDS_AFTER`] conflicts, if its failed attempts
-//!    have taken [`LONGEST_LOST`], or if two attempts failed because the transaction was too old to be compared
-//!    with newer commits. While the transaction holds the writer, all other commits wait, but at most for twice
-//!    the time that the last attempt took.
+//!    again, and other commits to these keys wait for it.
+//! 3. The transaction holds the writer, so that all other commits wait: after [`HOLDS_AFTER`] conflicts,
+//!    [`LONGEST_LOST`] after its second attempt began, or after two attempts that were too old to be compared with
+//!    newer commits. It holds the writer at most for twice the time that the last attempt took, but see
+//!    [`SHORTEST_HOLD`] and [`LONGEST_HOLD`].
 
 use super::attempt::Attempt;
 use super::give_way::{give_way, give_way_until};
@@ -33,20 +32,19 @@ const RESERVES_AFTER: u32 = 8;
 /// After this many conflicts, a transaction holds the writer.
 const HOLDS_AFTER: u32 = 16;
 
-/// If a transaction has conflicted more than once and its attempts have taken this long together, it holds the
-/// writer.
+/// A transaction that still conflicts this long after its second attempt began holds the writer, too.
 const LONGEST_LOST: Duration = Duration::from_secs(1);
 
-/// The shortest and the longest time for which other commits wait while a transaction holds the writer.
+/// The bounds of the time for which a transaction holds the writer.
 const SHORTEST_HOLD: Duration = Duration::from_millis(100);
 const LONGEST_HOLD: Duration = Duration::from_secs(60);
 
-/// Before a new attempt, the transaction waits a random time that is less than a bound. The first bound is about
-/// the time that a few transactions take. The bound grows up to the greatest bound.
+/// The first and the greatest bound of the random wait before a new attempt. The first is about the time that a few
+/// transactions take.
 const FIRST_WAIT: Duration = Duration::from_micros(20);
 const GREATEST_BOUND: Duration = Duration::from_millis(10);
 
-/// Runs `body` in a transaction, again and again until one commits. Also returns the version of this commit.
+/// Runs `body` in transactions until one commits. Also returns the version of the commit.
 ///
 /// # Errors
 ///
@@ -67,7 +65,7 @@ pub(crate) fn transact<T, E: From<Error>>(
     }
 }
 
-/// Does the same as [`transact`], but returns a future, and `body` returns a future, too.
+/// Like [`transact`], but as a future, with an async `body`.
 ///
 /// # Errors
 ///
@@ -88,7 +86,7 @@ pub(crate) async fn transact_async<T, E: From<Error>, F: Future<Output = Result<
     }
 }
 
-/// All attempts at one piece of work.
+/// The attempts at one piece of work.
 pub(crate) struct Attempts<'h> {
     handle: &'h Arc<DatabaseHandle>,
     options: &'h TransactionOptions,
@@ -99,7 +97,7 @@ pub(crate) struct Attempts<'h> {
     reservation: Reservation,
     /// The tables that the last attempt used.
     tables: Tables,
-    /// The time when the work began and the time when the last attempt began. `None` before the second attempt.
+    /// When the second attempt began, and when the last one did. `None` before the second attempt.
     begun: Option<(Duration, Duration)>,
 }
 
@@ -107,7 +105,7 @@ pub(crate) struct Attempts<'h> {
 enum Help {
     Nothing,
     Reserves,
-    /// The next attempt holds the writer, but at most for this time.
+    /// The next attempt holds the writer, at most for this time.
     Holds(Duration),
 }
 
@@ -149,14 +147,14 @@ impl<'h> Attempts<'h> {
             (Help::Holds(time), Some(clock)) => {
                 core.writes.reserved.hold_writer(&mut self.reservation, time, clock);
             }
-            // On a machine without threads, no other commit can run during a wait, so this does not wait.
+            // On a machine without threads, no other commit can run during a wait, so do not wait.
             (Help::Holds(_) | Help::Reserves, _) => {}
         }
         self.next_begins();
         Ok(())
     }
 
-    /// Does the same as [`Attempts::failed`], but returns a future: other tasks run while it waits.
+    /// Like [`Attempts::failed`], but as a future: other tasks run while it waits.
     ///
     /// # Errors
     ///
@@ -178,7 +176,7 @@ impl<'h> Attempts<'h> {
         Ok(())
     }
 
-    /// Counts a conflict of `tx`. Returns how the next attempt is helped.
+    /// Counts a conflict of `tx`, and decides how the next attempt is helped.
     fn count(&mut self, tx: &Transaction, conflict: Conflict) -> Result<Help> {
         self.failed += 1;
         self.too_old += u32::from(matches!(conflict, Conflict::TooOld { .. }));
@@ -210,7 +208,7 @@ impl Drop for Attempts<'_> {
     }
 }
 
-/// How long to wait after `conflicts` conflicts. The `random` number chooses the time.
+/// How long to wait after `conflicts` conflicts; `random` chooses the time below the bound.
 fn jitter(conflicts: u32, random: u64) -> Duration {
     let Some(doublings) = conflicts.checked_sub(2) else { return Duration::ZERO };
     let bound = FIRST_WAIT.saturating_mul(1 << doublings.min(16)).min(GREATEST_BOUND);

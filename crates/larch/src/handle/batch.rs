@@ -1,5 +1,4 @@
-//! Writes that are committed together. This module checks and collects the rows. The commit itself is done by
-//! `write/`.
+//! A batch: writes that are committed together. This module checks and collects the rows; `write/` commits them.
 
 use super::async_writes::submit_ops;
 use super::attempts::transact;
@@ -23,9 +22,9 @@ use sst::Version;
 #[cfg(test)]
 mod tests;
 
-/// Writes to any tables of a database. The writes take effect together, in the order in which they were added.
-/// [`Database::batch`](crate::Database::batch) makes a batch. The batch holds its rows in memory. A batch that is
-/// dropped has no effect.
+/// Writes to any tables of a database that take effect together, in the order in which they were added.
+/// [`Database::batch`](crate::Database::batch) returns an empty batch. A batch holds its rows in memory. Dropping
+/// it without a commit has no effect.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -48,12 +47,12 @@ pub struct Batch {
     handle: Arc<DatabaseHandle>,
     ops: BatchOps,
     durability: Durability,
-    /// The tables to which the batch writes, sorted by their ids.
+    /// The tables to which the batch writes, sorted by id.
     tables: Vec<Arc<TableInfo>>,
     /// The first error, which `commit` will return.
     bad: Option<Error>,
-    /// How many writes are not in `ops` because of the error `bad`. These are all writes that were added after the
-    /// error, and the write that caused the error, if a write did.
+    /// How many writes are missing from `ops` because of `bad`: the write that failed, if it was a write, and all
+    /// writes after it.
     left_out: usize,
     conditions: Vec<(Table, Key, Expected)>,
 }
@@ -65,8 +64,8 @@ impl Batch {
         Self { handle: handle.clone(), ops, durability, tables, bad: None, left_out: 0, conditions }
     }
 
-    /// Whether a write or a condition for `table` can be added. `check` must not fail. After an error, nothing can
-    /// be added.
+    /// Whether a write or a condition for `table` can be added: `check` passes, and nothing failed before. Notes
+    /// the first error in `bad`.
     fn is_right(&mut self, table: &Table, check: impl FnOnce() -> Result<()>) -> bool {
         if self.bad.is_none() {
             self.bad = table.inner().check_handle(&self.handle).and_then(|()| check()).err();
@@ -74,7 +73,7 @@ impl Batch {
         self.bad.is_none()
     }
 
-    /// Whether a write to a row of `table` can be added. `check` must not fail.
+    /// Like [`Batch::is_right`], for a write. Also notes the table, or counts the write as left out.
     fn checked(&mut self, table: &Table, check: impl FnOnce() -> Result<()>) -> bool {
         if !self.is_right(table, check) {
             self.left_out += 1;
@@ -86,8 +85,7 @@ impl Batch {
         true
     }
 
-    /// Sets `key` to `value`, see [`Table::insert`]. If the table cannot take the row, [`Batch::commit`] returns the
-    /// error.
+    /// Sets `key` to `value`, see [`Table::insert`]. If the table cannot take the row, [`Batch::commit`] fails.
     pub fn insert(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
         let (key, value) = (key.as_ref(), value.as_ref());
         if self.checked(table, || table.check_row(key, value)) {
@@ -96,7 +94,7 @@ impl Batch {
     }
 
     /// Sets `key` to a value in parts, see [`Table::insert_parts`]. If the table cannot take the row,
-    /// [`Batch::commit`] returns the error.
+    /// [`Batch::commit`] fails.
     pub fn insert_parts(&mut self, table: &Table, key: impl AsRef<[u8]>, parts: &[impl AsRef<[u8]>]) {
         let key = key.as_ref();
         if self.checked(table, || table.check_parts(key, parts)) {
@@ -112,8 +110,7 @@ impl Batch {
         }
     }
 
-    /// Removes every key in `range`, see [`Table::remove_range`]. Rows that are inserted later in the same batch
-    /// stay.
+    /// Removes all keys in `range`, see [`Table::remove_range`]. Rows that the same batch inserts later stay.
     pub fn remove_range(&mut self, table: &Table, range: impl IntoKeyRange) {
         let Some(KeyRange { start, end }) = bounds::keys(&range) else { return };
         let end = end.unwrap_or_default();
@@ -122,9 +119,8 @@ impl Batch {
         }
     }
 
-    /// Makes the commit depend on the value that `key` of `table` has at the moment of the commit. Such a batch
-    /// has to be committed with [`Batch::commit_if`]. The expected value is the value that the key has before the
-    /// writes of this batch take effect.
+    /// Adds a condition: the batch commits only if `key` has the expected value at that moment, before the writes
+    /// of the batch take effect. A batch with conditions must be committed with [`Batch::commit_if`].
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -161,28 +157,26 @@ impl Batch {
         }
     }
 
-    /// Chooses when [`Batch::commit`] returns. By default, the [`durability`](crate::Builder::durability) of the
-    /// database decides when [`Batch::commit`] returns.
+    /// Sets what [`Batch::commit`] waits for. The default is the [`durability`](crate::Builder::durability) of the
+    /// database.
     pub fn durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
         self
     }
 
-    /// The number of writes that were added. A write that its table cannot take is counted, and so are all writes
-    /// after it.
+    /// The number of writes that were added, including those that an error has kept out of the batch.
     pub fn len(&self) -> usize {
         self.ops.count() as usize + self.left_out
     }
 
-    /// Whether nothing was added: no write and no condition. A batch is not empty if [`Batch::commit`] would
-    /// return an error. So a caller that does not commit an empty batch misses no error.
+    /// Whether nothing was added, no write and no condition. A batch whose commit would fail is not empty, so a
+    /// caller that does not commit an empty batch misses no error.
     pub fn is_empty(&self) -> bool {
         self.ops.is_empty() && self.conditions.is_empty() && self.bad.is_none()
     }
 
-    /// Takes the first error out of the batch, so that [`Batch::commit`] does not return it. The batch then has
-    /// everything that was added before the error, and can be committed. The batch does not have the write or
-    /// condition that failed, nor anything that was added later.
+    /// Takes the error out of the batch, so that the batch can be committed after all. It has everything that was
+    /// added before the error, but not the write or condition that failed, nor anything that was added later.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -204,25 +198,23 @@ impl Batch {
         self.bad.take()
     }
 
-    /// Commits all writes, and returns the version of the commit. If the batch is empty and has
-    /// [`Durability::Synced`], the call makes all earlier commits durable, as
-    /// [`Database::sync`](crate::Database::sync) does. Then it returns the newest version.
+    /// Commits all writes, and returns the version of the commit. An empty batch with [`Durability::Synced`] makes
+    /// all earlier commits durable, like [`Database::sync`](crate::Database::sync), and returns the newest version.
     ///
-    /// The work of a commit grows with its bytes. It also grows with the logarithm of the number of rows that its
-    /// tables have in memory. This work does not depend on the number of tables in the database. Each commit
-    /// writes one record to the log. Commits that run at the same time share a sync. If a batch takes more than
-    /// half of the write buffer, it is written to files instead, and is durable when the call returns. Then the
-    /// rows that its tables have in memory are written to files, too, and other commits wait for that. A commit
-    /// waits while the write buffer is full, or while level 0 of one of its tables is full.
+    /// The cost of a commit grows with its bytes, and with the logarithm of the number of rows that its tables have
+    /// in memory, but not with the number of tables in the database. Each commit appends one record to the log, and
+    /// concurrent commits share a sync. A commit waits while the write buffer is full, or while level 0 of one of
+    /// its tables is full. A batch that takes more than half of the write buffer is written to files instead, and
+    /// is durable when the call returns. The rows that its tables have in memory are then flushed, too, and other
+    /// commits wait for that.
     ///
     /// Unique [indexes](Table::create_index) are checked only after all writes of the batch. So two rows may swap
-    /// their values. A row may also get the index key of another row, if a later write of the batch removes that
-    /// row.
+    /// their values, and a row may take the index key of another row that a later write of the batch removes.
     ///
     /// # Errors
     ///
-    /// After an error, none of the writes has taken effect. [`Error::OutcomeUnknown`] is an exception: a sync has
-    /// failed, and only opening the database again shows whether the writes have taken effect.
+    /// After an error, none of the writes has taken effect, except perhaps after [`Error::OutcomeUnknown`]: then a
+    /// sync has failed, and only opening the database again shows whether they have.
     ///
     /// * [`Error::ForeignTable`] if a table belongs to another database.
     /// * [`Error::KeyTooLong`], [`Error::ValueTooLong`], [`Error::Grouped`] or [`Error::PartCount`] for the first row
@@ -234,8 +226,7 @@ impl Batch {
         self.commit_valid()
     }
 
-    /// Commits the writes of a batch that was already checked. If a table has indexes, its writes need the rows
-    /// that they replace. In this case a transaction reads these rows and commits the writes.
+    /// Commits a checked batch. If a table has indexes, a transaction first reads the rows that the writes replace.
     fn commit_valid(mut self) -> Result<Version> {
         if !self.is_indexed()
             && let Ok(version) =
@@ -246,9 +237,8 @@ impl Batch {
         self.commit_indexed(self.durability)
     }
 
-    /// Does the same as [`Batch::commit`], but returns a future. A thread that polls the future does not wait for
-    /// room in the write buffer, or for the sync, see [`Batch::submit_async`]. If the future is dropped, either
-    /// all writes are committed or none of them.
+    /// Like [`Batch::commit`], but as a future. Polling it never blocks on room in the write buffer or on the sync,
+    /// see [`Batch::submit_async`]. If the future is dropped, either all writes are committed or none.
     ///
     /// # Errors
     ///
@@ -271,9 +261,9 @@ impl Batch {
         Ok(version)
     }
 
-    /// Does the same as [`Batch::commit`], but only if all conditions of the batch are met. If a condition is not
-    /// met, nothing is written, and the inner result is an error that names the first such condition. The call
-    /// reads the keys of the conditions, so it may read from the disk.
+    /// Like [`Batch::commit`], but commits only if all conditions of the batch are met. Otherwise, nothing is
+    /// written, and the inner error names the first condition that is not met. The call reads the keys of the
+    /// conditions, perhaps from the disk.
     ///
     /// # Errors
     ///
@@ -296,13 +286,12 @@ impl Batch {
         Ok(met.map(|()| version))
     }
 
-    /// Commits all writes, and returns when reads see them. The returned [`Commit`] says whether the writes are
-    /// durable, and a program can wait with it until they are. The durability of the batch is ignored: no sync
-    /// begins until somebody asks for one. If the batch is empty, the returned handle is that of the newest commit
-    /// in the database.
+    /// Commits all writes, and returns when reads see them. The returned [`Commit`] says whether they are durable,
+    /// and can wait until they are. The durability of the batch is ignored: no sync begins until somebody asks for
+    /// one. For an empty batch, the handle is that of the newest commit in the database.
     ///
-    /// The call costs as much as [`Batch::commit`] without the sync. Like [`Batch::commit`], the call waits while
-    /// the write buffer, or level 0 of a table, is full.
+    /// This costs as much as [`Batch::commit`] without the sync. It, too, waits while the write buffer or level 0
+    /// of a table is full.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -320,8 +309,8 @@ impl Batch {
     ///
     /// # Errors
     ///
-    /// Fails as [`Batch::commit`] does. After an error, none of the writes has taken effect. If a sync fails, not
-    /// this call but the returned handle reports it.
+    /// Fails as [`Batch::commit`] does. After an error, none of the writes has taken effect. A failed sync is
+    /// reported by the returned handle, not by this call.
     pub fn submit(mut self) -> Result<Commit> {
         self.check()?;
         if !self.is_indexed()
@@ -333,13 +322,12 @@ impl Batch {
         Ok(Commit::new(self.handle, version))
     }
 
-    /// Does the same as [`Batch::submit`], but returns a future. The future does not block its thread: other tasks
-    /// run while commits are slowed down, and while the write buffer or level 0 of a table is full. A thread is
-    /// started in two cases: the batch takes more than half of the write buffer, or it removes a range from a
-    /// table with indexes.
+    /// Like [`Batch::submit`], but as a future that never blocks its thread: other tasks run while commits are
+    /// slowed down, and while the write buffer or level 0 of a table is full. It starts a thread if the batch takes
+    /// more than half of the write buffer, or removes a range from a table with indexes.
     ///
-    /// The future can be dropped at any time, and leaves nothing half done. If the future is dropped, nothing is
-    /// committed, except that a started thread may still commit.
+    /// The future can be dropped at any time. Then nothing is committed, except that a started thread may still
+    /// commit the whole batch.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> { smol::block_on(async {
@@ -363,11 +351,11 @@ impl Batch {
         Ok(Commit::new(self.handle, version))
     }
 
-    /// Does the same as [`Batch::submit`], but only if the commit does not have to wait. If it would have to wait,
-    /// this returns the unchanged batch. The batch is returned while commits are slowed down, while the write
-    /// buffer or level 0 of a table is full, and while another thread uses the log. It is also returned if it
-    /// takes more than half of the write buffer. A batch that writes to a table with indexes is also returned,
-    /// because such a commit reads rows. In all these cases, [`Batch::submit`] and [`Batch::submit_async`] wait.
+    /// Like [`Batch::submit`], but never waits. If the commit would have to wait, this returns the unchanged batch:
+    /// while commits are slowed down, while the write buffer or level 0 of a table is full, while another thread
+    /// uses the log, and while a transaction has reserved keys of the batch. It also returns a batch that takes
+    /// more than half of the write buffer, and one that writes to a table with indexes, because that commit reads
+    /// rows. In all these cases, [`Batch::submit`] and [`Batch::submit_async`] do the work.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -399,7 +387,7 @@ impl Batch {
         }
         match commit::try_submit(core, &mut self.ops, &self.tables) {
             Ok(Some(version)) => Ok(Ok(Commit::new(self.handle, version))),
-            // A conflict here means that a table of the batch has got an index since `is_indexed` was asked above.
+            // A conflict means that a table of the batch has got an index since the check of `is_indexed` above.
             Ok(None) | Err(NotCommitted::Conflict(_) | NotCommitted::Later(_)) => Ok(Err(self)),
             Err(NotCommitted::Failed(error)) => Err(error),
         }

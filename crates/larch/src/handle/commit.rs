@@ -1,7 +1,5 @@
-//! A commit that was applied and may become durable later. This module only asks whether the commit is durable, and
-//! waits for that. `log/sync.rs` decides who runs the sync.
-//!
-//! A handle keeps its database open. The handle may be sent to another thread, and may be dropped at any time.
+//! A handle for a commit that was applied and may become durable later. It keeps its database open, and may be sent
+//! to another thread or dropped at any time. `log/sync.rs` decides who runs the sync.
 
 use crate::base::error::Result;
 use crate::core::Core;
@@ -15,14 +13,14 @@ use std::task::{Context, Poll};
 /// A commit that reads already see and that becomes durable later. [`Batch::submit`](crate::Batch::submit) returns
 /// this handle.
 ///
-/// The commit becomes durable soon if the program asks for this. It can ask in three ways: [`Commit::wait`] blocks
-/// the thread until the commit is durable, `.await` waits in a task of any executor, and [`Commit::on_durable`]
-/// registers a callback. One sync makes all commits durable that were applied before the sync. So a thread can
-/// submit thousands of commits before it waits, and they need only a few syncs. If nobody asks, the commit becomes
-/// durable together with a later commit, or when its rows are written to a file.
+/// A program can ask for the sync in three ways: [`Commit::wait`] blocks the thread until the commit is durable,
+/// `.await` waits in a task of any executor, and [`Commit::on_durable`] registers a callback. One sync makes all
+/// commits durable that were applied before it. So a thread can submit thousands of commits before it waits, and
+/// they need only a few syncs. If nobody asks, the commit becomes durable together with a later commit, or when its
+/// rows are flushed to a file.
 ///
-/// Commits become durable in the order of their versions. A dropped handle changes nothing for its commit. As long
-/// as the handle exists, it keeps the database open.
+/// Commits become durable in the order of their versions. Dropping the handle does not affect its commit. While the
+/// handle exists, it keeps the database open.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -46,16 +44,15 @@ use std::task::{Context, Poll};
 ///
 /// # Errors
 ///
-/// If a sync of the log fails, a program that waits for a commit that is not durable yet gets
-/// [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown). This is so for all three ways to wait. Only opening
-/// the database again shows whether the commit is durable. Until then the database refuses writes. In a child
-/// process that was forked after the database was opened, the program gets [`Error::Forked`](crate::Error::Forked).
+/// All three ways to wait report [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown) if a sync of the log fails
+/// before the commit is durable. Only opening the database again shows whether it is, and until then the database
+/// refuses writes. In a child process that was forked after the database was opened, they report
+/// [`Error::Forked`](crate::Error::Forked).
 #[derive(Debug)]
 pub struct Commit {
     handle: Arc<DatabaseHandle>,
     version: Version,
-    /// The place of this handle in the queue of those that wait for commits to be durable. `None` until the handle
-    /// is polled for the first time.
+    /// This handle's place in the queue of waiters. `None` until the first poll that has to wait.
     ticket: Option<Ticket>,
 }
 
@@ -68,20 +65,19 @@ impl Commit {
         self.handle.core()
     }
 
-    /// The version of the commit, which is its place in the order of all commits.
+    /// The version of the commit: its place in the order of all commits.
     pub fn version(&self) -> Version {
         self.version
     }
 
-    /// Whether this commit and all earlier commits are on stable storage. This call does not ask for a sync and does
-    /// not wait.
+    /// Whether this commit and all earlier ones are on stable storage. This neither asks for a sync nor waits.
     pub fn is_durable(&self) -> bool {
         self.core().is_durable(self.version)
     }
 
     /// Waits until the commit is durable, even if its batch has
-    /// [`Durability::Buffered`](crate::Durability::Buffered). Returns the version. Either this thread runs the
-    /// sync, or it waits for a sync that another thread runs.
+    /// [`Durability::Buffered`](crate::Durability::Buffered), and returns its version. The calling thread either
+    /// runs the sync or waits for that of another thread.
     ///
     /// # Errors
     ///
@@ -91,16 +87,14 @@ impl Commit {
         self.core().make_durable(self.version).map(|()| self.version)
     }
 
-    /// When the commit is durable, this calls `callback` with the version of the commit. If it stays unknown whether
-    /// the commit is durable, `callback` gets the error instead, see [`Commit`]. The callback is called exactly
-    /// once. The database stays open until the callback returns.
+    /// Calls `callback` exactly once: with the version of the commit when it is durable, or with an error if a sync
+    /// has failed, see [`Commit`]. The database stays open until the callback returns.
     ///
-    /// If it is already known whether the commit is durable, the callback is called before this function returns.
-    /// Otherwise a background thread calls it later. Callbacks of older commits are called before it. The
-    /// background thread holds no lock during the call. The callback may use the database, but it should return
-    /// soon, because other callbacks wait for the same thread. The callback must not wait for another callback, or
-    /// for the future of another `Commit`. It may call [`Commit::wait`]. If the callback panics, the panic is
-    /// caught, and the other callbacks are called nevertheless.
+    /// If the outcome is already known, the callback runs before this function returns. Otherwise a background
+    /// thread calls it later, after the callbacks of older commits and without holding any lock. The callback may
+    /// use the database, but it should return soon, because other callbacks wait for the same thread. It may call
+    /// [`Commit::wait`], but must not wait for another callback or for the future of another `Commit`. If it
+    /// panics, the panic is caught, and the other callbacks still run.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -144,7 +138,7 @@ impl Future for Commit {
             if let Err(forked) = core.env.check_origin() {
                 return Poll::Ready(Err(forked));
             }
-            // On a machine without threads, this call runs the sync itself.
+            // On a machine without threads, `wake_later` runs the sync itself.
             core.writes.sync.wake_later(version, ticket, context.waker().clone());
         }
         match core.durable_outcome(version) {
@@ -156,7 +150,8 @@ impl Future for Commit {
 
 impl Drop for Commit {
     fn drop(&mut self) {
-        // In a forked child, a thread that exists only in the parent may hold the lock of the waiters.
+        // In a forked child, do not take the lock of the waiters: a thread that exists only in the parent may hold
+        // it.
         if let Some(ticket) = self.ticket.filter(|_| self.core().env.check_origin().is_ok()) {
             self.core().writes.sync.forget(ticket);
         }

@@ -1,4 +1,4 @@
-//! Runs a compaction that a program asks for. Before the compaction, all rows in memory are written to files.
+//! Runs a compaction that the program asked for, after a flush of all rows in memory.
 
 use crate::base::error::Result;
 use crate::base::table::TableId;
@@ -8,8 +8,8 @@ use crate::core::Core;
 use crate::write::flush::flush_all;
 use os::sync::Arc;
 
-/// Writes all rows in memory to files. Then merges all files of a table into its deepest level. `watch` can end the
-/// work early. `watch` is told how many bytes were read.
+/// Flushes all rows in memory, and then merges all files of `table` into its deepest level. `watch` is told how
+/// many bytes were read, and can end the work early.
 ///
 /// # Errors
 ///

@@ -1,5 +1,5 @@
-//! Writes of a row that depend on the current value of its key. Each such write is a small transaction, which is
-//! done again if another commit conflicts with it.
+//! Writes that depend on the current value of their key, such as compare-and-swap. Each is a small transaction,
+//! which is retried after a conflict.
 
 use super::attempts::transact;
 use super::readable::Readable;
@@ -10,7 +10,7 @@ use crate::view::value::{Key, Value};
 use sst::Version;
 
 impl Table {
-    /// Sets `key` to `value`, but only if the key has no value. Returns whether the value was set.
+    /// Sets `key` to `value` only if the key has no value. Returns whether it did.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -39,9 +39,9 @@ impl Table {
         Ok(is_new)
     }
 
-    /// Replaces the value of `key`, but only if the current value is `old`. If `old` is `None`, the key must have
-    /// no value. The key then has the value `new`. If `new` is `None`, the key is removed. If the current value is
-    /// not `old`, the inner result is an error with the current value.
+    /// Sets `key` to `new` only if its current value is `old`. If `old` is `None`, the key must not exist; if `new`
+    /// is `None`, the key is removed. If the current value differs from `old`, the inner error has the current
+    /// value.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -81,9 +81,9 @@ impl Table {
         Ok(swapped)
     }
 
-    /// Passes the current value of `key` to `update`, and sets the key to the value that `update` returns. If
-    /// `update` returns `None`, the key is removed. Returns the value that the key had before. `update` is called
-    /// again if another commit writes the key during the call.
+    /// Passes the current value of `key` to `update`, sets the key to the value that `update` returns (`None`
+    /// removes the key), and returns the old value. `update` is called again if another commit writes the key
+    /// meanwhile.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -119,7 +119,7 @@ impl Table {
         Ok(before)
     }
 
-    /// Sets `key` to `value`, and returns the value that the key had before.
+    /// Sets `key` to `value`, and returns the old value.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -139,7 +139,7 @@ impl Table {
         self.fetch_update(key, |_| Some(value.as_ref().to_vec()))
     }
 
-    /// Removes `key`, and returns the value that the key had before.
+    /// Removes `key`, and returns the old value.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -160,8 +160,8 @@ impl Table {
         self.fetch_update(key, |_| None)
     }
 
-    /// Removes the row with the least key and returns this row, or returns `None` if the table is empty. Two callers
-    /// never get the same row, so a table can be used as a queue.
+    /// Removes the row with the least key and returns it, or `None` if the table is empty. Two callers never get
+    /// the same row, so a table can serve as a queue.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -184,7 +184,7 @@ impl Table {
         self.pop(|tx| tx.first_key_value(self))
     }
 
-    /// Does the same as [`Table::pop_first`], but takes the row with the greatest key.
+    /// Like [`Table::pop_first`], but takes the row with the greatest key.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! The database as programs use it. A program opens a database. With the database it gets tables, batches and
-//! snapshots, and starts maintenance work. This module only calls the code that does the work.
+//! The public face of a database: a program opens one, gets tables, batches and snapshots from it, and starts
+//! maintenance work. The work itself is done elsewhere.
 
 use super::batch::Batch;
 use super::cache::Cache;
@@ -41,12 +41,12 @@ use os::sync::Arc;
 use sst::Version;
 use std::path::{Path, PathBuf};
 
-/// A database in a directory. A clone is another handle to the same database. Handles of tables, batches and
-/// snapshots keep the database open, too. The database is closed when the last of all these handles is dropped.
+/// A database in a directory. A clone is another handle to the same database. Tables, batches and snapshots are
+/// handles too: the database closes when the last handle of any kind is dropped.
 ///
-/// The drop of the last handle waits until the current step of background work has ended, which is soon. If the
-/// waker of a task drops the last handle, this drop does not wait, and a thread of the pool finishes the close. If
-/// this process opens the database again before the close is finished, the open waits for the close.
+/// Dropping the last handle waits for the current step of background work, which ends soon. If a task's waker drops
+/// the last handle, the drop does not wait, and a thread of the pool finishes the close. Opening the database again
+/// in the same process waits until the close has finished.
 ///
 /// Only one process at a time can have the database open for writing. Other processes can open it
 /// [read-only](Builder::read_only).
@@ -67,7 +67,7 @@ pub struct Database {
     handle: Arc<DatabaseHandle>,
 }
 
-/// Options for opening a database. [`Database::builder`] makes this value.
+/// Options for opening a database. [`Database::builder`] returns one.
 #[derive(Clone, Debug)]
 #[must_use = "a builder opens nothing until `open`"]
 pub struct Builder {
@@ -82,7 +82,7 @@ pub struct Builder {
 #[derive(Clone, Debug)]
 enum Home {
     Directory(PathBuf),
-    /// The database gets a new directory among the system's temporary files.
+    /// A new directory among the system's temporary files.
     Temporary,
     InMemory,
 }
@@ -93,8 +93,8 @@ impl Builder {
     }
 
     /// Options for opening a new database in a new directory among the system's temporary files. The directory is
-    /// removed when the database is closed. This is when the last of its handles is dropped; tables, batches and
-    /// snapshots of the database are also such handles. If the process is killed, the directory stays.
+    /// removed when the database closes, that is, when its last handle is dropped (tables, batches and snapshots
+    /// are handles too). If the process is killed, the directory stays.
     ///
     /// ```
     /// # fn main() -> larch::Result<()> {
@@ -108,12 +108,12 @@ impl Builder {
     }
 
     /// Options for opening a new database in the memory of this process. The database is gone when its last handle
-    /// is dropped. Such a database can do everything that a database in a directory can do.
+    /// is dropped. It can do everything that a database in a directory can do.
     ///
-    /// Each file takes as much memory as it is long. A file is compressed as the options of its table say. While a
-    /// file is being written, it takes up to twice its length. The [cache](Builder::cache_bytes) and the [write
-    /// buffer](Builder::write_buffer_bytes) take memory in addition to the files. When a page is read, the cache
-    /// gets an uncompressed copy of it. If the pages in files are not compressed, a small cache is enough.
+    /// A file takes its length in memory; it is compressed as the options of its table say. While a file is being
+    /// written, it takes up to twice its length. The [cache](Builder::cache_bytes) and the [write
+    /// buffer](Builder::write_buffer_bytes) come on top of that. Reading a page puts an uncompressed copy of it
+    /// into the cache. If files are not compressed, a small cache is enough.
     ///
     /// ```
     /// # fn main() -> larch::Result<()> {
@@ -139,7 +139,7 @@ impl Builder {
         machine
     }
 
-    /// The directory that the program has named for the database. Fails if the program has not named one.
+    /// The directory that the program named for the database. Fails for a temporary or in-memory database.
     fn named_directory(&self) -> Result<&Path> {
         match &self.home {
             Home::Directory(directory) => Ok(directory),
@@ -149,24 +149,24 @@ impl Builder {
         }
     }
 
-    /// Memory for pages, in bytes. Index nodes and data pages share it. The default is 64 MiB. This option is
-    /// ignored if [`Builder::cache`] is set.
+    /// Sets the size of the page cache, in bytes. Index nodes and data pages share it. The default is 64 MiB.
+    /// Ignored if [`Builder::cache`] is set.
     pub fn cache_bytes(mut self, bytes: u64) -> Self {
         self.options.cache_bytes = bytes;
         self
     }
 
-    /// Uses this cache, which other databases of this process may share.
+    /// Uses `cache`, which other databases of this process may share.
     pub fn cache(mut self, cache: &Cache) -> Self {
         self.cache = Some(cache.clone());
         self
     }
 
-    /// The threads that flush, compact and load pages in the background. By default, all databases of a process
-    /// share one pool. The shared pool has one more thread than the machine has processors. If all these threads
-    /// are busy and a [`Commit`](crate::Commit) waits for a sync, the shared pool starts one more thread for a
-    /// while. Databases that share a pool take turns. If some databases have a separate pool, their background
-    /// work does not wait for that of other databases.
+    /// Sets the threads that flush, compact and load pages in the background. By default, all databases of a
+    /// process share one pool, which has one more thread than the machine has processors. If all of them are busy
+    /// and a [`Commit`](crate::Commit) waits for a sync, the shared pool starts one more thread for a while.
+    /// Databases that share a pool take turns. Give a database its own pool so that its background work never waits
+    /// for that of other databases.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -183,37 +183,37 @@ impl Builder {
         self
     }
 
-    /// Memory for rows that are not in files yet, in bytes. It is between 1 KiB and 8 GiB. The default is 64 MiB. A
-    /// value may take at most a quarter of this memory.
+    /// Sets the size of the write buffer: the memory, in bytes, for rows that are not in files yet. The size must
+    /// be between 1 KiB and 8 GiB. The default is 64 MiB. A value may take at most a quarter of it.
     pub fn write_buffer_bytes(mut self, bytes: u64) -> Self {
         self.options.write_buffer_bytes = bytes;
         self
     }
 
-    /// Memory for merging files and for reading ahead, in bytes. The default is 16 MiB.
+    /// Sets the memory for merging files and for reading ahead, in bytes. The default is 16 MiB.
     pub fn work_bytes(mut self, bytes: u64) -> Self {
         self.options.work_bytes = bytes;
         self
     }
 
-    /// What a commit waits for before it returns. The default is [`Durability::Synced`].
+    /// Sets what a commit waits for before it returns. The default is [`Durability::Synced`].
     pub fn durability(mut self, durability: Durability) -> Self {
         self.options.durability = durability;
         self
     }
 
-    /// How many bytes of the cache may be used by the tables that should [stay in
-    /// memory](TableOptions::in_memory). The limit is half of the cache. The default is a quarter of the cache.
-    /// This option is ignored if [`Builder::cache`] is set, see [`Cache::set_in_memory_bytes`].
+    /// Sets how many bytes of the cache may hold tables that should [stay in memory](TableOptions::in_memory): at
+    /// most half of the cache, and a quarter by default. Ignored if [`Builder::cache`] is set; use
+    /// [`Cache::set_in_memory_bytes`] then.
     pub fn in_memory_bytes(mut self, bytes: u64) -> Self {
         self.options.in_memory_bytes = Some(bytes);
         self
     }
 
-    /// If this is true, a close writes down which pages are in memory. The next open then loads these pages again
-    /// in the background, as long as the cache has free room. The open does not wait for this. The default is
-    /// false, because some programs open a database only for a moment. Such a program would load more pages than
-    /// it needs. When it closes the database, it would replace a good list of pages by a poorer one.
+    /// If true, closing the database saves a list of the pages in memory, and the next open loads them again in the
+    /// background while the cache has free room. The open does not wait for this. The default is false, because a
+    /// program that opens the database only for a moment would load pages that it does not need, and on close
+    /// replace a good list of pages with a poor one.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -234,64 +234,63 @@ impl Builder {
         self
     }
 
-    /// Disk space in bytes that is reserved, so that erases can be written when the disk is full. A file in the
-    /// directory of the database takes this space. 0 means that there is no such file. The default is 256 KiB,
-    /// which is enough for a few thousand erases.
+    /// Reserves disk space, in bytes, so that erases can still be written when the disk is full. A file in the
+    /// directory of the database holds this space; with 0 there is no such file. The default is 256 KiB, enough for
+    /// a few thousand erases.
     ///
-    /// When the disk is full, commits with a put fail, but commits that only erase can use this space. When the
-    /// space is used up, commits that only erase fail, too. Puts succeed again when the disk has room for the puts
-    /// and also for the reserved space. If a database is opened on a full disk, the open uses the reserved space
-    /// for the few bytes that it has to write. Such an open keeps the rows of the logs in memory until the disk
-    /// has room for files.
+    /// When the disk is full, commits that put a row fail, but commits that only erase use the reserve until it is
+    /// used up. Puts succeed again once the disk has room for them and for the whole reserve. Opening a database on
+    /// a full disk takes the few bytes that it has to write from the reserve, and keeps the rows of the logs in
+    /// memory until the disk has room for files.
     pub fn reserve_bytes(mut self, bytes: u64) -> Self {
         self.options.reserve_bytes = bytes;
         self
     }
 
-    /// When the manifest has grown by this many bytes beyond its initial length, a new manifest is begun. The
-    /// default is 4 MiB. Programs do not need to change this. Tests use smaller values.
+    /// A new manifest is started when the current one has grown by this many bytes beyond its initial length. The
+    /// default is 4 MiB. Only tests need to change it.
     #[doc(hidden)]
     pub fn manifest_slack_bytes(mut self, bytes: u64) -> Self {
         self.options.manifest_slack_bytes = bytes;
         self
     }
 
-    /// Whether the database is created if it does not exist. The default is true.
+    /// Whether to create the database if it does not exist. The default is true.
     pub fn create(mut self, create: bool) -> Self {
         self.options.create = create;
         self
     }
 
-    /// Whether the database is opened only for reading. Such an open takes no lock, starts no threads, and does
-    /// not read the logs. So reads see only rows in files, see [`Database::version`]. The default is false.
+    /// Whether to open the database read-only. A read-only open takes no lock, starts no threads and does not read
+    /// the logs, so reads see only rows in files (see [`Database::version`]). The default is false.
     ///
-    /// Another process may write to the database at the same time. Reads show the files as they were at the open,
-    /// as long as these files exist. If a writer has removed such a file, a read that needs the file uses the
-    /// newest files instead. A call such as [`Table::get`](crate::Reader::get) then returns what the newest files
-    /// have. A snapshot or a range has a version, and its reads go on if the newest files can still show this
-    /// version. Otherwise the read fails with [`Error::Outdated`]. No read ever mixes two versions.
+    /// Another process may write to the database at the same time. Reads use the files as of the open while these
+    /// exist. When the writer has removed a file that a read needs, the read switches to the newest files:
+    /// [`Table::get`](crate::Reader::get) and the like then return what the newest files have. A snapshot or a
+    /// range is bound to a version; its reads go on if the newest files can still show that version, and fail with
+    /// [`Error::Outdated`] otherwise. No read ever mixes two versions.
     pub fn read_only(mut self, read_only: bool) -> Self {
         self.options.read_only = read_only;
         self
     }
 
-    /// Opens the database read-only, and follows the process that writes to it. `follow` says which rows of the
-    /// writer the reads show. A follower shows the writer's changes some milliseconds after the writer has made
-    /// them. By default, the database follows no other process.
+    /// Opens the database read-only as a follower of the process that writes to it: reads show the writer's changes
+    /// a few milliseconds after they were made. `follow` says which of the writer's rows they show. By default, a
+    /// database follows no other process.
     ///
-    /// A follower needs no lock, and a writer may have any number of followers. The writer may close the database
-    /// and open it again while followers run. As long as a follower lives, the writer keeps all files that the
-    /// follower reads. So, except in a store, no read of a follower fails with [`Error::Outdated`]. A writer in a
-    /// store keeps a file for ten minutes after the file was replaced, or until the writer closes. If a snapshot
-    /// or a range needs the file longer than that, its reads fail with [`Error::Outdated`]. As long as a follower
-    /// has a snapshot or a range, the files that this snapshot or range reads stay on the writer's disk. If the
-    /// writer creates, drops, renames or clones a table, the follower shows this together with the next files.
-    /// Before the follower shows new files, it loads the pages of these files that its own reads are likely to
-    /// need, as far as its cache has room. A follower writes a small file to the directory of the database. So the
-    /// follower and the writer must be allowed to write to each other's files in this directory. If the file
-    /// system is read-only or full, or if the user may not write, the follower cannot write this file. It can
-    /// still read, but the writer does not know about it. If a snapshot or a range needs a file that the writer
-    /// has removed, its reads fail with [`Error::Outdated`].
+    /// A follower needs no lock, and a writer may have any number of followers. The writer may close and reopen the
+    /// database while followers run. If the writer creates, drops, renames or clones a table, the follower shows
+    /// this together with the next files. Before it shows new files, it loads those of their pages that its own
+    /// reads are likely to need, while its cache has room.
+    ///
+    /// While a follower lives, the writer keeps all files that the follower reads, so an open snapshot or range of
+    /// a follower holds space on the writer's disk. In exchange, reads of a follower never fail with
+    /// [`Error::Outdated`], with two exceptions. In a store, the writer keeps a replaced file for only ten minutes,
+    /// or until it closes. And the writer does not know a follower that could not announce itself: a follower does
+    /// so with a small file in the directory of the database, which it cannot write if the file system is read-only
+    /// or full, or if its user may not write there. Such a follower can still read. In both cases, the reads of a
+    /// snapshot or a range that needs a removed file fail with [`Error::Outdated`]. Follower and writer must be
+    /// allowed to write to each other's files in the directory.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -314,68 +313,65 @@ impl Builder {
         self
     }
 
-    /// Whether a follower loads pages of new files before it shows the files. The default is true. Programs do not
-    /// need to change this. The option exists so that the effect of loading can be measured.
+    /// Whether a follower loads pages of new files before it shows these files. The default is true. Only
+    /// benchmarks that measure the effect of loading need to change it.
     #[doc(hidden)]
     pub fn follow_preloads(mut self, preloads: bool) -> Self {
         self.options.follow_preloads = preloads;
         self
     }
 
-    /// Whether [workers](Builder::compaction_worker) in other processes do the compactions of this database, as
-    /// long as at least one worker lives. The default is false.
+    /// Whether to leave compactions to [workers](Builder::compaction_worker) in other processes while at least one
+    /// worker lives. The default is false.
     ///
-    /// If the program asks for a compaction itself, for example with [`Table::compact`], this process does it.
-    /// This process also moves files to a deeper level, because a move reads no files. If a worker dies or fails,
-    /// this process does the compaction of that worker. Workers write files to the directory of the database.
-    /// Workers must be allowed to write there, and this process trusts them.
+    /// This process still does the compactions that the program asks for, for example with [`Table::compact`], the
+    /// moves of files to a deeper level (they read no files), and the compaction of a worker that dies or fails.
+    /// Workers write files to the directory of the database: they must be allowed to write there, and this process
+    /// trusts them.
     pub fn compaction_workers(mut self, workers: bool) -> Self {
         self.options.compaction_workers = workers;
         self
     }
 
-    /// Whether reads use the flat index of a file that has both kinds of index. The default is false.
+    /// Whether reads use the flat index of a file that has both a tree index and a flat one. The default is false.
     pub fn prefer_flat_index(mut self, flat: bool) -> Self {
         self.options.prefer_flat_index = flat;
         self
     }
 
     /// Whether a thread that polls a future may read a page from the disk itself. It does so only if the future
-    /// needs just one page, and if no other future of the database waits for the disk. The default is false: other
+    /// needs just one page and no other future of the database waits for the disk. The default is false: other
     /// threads read the page, and no poll waits for the disk.
     ///
-    /// If this option is true, a future that runs alone takes as long as [`Table::get`](crate::Reader::get). If
-    /// this option is false, the system has to switch between threads twice more. On the other hand, if this
-    /// option is true, the thread that polls the future is blocked during the read from the disk. So true is good
-    /// for a program that awaits one read after the other, if its executor has nothing else to do on this thread.
-    /// If a thread polls many futures in turn, true makes these futures read one after the other.
+    /// With true, a future that runs alone is as fast as [`Table::get`](crate::Reader::get), because it saves two
+    /// thread switches, but the polling thread is blocked during the disk read. So true suits a program that awaits
+    /// one read after the other on a thread that has nothing else to do. On a thread that polls many futures in
+    /// turn, it makes them read one after the other.
     pub fn reads_in_poll(mut self, in_poll: bool) -> Self {
         self.options.reads_in_poll = in_poll;
         self
     }
 
-    /// The largest number of SSTs that are open for reading at a time. It is at least one. The default is 512.
+    /// Sets how many SSTs may be open for reading at a time. The least is one, the default is 512.
     ///
-    /// This limit holds for all reads together, and includes files that are only kept open. If a read needs one
-    /// more file, it waits until some other file is no longer being read. It does not include files that a flush,
-    /// a compaction or an import is writing.
+    /// The limit covers all reads together, and files that are only kept open for later reads. A read that needs
+    /// one more file waits until some other file is not being read. Files that a flush, a compaction or an import
+    /// is writing do not count.
     pub fn open_files(mut self, files: usize) -> Self {
         self.options.open_files = files;
         self
     }
 
-    /// The shape of the levels.
+    /// Sets the shape of the levels.
     pub fn levels(mut self, levels: LevelOptions) -> Self {
         self.options.levels = levels;
         self
     }
 
-    /// Calls `hook` with each [`Event`]. Events report flushes, compactions, waiting commits, errors, retries and
-    /// recovery.
+    /// Calls `hook` with each [`Event`]: flushes, compactions, waiting commits, errors, retries and recovery.
     ///
-    /// The thread that does the work calls the hook, and it may hold locks of the database. So the hook must return
-    /// soon and must not use the database. If the hook panics, the panic is caught, the event is lost, and the
-    /// engine goes on.
+    /// The hook runs on the thread that does the work, which may hold locks of the database. So it must return soon
+    /// and must not use the database. A panic in the hook is caught: the event is lost, and the engine goes on.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -390,13 +386,12 @@ impl Builder {
         self
     }
 
-    /// Registers the extractors, which make the keys of indexes. `make` gets the declaration of an index. `make`
-    /// returns the extractor of this index, or an error that says why there is none. `make` is called when the
-    /// database is opened and when an index is created.
+    /// Registers the extractors, which make the keys of indexes. `make` gets the declaration of an index and
+    /// returns its extractor, or an error that says why there is none. It is called when the database is opened and
+    /// when an index is created.
     ///
-    /// If `make` returns an error for an index, the database is opened nevertheless, and all tables and indexes
-    /// can be read, including this index. But writes to the table that has this index fail with
-    /// [`Error::NoExtractor`].
+    /// If `make` returns an error for an index, the database still opens, and all tables and indexes can be read,
+    /// including this one. But writes to the indexed table fail with [`Error::NoExtractor`].
     ///
     /// Neither `make` nor the extractors may use the database.
     pub fn extractors(
@@ -407,32 +402,31 @@ impl Builder {
         self
     }
 
-    /// How many bytes a background scrub reads in a second. The default is 0, which means no scrub. A scrub reads
-    /// every page of every file from the disk, and compares the page with its checksum. A scrub begins to read all
-    /// files again at most once an hour. [`Metrics::damaged_pages`] counts the damage, [`Database::damage`] lists
-    /// it, and an [`Event`] reports it.
+    /// Sets how many bytes per second a background scrub reads. The default is 0: no scrub. The scrub reads every
+    /// page of every file from the disk and verifies its checksum. It starts over at most once an hour.
+    /// [`Metrics::damaged_pages`] counts the damage, [`Database::damage`] lists it, and an [`Event`] reports it.
     pub fn scrub_bytes_per_second(mut self, bytes: u64) -> Self {
         self.options.scrub_bytes_per_second = bytes;
         self
     }
 
-    /// The oldest release that must be able to read what this process writes, so that this release can open the
-    /// database later. The default is [`Release::NEWEST`], which is this release. This option is not stored in the
-    /// database. If another process opens the database without `compat`, it may write files that the older release
-    /// cannot read. If the database is then opened with `compat`, the open fails, and its error names such a file.
+    /// Sets the oldest release that must be able to read what this process writes, so that you can go back to it.
+    /// The default is [`Release::NEWEST`], which is this release. The option is not stored in the database: a
+    /// process that opens it without `compat` may write files that the older release cannot read. Opening with
+    /// `compat` then fails, with an error that names such a file.
     pub fn compat(mut self, release: Release) -> Self {
         self.options.compat = release;
         self
     }
 
-    /// The machine on which the database runs. The default is the real machine. Tests use a simulated machine.
+    /// Sets the machine on which the database runs. The default is the real machine; tests use a simulated one.
     pub fn machine(mut self, machine: Machine) -> Self {
         self.machine = Some(machine);
         self
     }
 
-    /// Opens the database. An open reads the manifest and the log, but no page of an SST. So the time of an open
-    /// does not depend on the size of the data. An open writes the rows of the log to files before it returns.
+    /// Opens the database. This reads the manifest and the logs, but no page of an SST, so the time does not depend
+    /// on the size of the data. The rows of the logs are written to files before the call returns.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -448,12 +442,13 @@ impl Builder {
     /// * [`Error::NotADatabase`] if the directory has no database and [`Builder::create`] is false, or
     ///   [`Builder::read_only`] is true.
     /// * [`Error::WithinDatabase`] if the database would be created inside the directory of another database.
+    /// * [`Error::UnfinishedCopy`] if the directory has a copy of a database, or built files, that were not
+    ///   finished.
     /// * [`Error::Locked`] if this or another process has the database open for writing.
     /// * [`Error::BadOptions`] if an option has a value that cannot be used. The message names the option.
-    /// * [`Error::NoThreads`] if the system refuses to start a thread for background work. Nothing is created in
-    ///   this case.
+    /// * [`Error::NoThreads`] if the system refuses to start a thread for background work. Nothing is created then.
     /// * [`Error::Log`] if the log or the manifest is damaged, or was written by a newer release.
-    ///   [`repair`](crate::repair::repair()) makes a database from what is readable in a damaged one.
+    ///   [`repair`](crate::repair::repair()) makes a new database from the readable part of a damaged one.
     /// * [`Error::Page`] if the disk fails or is full.
     pub fn open(self) -> Result<Database> {
         let machine = self.machine_to_run_on();
@@ -474,10 +469,10 @@ impl Builder {
 }
 
 impl Builder {
-    /// Begins to build files for a table with the options `table`. The files are built in the directory of this
-    /// builder, which must be empty or not exist yet. No database is needed for this, and none is made. Later,
-    /// [`Table::ingest`] makes the files part of a table in any database. Of the options of this builder, only
-    /// those that say how files are written are used: memory, threads, machine, levels and [`Builder::compat`].
+    /// Begins to build files for a table with the options `table`, in the directory of this builder, which must be
+    /// empty or not exist yet. This needs no database and makes none. Later, [`Table::ingest`] makes the files part
+    /// of a table in any database. Only those options of this builder matter that say how files are written:
+    /// memory, threads, machine, levels and [`Builder::compat`].
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -500,19 +495,21 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// [`Error::CopyTarget`] if the directory is not empty; [`Error::CopyLocked`]; [`Error::BadOptions`] if an
-    /// option cannot be used; [`Error::NoThreads`]; an error if the disk refuses something. This call first
-    /// removes files in this directory that an earlier call has not finished.
+    /// [`Error::CopyTarget`] if the directory is not empty. Unfinished files of an earlier call are removed first,
+    /// but in a store the call fails with [`Error::UnfinishedCopy`] instead. [`Error::CopyLocked`] if another call
+    /// is filling the directory; [`Error::WithinDatabase`] if the directory lies in that of a database;
+    /// [`Error::BadOptions`] if an option cannot be used, or if the builder has no directory; [`Error::NoThreads`]
+    /// if the system refuses to start a thread; an error if the disk fails or is full.
     pub fn build_files(self, table: TableOptions) -> Result<FileBuilder> {
         FileBuilder::begin(self.machine_to_run_on(), self.named_directory()?, self.options.clone(), table)
     }
 }
 
 impl Builder {
-    /// Begins to do compactions for another process, which writes to the database. The other process must have
-    /// opened the database with [`Builder::compaction_workers`]. A database may have any number of workers. Each
-    /// worker does one compaction at a time. A worker may end or die at any time. Of the options of this builder,
-    /// only two kinds are used: the machine, and the options that say how much memory may be used.
+    /// Returns a worker, which does compactions for the process that writes to the database. That process must have
+    /// opened the database with [`Builder::compaction_workers`]. A database may have any number of workers, and a
+    /// worker may end or die at any time. Each does one compaction at a time. Of the options of this builder, a
+    /// worker uses the machine and the limits on memory and open files.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -528,7 +525,9 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// [`Error::NotADatabase`]; [`Error::BadOptions`]; [`Error::NoThreads`]; an error if the disk refuses something.
+    /// [`Error::NotADatabase`] if the directory has no database; [`Error::BadOptions`] if an option cannot be used,
+    /// or if the builder has no directory; [`Error::NoThreads`] if the system refuses to start a thread; an error
+    /// if the disk fails or is full.
     pub fn compaction_worker(self) -> Result<CompactionWorker> {
         CompactionWorker::begin(self.machine_to_run_on(), self.named_directory()?.to_owned(), self.options.clone())
     }
@@ -547,7 +546,7 @@ impl Readable for Database {
 }
 
 impl Database {
-    /// Opens the database in `directory` with default options. Creates the database if it does not exist.
+    /// Opens the database in `directory` with default options, creating it if it does not exist.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -597,7 +596,7 @@ impl Database {
         self.handle.core()
     }
 
-    /// The table `name`. If the table does not exist, this creates it with default options.
+    /// Returns the table `name`, creating it with default options if it does not exist.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -617,8 +616,8 @@ impl Database {
         self.table_with(name, TableOptions::default())
     }
 
-    /// The table `name`. If the table does not exist, this creates it with `options`. An existing table keeps its
-    /// own options. A new table is durable when this returns.
+    /// Returns the table `name`, creating it with `options` if it does not exist. An existing table keeps its own
+    /// options. A new table is durable when the call returns.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -650,7 +649,7 @@ impl Database {
         Ok(Table::new(self.handle.clone(), info))
     }
 
-    /// The table `name`, or `None` if no such table exists.
+    /// Returns the table `name`, or `None` if it does not exist.
     ///
     /// # Errors
     ///
@@ -673,9 +672,9 @@ impl Database {
         view.files.tables.names().map(str::to_owned).collect()
     }
 
-    /// Drops the table `name` with all its rows and indexes. After that, snapshots do not show these rows any
-    /// more. Returns false if no such table exists. The disk space of the dropped files is freed when no read and
-    /// no clone of the table uses them any more.
+    /// Drops the table `name` with all its rows and indexes. Snapshots no longer show these rows either. Returns
+    /// false if the table does not exist. The disk space of the files is freed once no read and no clone of the
+    /// table uses them.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -696,12 +695,11 @@ impl Database {
         define::drop_table(self.core(), check_name(name)?)
     }
 
-    /// Renames the table `name` to `new`, in one step: after a crash, the table has either the old or the new name,
-    /// and all of its rows. This copies no rows.
+    /// Renames the table `name` to `new` atomically: after a crash, the table has either the old or the new name,
+    /// and all of its rows. No rows are copied.
     ///
-    /// In fact, the call makes a new table with the rows and options of the old one, and drops the old table. So
-    /// all calls of the old table's handles then fail with [`Error::TableDropped`]. The call first writes rows in
-    /// memory to a file.
+    /// Internally, this makes a new table with the files and options of the old one and drops the old table. So
+    /// handles of the old table fail with [`Error::TableDropped`] from then on. Rows in memory are flushed first.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -717,14 +715,15 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// [`Error::NoSuchTable`] if the table `name` does not exist; [`Error::TableExists`] if the table `new`
-    /// exists, or if `new` is the same name as `name`. Otherwise fails as [`Table::clone_as`] does.
+    /// [`Error::NoSuchTable`] if the table `name` does not exist; [`Error::TableExists`] if the table `new` exists,
+    /// or if `new` is the same name as `name`. Otherwise fails as [`Table::clone_as`] does, but not because of
+    /// indexes, which the new table takes over.
     pub fn rename_table(&self, name: &str, new: &str) -> Result<Table> {
         let table = self.existing_table(name)?.ok_or_else(|| Error::NoSuchTable(name.to_owned()))?;
         table.shared(new, share::SharedPart::Whole)
     }
 
-    /// An empty batch. The writes that are added to a batch are committed together.
+    /// Returns an empty batch. All writes that are added to it are committed together.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -742,7 +741,7 @@ impl Database {
         Batch::new(&self.handle)
     }
 
-    /// A snapshot of everything that reads see now. Until the snapshot is dropped, compactions keep the rows that it
+    /// Takes a snapshot of everything that reads see now. Until it is dropped, compactions keep the rows that it
     /// shows.
     ///
     /// ```
@@ -764,15 +763,15 @@ impl Database {
         Snapshot::new(&self.handle)
     }
 
-    /// The newest version that reads see. In a read-only database, this is the newest version in files. In a
-    /// database that [follows](Builder::follow) commits, this is the newest version in files and logs.
+    /// The newest version that reads see. In a read-only database, this is the newest version in files; if it
+    /// [follows](Builder::follow) commits, the newest version in files and logs.
     pub fn version(&self) -> Version {
         self.core().views.visible()
     }
 
-    /// The newest version that is durable. The commit with this version and all earlier commits survive a power
-    /// failure. In a read-only database, this is the newest version that reads see. But a
-    /// [follower](Builder::follow) of commits may see a version before it is durable.
+    /// The newest durable version: the commit with this version and all earlier ones survive a power failure. In a
+    /// read-only database, this is the newest version that reads see; if it [follows](Builder::follow) commits,
+    /// that version may not be durable yet.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -793,14 +792,14 @@ impl Database {
         if core.env.options.read_only { core.views.visible() } else { core.writes.sync.durable() }
     }
 
-    /// In a [follower](Builder::follow), shows everything that the writer has done up to now. Returns the newest
-    /// version that reads see. A follower shows the writer's changes sooner or later without this call. The call is
-    /// for a reader that knows of a commit and must see it. In other databases, this changes nothing.
+    /// In a [follower](Builder::follow), shows everything that the writer has done up to now, and returns the
+    /// newest version that reads see. A follower catches up by itself; this call is for a reader that knows of a
+    /// commit and must see it. In other databases, it only returns the version.
     ///
     /// # Errors
     ///
-    /// [`Error::Log`] if the manifest or a log cannot be read. After an error, reads go on with what was shown
-    /// before.
+    /// [`Error::Log`] if the manifest or a log cannot be read; reads then go on with what was shown before.
+    /// [`Error::Forked`] in a child of the process that opened the database.
     pub fn catch_up(&self) -> Result<Version> {
         self.core().catch_up()
     }
@@ -827,8 +826,8 @@ impl Database {
         commit::sync(self.core(), Durability::Synced).map(drop)
     }
 
-    /// Writes all rows in memory to files of level 0, and returns when this is done. The engine does this without a
-    /// call when the write buffer is full.
+    /// Writes all rows in memory to files of level 0, and returns when this is done. The engine does this by itself
+    /// when the write buffer fills up.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -843,14 +842,14 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// [`Error::Full`], with the cause, if the flush fails, or if the flush has to wait for a compaction that
-    /// fails. If the database takes no writes, the call fails like [`Table::insert`].
+    /// [`Error::Full`], which names the cause, if the flush or a compaction that it waits for fails. If the
+    /// database takes no writes, the call fails like [`Table::insert`].
     pub fn flush(&self) -> Result<()> {
         flush::flush_all(self.core())
     }
 
-    /// Compacts all tables, one after the other: merges each table into its deepest level, see [`Table::compact`].
-    /// This rewrites all data.
+    /// Merges each table into its deepest level, one table after the other, see [`Table::compact`]. This rewrites
+    /// all data.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -872,9 +871,8 @@ impl Database {
         self.compact_with(|_| {})
     }
 
-    /// Does the same as [`Database::compact`], but calls `watch`. `watch` is told how many bytes of a table were
-    /// read, and says whether the work goes on. `watch` must not write to the database, see
-    /// [`Table::compact_with`].
+    /// Like [`Database::compact`], but tells `watch` how many bytes of a table were read. `watch` decides whether
+    /// the work goes on. It must not write to the database, see [`Table::compact_with`].
     ///
     /// # Errors
     ///
@@ -884,12 +882,11 @@ impl Database {
         view.files.tables.keys().try_for_each(|table| flush_and_compact(self.core(), *table, &watch))
     }
 
-    /// Writes all rows in memory to files and runs all compactions that are due. It also runs compactions that
-    /// would become due after some seconds without writes, so background work has nothing left to do. After the
-    /// call, the files of a table are at most about a quarter larger than its rows. The rest of the space of
-    /// erased and overwritten rows is freed, except for rows that a snapshot shows. How many bytes of older rows
-    /// are hidden by newer rows is only estimated, as if all rows had the same length. If most of the data has not
-    /// changed, this is far less work than [`Database::compact`].
+    /// Flushes all rows in memory and runs all compactions that are due, including those that would become due
+    /// after some seconds without writes. After that, background work has nothing left to do, and the files of a
+    /// table are at most about a quarter larger than its live rows and the rows that snapshots show: the rest of
+    /// the space of erased and overwritten rows is freed. That quarter is an estimate, which assumes that all rows
+    /// have the same length. If most of the data has not changed, this is far less work than [`Database::compact`].
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -911,9 +908,9 @@ impl Database {
         compact::compact_due(self.core())
     }
 
-    /// Loads the pages that were in memory at the last close, as long as the cache has free room. The close must
-    /// have [written down](Builder::warm_from_last) which pages these were. The call returns when all of them are
-    /// loaded. If the list of these pages is missing or damaged, the call loads nothing and does not fail.
+    /// Loads the pages that were in memory at the last close, while the cache has free room, and returns when they
+    /// are loaded. The close must have [saved](Builder::warm_from_last) the list of these pages. If the list is
+    /// missing or damaged, nothing is loaded, and this is no error.
     pub fn warm_up(&self) -> Warmed {
         let core = self.core();
         let restored = warm::state::restore(&core.env, &core.views.newest(), &mut |_| true);
@@ -921,7 +918,7 @@ impl Database {
         restored.warmed
     }
 
-    /// Loads the pages of a range of `table`, see [`Table::warm`].
+    /// Loads the pages of `range` in `table`, see [`Table::warm`].
     ///
     /// # Errors
     ///
@@ -931,30 +928,28 @@ impl Database {
         table.warm(range)
     }
 
-    /// Damaged pages that the background scrub has found since the database was opened. At most the first 64 are
-    /// listed, see [`Builder::scrub_bytes_per_second`].
+    /// Lists the first 64 damaged pages that the background scrub has found since the database was opened, see
+    /// [`Builder::scrub_bytes_per_second`].
     pub fn damage(&self) -> Vec<Problem> {
         self.core().background.damage.problems()
     }
 
-    /// Makes a checkpoint, which is a complete copy of the database, in `directory`. The directory must be empty or
-    /// not exist yet. SSTs are not copied but get a second name in `directory`, which takes no more space. SSTs are
-    /// copied only if the directory is on another file system, or if the file system does not allow second names.
+    /// Makes a checkpoint, a complete copy of the database, in `directory`, which must be empty or not exist yet.
+    /// SSTs are hard-linked or reflinked, which takes no space. They are copied only if neither is possible, for
+    /// example on another file system.
     ///
-    /// The checkpoint shows one version, which the report states. The checkpoint has all commits that reads saw
-    /// when the call began. The checkpoint may have some later commits up to its version, but none after it. All
-    /// commits in the checkpoint are also durable in this database. Commits and reads do not wait for the
-    /// checkpoint. Rows that are only in memory are written to a file of the checkpoint. Until then, these rows
-    /// stay in memory. Opening a checkpoint reads no log.
+    /// The checkpoint shows one version, which the report states: it has every commit up to that version, including
+    /// all that reads saw when the call began, and none after it. All its commits are also durable in this
+    /// database. Commits and reads do not wait for the checkpoint. Rows that are only in memory are written to a
+    /// file of the checkpoint, and stay in memory until then. Opening a checkpoint reads no log.
     ///
-    /// The checkpoint is durable when the call returns. A checkpoint is a separate database: writes to one of the
-    /// two databases do not change the other. If the call ends with an error or a crash, `directory` has no
-    /// checkpoint. If a crash leaves files in `directory`, no open uses them, and the next checkpoint in the same
-    /// directory removes them.
+    /// The checkpoint is durable when the call returns. It is a separate database: writes to one do not change the
+    /// other. If the call ends with an error or a crash, `directory` has no checkpoint. Files that a crash leaves
+    /// there are never opened, and the next checkpoint in the same directory removes them.
     ///
-    /// If this database is [read-only](Builder::read_only), a writer in another process may have commits that are
-    /// only in the log. Reads of this database do not see these commits. But the checkpoint has all commits that
-    /// the writer had passed to the operating system when the call began, even if no writer runs any more.
+    /// If this database is [read-only](Builder::read_only), the checkpoint also has the commits that are only in
+    /// the writer's log, although reads of this database do not see them: all commits that the writer had passed to
+    /// the operating system when the call began, even if no writer runs any more.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -972,15 +967,17 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// [`Error::CopyTarget`] if `directory` is not empty; [`Error::WithinDatabase`] if `directory` lies in this or
-    /// another database; an error if the disk refuses something, for example because it is full; damage of the log
-    /// if this database is read-only; [`Error::OutcomeUnknown`] if a sync of the log has failed; [`Error::Forked`].
+    /// [`Error::CopyTarget`] if `directory` is not empty; [`Error::UnfinishedCopy`] if it is in a store and has an
+    /// unfinished copy; [`Error::CopyLocked`] if another call is filling it; [`Error::WithinDatabase`] if it lies
+    /// in the directory of this or another database; an error if the disk fails or is full, or, in a read-only
+    /// database, if the log is damaged; [`Error::OutcomeUnknown`] if a sync of the log has failed;
+    /// [`Error::Forked`] in a child of the process that opened the database.
     pub fn checkpoint(&self, directory: impl AsRef<Path>) -> Result<CheckpointReport> {
         self.checkpoint_with(directory, |_| {})
     }
 
-    /// Does the same as [`Database::checkpoint`], but calls `watch`. `watch` is told how many bytes are done so
-    /// far, and says whether the work goes on. The work takes long only if files have to be copied.
+    /// Like [`Database::checkpoint`], but tells `watch` how many bytes are done so far. `watch` decides whether the
+    /// work goes on. This takes long only if files have to be copied.
     ///
     /// # Errors
     ///
@@ -993,10 +990,10 @@ impl Database {
         checkpoint::checkpoint(self.core(), directory.as_ref(), &Watch::new("the checkpoint", watch))
     }
 
-    /// Adds a backup to the backups in `directory`. The directory must not exist yet, be empty, or have backups of
-    /// this database. Files of a database never change, so a backup copies only the files that no earlier backup
-    /// has. A backup takes time and space only for new files, and for the rows that are not in files yet.
-    /// [`Backups`] lists, verifies and restores backups.
+    /// Adds a backup to the backups in `directory`, which must not exist yet, be empty, or have backups of this
+    /// database. Files of a database never change, so a backup takes time and space only for the files that no
+    /// earlier backup has, and for the rows that are not in files yet. [`Backups`] lists, verifies and restores
+    /// backups.
     ///
     /// Like a checkpoint, a backup has all commits up to one version, and no commit waits for it (see
     /// [`Database::checkpoint`]). The backup is durable when the call returns. If the call ends with an error or a
@@ -1004,25 +1001,25 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// [`Error::NotBackups`], [`Error::OtherDatabase`], [`Error::BackupsLocked`] or [`Error::WithinDatabase`] if the
-    /// backup cannot be made in `directory`; an error if the disk refuses something, for example because it is full;
-    /// damage of the log if this database is read-only; [`Error::OutcomeUnknown`] if a sync of the log has failed;
-    /// [`Error::Forked`].
+    /// [`Error::NotBackups`] if `directory` has other files; [`Error::OtherDatabase`] if it has backups of another
+    /// database; [`Error::BackupsLocked`] if another call or process is changing its backups;
+    /// [`Error::WithinDatabase`] if it lies in the directory of a database; an error if the disk fails or is full,
+    /// or, in a read-only database, if the log is damaged; [`Error::OutcomeUnknown`] if a sync of the log has
+    /// failed; [`Error::Forked`] in a child of the process that opened the database.
     pub fn backup(&self, directory: impl AsRef<Path>) -> Result<BackupReport> {
         self.backup_to(&Backups::at(directory).on(&self.core().env.machine), |_| {})
     }
 
-    /// Does the same as [`Database::backup`], but adds the backup to `backups` and calls `watch`. The backups may
-    /// be on another machine than the database. For example, the database may be in a store and the backups on a
-    /// disk, or the other way round. `watch` is told how many bytes are done so far, and says whether the work
-    /// goes on.
+    /// Like [`Database::backup`], but adds the backup to `backups` and tells `watch` how many bytes are done so
+    /// far. `watch` decides whether the work goes on. The backups may be on another machine than the database: for
+    /// example, the database in a store and the backups on a disk, or the other way round.
     ///
-    /// If another backup is being made or removed in the same store at this moment, this call takes over: the other
-    /// work ends with an error.
+    /// If another backup is being made or removed in the same store, this call takes over, and the other work ends
+    /// with an error.
     ///
-    /// If this database is read-only and the writer removes a file before it was copied, the backup starts again.
-    /// The files that the backup has already copied are kept. If the writer replaces files faster than they can be
-    /// copied, the backup ends only when `watch` ends it.
+    /// If this database is read-only and the writer removes a file before it was copied, the backup starts again,
+    /// but keeps the files that it has copied already. If the writer replaces files faster than they can be copied,
+    /// only `watch` ends the backup.
     ///
     /// # Errors
     ///
@@ -1031,8 +1028,8 @@ impl Database {
         backup::backup(self.core(), backups.store()?, &Watch::new("the backup", watch))
     }
 
-    /// The names of the SSTs that all tables have now. Each comes with its length in bytes. To copy a database
-    /// while nobody writes to it, copy these files and all files that are not SSTs.
+    /// The names of all SSTs that the tables have now, each with its length in bytes. To copy a database while
+    /// nobody writes to it, copy these files and all files that are not SSTs.
     pub fn sst_files(&self) -> Vec<(String, u64)> {
         let files = self.core().views.newest().files.files_by_number();
         let mut files: Vec<_> = files.values().map(|file| (sst_name(file.number, file.epoch), file.bytes())).collect();
@@ -1040,9 +1037,9 @@ impl Database {
         files
     }
 
-    /// Reads every page of every file from the disk. Compares the pages with their checksums, with each other, and
-    /// with the manifest. These reads put nothing into the cache. `watch` is told how many bytes were checked, and
-    /// says whether the check goes on. The database can be used during the check.
+    /// Reads every page of every file from the disk, and compares the pages with their checksums, with each other,
+    /// and with the manifest. The reads put nothing into the cache, and the database can be used meanwhile. `watch`
+    /// is told how many bytes were checked, and decides whether the check goes on.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -1058,14 +1055,14 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// Damage does not make the call fail: [`CheckReport::problems`] lists it. [`Error::Outdated`] if the database
-    /// is read-only and a writer has removed a file meanwhile. Then check again.
+    /// Damage is no error: [`CheckReport::problems`] lists it. [`Error::Outdated`] if the database is read-only and
+    /// a writer has removed a file meanwhile; then check again. [`Error::Cancelled`] if `watch` ends the check.
     pub fn check<G: GoOn>(&self, watch: impl FnMut(Progress) -> G) -> Result<CheckReport> {
         check::check(self.core(), None, &Watch::new(check::WORK, watch))
     }
 
-    /// Counters of what has happened since the database was opened, and current sizes. The call looks at every page
-    /// in the cache. So use this call for dashboards, and not in each request.
+    /// Counters since the database was opened, and current sizes. The call looks at every page in the cache, so use
+    /// it for dashboards and not in each request.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -1083,11 +1080,10 @@ impl Database {
         Metrics::of(self.core())
     }
 
-    /// Changes the size of the cache of pages while the database is in use. The new size holds for all databases
-    /// that share the cache. If the new size is smaller, pages are evicted. Before the call returns, the memory of
-    /// the evicted pages is given back to the operating system. Some pages cannot be evicted at once: those that
-    /// are pinned, being read, or used by a [`Value`](crate::Value). Once they are released, they are evicted when
-    /// memory is needed.
+    /// Changes the size of the page cache, for all databases that share it. If it shrinks, pages are evicted, and
+    /// their memory is given back to the operating system before the call returns. Pages that are pinned, being
+    /// read, or used by a [`Value`](crate::Value) cannot be evicted at once. After their release, they are evicted
+    /// when memory is needed.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -1102,15 +1098,15 @@ impl Database {
         self.core().env.cache.set_budget(bytes);
     }
 
-    /// The cache of pages, which other databases may share.
+    /// The page cache, which other databases may share.
     pub fn cache(&self) -> Cache {
         Cache::of(&self.core().env.cache)
     }
 
-    /// Writes all rows in memory to files, so that the next open does not have to read a log. Then gives up this
-    /// handle. The database is closed when its last handle is dropped. Even without this call it is safe to drop
-    /// the last handle, because the commits are in the log. If the disk has no room for the files, the log is made
-    /// durable instead, and this call succeeds. Then the next open has to read the log.
+    /// Flushes all rows in memory, so that the next open need not read a log, and drops this handle. The database
+    /// closes when its last handle is dropped. Dropping the last handle without this call is safe, too, because the
+    /// commits are in the log. If the disk has no room for the files, this call syncs the log instead and succeeds,
+    /// and the next open reads the log.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -1124,8 +1120,8 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// Fails as [`Database::flush`] and [`Database::sync`] do, but a full disk is no error. After an error, all
-    /// durable commits stay durable.
+    /// Fails as [`Database::flush`] and [`Database::sync`] do, but a full disk is no error. Durable commits stay
+    /// durable after an error.
     pub fn close(self) -> Result<()> {
         if self.core().env.options.read_only {
             return Ok(());

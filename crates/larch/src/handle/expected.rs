@@ -1,26 +1,26 @@
-//! Values and versions that a batch expects keys to have. This module does not know how keys are looked up.
+//! The conditions of a batch: what it expects keys to have when it commits.
 
 use crate::base::conflict::SHOWN_KEY_BYTES;
 use crate::view::value::Key;
 use sst::Version;
 use std::fmt;
 
-/// What a [`Batch`](crate::Batch) expects a key to have, see [`Batch::expect`](crate::Batch::expect).
+/// A condition of a [`Batch`](crate::Batch) on a key, see [`Batch::expect`](crate::Batch::expect).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expected {
     /// The key has no value.
     Absent,
     /// The key has this value.
     Value(Vec<u8>),
-    /// The key has a value, and the commit with this version wrote it, see
+    /// The key has a value that the commit with this version wrote, see
     /// [`Table::version_of`](crate::Table::version_of).
     Version(Version),
 }
 
-/// A key that does not have what a batch expects. None of the writes of the batch has taken effect.
+/// A condition of a batch that was not met. None of the writes of the batch has taken effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unmet {
-    /// Name of the table.
+    /// The name of the table.
     pub table: String,
     /// The key.
     pub key: Key,

@@ -1,9 +1,8 @@
 //! Explains a read: which files it visited and why, which pages were in memory, which pages it read from the disk,
-//! and how often it waited. This module does not know how reads work.
+//! and how often it waited.
 //!
-//! To explain a read, this module does the read. The code of [`Reader::get`] and [`Reader::range`] runs in a
-//! session that takes notes of each step. This file finds out which files the read left out because of their
-//! bounds.
+//! To explain a read, this module does it: the code of [`Reader::get`] and [`Reader::range`] runs in a session that
+//! takes notes. This file adds which files the read skipped because of their bounds.
 
 use crate::base::bounds::{self, IntoKeyRange};
 use crate::base::error::Result;
@@ -36,9 +35,8 @@ mod text;
 pub use pages::notes::PageFound;
 pub use store::ExplainedStore;
 
-/// What a read did. [`Table::explain_get`](crate::Reader::explain_get) and
-/// [`Table::explain_scan`](crate::Reader::explain_scan) return it. `Display` prints the explanation as a table for
-/// people.
+/// What a read did, see [`Table::explain_get`](crate::Reader::explain_get) and
+/// [`Table::explain_scan`](crate::Reader::explain_scan). `Display` prints it as a table for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Explanation {
@@ -52,10 +50,10 @@ pub struct Explanation {
     pub memory_rows: u64,
     /// The files whose pages the read used, in the order of their first use.
     pub files: Vec<ExplainedFile>,
-    /// All levels that have files, from level 0 down. For each level, the list says how many files were visited, and
-    /// why the others were not.
+    /// All levels that have files, from level 0 down: how many of their files were visited, and why the others were
+    /// not.
     pub levels: Vec<ExplainedLevel>,
-    /// How often the read waited for the disk. For files in a store, each wait is a round trip.
+    /// How often the read waited for the disk. In a store, each wait is a round trip.
     pub rounds: u64,
     /// The requests to the store during the read. `None` if the database is not in a store.
     pub store: Option<ExplainedStore>,
@@ -65,8 +63,7 @@ pub struct Explanation {
     pub visits_left_out: u64,
 }
 
-/// What a read by an index did. [`Index::explain_range_by`] returns it. `Display` prints the explanation as a table
-/// for people.
+/// What a read by an index did, see [`Index::explain_range_by`]. `Display` prints it as a table for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExplainedByIndex {
@@ -96,7 +93,7 @@ impl fmt::Display for ExplainedByIndex {
 pub enum Explained {
     /// The key has a row.
     Found {
-        /// The bytes of the value, or of those parts of the value that were read.
+        /// The bytes of the value, or of the parts of it that were read.
         value_bytes: u64,
     },
     /// No version of the key was found.
@@ -107,7 +104,7 @@ pub enum Explained {
     Rows {
         /// The number of rows.
         rows: u64,
-        /// The bytes of the values, or of those parts of the values that were read.
+        /// The bytes of the values, or of the parts of them that were read.
         value_bytes: u64,
     },
 }
@@ -116,8 +113,8 @@ pub enum Explained {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExplainedFile {
-    /// The level of the file. `None` if the file was created during the scan and replaced before the scan ended.
-    /// In this case `rows` and `bytes` are 0.
+    /// The level of the file. `None` if the file was created during the scan and replaced before the scan ended;
+    /// `rows` and `bytes` are 0 then.
     pub level: Option<usize>,
     /// The number of the file.
     pub number: u64,
@@ -125,26 +122,26 @@ pub struct ExplainedFile {
     pub rows: u64,
     /// Its length in bytes.
     pub bytes: u64,
-    /// What the visit of the file has brought.
+    /// What the read found in the file.
     pub verdict: Verdict,
     /// The pages of the file that the read used, by kind.
     pub pages: Vec<ExplainedPages>,
 }
 
-/// What the visit of a file has brought.
+/// What the read found in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Verdict {
     /// The file has the row that the read returned.
     Row,
-    /// The key has no value because this file has an erase or a range erase of it.
+    /// The file has an erase or a range erase of the key, so the key has no value.
     Erased,
     /// The key is within the bounds of the file, but the file has no version of it.
     Nothing,
-    /// The key is within the bounds of the file, but the filter of the file says that the file does not have the
-    /// key. So no data page of the file was used.
+    /// The key is within the bounds of the file, but the filter says that the file does not have it, so no data
+    /// page was used.
     SavedByFilter,
-    /// A scan went through the file, or many keys were looked up in it.
+    /// A scan went through the file, or several keys were looked up in it together.
     Walked,
 }
 
@@ -154,18 +151,16 @@ pub enum Verdict {
 pub struct ExplainedPages {
     /// The kind of the pages.
     pub kind: PageKind,
-    /// How many pages were found in memory. A page is counted once for each step of the read that used it, even if
-    /// the step had to be repeated. If the read has loaded a page itself, its first use of this page is not
-    /// counted.
+    /// How many pages were found in memory. A page counts once for each step of the read that used it, even if the
+    /// step had to be repeated. The first use of a page that the read itself has loaded does not count.
     pub hits: u64,
-    /// How many pages were missing and had to be read from the disk.
+    /// How many pages were missing and were read from the disk.
     pub faults: u64,
-    /// How many pages were read ahead: they were read from the disk together with missing pages, before the read
-    /// needed them.
+    /// How many pages were read ahead, together with missing pages, before the read needed them.
     pub ahead: u64,
     /// How many pages were missing, but another reader loaded them at the same time.
     pub shared: u64,
-    /// The stored bytes of all pages that were read from the disk, which are those in `faults` and in `ahead`.
+    /// The stored bytes of all pages that were read from the disk, those of `faults` and of `ahead`.
     pub read_bytes: u64,
 }
 
@@ -179,29 +174,29 @@ pub struct ExplainedLevel {
     pub files: u64,
     /// How many of these files the read visited.
     pub visited: u64,
-    /// How many files were left out because the keys are outside of their bounds.
+    /// How many files were skipped because the keys are outside of their bounds.
     pub outside_bounds: u64,
-    /// How many files were left out because the answer was already complete.
+    /// How many files were skipped because the answer was already complete.
     pub not_reached: u64,
 }
 
-/// The use of a page by a read.
+/// One use of a page by a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PageVisit {
-    /// The number of the file with the page.
+    /// The number of the page's file.
     pub file: u64,
     /// The kind of the page.
     pub kind: PageKind,
-    /// If the page is an index node, its height above the lowest pages of its tree, otherwise 0.
+    /// The height of an index node above the leaves of its tree. 0 for other pages.
     pub level: u8,
-    /// Where the page is in the file, in bytes from the start of the file.
+    /// The offset of the page in the file, in bytes.
     pub offset: u64,
-    /// The number of bytes in which the page is stored.
+    /// The stored bytes of the page.
     pub bytes: u64,
     /// Whether the page was found in memory or was read from the disk.
     pub found: PageFound,
-    /// How often the read had waited for the disk before it used the page.
+    /// How often the read had waited for the disk before this use.
     pub round: u64,
 }
 
@@ -228,8 +223,8 @@ impl Explanation {
 }
 
 impl<V: Content> Reader<'_, V> {
-    /// Gets `key` in the same way as [`Reader::get`]. The call returns what the read did, and not what the read
-    /// found. In a transaction, the call does not look at the transaction's own writes.
+    /// Gets `key` as [`Reader::get`] does, but returns what the read did instead of the value. In a transaction, it
+    /// ignores the transaction's own writes.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -254,8 +249,8 @@ impl<V: Content> Reader<'_, V> {
         self.look(|table| self.explain_get_in(table, key.as_ref()))
     }
 
-    /// Reads the first `limit` rows in `range`, or all rows if `limit` is `None`. The call returns what the read
-    /// did, and not the rows. See [`Reader::range`] and [`Range::limit`](crate::Range::limit).
+    /// Reads the first `limit` rows in `range`, or all rows if `limit` is `None`, and returns what the read did
+    /// instead of the rows. See [`Reader::range`] and [`Range::limit`](crate::Range::limit).
     ///
     /// # Errors
     ///
@@ -297,13 +292,13 @@ impl<V: Content> Reader<'_, V> {
             .count() as u64;
         let known = Known::new(table, |files| files.files_with_key(key).map(|file| file.number).collect());
         let visited = session.notes().map_or(0, |notes| notes.files().len());
-        // The search looks into one memtable or file after the other. It stops at the first one that decides
-        // whether the key has a value. So if a file has decided, it is the last visited file.
+        // The search goes through memtables and files in turn, and stops at the first one that decides the answer.
+        // So if a file has decided it, that is the last visited file.
         let verdict = |i: usize| if i + 1 == visited { decided } else { Verdict::Nothing };
         Ok(known.explain(&session, verdict, ReadOutcome { version: at, answer, memtables, memory_rows, store }))
     }
 
-    /// Looks up `keys` together, in the same way as a read by an index. Returns what the read did.
+    /// Looks up `keys` together, as a read by an index does, and returns what the read did.
     fn explain_rows(&self, keys: &[Vec<u8>]) -> Result<Explanation> {
         self.look(|table| {
             let env = &self.handle().core().env;
@@ -339,7 +334,7 @@ impl<V: Content> Reader<'_, V> {
         })
     }
 
-    /// Does the scan, and calls `each` with the key and the first part of each row.
+    /// Does a scan, and calls `each` with the key and the first part of each row.
     fn explain_scan_with(
         &self,
         (range, limit, direction): (bounds::Owned, Option<u64>, Direction),
@@ -347,8 +342,8 @@ impl<V: Content> Reader<'_, V> {
     ) -> Result<Explanation> {
         let (core, identity, pin) = (self.handle().core(), &self.handle().identity, self.pin());
         let version = pin.version();
-        // Like a range, this scan does not keep one view during the whole read. So as long as it has a view, it
-        // notes what the explanation needs to know about this view.
+        // Like a range, this scan does not hold one view during the whole read. So note what the explanation needs
+        // to know about each view while it is at hand.
         let (memtables, mut generation, mut known) = {
             let view = core.views.of_pin(&pin);
             let table = view.table(identity, version)?;
@@ -380,9 +375,9 @@ impl<V: Content> Reader<'_, V> {
 }
 
 impl Index {
-    /// Reads the first `limit` rows whose index keys are in `range`, in the same way as [`Index::range_by`]. The
-    /// call returns what the read did, and not the rows: the pages of the index, the pages of rows, and the rounds.
-    /// The read includes all parts of the rows.
+    /// Reads the first `limit` rows with index keys in `range`, as [`Index::range_by`] does, but returns what the
+    /// read did instead of the rows: the pages of the index, the pages of the rows, and the rounds. It reads all
+    /// parts of the rows.
     ///
     /// # Errors
     ///
@@ -408,7 +403,7 @@ impl Index {
     }
 }
 
-/// The numbers of the files whose bounds overlap the range from `low` to `high`, so that a scan may visit them.
+/// The numbers of the files whose bounds overlap the range from `low` to `high`, which a scan may visit.
 fn numbers_between(files: &TableFiles, low: Bound<&[u8]>, high: Bound<&[u8]>) -> HashSet<u64> {
     let (level0, deeper) = files.levels.split_first().expect("a table has levels");
     let runs = level0.chunks(1).chain(deeper.iter().map(|level| level.as_slice()));
@@ -424,12 +419,12 @@ struct ReadOutcome {
     store: Option<ExplainedStore>,
 }
 
-/// What is known about the files that a read may visit. This value does not keep the files themselves.
+/// What is known about the files that a read may visit. It does not keep them alive.
 struct Known {
     /// All known files, by id.
     files: HashMap<u64, KnownFile>,
-    /// The files of the first view of the read. For each file, the entry has the level, the number, and whether keys
-    /// of the read are within the bounds of the file.
+    /// The files of the read's first view: level, number, and whether keys of the read are within the file's
+    /// bounds.
     first: Vec<(usize, u64, bool)>,
 }
 
@@ -442,8 +437,8 @@ struct KnownFile {
 }
 
 impl Known {
-    /// Begins with the files of a table. `candidates` returns the numbers of the files whose bounds include keys
-    /// that the read looks for.
+    /// Begins with the files of `table`. `candidates` returns the numbers of the files whose bounds include keys of
+    /// the read.
     fn new(table: TableView<'_>, candidates: impl FnOnce(&TableFiles) -> HashSet<u64>) -> Self {
         let mut known = Self { files: HashMap::new(), first: Vec::new() };
         let files = table.files;
@@ -454,7 +449,7 @@ impl Known {
         known
     }
 
-    /// Adds those files of a table that are not known yet.
+    /// Adds the files of `table` that are not known yet.
     fn learn(&mut self, table: TableView<'_>) {
         for (level, file) in table.files.files() {
             let (number, rows, bytes) = (file.number, file.sst.meta.rows(), file.bytes());
@@ -472,16 +467,15 @@ impl Known {
         })
     }
 
-    /// Makes the explanation from the notes of the session and the result of the read. `verdict` gets the number
-    /// of a visit, and returns what the read has found in the file of this visit. Only one thing is decided here:
-    /// whether the filter of a file made it unnecessary to read its data pages.
+    /// Makes the explanation from the session's notes and the result of the read. `verdict` says what the read
+    /// found in the n-th visited file. Only [`Verdict::SavedByFilter`] is decided here.
     fn explain(&self, session: &Session, verdict: impl Fn(usize) -> Verdict, read: ReadOutcome) -> Explanation {
         let notes = &*session.notes().expect("a read that is explained takes notes");
         let files = notes.files().iter().enumerate().map(|(i, file)| {
             let KnownFile { level, number, rows, bytes } = self.file(file);
             let verdict = match verdict(i) {
-                // `Row` and `Erased` are not changed: even if the filter of a file does not have the key, a range
-                // erase in this file can be the answer.
+                // Keep `Row` and `Erased`: even if a file's filter does not have the key, a range erase in the file
+                // can be the answer.
                 Verdict::Nothing | Verdict::Walked if saved_by_filter(|kind| file.of(kind)) => Verdict::SavedByFilter,
                 verdict => verdict,
             };

@@ -1,12 +1,12 @@
-//! Lets other tasks of an executor run while a task waits. This module does not know what the task waits for.
+//! Yields to other tasks of an executor while a task waits for something that wakes nobody.
 
 use crate::conflicts::reserved::LONGEST_WAIT;
 use os::Clock;
 use std::future::poll_fn;
 use std::task::Poll;
 
-/// Lets other tasks of the executor run until `is_done` returns true, but not longer than a thread would wait for
-/// reserved keys. Without a clock the call does not wait at all, because nothing would happen meanwhile.
+/// Yields to other tasks until `is_done` returns true, but not longer than a thread would wait for reserved keys.
+/// Without a clock (on a machine without threads) it does not wait at all, because nothing would happen meanwhile.
 pub async fn give_way_until(clock: Option<&dyn Clock>, mut is_done: impl FnMut() -> bool) {
     let mut end = None;
     while !is_done() {
@@ -18,7 +18,7 @@ pub async fn give_way_until(clock: Option<&dyn Clock>, mut is_done: impl FnMut()
     }
 }
 
-/// Lets other tasks of the executor run once.
+/// Yields to other tasks once.
 pub async fn give_way() {
     let mut has_given_way = false;
     poll_fn(|context| {

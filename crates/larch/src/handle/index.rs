@@ -1,5 +1,4 @@
-//! An index of a table, as programs read and check it. This module turns arguments into calls of reads, and does no
-//! work itself.
+//! The handle to an index: reads by the index and its check. This module only calls the code that does the work.
 
 use super::table::Table;
 use crate::base::bounds::{self, IntoKeyRange};
@@ -13,12 +12,11 @@ use crate::view::value::{Key, Value};
 use os::sync::Arc;
 use std::ops::RangeInclusive;
 
-/// An index of a table. With an index, rows are found by other keys than their own. [`Table::create_index`] and
-/// [`Table::index`] return an index. A clone is another handle to the same index.
+/// An index of a table finds its rows by other keys than their own. [`Table::create_index`], [`Table::index_by`]
+/// and [`Table::index`] return one. A clone is another handle to the same index.
 ///
-/// Every commit to the table also updates the entries of the index, so the index always agrees with the table. All
-/// reads in one call see the same version. [`Readable`](crate::Readable) has the same functions for reads of
-/// snapshots and in transactions.
+/// Every commit to the table also updates the index, so the two always agree. One call reads entries and rows at
+/// the same version. [`Readable`](crate::Readable) has the same functions for snapshots and transactions.
 #[derive(Clone, Debug)]
 pub struct Index {
     table: Table,
@@ -59,22 +57,21 @@ impl Index {
         self.info.is_unique
     }
 
-    /// What the keys of the index are made of.
+    /// Says how index keys are made from a row, see [`Table::create_index`].
     pub fn declaration(&self) -> &[u8] {
         &self.info.declaration
     }
 
-    /// The rows that have this index key, in the order of their own keys. All rows are looked up together.
+    /// The rows with this index key, in the order of their own keys. They are looked up together.
     ///
     /// # Errors
     ///
-    /// Fails as [`Table::get`](crate::Reader::get) does, and with [`Error::TableDropped`] also if the index was
-    /// dropped.
+    /// Fails as [`Table::get`](crate::Reader::get) does. [`Error::TableDropped`] also if the index was dropped.
     pub fn get_by(&self, index_key: impl AsRef<[u8]>) -> Result<Vec<(Key, Value)>> {
         self.table.get_by(self, index_key)
     }
 
-    /// Does the same as [`Index::get_by`], but returns a future.
+    /// Like [`Index::get_by`], but as a future.
     ///
     /// # Errors
     ///
@@ -83,31 +80,30 @@ impl Index {
         self.range_by(key_range(index_key.as_ref())).all_async().await
     }
 
-    /// The rows whose index keys are in `range`, in the order of the index. They can be read from either end. If a
-    /// row has several index keys in the range, it comes once for each of them. Rows are fetched in rounds: a
-    /// round fetches up to 128 rows, and reads many of their pages at the same time.
+    /// The rows with index keys in `range`, in the order of the index, from either end. A row with several index
+    /// keys in the range comes once for each. Rows are fetched in rounds of up to 128, which read many of their
+    /// pages at the same time.
     ///
     /// # Errors
     ///
-    /// This call itself never fails. Reads of the result fail as [`Index::get_by`] does. After the first error, each
-    /// further read returns this error again.
+    /// This call itself never fails. Reads of the result fail as [`Index::get_by`] does. After the first error,
+    /// every further read returns the same error.
     pub fn range_by(&self, range: impl IntoKeyRange) -> RangeBy {
         self.table.range_by(self, range)
     }
 
-    /// Does the same as [`Index::range_by`], but its rows are read with futures.
+    /// Like [`Index::range_by`], but rows are read with futures.
     pub fn scan_by_async(&self, range: impl IntoKeyRange) -> ScanBy {
         self.range_by(range).into()
     }
 
-    /// The entries whose index keys are in `range`, in order. They can be read from either end. This call reads no
-    /// rows of the table. Use it to count rows, or if the entries have all that you need.
+    /// The entries with index keys in `range`, in order, from either end. This reads no rows of the table: use it
+    /// to count rows, or if the entries have all that you need.
     pub fn entries(&self, range: impl IntoKeyRange) -> Entries {
         self.table.entries(self, range)
     }
 
-    /// Checks that `rows` is a reader of the table that has this index. Also checks that the index had all entries
-    /// at the version at which `rows` reads.
+    /// Checks that `rows` reads the table of this index, and at a version at which the index was complete.
     fn check_reader<V>(&self, rows: &Reader<'_, V>) -> Result<()> {
         rows.handle().check_handle(&self.table.inner().handle)?;
         let table = &rows.handle().identity;
@@ -123,14 +119,14 @@ impl Index {
         Ok(())
     }
 
-    /// Compares the index with its table. Both are read at the same version. `watch` is told how many rows and
-    /// entries were compared so far, and says whether the check goes on.
+    /// Compares the index with its table at one version. `watch` is told how many rows and entries were compared so
+    /// far, and decides whether the check goes on.
     ///
     /// # Errors
     ///
-    /// If the index and the table differ, the call does not fail: the result lists the differences. The call fails
-    /// with [`Error::NoExtractor`] if the keys of the index cannot be made, with [`Error::Cancelled`] if `watch`
-    /// ends the check, and as [`Table::get`](crate::Reader::get) does.
+    /// Differences are no error: the result lists them. [`Error::NoExtractor`] or [`Error::NoClosure`] if the keys
+    /// of the index cannot be made; [`Error::Cancelled`] if `watch` ends the check; otherwise fails as
+    /// [`Table::get`](crate::Reader::get) does.
     pub fn check<G: GoOn>(&self, watch: impl FnMut(Progress) -> G) -> Result<IndexCheck> {
         let core = self.table.core();
         let live = core.indexes.read_only(self.entries.identity().clone(), &core.env.options.extractors);
@@ -139,7 +135,7 @@ impl Index {
 }
 
 impl<V: Content> Reader<'_, V> {
-    /// The rows that have this key in `index`. It must be an index of this table.
+    /// The rows with this key in `index`, which must be an index of this table.
     ///
     /// # Errors
     ///
@@ -149,8 +145,8 @@ impl<V: Content> Reader<'_, V> {
         rows.map(|row| row.map(|(entry, content)| (entry.row_key().into(), content))).collect()
     }
 
-    /// The rows whose keys in `index` are in `range`, in the order of the index. They can be read from either end.
-    /// `index` must be an index of this table. See [`Index::range_by`].
+    /// The rows with index keys in `range`, in the order of the index, from either end. `index` must be an index of
+    /// this table. See [`Index::range_by`].
     pub fn range_by(&self, index: &Index, range: impl IntoKeyRange) -> RangeBy<V> {
         let rows = RangeBy::new(self, index.entries.inner(), bounds::owned(&range));
         match index.check_reader(self) {
@@ -159,8 +155,8 @@ impl<V: Content> Reader<'_, V> {
         }
     }
 
-    /// The entries of `index` whose index keys are in `range`, without the rows of the table. `index` must be an
-    /// index of this table. See [`Index::entries`].
+    /// The entries with index keys in `range`, without the rows of the table. `index` must be an index of this
+    /// table. See [`Index::entries`].
     pub fn entries(&self, index: &Index, range: impl IntoKeyRange) -> Entries {
         let entries = Entries::new(self, index.entries.inner(), bounds::owned(&range));
         match index.check_reader(self) {
@@ -170,7 +166,7 @@ impl<V: Content> Reader<'_, V> {
     }
 }
 
-/// The range with only this index key.
+/// The range that has only this index key.
 pub(super) fn key_range(index_key: &[u8]) -> RangeInclusive<&[u8]> {
     index_key..=index_key
 }

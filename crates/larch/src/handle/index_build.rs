@@ -1,18 +1,16 @@
-//! Creates and drops indexes. This module does not know what an entry looks like.
+//! Creates and drops indexes. An index is built in three steps, while writes go on:
 //!
-//! An index is built in three steps, while writes go on:
+//! 1. The index is installed in the state `Building`. From then on, every commit updates its entries.
+//! 2. Transactions add the entries of the rows that existed before, some rows at a time. Each depends on the rows
+//!    whose entries it adds. If another commit changes one of them, the transaction conflicts, and the next attempt
+//!    takes fewer rows. After many conflicts, the keys of the transaction are reserved, so that the build makes
+//!    progress. It ends at the key that was the greatest when it began: rows with greater keys were written later,
+//!    so their commits have added their entries.
+//! 3. All rows in memory are flushed, so that read-only databases, which do not read the log, see all entries. Then
+//!    the index is installed in the state `Ready`.
 //!
-//! 1. The index is installed in the state `Building`. From then on, every commit updates the entries of the index.
-//! 2. The entries of the rows that existed before are added, some rows at a time. This is done in transactions.
-//!    Each transaction depends on the rows whose entries it adds. If another commit changes one of these rows, the
-//!    transaction conflicts, and the next attempt takes fewer rows. After many conflicts, the keys of the
-//!    transaction are reserved, so that the build makes progress. The build ends at the key that was the greatest
-//!    when it began. Rows with greater keys were written later, so their commits have added their entries.
-//! 3. All rows in memory are written to files. After that, a read-only database sees all entries, even if it does
-//!    not read the log. Then the index is installed in the state `Ready`.
-//!
-//! If a build ends early, the whole index is dropped. This is done at once. If the drop fails, the index is dropped
-//! when another index is created, or by the next open.
+//! If a build ends early, the index is dropped at once. If the drop fails, the index is dropped when another index
+//! is created, or by the next open.
 
 use crate::base::error::{Error, Result};
 use crate::base::extractors::IndexKeys;
@@ -37,44 +35,41 @@ use sst::Version;
 use std::ops::Bound;
 use std::time::Duration;
 
-/// An index that should be created.
+/// An index to create.
 #[derive(Clone, Copy)]
 pub struct NewIndex<'n> {
     /// The name of the index.
     pub name: &'n str,
-    /// What the keys of the index are made of.
+    /// Says how index keys are made from a row, for the extractors of the program.
     pub declaration: &'n [u8],
-    /// The closure that makes the keys of the index, if the declaration says that it needs one.
+    /// The closure that makes the index keys, if the declaration is `BY_CLOSURE`.
     pub closure: Option<&'n Arc<dyn IndexKeys>>,
     /// Whether the index forbids two rows with the same index key.
     pub is_unique: bool,
 }
 
-/// The name that this work has in the error about cancelled work.
+/// The name of this work in [`Error::Cancelled`].
 pub const WORK: &str = "building the index";
 
-/// The number of rows in the first transaction, and the greatest number of rows in a later one. The number is
-/// small because commits become visible in order. A commit that comes after such a transaction waits until all
-/// rows of the transaction are in memory.
+/// The rows of the first transaction, and the most rows of a later one. They are few because commits become visible
+/// in order: a commit after such a transaction waits until all rows of the transaction are in memory.
 const FIRST_ROWS: usize = 64;
 const MOST_ROWS: usize = 256;
 
-/// While others commit, the build rests after each transaction. The rest is as long as the transaction took, but
-/// at most this long. So the build uses only half of the time of a processor and half of the time of background
-/// work, and leaves the other half to other commits.
+/// While others commit, the build pauses after each transaction for as long as the transaction took, but at most
+/// this long. So it takes only half of the time of a processor and of background work, and leaves the rest to other
+/// commits.
 const LONGEST_REST: Duration = Duration::from_millis(100);
 
-/// The rows and entries of a transaction take at most about the size of the write buffer divided by this number.
-/// Only a transaction that adds a single row may take more.
+/// The rows and entries of a transaction take about this share of the write buffer at most: one part in this many.
+/// Only a transaction for a single row may take more.
 const BUFFER_SHARE: u64 = 64;
 
 /// Creates an index of `table`. Returns the table that holds the entries of the index.
 ///
 /// # Errors
 ///
-/// [`Error::BadIndexName`], [`Error::IndexExists`], [`Error::TableDropped`], [`Error::NoExtractor`];
-/// [`Error::BadOptions`] if the database is for a release without indexes; an error if a row cannot be in the index,
-/// or if `watch` has ended the build; errors of reads and commits.
+/// Fails as [`Table::create_index`](crate::Table::create_index) does.
 pub fn create(
     handle: &Arc<DatabaseHandle>,
     table: &Arc<TableInfo>,
@@ -104,7 +99,7 @@ pub fn create(
     core.views.table_info(id).ok_or_else(|| no_such_index(table, new.name))
 }
 
-/// An index that is being built. If this value is dropped before `keep` was called, the index is dropped, too.
+/// An index that is being built. Dropping this value drops the index, unless `keep` was called.
 struct Unfinished<'c> {
     core: &'c Core,
     id: Option<TableId>,
@@ -119,7 +114,7 @@ impl Unfinished<'_> {
 impl Drop for Unfinished<'_> {
     fn drop(&mut self) {
         if let Some(id) = self.id {
-            // If the index cannot be dropped now, it is dropped later. Nobody reads it until then.
+            // If this fails, the index is dropped later. Nobody reads it until then.
             if drop_by_id(self.core, id).is_err() {
                 self.core.indexes.note_abandoned(id);
             }
@@ -181,12 +176,12 @@ fn fill(
     watch: &Watch<'_>,
 ) -> Result<()> {
     let core = handle.core();
-    // With this isolation, the transaction depends only on the rows that it notes one by one.
+    // With snapshot isolation, the transaction depends only on the rows that it notes one by one.
     let options = TransactionOptions {
         isolation: Isolation::Snapshot,
         durability: Some(Durability::Buffered),
-        // The number of attempts is not limited, because `watch` can end the build. Each attempt takes fewer rows
-        // than the attempt before it. After many conflicts, the keys of these rows are reserved.
+        // No limit: `watch` can end the build, each attempt takes fewer rows than the one before, and after many
+        // conflicts the keys of these rows are reserved.
         attempts: u32::MAX,
     };
     let reader = TableHandle::new(handle.clone(), table.clone());
@@ -234,7 +229,7 @@ fn fill(
 fn finish(core: &Arc<Core>, table: &TableInfo, id: TableId, name: &str) -> Result<()> {
     flush_all(core)?;
     let mut change = TableChange::begin(core)?;
-    // The table may have been renamed meanwhile. Then it has another id now, so its id is looked up again.
+    // The table may have been renamed meanwhile, which gives it another id, so look the id up again.
     let owner = core.views.table_info(id).and_then(|entries| entries.index.as_ref().map(|index| index.table));
     let owner = owner.ok_or_else(|| no_such_index(table, name))?;
     change.sync()?;

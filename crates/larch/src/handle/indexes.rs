@@ -1,4 +1,4 @@
-//! Creates, finds and drops the indexes of a table. This module turns arguments into calls, and does no work itself.
+//! Creates, finds and drops the indexes of a [`Table`]. The work is done in `index_build`.
 
 use super::index::Index;
 use super::index_build as build;
@@ -10,7 +10,7 @@ use crate::base::table::IndexState;
 use crate::base::watch::{GoOn, Progress, Watch};
 use os::sync::Arc;
 
-/// How an index is created, see [`Table::create_index`].
+/// Options of a new index, see [`Table::create_index`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IndexOptions {
     /// Whether the index forbids two rows with the same index key. The default is false.
@@ -18,18 +18,16 @@ pub struct IndexOptions {
 }
 
 impl Table {
-    /// Creates the index `name`. The call returns when the index has the entries of all rows. Writes to the table
-    /// go on during the call, but take longer. If the index cannot accept a write, the write is refused. This
-    /// begins with the start of the call, even if the call fails later.
+    /// Creates the index `name`, and returns when it has the entries of all rows.
     ///
-    /// `declaration` says how the keys of the index are made from a row. The engine stores the declaration and
-    /// passes it to the [extractors](crate::Builder::extractors) of the program, but does not interpret it.
-    /// `watch` is told how many rows have entries so far, and says whether the build goes on. If `watch` ends the
-    /// build, the index is dropped.
+    /// `declaration` says how the keys of the index are made from a row. The engine stores it and passes it to the
+    /// [extractors](crate::Builder::extractors) of the program, but does not interpret it. `watch` is told how many
+    /// rows have entries so far, and decides whether the build goes on. If it ends the build, the index is dropped.
     ///
-    /// From the start of this call, each write to the table also reads the row that it replaces. The commit of the
-    /// write then also updates the entries that have changed. As long as the table has an index, the table cannot
-    /// be cloned or split, and imports to it are refused.
+    /// Writes to the table go on during the call, but take longer: from its start, each write also reads the row
+    /// that it replaces, and its commit updates the entries that change. A write that the index cannot accept is
+    /// refused from then on, even if the build fails later. A table with an index cannot be cloned or split, and
+    /// takes no imports.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -74,15 +72,16 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// After an error, the table does not have the index: what was built so far is dropped. This drop may also
-    /// fail, for example because the disk is full. Then writes go on updating the index until it is dropped: by
+    /// After an error, the table does not have the index: what was built so far is dropped. If the drop fails, too,
+    /// for example because the disk is full, writes go on updating the index until it is dropped: by
     /// [`Table::drop_index`], when another index is created, or by the next open.
     ///
-    /// * [`Error::IndexExists`], [`Error::BadIndexName`]; [`Error::TableDropped`]. [`Error::NoExtractor`] if the
-    ///   keys of the index cannot be made.
+    /// * [`Error::IndexExists`] if the table has an index of this name; [`Error::BadIndexName`] if no index can
+    ///   have this name; [`Error::TableDropped`] if the table was dropped; [`Error::NoExtractor`] if no extractor
+    ///   is registered for the declaration.
     /// * [`Error::Duplicate`], [`Error::BadRow`] or [`Error::IndexKeyTooLong`] if the index cannot accept a row.
-    /// * [`Error::BadOptions`] if the database was opened with [`compat`](crate::Builder::compat) for a release without
-    ///   indexes.
+    /// * [`Error::BadOptions`] if the database was opened with [`compat`](crate::Builder::compat) for a release
+    ///   without indexes; [`Error::Cancelled`] if `watch` ends the build.
     /// * All errors of [`Table::get`](crate::Reader::get) and [`Table::insert`].
     pub fn create_index<G: GoOn>(
         &self,
@@ -97,17 +96,16 @@ impl Table {
         Ok(Index::new(self, entries))
     }
 
-    /// The index `name`. The closure `keys` makes the keys of the index from the key and the value of each row.
-    /// `keys` gets a function as its last argument, and calls this function with each index key. If the table has
-    /// no index of this name, this call creates it as [`Table::create_index`] does, and returns when the index has
-    /// the entries of all rows.
+    /// Returns the index `name`, whose keys the closure `keys` makes from the key and the value of each row: it
+    /// calls the function in its last argument with each index key. If the index does not exist, this call creates
+    /// it like [`Table::create_index`], and returns when the index has the entries of all rows.
     ///
-    /// The database stores that a closure makes the keys, but it cannot store the closure itself. So a program
-    /// must call this after **every** open, before it writes to the table. It must always pass a closure that
-    /// makes the same keys. Before this call, writes fail with [`Error::NoClosure`], but reads work. To change
-    /// what the closure does, first drop the index. Until the database is closed, the index uses the closure of
-    /// the first call. If several programs write to the table, [create](Table::create_index) the index with a
-    /// declaration instead, and register [extractors](crate::Builder::extractors) for this declaration.
+    /// The database cannot store the closure, only that there is one. So a program must call this after **every**
+    /// open, before it writes to the table, always with a closure that makes the same keys. Until then, writes fail
+    /// with [`Error::NoClosure`], but reads work. Once called, the index uses that closure until the database is
+    /// closed. To change what the closure does, first drop the index. If several programs write to the table,
+    /// [create](Table::create_index) the index with a declaration instead, and register
+    /// [extractors](crate::Builder::extractors) for it.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -128,8 +126,9 @@ impl Table {
     ///
     /// * [`Error::IndexExists`] if an index of this name has a declaration or is unique.
     /// * [`Error::Grouped`] if the values of the table are split into several column groups.
-    /// * [`Error::IndexNotReady`] while another thread is creating the index; [`Error::TableDropped`].
-    /// * If this call creates the index, it can also fail as [`Table::create_index`] does.
+    /// * [`Error::IndexNotReady`] while another thread is creating the index; [`Error::TableDropped`] if the table
+    ///   was dropped.
+    /// * If this call creates the index, it also fails as [`Table::create_index`] does.
     pub fn index_by(
         &self,
         name: &str,
@@ -138,7 +137,7 @@ impl Table {
         self.index_by_with(name, &IndexOptions::default(), keys)
     }
 
-    /// Does the same as [`Table::index_by`], but with `options`, for example for a unique index. It fails with
+    /// Like [`Table::index_by`], but with `options`, for example for a unique index. Fails with
     /// [`Error::IndexExists`] if the index exists with other options.
     ///
     /// # Errors
@@ -170,8 +169,8 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// [`Error::NoSuchIndex`] if no such index exists; [`Error::IndexNotReady`] if the index is still being built;
-    /// [`Error::TableDropped`].
+    /// [`Error::NoSuchIndex`] if the table has no such index; [`Error::IndexNotReady`] if the index is still being
+    /// built; [`Error::TableDropped`] if the table was dropped.
     pub fn index(&self, name: &str) -> Result<Index> {
         self.core().views.newest().files_of(self.identity())?;
         let names = || (self.name().into(), name.into());
@@ -202,13 +201,12 @@ impl Table {
         Ok(names)
     }
 
-    /// Drops the index `name`. Returns false if the table has no such index. After the call, reads of older
-    /// snapshots cannot use this index any more. Reads by this index that have already begun fail with
-    /// [`Error::TableDropped`].
+    /// Drops the index `name`. Returns false if the table has no such index. Older snapshots cannot use the index
+    /// any more, and reads by the index that have already begun fail with [`Error::TableDropped`].
     ///
     /// # Errors
     ///
-    /// [`Error::Log`] if the manifest cannot be written, and then the index still exists. If the database takes no
+    /// [`Error::Log`] if the manifest cannot be written; the index still exists then. If the database takes no
     /// writes, the call fails like [`Table::insert`].
     pub fn drop_index(&self, name: &str) -> Result<bool> {
         build::drop_index(self.core(), self.identity(), name)

@@ -1,5 +1,4 @@
-//! Does work that keeps a thread busy for long. A separate thread does the work while a task waits for it. This
-//! module does not know what the work is.
+//! Runs long work on a separate thread while a task awaits it.
 
 use crate::base::error::{Error, Result};
 use os::Threads;
@@ -7,14 +6,14 @@ use os::sync::{Arc, Mutex};
 use std::future::poll_fn;
 use std::task::{Poll, Waker};
 
-/// The state that the thread and the task share.
+/// What the thread and the task share.
 struct Shared<T> {
     done: Option<T>,
     has_ended: bool,
     waker: Option<Waker>,
 }
 
-/// Tells the task that the thread has ended. It does so when it is dropped, which also happens after a panic.
+/// Wakes the task when it is dropped: the thread has ended, perhaps with a panic.
 struct Ends<T>(Arc<Mutex<Shared<T>>>);
 
 impl<T> Drop for Ends<T> {
@@ -29,8 +28,8 @@ impl<T> Drop for Ends<T> {
     }
 }
 
-/// Runs `work` on a thread that does nothing else, and returns its result. If the future is dropped, the thread
-/// nevertheless finishes the work.
+/// Runs `work` on a thread of its own, and returns its result. If the future is dropped, the thread still finishes
+/// the work.
 ///
 /// # Errors
 ///

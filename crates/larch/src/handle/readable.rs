@@ -1,5 +1,5 @@
-//! Rows can be read from the database as it is now, from a snapshot, and in a transaction. All three have the
-//! trait [`Readable`]. The reads themselves are in `read/`.
+//! The trait [`Readable`]: the same reads for a database as it is now, a snapshot and a transaction. The reads
+//! themselves are in `read/`.
 
 use super::index::{Index, key_range};
 use super::selection::Selection;
@@ -13,12 +13,11 @@ use crate::view::precharge::Prefetched;
 use crate::view::value::{Key, Parts, Value};
 use sst::AtMost;
 
-/// Something from which rows can be read: a [`Database`](crate::Database), as it is at the moment of the read, a
-/// [`Snapshot`](crate::Snapshot) of it, or a [`Transaction`](crate::Transaction).
+/// Something to read rows from: a [`Database`](crate::Database) as it is at the moment of the read, a
+/// [`Snapshot`](crate::Snapshot) or a [`Transaction`](crate::Transaction).
 ///
-/// [`Readable::reader`] returns a reader of a table. All other functions use this reader, and do the same as the
-/// functions of [`Reader`] that have the same names. If the type is `dyn Readable`, only [`Readable::reader`] and
-/// [`Readable::select`] can be called.
+/// [`Readable::reader`] returns a [`Reader`] of a table. The other functions are shortcuts for its functions of the
+/// same names. On a `dyn Readable`, only [`Readable::reader`] and [`Readable::select`] can be called.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -47,8 +46,8 @@ pub trait Readable: Sync {
     /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database.
     fn reader<'r>(&'r self, table: &'r Table) -> Result<Reader<'r>>;
 
-    /// A reader of the parts that `selection` names. The reader sees the rows of this database, snapshot or
-    /// transaction, even if `selection` was made from another snapshot.
+    /// A reader of the parts that `selection` names. It sees the rows of this database, snapshot or transaction,
+    /// even if `selection` belongs to another snapshot.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -85,7 +84,7 @@ pub trait Readable: Sync {
         self.reader(table)?.get(key)
     }
 
-    /// Does the same as [`Readable::get`], but uses only pages in memory. See [`Reader::try_get`].
+    /// Like [`Readable::get`], but uses only pages in memory. See [`Reader::try_get`].
     ///
     /// # Errors
     ///
@@ -98,7 +97,7 @@ pub trait Readable: Sync {
         self.reader(table)?.try_get(key)
     }
 
-    /// Does the same as [`Readable::get`], but returns a future. See [`Reader::get_async`].
+    /// Like [`Readable::get`], but as a future. See [`Reader::get_async`].
     ///
     /// # Errors
     ///
@@ -128,8 +127,7 @@ pub trait Readable: Sync {
         self.reader(table)?.contains_key(key)
     }
 
-    /// Does the same as [`Readable::contains_key`], but uses only pages in memory. See
-    /// [`Reader::try_contains_key`].
+    /// Like [`Readable::contains_key`], but uses only pages in memory. See [`Reader::try_contains_key`].
     ///
     /// # Errors
     ///
@@ -142,7 +140,7 @@ pub trait Readable: Sync {
         self.reader(table)?.try_contains_key(key)
     }
 
-    /// Does the same as [`Readable::contains_key`], but returns a future. See [`Reader::contains_key_async`].
+    /// Like [`Readable::contains_key`], but as a future. See [`Reader::contains_key_async`].
     ///
     /// # Errors
     ///
@@ -159,7 +157,7 @@ pub trait Readable: Sync {
         async move { self.reader(table)?.contains_key_async(key.as_ref()).await }
     }
 
-    /// The values that `keys` have in `table`, in the order of `keys`. See [`Reader::multi_get`].
+    /// The values of `keys` in `table`, in the order of `keys`. See [`Reader::multi_get`].
     ///
     /// # Errors
     ///
@@ -172,7 +170,7 @@ pub trait Readable: Sync {
         self.reader(table)?.multi_get(keys)
     }
 
-    /// Does the same as [`Readable::multi_get`], but returns a future. See [`Reader::multi_get_async`].
+    /// Like [`Readable::multi_get`], but as a future. See [`Reader::multi_get_async`].
     ///
     /// # Errors
     ///
@@ -190,8 +188,8 @@ pub trait Readable: Sync {
         async move { self.reader(table)?.multi_get_async(&keys).await }
     }
 
-    /// Loads the pages that are needed to read `range` of `table` from its start, see [`Reader::prefetch`]. If a
-    /// transaction only loads pages, it does not depend on the rows in them.
+    /// Loads the pages that reading `range` of `table` from its start will need, see [`Reader::prefetch`]. This
+    /// does not make a transaction depend on the rows in them.
     ///
     /// # Errors
     ///
@@ -204,8 +202,8 @@ pub trait Readable: Sync {
         self.reader(table)?.prefetch(range, limits)
     }
 
-    /// The rows of `table` whose keys are in `range`, in key order. They can be read from either end. See
-    /// [`Reader::range`]. If the table belongs to another database, reads of the range fail with
+    /// The rows of `table` with keys in `range`, in key order, from either end. See [`Reader::range`]. If the table
+    /// belongs to another database, reads of the range fail with
     /// [`Error::ForeignTable`](crate::Error::ForeignTable).
     fn range(&self, table: &Table, range: impl IntoKeyRange) -> Range
     where
@@ -217,7 +215,7 @@ pub trait Readable: Sync {
         }
     }
 
-    /// Does the same as [`Readable::range`], but its rows are read with futures. See [`Reader::scan_async`].
+    /// Like [`Readable::range`], but rows are read with futures. See [`Reader::scan_async`].
     fn scan_async(&self, table: &Table, range: impl IntoKeyRange) -> Scan
     where
         Self: Sized,
@@ -225,7 +223,7 @@ pub trait Readable: Sync {
         self.range(table, range).into()
     }
 
-    /// The rows of `table` whose keys begin with `prefix`, see [`Reader::prefix`] and [`Readable::range`].
+    /// The rows of `table` with keys that begin with `prefix`, see [`Reader::prefix`] and [`Readable::range`].
     fn prefix(&self, table: &Table, prefix: impl AsRef<[u8]>) -> Range
     where
         Self: Sized,
@@ -276,7 +274,7 @@ pub trait Readable: Sync {
         self.cursor_in(table, ..)
     }
 
-    /// A cursor over the rows of `table` whose keys are in `range`, see [`Readable::cursor`].
+    /// A cursor over the rows of `table` with keys in `range`, see [`Readable::cursor`].
     fn cursor_in(&self, table: &Table, range: impl IntoKeyRange) -> Cursor
     where
         Self: Sized,
@@ -287,7 +285,7 @@ pub trait Readable: Sync {
         }
     }
 
-    /// The rows that have this key in `index`. See [`Index::get_by`].
+    /// The rows with this key in `index`. See [`Index::get_by`].
     ///
     /// # Errors
     ///
@@ -300,7 +298,7 @@ pub trait Readable: Sync {
         self.reader(index.table())?.get_by(index, index_key)
     }
 
-    /// Does the same as [`Readable::get_by`], but returns a future. See [`Index::get_by_async`].
+    /// Like [`Readable::get_by`], but as a future. See [`Index::get_by_async`].
     ///
     /// # Errors
     ///
@@ -317,8 +315,7 @@ pub trait Readable: Sync {
         rows.all_async()
     }
 
-    /// The rows whose keys in `index` are in `range`, in the order of the index. They can be read from either end.
-    /// See [`Index::range_by`].
+    /// The rows with index keys in `range`, in the order of the index, from either end. See [`Index::range_by`].
     fn range_by(&self, index: &Index, range: impl IntoKeyRange) -> RangeBy
     where
         Self: Sized,
@@ -329,7 +326,7 @@ pub trait Readable: Sync {
         }
     }
 
-    /// Does the same as [`Readable::range_by`], but its rows are read with futures. See [`Index::scan_by_async`].
+    /// Like [`Readable::range_by`], but rows are read with futures. See [`Index::scan_by_async`].
     fn scan_by_async(&self, index: &Index, range: impl IntoKeyRange) -> ScanBy
     where
         Self: Sized,
@@ -337,8 +334,7 @@ pub trait Readable: Sync {
         self.range_by(index, range).into()
     }
 
-    /// The entries of `index` whose index keys are in `range`, without the rows of the table. See
-    /// [`Index::entries`].
+    /// The entries of `index` with index keys in `range`, without the rows of the table. See [`Index::entries`].
     fn entries(&self, index: &Index, range: impl IntoKeyRange) -> Entries
     where
         Self: Sized,

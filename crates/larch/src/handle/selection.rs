@@ -1,5 +1,4 @@
-//! A table of which only some column groups are read. This module knows which parts of a row a read returns. `read/`
-//! finds these parts.
+//! Selections: readers of some column groups of a table. `read/` finds the parts.
 
 use super::snapshot::Snapshot;
 use super::table::Table;
@@ -8,12 +7,11 @@ use crate::read::{Content, Reader};
 use crate::view::part_list::PartList;
 use crate::view::value::Parts;
 
-/// A table of which only some column groups are read. [`Table::select`] returns a selection. Cloning a selection
-/// is cheap. It has all functions of a [`Reader`].
+/// A reader of some column groups of a table. [`Table::select`] returns one. Cloning it is cheap.
 ///
-/// A read returns the parts of a row in the order in which the groups were named. It reads no pages of other
-/// groups. The parts of the table's first group are stored beside the keys. When the key is found, the pages with
-/// its parts in the other named groups are read at the same time. A selection without groups reads only keys.
+/// A read returns the parts of a row in the order in which the groups were named, and reads no pages of other
+/// groups. The first group of the table is stored beside the keys. When the key is found, the pages of all other
+/// selected groups are read at the same time. A selection without groups reads only keys.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -44,12 +42,12 @@ use crate::view::value::Parts;
 pub type Selection = Reader<'static, Parts>;
 
 impl Table {
-    /// A selection of these column groups, in this order. Without groups, reads return only keys.
+    /// Selects these column groups, in this order. Without groups, reads return only keys.
     ///
     /// # Errors
     ///
-    /// [`Error::NoSuchGroup`] if the table does not have a group of this name; [`Error::GroupTwice`] if a group is
-    /// named twice.
+    /// [`Error::NoSuchGroup`] if the table has no group of a given name; [`Error::GroupTwice`] if a group is named
+    /// twice.
     pub fn select(&self, groups: impl IntoIterator<Item = impl AsRef<str>>) -> Result<Selection> {
         let names = &self.identity().options.groups;
         let mut wanted = PartList::nothing(names.len());
@@ -69,8 +67,7 @@ impl Table {
 }
 
 impl<V: Content> Reader<'static, V> {
-    /// The same selection, but reads of it see the rows that `snapshot` shows. These rows are kept as long as the
-    /// new selection exists.
+    /// The same reader, but at `snapshot`. The rows that the snapshot shows are kept while the new reader exists.
     ///
     /// # Errors
     ///

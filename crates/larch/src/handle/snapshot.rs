@@ -1,4 +1,4 @@
-//! A snapshot: the database as it was at one version. The functions that read from it are in `readable`.
+//! A snapshot of a database. Its reads are in `readable`.
 
 use crate::base::error::Result;
 use crate::core::handle::DatabaseHandle;
@@ -7,11 +7,11 @@ use crate::read::Reader;
 use os::sync::Arc;
 use sst::Version;
 
-/// The database as it was at one version. A clone is another handle to the same snapshot, and making it is cheap.
-/// Read from it with [`Readable`](crate::Readable).
+/// The database as it was at one version. Read from it with [`Readable`](crate::Readable). A clone is cheap, and
+/// another handle to the same snapshot.
 ///
-/// As long as a snapshot exists, compactions keep the rows that it shows. So if rows of a table are overwritten,
-/// the table takes more space until the snapshot is dropped.
+/// While a snapshot exists, compactions keep the rows that it shows, so rows that are overwritten or erased
+/// meanwhile take space until it is dropped.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -44,7 +44,7 @@ impl Snapshot {
         self.pin.version()
     }
 
-    /// The pin of the snapshot's version, with which the reader `rows` can read.
+    /// The pin of the snapshot's version, for the reader `rows` to read at.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Statistics of a table, as programs ask for them. The code in `sizes/` computes them.
+//! The statistics that a [`Reader`] offers: counts, sizes, histograms, samples. `sizes/` computes them.
 
 use crate::base::bounds::{self, IntoKeyRange};
 use crate::base::error::{Error, Result};
@@ -14,15 +14,13 @@ use sst::KeyRange;
 use sst::Readahead;
 use sst::stats::{Bucket, CutPoint, Estimate, Histogram, Metric};
 
-/// Statistics of a table, as it is now or in a snapshot. If a transaction asks for a statistic, it then depends on
-/// all rows of the range, as if it had read them. A statistic does not include rows that the transaction itself
-/// has written. So if the transaction has written to the table, statistics of this table fail with
-/// [`Error::OwnWrites`](crate::Error::OwnWrites).
+/// Statistics of a table, as it is now or in a snapshot. A transaction that asks for a statistic depends on all
+/// rows of the range, as if it had read them. Statistics do not count the transaction's own writes: once it has
+/// written to a table, they fail with [`Error::OwnWrites`](crate::Error::OwnWrites).
 ///
-/// An estimate reads only index nodes and no data pages. If the range begins or ends inside a data page, the nodes
-/// do not say how many rows of this page are in the range. So an estimate has a least and a greatest number, and
-/// the true number always lies between them. For a file that lies in the range as a whole, the manifest has these
-/// numbers.
+/// An estimate reads only index nodes, no data pages. Nodes do not say how many rows of a data page are in a range
+/// that begins or ends inside the page, so an estimate has a lower and an upper bound, and the true number always
+/// lies between them. For a file that lies in the range as a whole, the manifest has the numbers.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -42,8 +40,7 @@ use sst::stats::{Bucket, CutPoint, Estimate, Histogram, Metric};
 /// # }
 /// ```
 impl<V: Content> Reader<'_, V> {
-    /// Calls `ask` with the keys of `range`. If no key can be in the range, returns `otherwise` without calling
-    /// it.
+    /// Calls `ask` with the keys of `range`, or returns `otherwise` if no key can be in the range.
     fn ask<T>(
         &self,
         range: impl IntoKeyRange,
@@ -59,7 +56,7 @@ impl<V: Content> Reader<'_, V> {
         Ok(found.unwrap_or(otherwise))
     }
 
-    /// Notes that a transaction depends on all rows in a range. Fails if the transaction has written to the table.
+    /// Makes the transaction, if there is one, depend on all rows in `range`. Fails if it has written to the table.
     fn note_counted(&self, range: &bounds::Owned) -> Result<()> {
         let Some(work) = self.work() else { return Ok(()) };
         let (own, read) = work.read_range(self.handle().id(), range);
@@ -77,14 +74,13 @@ impl<V: Content> Reader<'_, V> {
         ahead::readahead(&env.cache, &*env.machine.reads)
     }
 
-    /// Estimates how many rows a reader sees in `range`. If an end of the range is inside a file, the nodes on the
-    /// way down to this end are read. No data page is read.
+    /// Estimates how many rows the reader sees in `range`. In each file that contains an end of the range, this
+    /// reads the index nodes on the path to that end, and no data page.
     ///
-    /// An estimate has a least and a greatest number. Rows come from several sources: each file of level 0, each
-    /// deeper level, and the memtables. If only one source has keys in the range, the two numbers differ by at
-    /// most the rows of the data pages in which the range begins and ends. If several sources have keys in the
-    /// range, the least number is that of the source with the most rows, and the greatest is the sum of all
-    /// sources. [`Reader::count_exact`] returns the exact number.
+    /// Each file of level 0, each deeper level, and the memtables are sources of rows. If only one source has keys
+    /// in the range, the bounds of the estimate differ by at most the rows of the data pages in which the range
+    /// begins and ends. Otherwise, the lower bound is that of the source with the most rows, and the upper bound is
+    /// the sum over all sources. [`Reader::count_exact`] returns the exact number.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -103,16 +99,17 @@ impl<V: Content> Reader<'_, V> {
     /// # Errors
     ///
     /// * [`Error::TableDropped`](crate::Error::TableDropped) if the table was dropped after this handle was made.
-    /// * [`Error::Page`](crate::Error::Page) if a page cannot be read, or has other bytes than were written.
-    /// * [`Error::Log`](crate::Error::Log) and [`Error::Outdated`](crate::Error::Outdated), but only in a
-    ///   [read-only](crate::Builder::read_only) database, while a writer replaces its files.
+    /// * [`Error::Page`](crate::Error::Page) if a page cannot be read or is corrupt.
+    /// * [`Error::OwnWrites`](crate::Error::OwnWrites) in a transaction that has written to the table.
+    /// * [`Error::Log`](crate::Error::Log) or [`Error::Outdated`](crate::Error::Outdated) if the database is
+    ///   [read-only](crate::Builder::read_only) and a writer replaces its files.
     pub fn count(&self, range: impl IntoKeyRange) -> Result<Estimate> {
         self.ask(range, Estimate::default(), estimate::count)
     }
 
-    /// The exact number of rows that a reader sees in `range`. In a part of the range in which only one file has
-    /// keys, this reads at most two data pages of the file. In a part in which several files have keys, or range
-    /// erases hide rows, the keys are merged. The merge reads all data pages of this part.
+    /// The exact number of rows that the reader sees in `range`. Where only one file has keys, this reads at most
+    /// two data pages of the file. Where the keys of several files overlap, or range erases hide rows, it merges
+    /// the keys, which reads all data pages there.
     ///
     /// # Errors
     ///
@@ -121,8 +118,8 @@ impl<V: Content> Reader<'_, V> {
         self.ask(range, 0, |session, table, span| exact::count(session, table, span, self.readahead()))
     }
 
-    /// The exact number of rows that a reader sees in the table. This is [`Reader::count_exact`] for all keys. So,
-    /// unlike the length of a collection in memory, the call may take long. [`Reader::count`] is fast.
+    /// The exact number of rows in the table: [`Reader::count_exact`] of all keys. Unlike the length of a
+    /// collection in memory, this may take long. [`Reader::count`] is fast.
     ///
     /// # Errors
     ///
@@ -131,8 +128,7 @@ impl<V: Content> Reader<'_, V> {
         self.count_exact(..)
     }
 
-    /// Estimates how many bytes `range` takes, in memory and in files. [`RangeStats::file_bytes`] explains what is
-    /// counted in files.
+    /// Estimates how many bytes `range` takes in memory and in files, see [`RangeStats::file_bytes`].
     ///
     /// # Errors
     ///
@@ -141,7 +137,7 @@ impl<V: Content> Reader<'_, V> {
         self.ask(range, Estimate::default(), estimate::size)
     }
 
-    /// Estimates what lies in `range`, and how it is divided among files and memory. This is as cheap as
+    /// Estimates the rows and bytes in `range`, and how they are divided among files and memory. As cheap as
     /// [`Reader::count`].
     ///
     /// # Errors
@@ -151,13 +147,11 @@ impl<V: Content> Reader<'_, V> {
         self.ask(range, RangeStats::default(), estimate::range_stats)
     }
 
-    /// How the rows or bytes that are stored in `range` are spread over the keys. The range is divided into
-    /// buckets. For each bucket, the histogram says how many rows or bytes of the range lie before the end of the
-    /// bucket.
+    /// Shows how the stored rows or bytes in `range` are spread over the keys. The range is divided into up to
+    /// 65,536 buckets. For each bucket, the histogram says how many rows or bytes of the range lie before its end.
     ///
-    /// The histogram counts stored rows. A key may have a row in several files, or in memory and in a file. All
-    /// these rows are counted. Erases are also counted. In each file, only the index nodes are read that lead to
-    /// the ends of buckets. The caller may choose up to 65,536 buckets.
+    /// Stored rows are counted: a key may have a row in several files, or in memory and in a file, and all of them
+    /// count, as do erases. Only the index nodes that lead to the ends of buckets are read.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -185,10 +179,9 @@ impl<V: Content> Reader<'_, V> {
         self.ask(range, nothing, |session, table, span| shape::histogram(session, table, span, metric, resolution))
     }
 
-    /// Points that divide `range` into `parts` parts with about equally many bytes. The result has at most
-    /// `parts - 1` cut points, all within the range, in ascending order. If the range has too few data pages, the
-    /// result has fewer cut points. The key of a cut point belongs to the part after the point. It need not be the
-    /// key of a row.
+    /// Points that divide `range` into `parts` parts of about equal bytes: at most `parts - 1` cut points within
+    /// the range, in ascending order, and fewer if the range has too few data pages. The key of a cut point is in
+    /// the part after it, and need not be the key of a row.
     ///
     /// # Errors
     ///
@@ -197,9 +190,8 @@ impl<V: Content> Reader<'_, V> {
         self.ask(range, Vec::new(), |session, table, span| shape::split_points(session, table, span, parts))
     }
 
-    /// Row `n` of all rows that a reader sees in `range`, counted from 0. Returns `None` if the range has no such
-    /// row. In a part of the range in which only one file has keys, the index of the file says in which page the
-    /// row is. In other parts, the keys are merged.
+    /// Row `n` of the rows that the reader sees in `range`, counted from 0, or `None` if the range has fewer rows.
+    /// Where only one file has keys, its index says in which page the row is. Elsewhere, the keys are merged.
     ///
     /// # Errors
     ///
@@ -215,7 +207,7 @@ impl<V: Content> Reader<'_, V> {
         })
     }
 
-    /// The key of the row that [`Reader::nth`] returns. This also works for tables with column groups.
+    /// The key of the row that [`Reader::nth`] returns. Works for tables with column groups, too.
     ///
     /// # Errors
     ///
@@ -227,10 +219,10 @@ impl<V: Content> Reader<'_, V> {
         Ok(self.ask(range, None, nth)?.map(Key::from))
     }
 
-    /// Estimates where row `n` of all rows that a reader sees in `range` is. This reads only index nodes. If the
-    /// range has a row `n`, this row is at or after the first cut point, and before the second one. If the first
-    /// point is `None`, no better bound than the start of the range is known; if the second is `None`, no better
-    /// bound than its end. The call tries about 64 points. For each point, it goes through the rows in memory.
+    /// Estimates where row `n` of the rows that the reader sees in `range` is, from index nodes alone. The row, if
+    /// the range has it, is at or after the first cut point and before the second. `None` means that no better
+    /// bound than the start or the end of the range is known. The call tries about 64 points, and goes through the
+    /// rows in memory for each.
     ///
     /// # Errors
     ///
@@ -239,14 +231,13 @@ impl<V: Content> Reader<'_, V> {
         self.ask(range, (None, None), |session, table, span| shape::nth_between(session, table, span, n))
     }
 
-    /// The keys of a random sample of up to `count` rows that a reader sees in `range`. The keys are sorted, and
-    /// each key comes once. As long as nothing changes, the same `seed` gives the same sample. The call reads about
-    /// one data page for each key. In addition, the call reads two data pages of each file that contains an end of
-    /// the range.
+    /// The keys of a random sample of up to `count` rows that the reader sees in `range`, sorted and without
+    /// duplicates. The same `seed` gives the same sample as long as nothing changes. The call reads about one data
+    /// page for each key, and two data pages of each file that contains an end of the range.
     ///
-    /// All stored rows, in files and in memory, are divided into `count` pieces of equal length, and one random
-    /// row is taken from each piece. So a key that is stored in several places is more likely to be in the sample.
-    /// If many rows are erased or stored twice, the sample may have fewer than `count` keys.
+    /// All stored rows, in files and in memory, are divided into `count` pieces of equal length, and one random row
+    /// is taken from each. So a key that is stored in several places is more likely to be sampled. If many rows are
+    /// erased or stored twice, the sample may have fewer than `count` keys.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! A table as programs use it. This module turns arguments into calls of reads and writes, and does no work itself.
+//! The public face of a table. This module only translates arguments into calls of the code that does the work.
 
 use super::compaction::flush_and_compact;
 use crate::base::bounds::{self, IntoKeyRange};
@@ -28,7 +28,8 @@ use std::io;
 use std::ops::Deref;
 use std::path::Path;
 
-/// A table of a database. It maps keys, in byte order, to values. A clone is another handle to the same table.
+/// A table of a database: a sorted map from keys, in byte order, to values. A clone is another handle to the same
+/// table.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -46,7 +47,7 @@ use std::path::Path;
 /// # }
 /// ```
 ///
-/// A table has all functions of its [`Reader`], which sees the rows as they are at each call.
+/// A table derefs to a [`Reader`], so it has all reads of one. Each call sees the newest rows.
 #[derive(Clone)]
 pub struct Table {
     reader: Reader<'static>,
@@ -76,20 +77,20 @@ impl Table {
         Self { reader: Reader::keeping(handle, None, PartList::whole()) }
     }
 
-    /// The handle with all that reads and writes need to know about the table.
+    /// The table's internal handle, which reads and writes work with.
     #[inline]
     pub(crate) fn inner(&self) -> &TableHandle {
         self.reader.handle()
     }
 
-    /// Another handle of the same table. When it reads pages, it puts only those into the cache that `admit`
-    /// allows. Use such a handle for reads that will not be repeated, so that they do not evict pages that other
-    /// reads use. [`Admit::Nodes`] allows only index nodes. [`Admit::Pass`] allows no pages. The setting also
-    /// holds for everything that is made from the handle, such as ranges.
+    /// Returns a handle to the same table whose reads admit to the cache only the pages that `admit` allows:
+    /// [`Admit::Nodes`] only index nodes, [`Admit::Pass`] none. Use it for reads that will not be repeated, so that
+    /// they do not evict pages that other reads need. The setting also holds for ranges and everything else made
+    /// from the handle.
     ///
-    /// Such a handle also uses pages that are in memory already. If a page is not put into the cache, other reads
-    /// can use it only while it is being read. [`Reader::prefetch`] always puts the pages that it reads into the
-    /// cache. The setting changes nothing for writes.
+    /// The handle still uses pages that are in memory already. A page that is not admitted can be shared with other
+    /// reads only while it is being read. [`Reader::prefetch`] always admits the pages that it reads. The setting
+    /// does not affect writes.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -123,19 +124,18 @@ impl Table {
         self.inner().id()
     }
 
-    /// The description of the table from the time when this handle was made. Its id, its name and its column
-    /// groups never change.
+    /// The table's description when this handle was made. Its id, name and column groups never change.
     pub(crate) fn identity(&self) -> &Arc<TableInfo> {
         &self.inner().identity
     }
 
-    /// A random number, which the database of this table got when the database was created. If a database is a
-    /// copy or a branch of another one, it has the same number.
+    /// The random number that the table's database got when it was created. Copies and branches of a database have
+    /// the same number.
     pub fn database_id(&self) -> u64 {
         self.core().views.newest().files.database
     }
 
-    /// The number of the table. No other table of the database ever gets this number.
+    /// The number of the table. No other table of the database ever gets it.
     pub fn number(&self) -> u32 {
         self.identity().id.0
     }
@@ -145,19 +145,18 @@ impl Table {
         &self.identity().name
     }
 
-    /// The present options of the table. New files are written with these options. Older files may have been
-    /// written with other options, see [`Table::alter`].
+    /// The current options of the table. New files are written with them; older files may have been written with
+    /// others, see [`Table::alter`].
     pub fn options(&self) -> TableOptions {
         self.inner().info().options.clone()
     }
 
-    /// Changes the options with which the table is stored from now on. All options can be changed, except the column
-    /// groups. The change is durable when this returns.
+    /// Changes the options with which the table is stored from now on. `change` gets the current options and edits
+    /// them. It can change everything except the column groups. The change is durable when the call returns.
     ///
-    /// Existing files stay as they are and can still be read. Files that are begun later are written with the new
-    /// options. Over time, compactions rewrite the old files. To rewrite all remaining old files at once, call
-    /// [`Table::compact`]. `change` gets the current options and changes them. No other table can be altered while
-    /// `change` runs. So `change` should return soon, and must not use the database.
+    /// Existing files stay as they are and can still be read. New files get the new options, and compactions
+    /// rewrite the old files over time. To rewrite them all at once, call [`Table::compact`]. No table can be
+    /// altered while `change` runs, so it should return soon, and it must not use the database.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -172,31 +171,30 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// [`Error::BadOptions`](crate::Error::BadOptions) if the new options cannot be used, or if they have
-    /// different column groups. [`Error::Log`](crate::Error::Log) if the manifest cannot be written, and then the
-    /// options are unchanged. If the database takes no writes, the call fails like [`Table::insert`].
+    /// [`Error::BadOptions`](crate::Error::BadOptions) if the new options cannot be used, or if they have different
+    /// column groups; [`Error::Log`](crate::Error::Log) if the manifest cannot be written (the options are
+    /// unchanged then). If the database takes no writes, the call fails like [`Table::insert`].
     pub fn alter(&self, change: impl FnOnce(&mut TableOptions)) -> Result<()> {
         define::alter(self.core(), self.identity(), change)?;
         self.core().warm_kept_tables();
         Ok(())
     }
 
-    /// Checks that the table can take a row with this key and this value, which is not split into parts.
+    /// Checks that the table can take this row, whose value is not split into parts.
     pub(super) fn check_row(&self, key: &[u8], value: &[u8]) -> Result<()> {
         limits::check_row(&self.core().env.options, self.identity(), key, value)
     }
 
-    /// Checks that the table can take a row with this key, whose value consists of these parts.
+    /// Checks that the table can take this row, whose value consists of `parts`.
     pub(super) fn check_parts(&self, key: &[u8], parts: &[impl AsRef<[u8]>]) -> Result<()> {
         limits::check_parts(&self.core().env.options, self.identity(), key, parts)
     }
 
-    /// Makes a new table `name` with the current rows and options of this table. After that, a change of one table
-    /// does not affect the other. No row is copied: both tables use the same files. The disk space of a file is
-    /// freed when neither table needs the file any more.
+    /// Clones the table: makes a new table `name` with the current rows and options of this one. Later writes to
+    /// one do not affect the other. No row is copied: both tables use the same files, and a file's disk space is
+    /// freed when neither needs it.
     ///
-    /// Before the clone is made, rows in memory are written to a file. The rest of the work takes a short time,
-    /// which does not depend on the size of the table.
+    /// Rows in memory are flushed first. The rest is fast, whatever the size of the table.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -214,16 +212,15 @@ impl Table {
     /// # Errors
     ///
     /// [`Error::TableExists`](crate::Error::TableExists) if the table `name` exists;
-    /// [`Error::BadTableName`](crate::Error::BadTableName) if no table can have this name. Otherwise fails as
-    /// [`Table::insert`] does. The call also fails if it has to wait for a flush or a compaction, and this work
-    /// fails.
+    /// [`Error::BadTableName`](crate::Error::BadTableName) if no table can have this name;
+    /// [`Error::HasIndexes`](crate::Error::HasIndexes) if this table has indexes. Otherwise fails as
+    /// [`Table::insert`] does, or if a flush or a compaction that the call waits for fails.
     pub fn clone_as(&self, name: &str) -> Result<Self> {
         self.shared(name, share::SharedPart::Copy)
     }
 
-    /// Moves all rows whose keys are not less than `key` from this table to a new table `name`, in one commit.
-    /// Snapshots that were made before still show these rows in this table. No row is copied, see
-    /// [`Table::clone_as`].
+    /// Moves all rows with keys at or after `key` from this table to a new table `name`, in one commit. Older
+    /// snapshots still show these rows in this table. No row is copied, see [`Table::clone_as`].
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -241,21 +238,22 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// Fails as [`Table::clone_as`] does, and with [`Error::KeyTooLong`](crate::Error::KeyTooLong).
+    /// [`Error::KeyTooLong`](crate::Error::KeyTooLong) if `key` is too long; otherwise fails as [`Table::clone_as`]
+    /// does.
     pub fn split_off(&self, key: impl AsRef<[u8]>, name: &str) -> Result<Self> {
         limits::check_key(key.as_ref())?;
         self.shared(name, share::SharedPart::From(key.as_ref()))
     }
 
-    /// Makes a new table `name`, which gets the rows of this table that `part` names.
+    /// Makes a new table `name` that shares the rows of this table that `part` names.
     pub(super) fn shared(&self, name: &str, part: share::SharedPart<'_>) -> Result<Self> {
         let info = share::share(self.core(), self.identity(), define::check_new_name(name)?, part)?;
         Ok(Self::new(self.inner().handle.clone(), info))
     }
 
-    /// Begins an import, which writes rows directly to files, without the log and the memtables. All rows become
-    /// visible together when the import is finished. If an import is dropped before it is finished, nothing of it
-    /// remains. An import takes any number of rows, in any order. It is fastest with ascending keys.
+    /// Begins an import, which writes rows straight to files and bypasses the log and the memtables. It takes any
+    /// number of rows in any order, but ascending keys are fastest. All rows become visible together when the
+    /// import is finished. Dropping it before that leaves nothing behind.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -277,23 +275,21 @@ impl Table {
     /// [`Error::ReadOnly`](crate::Error::ReadOnly), [`Error::WritesStopped`](crate::Error::WritesStopped) or
     /// [`Error::Forked`](crate::Error::Forked) if the database takes no writes;
     /// [`Error::TableDropped`](crate::Error::TableDropped) if the table was dropped;
-    /// [`Error::Log`](crate::Error::Log) or [`Error::Page`](crate::Error::Page) if the disk is full.
+    /// [`Error::HasIndexes`](crate::Error::HasIndexes) if it has indexes; [`Error::Log`](crate::Error::Log) or
+    /// [`Error::Page`](crate::Error::Page) if the disk is full.
     pub fn import(&self) -> Result<Import> {
         Import::new(self.inner())
     }
 
-    /// Makes built files part of the table. The files are in `directories`, and were built [without a
-    /// database](crate::Builder::build_files). When the call returns, all their rows are visible and durable. They
-    /// become visible at the same moment. After an error or a crash, the table has none of these rows. Each new
-    /// row replaces the row with the same key in the table. If a key is in several of the directories, the table
-    /// gets the row from the last of these directories. No row is read or written: each file gets a second name in
-    /// the directory of the database. If the file system does not allow second names, the files are copied. Other
-    /// commits go on during the call.
+    /// Adds the files in `directories`, which were built [without a database](crate::Builder::build_files), to the
+    /// table. Their rows become visible all at once, and are durable when the call returns. After an error or a
+    /// crash, the table has none of them. A new row replaces the table's row with the same key. If several of the
+    /// directories have a key, the last one wins. No row is read or written: the files are hard-linked or reflinked
+    /// into the directory of the database, or copied if neither is possible. Other commits go on during the call.
     ///
-    /// A file goes to the deepest level if the table has no rows in its key range yet. If every level has rows in
-    /// the key range of a file, the file goes to level 0. If many files go to level 0, writes wait for
-    /// compactions, as they do after any import. The same files may be ingested several times, in one database or
-    /// in several.
+    /// A file goes to the deepest level if the table has no rows in its key range yet, and to level 0 if every
+    /// level has rows there. If many files go to level 0, writes wait for compactions, as they do after any import.
+    /// The same files may be ingested several times, into one database or into several.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -325,8 +321,8 @@ impl Table {
         self.ingest_with(directories, options, |_| {})
     }
 
-    /// Does the same as [`Table::ingest`], but calls `watch`. `watch` is told how many bytes are done so far, and
-    /// says whether the work goes on. The work takes long only if files have to be copied or verified.
+    /// Like [`Table::ingest`], but tells `watch` how many bytes are done so far. `watch` decides whether the work
+    /// goes on. This takes long only if files have to be copied or verified.
     ///
     /// # Errors
     ///
@@ -342,10 +338,10 @@ impl Table {
         ingest::ingest(self.inner(), &directories, options, &Watch::new(ingest::WORK, watch))
     }
 
-    /// Writes all rows in memory to files, and then merges all files of the table into its deepest level. After
-    /// that, erased and overwritten rows take no space, except rows that a snapshot shows. The call rewrites the
-    /// whole table, and returns when this is done. The engine compacts without such calls. So call this only before
-    /// a long time without writes, or after [`Table::alter`]. In other cases,
+    /// Flushes all rows in memory, and then merges all files of the table into its deepest level. After that,
+    /// erased and overwritten rows take no space, except those that a snapshot shows. The call rewrites the whole
+    /// table, and returns when this is done. The engine compacts by itself, so call this only before a long time
+    /// without writes, or after [`Table::alter`]. In other cases,
     /// [`Database::compact_due`](crate::Database::compact_due) does far less work.
     ///
     /// ```
@@ -363,17 +359,17 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// [`Error::TableDropped`](crate::Error::TableDropped); [`Error::Page`](crate::Error::Page) if a file cannot
-    /// be read or written, for example because the disk is full; [`Error::Log`](crate::Error::Log) if the manifest
-    /// cannot be written. What was merged before the error stays merged. If the database takes no writes, the call
-    /// fails like [`Table::insert`].
+    /// [`Error::TableDropped`](crate::Error::TableDropped) if the table was dropped;
+    /// [`Error::Page`](crate::Error::Page) if a file cannot be read or written, for example because the disk is
+    /// full; [`Error::Log`](crate::Error::Log) if the manifest cannot be written. What was merged before the error
+    /// stays merged. If the database takes no writes, the call fails like [`Table::insert`].
     pub fn compact(&self) -> Result<()> {
         self.compact_with(|_| {})
     }
 
-    /// Does the same as [`Table::compact`], but calls `watch`. `watch` is told how many bytes were read, and says
-    /// whether the work goes on. `watch` must not write to the database. Such a write may have to wait until this
-    /// compaction makes room in level 0, and the compaction waits for `watch`.
+    /// Like [`Table::compact`], but tells `watch` how many bytes were read. `watch` decides whether the work goes
+    /// on. It must not write to the database: the write may have to wait until this compaction makes room in level
+    /// 0, and the compaction waits for `watch`.
     ///
     /// # Errors
     ///
@@ -384,33 +380,32 @@ impl Table {
         flush_and_compact(self.core(), self.id(), &Watch::new(compact::WORK, watch))
     }
 
-    /// Reads every page of the table's files, and compares the pages with each other and with the manifest. See
-    /// [`Database::check`](crate::Database::check).
+    /// Checks the table's files as [`Database::check`](crate::Database::check) checks those of all tables.
     ///
     /// # Errors
     ///
-    /// [`Error::TableDropped`](crate::Error::TableDropped); [`Error::Outdated`](crate::Error::Outdated) if the
-    /// database is read-only; [`Error::Cancelled`](crate::Error::Cancelled) if `watch` ends the check. Damage does
-    /// not make the call fail: the report lists it.
+    /// [`Error::TableDropped`](crate::Error::TableDropped) if the table was dropped; otherwise fails as
+    /// [`Database::check`](crate::Database::check) does. Damage is no error: the report lists it.
     pub fn check<G: GoOn>(&self, watch: impl FnMut(Progress) -> G) -> Result<CheckReport> {
         check::check(self.core(), Some(self.identity()), &Watch::new(check::WORK, watch))
     }
 
     /// Prints all trees, column groups and histories of the table's files to `out`, as text for people. With
-    /// [`DumpDetail::Loaded`], nothing is read from the disk. If a page is not in memory, only its name is printed.
+    /// [`DumpDetail::Loaded`], nothing is read from the disk, and pages that are not in memory are printed by name
+    /// only.
     ///
     /// # Errors
     ///
-    /// Fails as [`Reader::get`] does, but never with [`Error::Grouped`](crate::Error::Grouped). If `out` cannot be
-    /// written, this is reported as [`Error::Page`](crate::Error::Page), too.
+    /// Fails as [`Reader::get`] does, but never with [`Error::Grouped`](crate::Error::Grouped).
+    /// [`Error::Page`](crate::Error::Page) also if `out` cannot be written.
     pub fn dump(&self, detail: DumpDetail, out: &mut dyn io::Write) -> Result<()> {
         let (view, at) = self.core().views.now();
         let dumped = dump::dump_table(view.files_of(self.identity())?, &self.core().env.cache, detail, out);
         dumped.map_err(|error| self.core().outdated(error, at))
     }
 
-    /// Sizes of the table. The sizes come from the manifest and the cache, and no page is read. The call looks at
-    /// every page in the cache. So use this call for dashboards, and not in each request.
+    /// Sizes of the table, from the manifest and the cache. No page is read, but the call looks at every page in
+    /// the cache, so use it for dashboards and not in each request.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -431,13 +426,11 @@ impl Table {
         TableStats::of(self.core(), self.identity())
     }
 
-    /// Loads the pages of a range, up to half of the cache. The call first loads the index nodes of all files, and
-    /// then the data pages. The call returns when the pages are loaded. If other threads wait for reads, their reads
-    /// go first.
+    /// Loads the pages of a range, up to half of the cache: first the index nodes of all files, then the data
+    /// pages. The call returns when they are loaded. Reads that other threads wait for go first.
     ///
     /// Older versions of rows are not loaded, and neither are values that are stored outside of their data pages.
-    /// The loaded pages are not pinned. If the loaded pages are not used, they are evicted later like all other
-    /// pages.
+    /// The loaded pages are not pinned: if nobody uses them, they are evicted like all other pages.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -466,8 +459,8 @@ impl Table {
         self.warm_with(range, most_bytes, |_| {})
     }
 
-    /// Does the same as [`Table::warm`], but loads at most `most_bytes`, and calls `watch`. `watch` is told how
-    /// many bytes were loaded, and says whether the work goes on.
+    /// Like [`Table::warm`], but loads at most `most_bytes`, and tells `watch` how many bytes were loaded. `watch`
+    /// decides whether the work goes on.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Begins transactions of a database for programs. This module does no work itself.
+//! The transaction methods of a [`Database`]. The retries are in `attempts`.
 
 use super::attempt::Attempt;
 use super::attempts::{self, transact};
@@ -9,8 +9,8 @@ use crate::conflicts::recent::Tables;
 use crate::conflicts::reserved::Reservation;
 
 impl Database {
-    /// Begins a [serializable](crate::transaction::Isolation::Serializable) transaction. This takes as much time
-    /// as making a [snapshot](Database::snapshot).
+    /// Begins a [serializable](crate::transaction::Isolation::Serializable) transaction. This is as cheap as a
+    /// [snapshot](Database::snapshot).
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -30,7 +30,7 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// [`Error::Forked`] in a child of the process that has opened the database.
+    /// [`Error::Forked`] in a child of the process that opened the database.
     pub fn begin(&self) -> Result<Transaction> {
         self.begin_with(&TransactionOptions::default())
     }
@@ -45,16 +45,16 @@ impl Database {
     }
 
     /// Runs `body` in a transaction and commits it. If the transaction conflicts with another commit, `body` runs
-    /// again in a new transaction. Before each new transaction, the call waits a random time that grows with each
-    /// conflict. After eight conflicts, the call also reserves the keys of the last attempt before it begins a new
-    /// one, see [`Transaction::get_for_update`]. Other commits to these keys then wait. So the work succeeds at
-    /// some point, even if others write to its keys again and again. Ranges that it reads are not reserved. If the
-    /// reservations do not help, or if the failed attempts have taken a second, all other commits wait while
-    /// `body` runs again. The other commits wait at most twice as long as the last run of `body` took, and never
-    /// more than a minute. Commits of the thread that runs `body` do not wait then.
+    /// again in a new transaction. So side effects of `body` outside of the transaction may happen several times.
+    /// If `body` returns an error, nothing is committed.
     ///
-    /// `body` may run several times. So if `body` does something outside of the transaction, it must not matter
-    /// that this happens several times. If `body` returns an error, nothing is committed.
+    /// Retries escalate, so that the work succeeds at some point however often others write to its keys. First, the
+    /// call backs off for a random time that grows with each conflict. After eight conflicts, it reserves the keys
+    /// of the last attempt before each new one, and other commits to these keys wait, see
+    /// [`Transaction::get_for_update`]; ranges cannot be reserved. If that does not help, or if the failed attempts
+    /// have taken a second, all other commits wait while `body` runs again: at most for a tenth of a second, or for
+    /// twice the time of the last run of `body` if that is longer, but never more than a minute. Commits of the
+    /// thread that runs `body` do not wait then.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -75,13 +75,13 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// The error that `body` returned. [`Error::TooManyConflicts`] after 100 attempts. The errors of
-    /// [`Transaction::commit`]. After [`Error::OutcomeUnknown`], the transaction may have been committed.
+    /// The error that `body` returned; [`Error::TooManyConflicts`] after 100 attempts; otherwise fails as
+    /// [`Transaction::commit`] does. After [`Error::OutcomeUnknown`], the transaction may have been committed.
     pub fn transact<T, E: From<Error>>(&self, body: impl FnMut(&mut Transaction) -> Result<T, E>) -> Result<T, E> {
         self.transact_with(&TransactionOptions::default(), body)
     }
 
-    /// Does the same as [`Database::transact`], but with `options`.
+    /// Like [`Database::transact`], but with `options`.
     ///
     /// # Errors
     ///
@@ -94,15 +94,14 @@ impl Database {
         transact(self.handle(), options, body).map(|(done, _)| done)
     }
 
-    /// Does the same as [`Database::transact`], but returns a future, and `body` returns a future, too. The future
-    /// of this call does not block its thread. Other tasks run while it waits for a sync, for room in the write
-    /// buffer, for keys that other transactions have reserved, or before a new attempt. See
-    /// [`Transaction::commit_async`].
+    /// Like [`Database::transact`], but as a future, with an async `body`. It never blocks its thread: other tasks
+    /// run while it waits for a sync, for room in the write buffer, for keys that other transactions have reserved,
+    /// or before a new attempt. See [`Transaction::commit_async`].
     ///
-    /// `body` gets each [`Attempt`] by value, and must drop it before it returns. So if the future of `body` can
-    /// be sent to another thread, the future of this call can also be sent there. A program may then spawn the
-    /// future of this call, or await it in a handler of a web server. The closure in the example only borrows the
-    /// values that it uses, so it can be called again. These values belong to the task that awaits the call.
+    /// `body` gets each [`Attempt`] by value, and must drop it before it returns. So if the future of `body` is
+    /// `Send`, this future is `Send`, too: a program may spawn it, or await it in a handler of a web server. The
+    /// closure in the example can be called again because it only borrows what it uses; the task that awaits the
+    /// call owns these values.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> { smol::block_on(async {
@@ -126,8 +125,8 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// Fails as [`Database::transact`] does. [`Error::AttemptKept`] if `body` returns but its attempt was not
-    /// dropped.
+    /// Fails as [`Database::transact`] does, and with [`Error::AttemptKept`] if `body` returns without dropping its
+    /// attempt.
     pub async fn transact_async<T, E, F>(&self, body: impl FnMut(Attempt) -> F) -> Result<T, E>
     where
         E: From<Error>,
@@ -136,7 +135,7 @@ impl Database {
         self.transact_async_with(&TransactionOptions::default(), body).await
     }
 
-    /// Does the same as [`Database::transact_async`], but with `options`.
+    /// Like [`Database::transact_async`], but with `options`.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! A transaction as programs use it. This module turns arguments into reads, own writes and one commit. What reads,
-//! own writes and the commit mean is defined in `conflicts/`.
+//! The public face of a transaction. This module turns calls into reads, buffered writes and one commit;
+//! `conflicts/` decides what conflicts.
 
 use super::commit::Commit;
 use super::expected::Expected;
@@ -35,18 +35,17 @@ use os::sync::Arc;
 use os::sync::atomic::{AtomicU64, Ordering};
 use sst::{KeyRange, Version};
 
-/// How much a transaction is protected from other commits that happen while it runs.
+/// How a transaction is isolated from commits that happen while it runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Isolation {
-    /// The transaction has the same result as if it ran alone at the moment of its commit. The transaction
-    /// conflicts if another commit changes anything that it has read: a single key or a key in a range, even if
-    /// the key had no row. This is the default.
+    /// The transaction has the same result as if it ran alone at the moment of its commit. It conflicts if another
+    /// commit changes anything that it has read, be it a single key or a key in a range, even one that had no row.
+    /// This is the default.
     #[default]
     Serializable,
-    /// The transaction reads everything as it was when the transaction began. The transaction conflicts only in
-    /// two cases: another commit writes a key that the transaction also writes, or a key that the transaction has
-    /// read with [`Transaction::get_for_update`]. Suppose that two transactions run at the same time, and each of
-    /// them reads a key that the other writes. Then both may commit. This is called write skew.
+    /// The transaction reads everything as it was when it began. It conflicts only if another commit writes a key
+    /// that it also writes, or that it has read with [`Transaction::get_for_update`]. Write skew is possible: if
+    /// two transactions each read a key that the other one writes, both may commit.
     Snapshot,
 }
 
@@ -54,14 +53,14 @@ pub enum Isolation {
 #[derive(Clone, Debug)]
 #[must_use = "options begin nothing"]
 pub struct TransactionOptions {
-    /// How much the transaction is protected from other commits that happen while it runs.
+    /// How the transaction is isolated from commits that happen while it runs.
     pub isolation: Isolation,
-    /// What the commit waits for before it returns. If this is `None`, the [durability of the
-    /// database](crate::Builder::durability) decides. Writes that take more than half of the write buffer go to
-    /// files, so they are durable in any case.
+    /// What the commit waits for before it returns. `None` means the [durability of the
+    /// database](crate::Builder::durability). Writes that take more than half of the write buffer go to files, so
+    /// they are durable in any case.
     pub durability: Option<Durability>,
-    /// [`Database::transact_with`](crate::Database::transact_with) runs the transaction at most this many times. It
-    /// runs the transaction at least once. The default is 100.
+    /// The most attempts that [`Database::transact_with`](crate::Database::transact_with) makes, at least one. The
+    /// default is 100.
     pub attempts: u32,
 }
 
@@ -78,21 +77,19 @@ impl TransactionOptions {
     }
 }
 
-/// Reads and writes that are done as one step, as if nothing else happened at the same time.
-/// [`Database::begin`](crate::Database::begin) returns a transaction.
+/// Reads and writes that take effect as one step, as if nothing else happened at the same time.
+/// [`Database::begin`](crate::Database::begin) begins a transaction.
 ///
-/// A transaction reads the database as it was when the transaction began, with its own writes on top. A
-/// transaction has all reads of [`Readable`]. If a read needs a page that is not in memory, the transaction goes
-/// on after the page was read. [`Transaction::commit`] either commits all writes or finds a [`Conflict`] with
-/// another commit. If a transaction is dropped, it has no effect. A transaction takes no locks. If it reads a key
-/// with [`Transaction::get_for_update`], other commits to this key wait, but at most for a tenth of a second.
+/// A transaction reads the database as it was when the transaction began, with its own writes on top. It has all
+/// reads of [`Readable`]. [`Transaction::commit`] either commits all writes or finds a [`Conflict`] with another
+/// commit. Dropping a transaction discards its writes. A transaction takes no locks, but other commits to a key
+/// that it has read with [`Transaction::get_for_update`] wait for it, at most for a tenth of a second.
 ///
-/// A transaction keeps its writes, and the keys and ranges that it has read. The writes may take a share of the
-/// write buffer, and the keys and ranges may take another share. If the writes take more memory than that, they
-/// move to files, which are removed when the transaction ends. The commit then makes new files of the database
-/// from these files. If the keys take more memory, the transaction joins single keys to ranges. Then it may also
-/// conflict with a commit to a key that it has not read, but that lies in such a range. As long as a transaction
-/// runs, compactions keep the rows that it sees.
+/// A transaction keeps in memory its writes, and the keys and ranges that it has read; each of the two may take a
+/// fixed share of the write buffer. Writes beyond their share spill to temporary files, and the commit turns these
+/// into files of the database. When the keys outgrow their share, the transaction joins single keys to ranges. It
+/// may then also conflict with a commit to a key that it has not read, but that lies in such a range. While a
+/// transaction runs, compactions keep the rows that it sees.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -122,18 +119,18 @@ pub struct Transaction {
     isolation: Isolation,
     durability: Durability,
     work: Work,
-    /// The indexes for which the transaction has written entries.
+    /// The generation of indexes for which the transaction writes entries.
     indexed: Indexed,
-    /// The savepoints to which the transaction can go back.
+    /// The savepoints that can still be rolled back to.
     savepoints: Savepoints,
-    /// The keys that the transaction has reserved. Other commits to these keys wait until the transaction has
-    /// ended, but at most a tenth of a second.
+    /// The keys that the transaction has reserved. Other commits to them wait for its end, but at most a tenth of a
+    /// second.
     reservation: Reservation,
-    /// The reason why the transaction can no longer be committed, or `None` if it can.
+    /// Why the transaction can no longer be committed, if it cannot.
     failed: Option<Box<Error>>,
 }
 
-/// A point in a transaction. The transaction can go back to it, see [`Transaction::savepoint`].
+/// A point in a transaction that it can be rolled back to, see [`Transaction::savepoint`].
 #[derive(Clone, Copy, Debug)]
 pub struct Savepoint {
     number: u64,
@@ -159,7 +156,7 @@ fn written_keys(ops: &BatchOps) -> impl Iterator<Item = (TableId, &[u8])> {
 #[derive(Debug, Default)]
 struct Savepoints {
     all: Vec<Savepoint>,
-    /// For each savepoint, how many writes the transaction had when the savepoint was made.
+    /// How many writes the transaction had at each savepoint.
     counts: Vec<u64>,
 }
 
@@ -175,41 +172,40 @@ impl Savepoints {
         self.all.truncate(count);
     }
 
-    /// The index of `savepoint` in the list, if the list has it.
+    /// The index of `savepoint` in `all`, if it is there.
     fn place(&self, savepoint: &Savepoint) -> Option<usize> {
         self.all.binary_search_by_key(&savepoint.number, |savepoint| savepoint.number).ok()
     }
 
-    /// The position of the newest savepoint.
+    /// The mark of the newest savepoint.
     fn newest(&self) -> Option<WriteMark> {
         self.all.last().map(|savepoint| savepoint.mark)
     }
 }
 
-/// The number of the next savepoint. All savepoints have different numbers, so a savepoint of another transaction is
-/// recognized.
+/// The number of the next savepoint. Numbers are unique in the process, so that a transaction recognizes savepoints
+/// of another one.
 static SAVEPOINTS: AtomicU64 = AtomicU64::new(1);
 
-/// The keys and ranges that a transaction has read may take as much memory as the write buffer divided by this
-/// number.
+/// The share of the write buffer for the keys and ranges that a transaction has read: one part in this many.
 const READS_SHARE: u64 = 64;
 
-/// The writes of a transaction may take as much memory as the write buffer divided by this number.
+/// The share of the write buffer for the writes of a transaction: one part in this many.
 const WRITES_SHARE: u64 = 4;
 
-/// A transaction keeps at most this many range erases in memory. The number is limited because each fragment has one
-/// version for each range erase that covers it.
+/// A transaction keeps at most this many range erases in memory, because each fragment stores one version for each
+/// range erase that covers it.
 const MOST_RANGE_ERASES: u32 = 512;
 
-/// The rows that the writes of a batch replace are read together, but at most this many at a time.
+/// The rows that a batch replaces are read together, at most this many at a time.
 const READ_TOGETHER: usize = 128;
 
-/// The keys and ranges that a transaction has read may take this many bytes even if the write buffer is small.
+/// The least memory for the keys and ranges that a transaction has read, even if the write buffer is small.
 const LEAST_READ_BYTES: u64 = 4 << 10;
 
 impl Transaction {
-    /// Begins a transaction. `reservation` may already have keys from earlier attempts. The transaction will use
-    /// `tables`, and perhaps other tables.
+    /// Begins a transaction. `reservation` may already hold keys from earlier attempts. `tables` are those that it
+    /// is expected to use; it may use others, too.
     pub(super) fn begin(
         handle: &Arc<DatabaseHandle>,
         options: &TransactionOptions,
@@ -219,8 +215,8 @@ impl Transaction {
         let core = handle.core();
         core.env.check_origin()?;
         let running = Running::begin(&core.writes.recent, tables);
-        // The version is pinned before the generation of the indexes is read. If an index is made between these
-        // two steps, the commit notices that the transaction is too old for this index.
+        // Pin the version before reading the generation of the indexes: if an index is made in between, the commit
+        // notices that the transaction is too old for it.
         let pin = Arc::new(core.views.pin());
         let indexed = Indexed::As(core.indexes.generation());
         let most_bytes = (core.env.options.write_buffer_bytes / READS_SHARE).max(LEAST_READ_BYTES);
@@ -241,20 +237,19 @@ impl Transaction {
         self.work.writes.count() as usize
     }
 
-    /// Whether the transaction has no writes, and nothing that would make [`Transaction::commit`] fail. So a caller
-    /// that does not commit an empty transaction misses no error.
+    /// Whether the transaction has no writes, and no earlier error that would make [`Transaction::commit`] fail. So
+    /// a caller that does not commit an empty transaction misses no error.
     pub fn is_empty(&self) -> bool {
         self.work.writes.is_empty() && self.failed.is_none()
     }
 
-    /// Sets `key` to `value` in this transaction, see [`Table::insert`]. Later reads of this transaction see the new
-    /// value.
+    /// Sets `key` to `value` in this transaction, see [`Table::insert`]. Its later reads see the new value.
     ///
     /// # Errors
     ///
-    /// [`Error::ForeignTable`] if the table belongs to another database. [`Error::KeyTooLong`],
-    /// [`Error::ValueTooLong`] or [`Error::Grouped`] if the table cannot take the row. After an error, the
-    /// transaction is unchanged.
+    /// [`Error::ForeignTable`] if the table belongs to another database; [`Error::KeyTooLong`],
+    /// [`Error::ValueTooLong`] or [`Error::Grouped`] if the table cannot take the row. If the table has indexes,
+    /// the call also fails as [`Table::insert`] does on such a table. After an error, the transaction is unchanged.
     pub fn insert(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         let (key, value) = (key.as_ref(), value.as_ref());
         table.inner().check_handle(&self.handle)?;
@@ -287,7 +282,9 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// [`Error::ForeignTable`] or [`Error::KeyTooLong`]. After an error, the transaction is unchanged.
+    /// [`Error::ForeignTable`] if the table belongs to another database; [`Error::KeyTooLong`] if the key is too
+    /// long. If the table has indexes, the call also fails as [`Table::remove`] does on such a table. After an
+    /// error, the transaction is unchanged.
     pub fn remove(&mut self, table: &Table, key: impl AsRef<[u8]>) -> Result<()> {
         let key = key.as_ref();
         table.inner().check_handle(&self.handle)?;
@@ -310,7 +307,7 @@ impl Transaction {
         self.write(table.identity(), Op::RangeErase { start: &start, end: &end })
     }
 
-    /// Whether `key` has what `expected` says.
+    /// Whether `key` meets the expectation `expected`.
     pub(super) fn has(&self, table: &Table, key: &[u8], expected: &Expected) -> Result<bool> {
         Ok(match expected {
             Expected::Absent => !self.contains_key(table, key)?,
@@ -325,7 +322,7 @@ impl Transaction {
         &self.work
     }
 
-    /// If the writes take too much memory, moves them to files.
+    /// Spills the writes to files if they take too much memory.
     fn make_room(&mut self) -> Result<()> {
         let core = self.handle.core();
         let ops = self.work.writes.ops();
@@ -342,8 +339,7 @@ impl Transaction {
         spill::spill(self.handle.core(), &mut self.work.writes, &self.savepoints.counts)
     }
 
-    /// Adds a write to `table`, and the writes that this makes necessary in the indexes of the table. The caller
-    /// has checked the write.
+    /// Adds a write to `table` and the resulting writes to its indexes. The caller has checked the write.
     fn write(&mut self, table: &Arc<TableInfo>, op: Op<'_>) -> Result<()> {
         self.make_room()?;
         match self.handle.core().indexes.of(table.id) {
@@ -365,13 +361,12 @@ impl Transaction {
             Op::Erase { key } => self.indexed_writes().write(table, (key, None), before),
             Op::RangeErase { start, end } => {
                 let savepoint = self.savepoint();
-                // If an extractor panics in the next step, the transaction has only a part of the range erase and
-                // must not be committed.
+                // If an extractor panics below, or the rollback fails, only a part of the range is erased, and the
+                // transaction must not commit.
                 self.failed = Some(Box::new(Error::HalfErased { table: table.0.name.as_str().into() }));
                 let outcome = self.erase_range_indexed(table, start, end);
                 self.failed = match &outcome {
                     Ok(()) => None,
-                    // The same is true if the transaction cannot go back to the savepoint.
                     Err(_) => self.rollback_to(&savepoint).err().map(Box::new),
                 };
                 self.forget_savepoints(self.savepoints.all.len() - 1);
@@ -398,8 +393,8 @@ impl Transaction {
         IndexedWrites { handle: &self.handle, pin: &self.pin, work: &mut self.work }
     }
 
-    /// Adds the operations `ops`, which write to `tables`. The caller has checked them. If a table has indexes,
-    /// the rows that they replace are needed, and many such rows are read at the same time.
+    /// Adds `ops`, which write to `tables` and which the caller has checked. If a table has indexes, this reads the
+    /// rows that the operations replace, many at a time.
     pub(crate) fn write_all(&mut self, ops: &BatchOps, tables: &[Arc<TableInfo>]) -> Result<()> {
         if !tables.iter().any(|table| self.handle.core().indexes.has(table.id)) {
             self.work.append(ops, tables);
@@ -422,8 +417,8 @@ impl Transaction {
                 if keys.len() > 1 {
                     let rows = self.indexed_writes().rows_before((table, indexes), &keys)?;
                     if rows.len() < keys.len() {
-                        // Not all rows could be read together. The others are read one by one below, and the next
-                        // round asks for fewer rows.
+                        // Not all rows could be read together. The rest are read one by one below, and the next
+                        // round asks for fewer.
                         together = rows.len().max(1);
                     }
                     places.into_iter().zip(rows).for_each(|(place, row)| before[place] = Some(row));
@@ -433,8 +428,7 @@ impl Transaction {
         }
     }
 
-    /// Adds writes, which write to `tables`. Each write comes with the row that it replaces, if that row was read
-    /// already.
+    /// Adds writes to `tables`. Each comes with the row that it replaces, if that row was read already.
     fn write_some<'o>(
         &mut self,
         some: impl Iterator<Item = ((u32, Op<'o>), Option<Option<Parts>>)>,
@@ -451,10 +445,9 @@ impl Transaction {
         Ok(())
     }
 
-    /// Does the same as [`Transaction::write_all`], but returns a future. `ops` must have no range erases. The
-    /// future reads the rows that the writes replace. In unique indexes, the future also reads the places where
-    /// new entries will be, because other rows may have the same index key. Other tasks run while these rows and
-    /// entries are read from the disk.
+    /// Like [`Transaction::write_all`], but as a future. `ops` must have no range erases. Without blocking its
+    /// thread, it reads the rows that the writes replace, and the places in unique indexes where new entries go,
+    /// because another row may have the same index key.
     pub(crate) async fn write_all_async(&mut self, ops: &BatchOps, tables: &[Arc<TableInfo>]) -> Result<()> {
         let indexed: Vec<_> = tables.iter().map(|table| self.handle.core().indexes.of(table.id)).collect();
         let mut ops = ops.iter().peekable();
@@ -479,7 +472,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Adds the entries of `index` for the next rows of `table`, see [`IndexedWrites::fill`].
+    /// Adds entries to `index` for the next rows of `table`, see [`IndexedWrites::fill`].
     pub(crate) fn fill(
         &mut self,
         table: &Arc<TableInfo>,
@@ -490,14 +483,13 @@ impl Transaction {
         self.indexed_writes().fill(table, index, keys, most)
     }
 
-    /// Does the same as [`Readable::get`], for a key that the transaction is going to write. The call reserves the
-    /// key until the transaction ends. Other commits that write this key wait meanwhile, and so do other
-    /// transactions that want to reserve it. They wait at most a tenth of a second. For example, transactions that
-    /// increment the same counter then run one after the other; without the reservation they would conflict. If
-    /// this is the first read or write of a serializable transaction, the transaction begins again at the newest
-    /// version after it has waited. So it sees commits that were made meanwhile.
+    /// Reads a key that the transaction is going to write, like [`Readable::get`], and reserves it until the
+    /// transaction ends. Other commits that write the key, and other transactions that reserve it, wait meanwhile,
+    /// but at most a tenth of a second. For example, transactions that increment the same counter run one after the
+    /// other instead of conflicting. If this is the first read or write of a serializable transaction, the
+    /// transaction moves to the newest version after the wait, so it sees the commits that were made meanwhile.
     ///
-    /// A reservation is not a lock. Another commit may still write the key after its longest wait. Then this
+    /// A reservation is not a lock: after the tenth of a second, another commit may write the key. Then this
     /// transaction conflicts, whichever [`Isolation`] it has.
     ///
     /// # Errors
@@ -515,8 +507,8 @@ impl Transaction {
         self.get(table, key)
     }
 
-    /// Does the same as [`Transaction::get_for_update`], but returns a future. Other tasks run while another
-    /// transaction has reserved the key.
+    /// Like [`Transaction::get_for_update`], but as a future: other tasks run while another transaction has
+    /// reserved the key.
     ///
     /// # Errors
     ///
@@ -543,7 +535,7 @@ impl Transaction {
         self.work.depend_on(table.id(), key);
     }
 
-    /// Marks the point after the last write. [`Transaction::rollback_to`] can go back to it.
+    /// Marks the current point in the transaction, so that [`Transaction::rollback_to`] can go back to it.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -576,15 +568,15 @@ impl Transaction {
         self.work.writes.keep_to(self.savepoints.newest());
     }
 
-    /// Undoes all writes after `savepoint`. Later savepoints are then no longer valid, but the transaction can go
-    /// back to `savepoint` again. Reads are not undone: the transaction still depends on what it has read after
-    /// the savepoint. Open ranges still see the writes that were undone.
+    /// Undoes all writes after `savepoint`. This invalidates later savepoints, but `savepoint` itself can be used
+    /// again. Reads are not undone: the transaction still depends on what it has read since. Open ranges still see
+    /// the undone writes.
     ///
     /// # Errors
     ///
-    /// [`Error::NoSuchSavepoint`] if the savepoint belongs to another transaction, or if the transaction has gone
-    /// back to an earlier savepoint. If the writes of the transaction are in files, the call also fails if these
-    /// files cannot be read or written. After an error, the transaction is unchanged.
+    /// [`Error::NoSuchSavepoint`] if the savepoint belongs to another transaction, or was invalidated by a rollback
+    /// to an earlier one. If the writes have spilled to files, also fails if these cannot be read or written. After
+    /// an error, the transaction is unchanged.
     pub fn rollback_to(&mut self, savepoint: &Savepoint) -> Result<()> {
         let before = self.savepoints.place(savepoint).ok_or(Error::NoSuchSavepoint)? + 1;
         let counts = &self.savepoints.counts[..before];
@@ -593,29 +585,27 @@ impl Transaction {
         Ok(())
     }
 
-    /// Commits all writes. A conflict is reported as an error of the inner result. A transaction without writes
-    /// never conflicts. If the transaction has [`Durability::Synced`], the call also waits until all commits whose
-    /// rows the transaction has read are durable.
+    /// Commits all writes. The inner result reports a conflict. A transaction without writes never conflicts. With
+    /// [`Durability::Synced`], the call also waits until all commits whose rows the transaction has read are
+    /// durable.
     ///
-    /// The call does as much work as the commit of a [`Batch`](crate::Batch). If there were other commits since
-    /// the transaction began, the call also looks up each key that the transaction has read. It looks for newer
-    /// rows in memory.
+    /// This costs as much as the commit of a [`Batch`](crate::Batch). If there were other commits since the
+    /// transaction began, it also looks for newer rows in memory under each key that the transaction has read.
     ///
-    /// All writes take effect together, so their order does not matter for unique indexes. Unique indexes are
-    /// checked only by the commit. Before the commit, two rows may have the same index key, for example if the
-    /// transaction swaps the values of two rows.
+    /// Unique indexes are checked only here, after all writes. So two rows may share an index key for a while, for
+    /// example while the transaction swaps the values of two rows.
     ///
     /// # Errors
     ///
-    /// Fails as [`Batch::commit`](crate::Batch::commit) does. [`Error::Duplicate`] if two rows would have the same
-    /// key in a unique index. After an error, none of the writes has taken effect, except perhaps after
+    /// Fails as [`Batch::commit`](crate::Batch::commit) does, and with [`Error::Duplicate`] if two rows would have
+    /// the same key in a unique index. After an error, none of the writes has taken effect, except perhaps after
     /// [`Error::OutcomeUnknown`].
     pub fn commit(mut self) -> Result<Result<Version, Conflict>> {
         self.try_commit()
     }
 
-    /// Does the same as [`Transaction::commit`], but does not take the transaction away from the caller. So after
-    /// a conflict, the caller can see on what the transaction depended.
+    /// Like [`Transaction::commit`], but leaves the transaction with the caller, who after a conflict wants to know
+    /// what it has read and written.
     pub(crate) fn try_commit(&mut self) -> Result<Result<Version, Conflict>> {
         self.check_unique()?;
         let applied = self.apply()?;
@@ -627,7 +617,7 @@ impl Transaction {
         Ok(applied)
     }
 
-    /// Does the same as [`Transaction::try_commit`], but returns a future, which also returns the transaction.
+    /// Like [`Transaction::try_commit`], but as a future that takes the transaction and returns it.
     pub(super) async fn try_commit_async(mut self) -> Result<(Self, Result<Version, Conflict>)> {
         let_others_go_first(self.handle.core(), self.work.writes.ops(), &self.reservation).await;
         if let Some(doubtful) = self.work.take_doubtful() {
@@ -654,11 +644,10 @@ impl Transaction {
         Ok((self, applied))
     }
 
-    /// Does the same as [`Transaction::commit`], but returns a future. The future does not block its thread. Other
-    /// tasks run until the commit is durable. They also run while commits are slowed down, and while the write
-    /// buffer or level 0 of a table is full. If the writes take more than half of the write buffer, a separate
-    /// thread is started to commit them. If the future is dropped, either all writes are committed or none of
-    /// them.
+    /// Like [`Transaction::commit`], but as a future. It never blocks its thread: other tasks run while the commit
+    /// waits for the sync, while commits are slowed down, and while the write buffer or level 0 of a table is full.
+    /// If the writes take more than half of the write buffer, a separate thread commits them. If the future is
+    /// dropped, either all writes are committed or none.
     ///
     /// # Errors
     ///
@@ -667,10 +656,9 @@ impl Transaction {
         self.try_commit_async().await.map(|(_, committed)| committed)
     }
 
-    /// Does the same as [`Transaction::commit`], but returns as soon as reads see the writes. The returned
-    /// [`Commit`] says when the writes are durable, see [`Batch::submit`](crate::Batch::submit). If the
-    /// transaction has no writes, the returned [`Commit`] is that of the version at which the transaction has
-    /// read.
+    /// Like [`Transaction::commit`], but returns as soon as reads see the writes. The returned [`Commit`] says when
+    /// they are durable, see [`Batch::submit`](crate::Batch::submit). For a transaction without writes, it stands
+    /// for the version that the transaction has read.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -688,7 +676,7 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// Fails as [`Transaction::commit`] does. If a sync fails, the returned handle reports it.
+    /// Fails as [`Transaction::commit`] does. A failed sync is reported by the returned handle.
     pub fn submit(mut self) -> Result<Result<Commit, Conflict>> {
         self.check_unique()?;
         let applied = self.apply()?;
@@ -703,8 +691,8 @@ impl Transaction {
         }
     }
 
-    /// Makes reads see the writes, or finds a conflict. After success, the reserved keys are free again, because
-    /// others need not wait for the sync.
+    /// Makes the writes visible to reads, or finds a conflict. On success, frees the reserved keys, because others
+    /// need not wait for the sync.
     fn apply(&mut self) -> Result<Result<Version, Conflict>> {
         if let Some(done) = self.done_before() {
             return done;
@@ -729,8 +717,8 @@ impl Transaction {
         Ok(applied)
     }
 
-    /// Does the same as [`Transaction::apply`], but returns a future. The writes must be in memory. The caller has
-    /// already waited until no other transaction has reserved their keys.
+    /// Like [`Transaction::apply`], but as a future. The writes must be in memory, and the caller has already
+    /// waited for reservations of their keys.
     async fn apply_async(&mut self) -> Result<Result<Version, Conflict>> {
         if let Some(done) = self.done_before() {
             return done;
@@ -745,8 +733,8 @@ impl Transaction {
         Ok(applied)
     }
 
-    /// The result of a commit that needs no work: an error if the transaction cannot be committed any more, or the
-    /// version at which it has read if it has no writes. In all other cases `None`.
+    /// The result of a commit that needs no work: the error if the transaction has failed, or its read version if
+    /// it has no writes. Otherwise `None`.
     fn done_before(&self) -> Option<Result<Result<Version, Conflict>>> {
         match &self.failed {
             Some(error) => Some(Err(Error::clone(error))),
@@ -760,15 +748,15 @@ impl Transaction {
         }
     }
 
-    /// Reserves keys for the next attempt. The reserved keys are those that the transaction has written, or has
-    /// read one by one. If other transactions have reserved some of these keys, this waits for them.
+    /// Reserves, for the next attempt, the keys that the transaction has written or has read one by one. Waits for
+    /// other transactions that have reserved some of them.
     pub(super) fn reserve_all(&mut self) {
         let hashes = self.hashes_to_reserve();
         let core = self.handle.core();
         core.writes.reserved.reserve(&mut self.reservation, &hashes, core.patient_clock());
     }
 
-    /// Does the same as [`Transaction::reserve_all`], but returns a future: other tasks run while it waits.
+    /// Like [`Transaction::reserve_all`], but as a future: other tasks run while it waits.
     pub(super) async fn reserve_all_async(&mut self) {
         let hashes = self.hashes_to_reserve();
         let (core, reservation) = (self.handle.core(), &mut self.reservation);
@@ -785,7 +773,7 @@ impl Transaction {
         std::mem::take(&mut self.reservation)
     }
 
-    /// A reader of the same rows as `rows`, within this transaction.
+    /// A reader of the same table and parts as `rows`, within this transaction.
     fn read<'r, V>(&'r self, rows: &'r Reader<'static, V>) -> Result<Reader<'r, V>> {
         rows.handle().check_handle(&self.handle)?;
         Ok(rows.seen_at(Some(&self.pin)).within(&self.work))
@@ -796,7 +784,7 @@ impl Transaction {
         self.work.running.tables()
     }
 
-    /// Ends the transaction without any effect, as if it were dropped.
+    /// Ends the transaction without any effect, like dropping it.
     pub fn rollback(self) {}
 }
 

@@ -1,5 +1,5 @@
-//! Writes to a table. Each write is a separate commit. This module checks the row. The commit is done by `write/`,
-//! and the changes of indexes are made by `indexes/`.
+//! The writes of a [`Table`], each of which is a commit of its own. This module checks the rows; `write/` commits
+//! them, and `indexes/` updates the indexes.
 
 use super::attempts::transact;
 use super::table::Table;
@@ -13,8 +13,8 @@ use os::sync::Arc;
 use sst::KeyRange;
 
 impl Table {
-    /// Commits the operations that `fill` adds. If the table has indexes, the rows that the operations replace
-    /// have to be read. So in this case a transaction reads these rows and commits the operations.
+    /// Commits the operations that `fill` adds. If the table has indexes, a transaction first reads the rows that
+    /// they replace.
     fn write(&self, fill: impl FnOnce(&mut BatchOps)) -> Result<()> {
         let mut ops = BatchOps::new();
         fill(&mut ops);
@@ -39,14 +39,14 @@ impl Table {
         Ok(())
     }
 
-    /// Sets `key` to `value`. The key may have a value already. A key has at most 64 KiB
-    /// ([`MAX_KEY_BYTES`](crate::MAX_KEY_BYTES)). A value has at most a quarter of the [write
+    /// Sets `key` to `value`, replacing any earlier value. A key has at most 64 KiB
+    /// ([`MAX_KEY_BYTES`](crate::MAX_KEY_BYTES)), a value at most a quarter of the [write
     /// buffer](crate::Builder::write_buffer_bytes).
     ///
     /// Each call is one commit. With the default [`Durability`](crate::Durability), the call returns when the row
-    /// is on stable storage. If several threads commit at the same time, they share one sync. The call waits while
-    /// the write buffer is full, or while level 0 of the table is full. For many rows, a [`Batch`](crate::Batch)
-    /// is faster, and [`Table::import`] is the fastest way.
+    /// is on stable storage. Threads that commit at the same time share one sync. The call waits while the write
+    /// buffer is full, or while level 0 of the table is full. For many rows, a [`Batch`](crate::Batch) is faster,
+    /// and [`Table::import`] is fastest.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -65,39 +65,39 @@ impl Table {
     /// After an error, nothing was written, except perhaps after
     /// [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown).
     ///
-    /// * [`Error::KeyTooLong`](crate::Error::KeyTooLong), [`Error::ValueTooLong`](crate::Error::ValueTooLong): use a
-    ///   shorter key or value. A larger write buffer also allows longer values.
+    /// * [`Error::KeyTooLong`](crate::Error::KeyTooLong) or [`Error::ValueTooLong`](crate::Error::ValueTooLong) if
+    ///   the key or the value is too long. A larger write buffer allows longer values.
     /// * [`Error::Grouped`](crate::Error::Grouped) if the values of the table are split into several column groups: use
     ///   [`Table::insert_parts`].
     /// * [`Error::TableDropped`](crate::Error::TableDropped) if the table was dropped after this handle was made.
-    /// * [`Error::Full`](crate::Error::Full) if the write buffer is full because a flush or a compaction has failed.
-    ///   The error names the cause. The engine tries background work again by itself, so write again when the cause
-    ///   is gone.
+    /// * [`Error::Full`](crate::Error::Full) if the write buffer is full because a flush or a compaction has
+    ///   failed. The error names the cause. The engine retries background work by itself, so write again when the
+    ///   cause is gone.
     /// * [`Error::Log`](crate::Error::Log) or [`Error::Page`](crate::Error::Page) if the log cannot be written, for
     ///   example because the disk is full ([`Error::is_disk_full`](crate::Error::is_disk_full)). Write again when
     ///   the disk has room.
     /// * [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown) if a sync has failed. To see whether the row was
     ///   written, close the database and open it again.
-    /// * The database takes no writes: [`Error::WritesStopped`](crate::Error::WritesStopped) after an
+    /// * If the database takes no writes: [`Error::WritesStopped`](crate::Error::WritesStopped) after an
     ///   [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown) or a panic of the engine,
     ///   [`Error::ReadOnly`](crate::Error::ReadOnly) in a read-only database,
-    ///   [`Error::Forked`](crate::Error::Forked) in a child process.
-    /// * If the table has [indexes](Table::create_index), there are more errors:
-    ///   [`Error::Duplicate`](crate::Error::Duplicate) if another row has the same key in a unique index;
-    ///   [`Error::BadRow`](crate::Error::BadRow) if the row does not fit the declaration of an index;
-    ///   [`Error::IndexKeyTooLong`](crate::Error::IndexKeyTooLong);
-    ///   [`Error::NoExtractor`](crate::Error::NoExtractor) if the keys of an index cannot be made;
-    ///   [`Error::TooManyConflicts`](crate::Error::TooManyConflicts) if the write conflicts with other commits 100
-    ///   times; and the errors of [`Table::get`](crate::Reader::get), because the old row is read.
+    ///   [`Error::Forked`](crate::Error::Forked) in a child of the process that opened the database.
+    /// * If the table has [indexes](Table::create_index): [`Error::Duplicate`](crate::Error::Duplicate) if another
+    ///   row has the same key in a unique index; [`Error::BadRow`](crate::Error::BadRow) if the row does not fit
+    ///   the declaration of an index; [`Error::IndexKeyTooLong`](crate::Error::IndexKeyTooLong) if an index key of
+    ///   the row is too long; [`Error::NoExtractor`](crate::Error::NoExtractor) or
+    ///   [`Error::NoClosure`](crate::Error::NoClosure) if the extractor or the closure of an index is not
+    ///   registered; [`Error::TooManyConflicts`](crate::Error::TooManyConflicts) if the write conflicts with other
+    ///   commits 100 times; and the errors of [`Table::get`](crate::Reader::get), because the old row is read.
     pub fn insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         let (key, value) = (key.as_ref(), value.as_ref());
         self.check_row(key, value)?;
         self.write(|ops| ops.put(self.id().0, key, value))
     }
 
-    /// Sets `key` to a value in parts. There must be one part for each [column group](crate::TableOptions::groups)
-    /// of the table, in the order of the groups. If the table has no groups, there must be one part. All parts
-    /// together may take at most a quarter of the write buffer.
+    /// Sets `key` to a value in parts: one part for each [column group](crate::TableOptions::groups) of the table,
+    /// in the order of the groups, or a single part if the table has no groups. All parts together may take at most
+    /// a quarter of the write buffer.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -121,11 +121,11 @@ impl Table {
         self.write(|ops| ops.put_parts(self.id().0, key, parts))
     }
 
-    /// Removes `key`. If the key has no value, this is no error.
+    /// Removes `key`. It is no error if the key has no value.
     ///
-    /// A removal is written as a row, which is called an *erase*. An erase takes some space until a compaction to
-    /// the deepest level drops it. When the disk is full, removals use the [reserve](crate::Builder::reserve_bytes),
-    /// so they still succeed.
+    /// A removal is written as a row of its own, an *erase* (tombstone), which takes some space until a compaction
+    /// to the deepest level drops it. When the disk is full, removals still succeed, because they may use the
+    /// [reserve](crate::Builder::reserve_bytes).
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -148,12 +148,12 @@ impl Table {
         self.write(|ops| ops.erase(self.id().0, key.as_ref()))
     }
 
-    /// Removes all keys in `range`. This is one small write, even if the range has many rows. If the range is
-    /// empty, nothing is removed. If the table has [indexes](Table::create_index), the call also reads all rows of
-    /// the range and erases their entries. The removed rows and entries are one commit, and the call takes limited
-    /// memory. If another commit writes to the range meanwhile, the call starts again. After some conflicts, other
-    /// commits have to wait for this call, see [`Database::transact`](crate::Database::transact). If other commits
-    /// must not wait, remove a large range in several pieces.
+    /// Removes all keys in `range`. This is one small write, however many rows the range has.
+    ///
+    /// If the table has [indexes](Table::create_index), the call also reads all rows of the range and erases their
+    /// entries, in bounded memory and in the same commit. If another commit writes to the range meanwhile, the call
+    /// starts again, and after some conflicts other commits have to wait for it, see
+    /// [`Database::transact`](crate::Database::transact). To avoid that, remove a large range in several pieces.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -171,7 +171,8 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// Fails as [`Table::insert`] does. A bound of the range must not be longer than the longest key.
+    /// Fails as [`Table::insert`] does, and with [`Error::KeyTooLong`](crate::Error::KeyTooLong) if a bound of the
+    /// range is longer than the longest key.
     pub fn remove_range(&self, range: impl IntoKeyRange) -> Result<()> {
         let Some(KeyRange { start, end }) = bounds::keys(&range) else {
             return self.core().views.newest().files_of(self.identity()).map(drop);
@@ -182,8 +183,8 @@ impl Table {
         self.write(|ops| ops.range_erase(self.id().0, &start, &end))
     }
 
-    /// Removes all rows of the table. This is one commit. It takes a short time, which does not depend on the size
-    /// of the table, unless the table has indexes.
+    /// Removes all rows of the table in one commit. This is fast whatever the size of the table, unless the table
+    /// has indexes.
     ///
     /// # Errors
     ///
@@ -192,8 +193,8 @@ impl Table {
         self.remove_range(..)
     }
 
-    /// Inserts all `rows` in the given order. Each commit has about a megabyte of rows. After an error, the rows of
-    /// earlier commits stay in the table. If rows must become visible together, use a [`Batch`](crate::Batch)
+    /// Inserts all `rows` in the given order, in commits of about a megabyte each. After an error, the rows of
+    /// earlier commits stay in the table. If the rows must become visible together, use a [`Batch`](crate::Batch)
     /// instead. For very many rows, [`Table::import`] is faster.
     ///
     /// ```
@@ -226,5 +227,5 @@ impl Table {
     }
 }
 
-/// The number of bytes in each commit of [`Table::extend`].
+/// [`Table::extend`] commits when it has collected about this many bytes.
 const EXTEND_BYTES: usize = 1 << 20;

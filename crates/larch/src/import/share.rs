@@ -1,6 +1,5 @@
-//! Clones, splits and renames tables without copying rows. The files stay where they are. An edit of the manifest
-//! says that another table also uses the files, or uses a part of them. This module does not know what is in the
-//! files.
+//! Clones, splits and renames tables without copying rows. The files stay where they are, and edits of the manifest
+//! say that another table also uses them, or a slice of them. This module does not know what is in the files.
 
 use crate::base::error::{Error, Result};
 use crate::base::table::{TableId, TableInfo};
@@ -20,23 +19,24 @@ use sst::RangeErase;
 /// Which rows of an old table a new table gets, and whether the old table keeps these rows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum SharedPart<'k> {
-    /// The new table gets all rows. The old table keeps them.
+    /// A clone: the new table gets all rows, and the old table keeps them.
     Copy,
-    /// The new table gets the rows with this key and all greater keys. The old table does not keep them.
+    /// A split: the rows from this key on move to the new table.
     From(&'k [u8]),
-    /// The new table gets all rows. The old table is dropped.
+    /// A rename: the new table gets all rows, and the old table is dropped.
     Whole,
 }
 
-/// Creates the table `name`, which gets `part` of `table`, and returns it.
+/// Creates the table `name` with `part` of `table`, and returns it.
 ///
 /// # Errors
 ///
-/// [`Error::TableExists`], [`Error::TableDropped`]; an error if an index page cannot be read. Otherwise fails as
-/// [`TableChange::begin_with_levels`] and [`Core::install`] do.
+/// [`Error::TableExists`] if the name is taken; [`Error::TableDropped`] if `table` was dropped;
+/// [`Error::HasIndexes`] if `table` has indexes and `part` is not the whole table; an error if an index page cannot
+/// be read; otherwise the errors of [`TableChange::begin_with_levels`] and [`Core::install`].
 pub fn share(core: &Arc<Core>, table: &TableInfo, name: &str, part: SharedPart<'_>) -> Result<Arc<TableInfo>> {
     let outcome = share_files(core, table, name, part);
-    // This thread held a lock that the compaction job needs, so the job may have done nothing. It is woken again.
+    // This thread held the levels lock, so the compaction job may have found nothing to do. It is woken again.
     core.background.wake_compact();
     outcome
 }
@@ -84,8 +84,8 @@ fn share_files(core: &Arc<Core>, table: &TableInfo, name: &str, part: SharedPart
     }
     match from {
         Some(key) => {
-            // A new file with a range erase hides the moved rows in the old table. Later, the compaction job turns
-            // this range erase into slices.
+            // A new file with a range erase hides the moved rows in the old table. The compaction job later turns
+            // the erase into slices.
             let erase =
                 RangeErase { keys: KeyRange { start: key.to_vec(), end: None }, versions: vec![change.version()] };
             let mut outputs = Outputs::new(core, info, u64::MAX, false);
@@ -96,8 +96,8 @@ fn share_files(core: &Arc<Core>, table: &TableInfo, name: &str, part: SharedPart
         }
         None => {
             if part == SharedPart::Whole {
-                // The new table also gets the indexes of the old one. These edits are in the same record as the
-                // others, so a crash cannot separate the indexes from the rows.
+                // The indexes move to the new table in the same record, so a crash cannot separate them from the
+                // rows.
                 for index in view.files.tables.indexes_of(table.id).filter_map(|files| files.info.index.as_ref()) {
                     edits.push(Edit::AlterIndex { id: index.id, table: id, state: index.state });
                 }

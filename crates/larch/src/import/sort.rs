@@ -1,12 +1,11 @@
-//! Sorts rows into files. The rows come in any order. They become one sorted run: files that do not overlap, and
-//! that are part of no table yet. This module does not know what happens to the files.
+//! An external merge sort: sorts rows that come in any order into one run of files that do not overlap and are not
+//! part of a table yet. This module does not know what happens to the files.
 //!
-//! As long as rows come in key order, they are written to files at once. When the first row is out of order,
-//! everything written so far becomes a sorted run. From then on, rows are collected in memory, up to three
-//! quarters of the write buffer. When this memory is full, the collected rows are sorted and written as another
-//! run. At the end, all runs are merged. If a key was added several times, its last value stays. If a run is
-//! dropped, its files are removed. Runs that will be merged again are in the [place for temporary
-//! files](crate::core::scratch).
+//! As long as rows come in key order, they are written straight to files. At the first row that is out of order, the
+//! files so far become a sorted run, and from then on rows are collected in memory, up to three quarters of the write
+//! buffer. When it is full, the rows are sorted and written as another run. At the end, all runs are merged. If a key
+//! was added several times, its last value stays. If a run is dropped, its files are removed. Runs that will be
+//! merged again are in the [place for temporary files](crate::core::scratch).
 
 use crate::base::error::{Error, Result};
 use crate::base::options::LevelOptions;
@@ -36,21 +35,19 @@ const MAX_FAN_IN: usize = 128;
 
 /// Sorts rows of a table into files.
 ///
-/// The sorter keeps rows in memory only if they do not come in key order, and then at most three quarters of the
-/// write buffer. In this case the sorter also writes each row at least twice, and needs free disk space for about
-/// two copies of all rows.
+/// If rows come in key order, the sorter keeps none in memory. Otherwise it buffers rows in up to three quarters of
+/// the write buffer, writes each row at least twice, and needs free disk space for about two copies of all rows.
 #[derive(Debug)]
 pub struct RowSorter {
     table: TableHandle,
     runs: Vec<SortedRun>,
-    /// The memory that the descriptions of the files in `runs` take.
+    /// The memory of the open files in `runs`.
     runs_memory: Holding,
     state: SortPhase,
     user_bytes: u64,
-    /// Holds a value that is joined from its parts. The field exists so that its memory can be used again.
+    /// A buffer for a value that is joined from its parts, kept for its memory.
     joined: Vec<u8>,
-    /// An error because of which rows were lost. After such an error, no more rows can be added, and the whole
-    /// sort fails.
+    /// An error that has lost rows. No more rows can be added after it, and the whole sort fails.
     failed: Option<Error>,
 }
 
@@ -68,25 +65,25 @@ pub struct ImportReport {
     pub files: u64,
     /// Whether the rows came in key order, so that nothing had to be sorted.
     pub sorted: bool,
-    /// The number of sorted runs that were written before the merge. It is 1 if the rows came in key order.
+    /// The number of sorted runs before the merge; 1 if the rows came in key order.
     pub runs: u64,
 }
 
-/// Files with sorted rows. The files are not part of a table yet. All rows have version 0.
+/// Files with sorted rows, which are not part of a table yet. All rows have version 0.
 #[derive(Debug)]
 pub struct SortedRun {
     /// The files, in key order.
     pub files: Vec<Arc<DbFile>>,
     /// Removes the files unless they are installed.
     pub fresh: FreshFiles,
-    /// Whether the files are in the directory of the database. Only such files can become files of the database.
+    /// Whether the files are in the directory of the database, so that they can be installed.
     is_database: bool,
 }
 
 enum SortPhase {
-    /// So far all rows have come in key order.
+    /// All rows so far came in key order.
     Streaming(Box<Stream>),
-    /// Some row was out of order.
+    /// A row was out of order.
     Sorting(SortBuffer),
 }
 
@@ -99,20 +96,19 @@ impl std::fmt::Debug for SortPhase {
     }
 }
 
-/// A run that is being written. If the next row has the same key as the last row, it replaces the last row. But
-/// some rows cannot be removed from a file again after they were written. If the last row is one of them, it is
-/// not written yet but kept in memory.
+/// A run that is being written. A row with the same key as the last row replaces that row. A last row that could not
+/// be taken back out of its file is kept in memory until the next row comes.
 #[derive(Default)]
 struct Stream {
     outputs: Option<RunWriter>,
-    /// The row that is kept in memory.
+    /// The last row, if `waits`.
     key: Vec<u8>,
     value: Vec<u8>,
     waits: bool,
 }
 
 impl RowSorter {
-    /// Begins without rows.
+    /// A sorter without rows.
     pub fn new(table: &TableHandle) -> Self {
         let runs_memory = table.core().env.held.imports.holding();
         let (runs, joined, state) = (Vec::new(), Vec::new(), SortPhase::Streaming(Box::default()));
@@ -127,8 +123,9 @@ impl RowSorter {
     ///
     /// # Errors
     ///
-    /// [`Error::Grouped`] if the table splits its values into column groups; [`Error::KeyTooLong`],
-    /// [`Error::ValueTooLong`]; an error if a file cannot be written. After a disk error, nothing more can be added.
+    /// [`Error::Grouped`] if the table splits its values into column groups; [`Error::KeyTooLong`] or
+    /// [`Error::ValueTooLong`] if the key or the value is too long; an error if a file cannot be written. After a
+    /// disk error, nothing more can be added.
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         limits::check_row(&self.core().env.options, &self.table.identity, key, value)?;
         self.user_bytes += (key.len() + value.len()) as u64;
@@ -139,8 +136,8 @@ impl RowSorter {
     ///
     /// # Errors
     ///
-    /// [`Error::PartCount`] if the value has more or fewer parts than the table has groups; otherwise fails as
-    /// [`RowSorter::add`] does.
+    /// [`Error::PartCount`] if the number of parts differs from the number of groups; otherwise the errors of
+    /// [`RowSorter::add`], except [`Error::Grouped`].
     pub fn add_parts(&mut self, key: &[u8], parts: &[impl AsRef<[u8]>]) -> Result<()> {
         limits::check_parts(&self.core().env.options, &self.table.identity, key, parts)?;
         self.user_bytes += (key.len() + parts::bytes(parts)) as u64;
@@ -152,8 +149,7 @@ impl RowSorter {
         outcome
     }
 
-    /// Takes a row whose value is in one piece. If an earlier call has failed with an error that lost rows,
-    /// returns this error again.
+    /// Takes a row with its value in one piece. Once a call has failed, all later calls return the same error.
     fn take(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
@@ -191,7 +187,7 @@ impl RowSorter {
         self.runs_memory.set(files.map(|file| file.memory_bytes()).sum());
     }
 
-    /// If all rows so far came in key order, ends this part of the input.
+    /// Ends the run that was written while rows came in key order, if this phase is not over.
     fn stop_streaming(&mut self) -> Result<()> {
         let SortPhase::Streaming(stream) = &mut self.state else { return Ok(()) };
         let stream = std::mem::take(stream);
@@ -203,13 +199,13 @@ impl RowSorter {
         Ok(())
     }
 
-    /// Returns all rows as one run of files, which are durable. `watch` is told how many bytes of a merge are done.
-    /// Rows that came in key order need no merge.
+    /// Returns all rows as one run of durable files. `watch` is told how many bytes of a merge are done. Rows that
+    /// came in key order need no merge.
     ///
     /// # Errors
     ///
-    /// Fails if `watch` has ended the work, or if a file cannot be written. Also fails if a file could not be
-    /// written when an earlier row was added.
+    /// [`Error::Cancelled`] if `watch` ends the work; an error if a file cannot be written, or could not be written
+    /// when an earlier row was added.
     pub fn finish(mut self, watch: &Watch<'_>) -> Result<(SortedRun, ImportReport)> {
         if let Some(error) = self.failed.take() {
             return Err(error);
@@ -238,17 +234,17 @@ impl RowSorter {
         Ok((run, report))
     }
 
-    /// Merges neighbouring runs until one run is left, or until all runs are in the directory of the database and do
-    /// not overlap. Returns all files as one run. Only neighbours are merged, so that runs stay ordered by age. The
-    /// last merge takes as many runs as possible. If there are more runs, earlier merges reduce their number, but
-    /// only as far as necessary. So few rows are written several times.
+    /// Merges runs until all of them are in the directory of the database and do not overlap, and returns their files
+    /// as one run. Only neighbours are merged, so that runs stay ordered by age. The last merge takes up to
+    /// [`MAX_FAN_IN`] runs, and earlier merges reduce their number only as far as necessary, so that few rows are
+    /// written several times.
     fn merge_runs(&mut self, watch: &Watch<'_>) -> Result<SortedRun> {
         let mut runs = std::mem::take(&mut self.runs);
         let are_all_here = |runs: &[SortedRun]| runs.iter().all(|run| run.is_database);
         while !are_all_here(&runs) || (runs.len() > 1 && !in_order(&mut runs)) {
             let excess = (runs.len() + 1).saturating_sub(MAX_FAN_IN);
             let count = if excess > 1 { excess.min(MAX_FAN_IN) } else { runs.len() };
-            // Merges `count` neighbouring runs. Of all such groups, the group with the fewest bytes is taken.
+            // Merges the `count` neighbours with the fewest bytes.
             let bytes = |runs: &[SortedRun]| runs.iter().map(SortedRun::bytes).sum::<u64>();
             let first = (0..=runs.len() - count).min_by_key(|&first| bytes(&runs[first..first + count])).unwrap_or(0);
             let group: Vec<SortedRun> = runs.drain(first..first + count).collect();
@@ -263,7 +259,7 @@ impl RowSorter {
         Ok(all)
     }
 
-    /// Merges the runs of `group`. The last merge writes the files that will belong to the database.
+    /// Merges the runs of `group`, in the last merge into the files that the database will have.
     fn merge_group(&self, group: &[SortedRun], is_last: bool, watch: &Watch<'_>) -> Result<SortedRun> {
         let core = self.core();
         let scratch = (!is_last).then(|| core.env.scratch.get()).transpose()?;
@@ -292,8 +288,8 @@ impl RowSorter {
     }
 }
 
-/// The size, in bytes, that files should have when they become part of the table. This size is that of files in the
-/// deepest level, because most imported files go there. A run that will be merged again is only one file.
+/// The size of files that become part of the table: that of the deepest level, where most imported files go. A run
+/// that will be merged again is a single file.
 fn final_file_bytes(levels: &LevelOptions) -> u64 {
     pick::file_bytes(LEVELS - 1, 0, levels)
 }
@@ -313,7 +309,7 @@ impl SortedRun {
         Self { files: new.files.into_iter().map(open).collect(), fresh: new.fresh, is_database }
     }
 
-    /// Takes out the value `fresh`, which would remove the files when this run is dropped.
+    /// Takes out `fresh`, so that the files are not removed when this run is dropped.
     pub fn take_fresh(&mut self) -> FreshFiles {
         let none = self.fresh.empty();
         std::mem::replace(&mut self.fresh, none)
@@ -331,13 +327,12 @@ impl SortedRun {
 
 impl Drop for SortedRun {
     fn drop(&mut self) {
-        // This run opened the files only for itself. If they are part of the database now, the database has opened
-        // them again.
+        // The run has opened the files for itself. If they were installed, the database has opened them again.
         self.files.iter().for_each(|file| file.sst.file.kill());
     }
 }
 
-/// Whether no two of the runs overlap. If no two runs overlap, also sorts the runs by their keys.
+/// Sorts the runs by their keys and returns true, unless two of them overlap.
 fn in_order(runs: &mut [SortedRun]) -> bool {
     let mut order: Vec<(KeyBounds, usize)> =
         runs.iter().enumerate().filter_map(|(i, run)| run.bounds().map(|bounds| (bounds, i))).collect();
@@ -397,8 +392,8 @@ impl Stream {
     }
 }
 
-/// The version of all rows in the files. When the files become part of a table, they get a version offset. With
-/// this offset, their rows have the version of the import.
+/// The version of all rows in the files. The version offset that the files get when they are installed turns it into
+/// the version of the import.
 const RUN_VERSION: Version = Version(0);
 
 /// Writes the files of a run.
@@ -410,8 +405,7 @@ struct RunWriter {
 impl RunWriter {
     fn new(table: &TableHandle, file_bytes: u64) -> Self {
         let core = table.core().clone();
-        // The run has no erases, and its files mostly go to the deepest level. So they are written like files of
-        // the deepest level.
+        // The run has no erases, and most of its files go to the deepest level, so they are written like files there.
         let outputs = Outputs::new(&core, &table.info(), file_bytes, true).with_writes_behind();
         Self { outputs, core }
     }
@@ -424,13 +418,13 @@ impl RunWriter {
         Ok(SortedRun::opened(&self.core.env.opener, self.outputs.finish(0, 0)?, true))
     }
 
-    /// Does the same as [`RunWriter::finish`], but for a run in `scratch`.
+    /// As [`RunWriter::finish`], but for a run in `scratch`.
     fn finish_in(self, scratch: &ScratchPlace) -> Result<SortedRun> {
         Ok(SortedRun::in_scratch(scratch, self.outputs.finish(0, 0)?))
     }
 }
 
-/// Rows in memory that will be sorted.
+/// The rows that are collected for the next run.
 struct SortBuffer {
     budget_bytes: usize,
     /// The bytes of all keys and values, one after the other.
@@ -443,8 +437,7 @@ struct SortBuffer {
 /// The position of a row in the arena.
 #[derive(Clone, Copy)]
 struct SortRow {
-    /// The first eight bytes of the key as a number. To compare two rows, this number is mostly enough, and the
-    /// keys in the arena are not needed.
+    /// The first eight bytes of the key as a number, which mostly decides a comparison without a look at the arena.
     head: u64,
     at: u32,
     value_at: u32,
@@ -452,8 +445,8 @@ struct SortRow {
 }
 
 impl SortBuffer {
-    /// The rows may take only three quarters of the write buffer: while a vector grows, it has its old and its new
-    /// memory at the same time.
+    /// The rows may take only three quarters of the write buffer, because a vector that grows has its old and its new
+    /// memory for a moment.
     fn new(write_buffer_bytes: u64, memory: Holding) -> Self {
         let budget_bytes = (write_buffer_bytes as usize / 4 * 3).min(u32::MAX as usize);
         Self { budget_bytes, arena: Vec::new(), rows: Vec::new(), memory }
@@ -483,9 +476,8 @@ impl SortBuffer {
     fn write_run(&mut self, table: &TableHandle, scratch: &ScratchPlace) -> Result<SortedRun> {
         let arena = &self.arena;
         let key = |row: &SortRow| &arena[row.at as usize..row.value_at as usize];
-        // If several rows have the same key, the newest comes first. The newest row starts last in the arena. If
-        // several rows start at the same place, all of them except the newest are empty, so the newest is the one
-        // that ends last.
+        // Among rows with the same key, the newest comes first: it starts last in the arena. Rows that start at the
+        // same place are empty, except for the newest, which ends last.
         self.rows.sort_unstable_by(|a, b| {
             a.head.cmp(&b.head).then_with(|| key(a).cmp(key(b))).then_with(|| (b.at, b.end).cmp(&(a.at, a.end)))
         });

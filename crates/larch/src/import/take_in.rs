@@ -1,9 +1,8 @@
-//! Makes sorted runs of files part of a table. One commit takes in all runs. This module does not know who wrote
-//! the files.
+//! Installs sorted runs of files in a table, all in one commit. This module does not know who wrote the files.
 //!
-//! The rows of the files have version 0. When the runs become part of the table, each run gets a version of its
-//! own, and later runs get greater versions. So if several runs have a row with the same key, reads see the row of
-//! the latest run (`docs/decisions/0006-imported-files-get-their-version-from-the-manifest.md`).
+//! The rows of the files have version 0. When the runs are installed, each gets a version of its own, and later runs
+//! get greater versions. So if several runs have the same key, reads see the row of the last of these runs
+//! (`docs/decisions/0006-imported-files-get-their-version-from-the-manifest.md`).
 
 use super::sort::SortedRun;
 use crate::base::error::Result;
@@ -16,14 +15,14 @@ use crate::write::define::check_unindexed;
 use os::sync::Arc;
 use sst::{KeyBounds, Version};
 
-/// Makes the files of `runs` part of the table. From then on, reads see all files at once, and the files are
-/// durable. Returns the first version at which reads see the files; `None` if the runs have no files. If the table
-/// has indexes, the call fails, and the error gives this work the name `work`.
+/// Installs the files of `runs` in the table, durably and visible all at once. Returns the first version at which
+/// reads see all of them; `None` if the runs have no files. `work` names the work in errors.
 ///
 /// # Errors
 ///
-/// [`Error::TableDropped`](crate::Error::TableDropped), [`Error::HasIndexes`](crate::Error::HasIndexes), and the
-/// errors of [`TableChange::begin_with_levels`] and [`Core::install`].
+/// [`Error::TableDropped`](crate::Error::TableDropped) if the table was dropped;
+/// [`Error::HasIndexes`](crate::Error::HasIndexes) if it has indexes; otherwise the errors of
+/// [`TableChange::begin_with_levels`] and [`Core::install`].
 pub fn take_in(
     core: &Arc<Core>,
     table: &TableInfo,
@@ -31,7 +30,7 @@ pub fn take_in(
     work: &'static str,
 ) -> Result<Option<Version>> {
     let outcome = install(core, table, runs, work);
-    // This thread held the lock of the levels, so the compaction job may have done nothing. It is woken again.
+    // This thread held the levels lock, so the compaction job may have found nothing to do. It is woken again.
     core.background.wake_compact();
     outcome
 }
@@ -47,8 +46,7 @@ fn install(
         core.views.newest().files_of(table)?;
         return Ok(None);
     }
-    // Rows in memory are older than the rows of the new files. So they are first written to a file, which is then
-    // older than the new files.
+    // Rows in memory are older than those of the new files, so they are flushed to an older file first.
     let check = |_| check_unindexed(&core.views.newest().files, table, work);
     let mut change = TableChange::begin_with_levels(core, &[table], &[table], check)?;
     let view = core.views.newest();
@@ -56,8 +54,7 @@ fn install(
     let mut fresh = FreshFiles::new(&core.env.opener.leftovers);
     let (mut edits, mut version) = (Vec::new(), change.version());
     for run in &mut runs {
-        // No two files of a run have a key in common. So the level of a file does not depend on the other files of
-        // its run.
+        // The files of a run do not overlap, so the level of a file does not depend on the others.
         let levels: Vec<u8> = run.files.iter().map(|file| taken.deepest_free(file.sst.bounds())).collect();
         for (file, &level) in run.files.iter().zip(&levels) {
             edits.push(add(table, file, level, version));
@@ -80,11 +77,11 @@ fn add(table: &TableInfo, file: &DbFile, level: u8, version: Version) -> Edit {
     Edit::AddFile(NewFile { table: table.id, level, number, epoch, version_offset: version.0, meta })
 }
 
-/// The key bounds of the files in each level, including the files that are taken in.
+/// The key bounds of the files in each level, including the files that are being installed.
 struct TakenKeys {
-    /// For each level, the bounds of its files, sorted by low bound. The high bound of an element is the greatest
-    /// high bound of its own file and of all files before it. `None` stands for a high bound that is greater than
-    /// all others.
+    /// For each level, the bounds of its files, sorted by low bound. Each high bound is replaced by the greatest of
+    /// the files so far, so that one element tells whether any file up to it overlaps. `None` is greater than all
+    /// others.
     levels: [Vec<KeyBounds>; LEVELS],
 }
 
@@ -98,7 +95,7 @@ impl TakenKeys {
         taken
     }
 
-    /// Adds the bounds of a file. They are used only after the next call of [`TakenKeys::order`].
+    /// Adds the bounds of a file. They count from the next call of [`TakenKeys::order`] on.
     fn add(&mut self, bounds: &KeyBounds, level: u8) {
         self.levels[usize::from(level)].push(bounds.clone());
     }
@@ -122,8 +119,8 @@ impl TakenKeys {
         files[..begun].last().is_some_and(|last| last.high.as_ref().is_none_or(|high| *high >= bounds.low))
     }
 
-    /// The deepest level to which a file with `bounds` can go. No file of this level, or of a level above it,
-    /// overlaps `bounds`. The result is 0 if a file of level 0 already overlaps `bounds`.
+    /// The deepest level such that no file of it, or of a level above it, overlaps `bounds`; 0 if a file of level 0
+    /// overlaps them.
     fn deepest_free(&self, bounds: &KeyBounds) -> u8 {
         let free = (0..LEVELS).take_while(|&level| !self.overlaps(level, bounds)).count();
         free.saturating_sub(1) as u8

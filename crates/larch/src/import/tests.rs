@@ -1,4 +1,4 @@
-//! Tests imports in which some keys are added several times.
+//! Tests of imports in which keys are added several times, and of imports on a failing disk.
 
 use crate::options::{FilterKind, Filters, LevelOptions};
 use crate::{Database, TableOptions};
@@ -6,13 +6,13 @@ use os::Machine;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use std::collections::BTreeMap;
 
-/// Imports rows in key order. Some keys are added several times, with values of all lengths. Then checks that
-/// reads return the last value of each key.
+/// Imports rows in key order, some keys several times, with values of all lengths, and checks that reads return the
+/// last value of each key.
 fn check_last_value_counts(seed: u64, groups: &[&str]) {
     println!("seed {seed}, groups {groups:?}");
     let mut random = StdRng::seed_from_u64(seed);
-    // The limits are so small that few rows fill a page, a partition of a filter, and a file. The smallest files
-    // are full with one row.
+    // The limits are so small that a few rows fill a page, a partition of a filter, or a file, and sometimes one row
+    // fills a file.
     let file_bytes = [1 << 10, 16 << 10][random.random_range(0..2)];
     let levels = LevelOptions { base_bytes: 4 * file_bytes, file_bytes, ..LevelOptions::default() };
     let (machine, _) = Machine::simulated(seed);
@@ -80,8 +80,8 @@ fn the_last_value_of_a_key_counts_wherever_its_page_ends() {
 
 #[test]
 fn an_import_that_lost_a_row_to_the_disk_does_not_finish() {
-    // The first import gets its rows in key order. The second import gets them in another order, so that it has to
-    // sort them in runs.
+    // The first import gets its rows in key order. The second gets them in another order, and has to sort them in
+    // runs.
     for step in [1, 7_919] {
         for failed in 1.. {
             let (machine, disk) = Machine::simulated(1);

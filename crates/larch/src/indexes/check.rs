@@ -1,9 +1,8 @@
-//! Compares an index with its table. This module does not know the files in which the index and the table are
-//! stored.
+//! Compares an index with its table. This module does not know how the two are stored.
 //!
-//! First the check makes the entries of every row, and looks them up in the index, many at a time. If the index
-//! has all these entries and no others, the index agrees with the table, and the check is over. Otherwise the
-//! check also looks up the row of every entry in the table.
+//! The check first computes the entries of every row, looks them up in the index in batches, and counts the entries
+//! of the index. If all were found and the counts agree, the index is right. Otherwise the check also looks up the
+//! row of every entry in the table.
 
 use super::entry::{self, IndexEntry};
 use super::maintain::part_of;
@@ -16,14 +15,14 @@ use crate::view::part_list::PartList;
 use crate::view::value::{Key, Parts};
 use std::fmt;
 
-/// What the check of an index found, see [`Index::check`](crate::Index::check).
+/// The result of [`Index::check`](crate::Index::check).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct IndexCheck {
-    /// Rows of the table.
+    /// The number of rows in the table.
     pub rows: u64,
-    /// Entries of the index.
+    /// The number of entries in the index.
     pub entries: u64,
     /// The first hundred differences between the index and its table; empty if they agree.
     pub problems: Vec<IndexProblem>,
@@ -36,23 +35,23 @@ pub struct IndexCheck {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub enum IndexProblem {
-    /// A row has a key that is not in the index.
+    /// The index lacks an entry of a row.
     Missing {
         /// The key of the row.
         row: Key,
-        /// The key in the index.
+        /// The index key of the entry.
         index_key: Key,
     },
-    /// The index has an entry that no row has.
+    /// The index has an entry that its row does not have, or whose row does not exist.
     TooMuch {
         /// The key of the row.
         row: Key,
-        /// The key in the index.
+        /// The index key of the entry.
         index_key: Key,
     },
-    /// A row in the table of entries cannot be read as an entry.
+    /// A row in the table of entries cannot be decoded as an entry.
     NoEntry {
-        /// The key of this row.
+        /// The key of that row.
         key: Key,
     },
     /// A row does not fit the declaration of the index.
@@ -84,15 +83,14 @@ impl fmt::Display for IndexProblem {
     }
 }
 
-/// `MOST_PROBLEMS` is how many problems the report lists. `TOGETHER` is how many rows or entries are looked up at
-/// the same time.
+/// The report lists `MOST_PROBLEMS` problems. `TOGETHER` rows or entries are looked up in a batch.
 const MOST_PROBLEMS: usize = 100;
 const TOGETHER: usize = 128;
 
-/// Rows and entries are gathered for one comparison until their keys have this many bytes.
+/// A batch ends early when its keys have this many bytes.
 const MOST_PENDING_BYTES: usize = 1 << 20;
 
-/// The name that this work has in the error about cancelled work.
+/// The name of this work in [`Error::Cancelled`].
 pub const WORK: &str = "the check of the index";
 
 impl IndexCheck {
@@ -105,13 +103,12 @@ impl IndexCheck {
     }
 }
 
-/// Compares `index` with `table` at one version. The result has the numbers of rows and entries that were looked
-/// at.
+/// Compares `index` with `table` at one version.
 ///
 /// # Errors
 ///
-/// [`Error::NoExtractor`]; the error of a row or an entry that cannot be read; [`Error::Cancelled`]. A difference
-/// is no error.
+/// [`Error::NoExtractor`] or [`Error::NoClosure`] if the extractor or the closure is missing; [`Error::Cancelled`] if
+/// `watch` ends the work; an error if a row or an entry cannot be read. A difference is not an error.
 pub fn check(table: &TableHandle, index: &LiveIndex, watch: &Watch<'_>) -> Result<IndexCheck> {
     index.made(&table.identity)?;
     let pin = table.pin();
@@ -196,8 +193,7 @@ pub fn check(table: &TableHandle, index: &LiveIndex, watch: &Watch<'_>) -> Resul
             for (entry, row) in looked_up.iter().zip(found_rows) {
                 let index_key = entry.index_key().to_vec();
                 let keys = match row {
-                    // If the row does not fit the declaration, this was already reported when its entries were
-                    // made.
+                    // A row that does not fit the declaration was already reported in the first pass.
                     Some(row) => keys_of(entry.row_key(), &row, &mut IndexCheck::default())?,
                     None => Vec::new(),
                 };

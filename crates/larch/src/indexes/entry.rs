@@ -1,35 +1,33 @@
-//! The bytes of an entry of an index. This module knows no rows.
+//! The bytes of the entries of an index. This module does not know how the entries are stored.
 //!
 //! ```text
 //! key of the entry:    index key, in which 00 is written as 00 FF | 00 00 | key of the row
 //! value of the entry:  nothing
 //! ```
 //!
-//! So the entries are ordered by index key first. Entries with the same index key are ordered by the key of the
-//! row. This is true for all bytes that the two keys may have: the end mark `00 00` is less than any bytes that
-//! can follow at the same place in a longer index key.
+//! So entries are ordered by index key, and those with the same index key by row key, whatever bytes the keys have:
+//! the end mark `00 00` is less than any bytes that a longer index key can have in its place.
 
 use crate::base::bounds;
 use std::cmp::Ordering;
 use std::fmt;
 use std::ops::Bound;
 
-/// If an index key has a byte 00, the byte `ESCAPED` is stored after it. After the index key, a byte 00 and then
-/// the byte `END` are stored.
+/// The byte after 00: `ESCAPED` if the 00 is part of the index key, `END` at the end of the index key.
 const ESCAPED: u8 = 0xFF;
 const END: u8 = 0;
 
-/// One entry of an index: the key that a row has in the index, and the key of the row.
+/// One entry of an index: an index key, and the key of the row that has it.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct IndexEntry {
     /// The index key without escapes, followed by the key of the row.
     keys: Box<[u8]>,
-    /// The offset in `keys` at which the key of the row begins.
+    /// Where the key of the row begins in `keys`.
     row_at: usize,
 }
 
 impl IndexEntry {
-    /// The entry in a row of the table of entries; `None` if the row is no entry.
+    /// Decodes a row of the table of entries. `None` if the row is not an entry.
     pub(crate) fn of(key: &[u8], value: &[u8]) -> Option<Self> {
         let mut keys = key.to_vec();
         let (row_at, end) = without_escapes(&mut keys).filter(|_| value.is_empty())?;
@@ -37,12 +35,11 @@ impl IndexEntry {
         Some(Self { keys: keys.into(), row_at })
     }
 
-    /// The entry with these keys.
     pub(crate) fn new(index_key: &[u8], row_key: &[u8]) -> Self {
         Self { keys: [index_key, row_key].concat().into(), row_at: index_key.len() }
     }
 
-    /// The key that the row has in the index.
+    /// The index key of the row.
     pub fn index_key(&self) -> &[u8] {
         &self.keys[..self.row_at]
     }
@@ -53,13 +50,12 @@ impl IndexEntry {
     }
 }
 
-/// A list of entries whose keys share one piece of memory. A reader uses the same memory again for its next
-/// entries.
+/// A list of entries whose keys share one buffer, which is reused for the next entries.
 #[derive(Default)]
 pub struct EntryList {
-    /// For each entry, its index key without escapes and then the key of its row.
+    /// The index key of each entry, without escapes, followed by the key of its row.
     keys: Vec<u8>,
-    /// For each entry, where the key of its row begins in `keys`, and where that key ends.
+    /// Where the row key of each entry begins and ends in `keys`.
     places: Vec<(usize, usize)>,
 }
 
@@ -69,7 +65,7 @@ impl EntryList {
         self.places.len()
     }
 
-    /// The number of bytes that the keys of all entries take together.
+    /// The bytes of the keys of all entries.
     pub fn key_bytes(&self) -> usize {
         self.keys.len()
     }
@@ -80,11 +76,11 @@ impl EntryList {
         self.places.clear();
     }
 
-    /// Adds the entry in a row of the table of entries; `None` if the row is no entry.
+    /// Decodes and adds a row of the table of entries. `None` if the row is not an entry.
     #[inline]
     pub fn push_row(&mut self, key: &[u8], value: &[u8]) -> Option<()> {
         let start = self.keys.len();
-        // Copies the whole stored key. Then removes the escapes of the index key from the copy.
+        // The whole stored key is copied, and then the escapes are removed from the copy.
         self.keys.extend_from_slice(key);
         let Some((row_at, end)) = without_escapes(&mut self.keys[start..]).filter(|_| value.is_empty()) else {
             self.keys.truncate(start);
@@ -103,7 +99,7 @@ impl EntryList {
         self.places.push((row_at, self.keys.len()));
     }
 
-    /// Iterates over the entries. Each item is the index key and the key of the row.
+    /// The index key and the row key of each entry.
     #[inline]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], &[u8])> {
         let mut at = 0;
@@ -113,13 +109,13 @@ impl EntryList {
         })
     }
 
-    /// The entries from entry `first` on, each with memory of its own.
+    /// Copies of the entries from number `first` on.
     pub fn entries_from(&self, first: usize) -> impl Iterator<Item = IndexEntry> {
         self.iter().skip(first).map(|(index_key, row_key)| IndexEntry::new(index_key, row_key))
     }
 }
 
-/// Entries are compared by index key first and by the key of the row next. This is their order in an index.
+/// Entries are ordered by index key, then by row key, as in the index.
 impl Ord for IndexEntry {
     fn cmp(&self, other: &Self) -> Ordering {
         (self.index_key(), self.row_key()).cmp(&(other.index_key(), other.row_key()))
@@ -138,9 +134,8 @@ impl fmt::Debug for IndexEntry {
     }
 }
 
-/// Changes `key`, which is the stored key of an entry, into the index key without escapes, followed by the key of
-/// the row. Returns where the key of the row begins and where it ends. Returns `None` if `key` is not the key of
-/// an entry.
+/// Decodes the stored key of an entry in place into the index key without escapes, followed by the row key. Returns
+/// where the row key begins and ends. `None` if `key` is not the key of an entry.
 #[inline]
 fn without_escapes(key: &mut [u8]) -> Option<(usize, usize)> {
     let (mut from, mut to) = (0, 0);
@@ -164,7 +159,7 @@ fn without_escapes(key: &mut [u8]) -> Option<(usize, usize)> {
     Some((to, end))
 }
 
-/// The bytes with which the stored key of each entry begins whose index key is `index_key`.
+/// The common prefix of the stored keys of all entries with this index key, with room for `more` bytes.
 fn prefix(index_key: &[u8], more: usize) -> Vec<u8> {
     let mut prefix = Vec::with_capacity(key_bytes(index_key, &[]) + more);
     for &byte in index_key {
@@ -177,20 +172,20 @@ fn prefix(index_key: &[u8], more: usize) -> Vec<u8> {
     prefix
 }
 
-/// The length of the result of [`key`], in bytes.
+/// The length of [`key`].
 pub fn key_bytes(index_key: &[u8], row_key: &[u8]) -> usize {
     let zeros = index_key.iter().filter(|byte| **byte == 0).count();
     index_key.len() + zeros + 2 + row_key.len()
 }
 
-/// The stored key of an entry: the row with the key `row_key` has the index key `index_key`.
+/// The stored key of the entry with these keys.
 pub fn key(index_key: &[u8], row_key: &[u8]) -> Vec<u8> {
     let mut key = prefix(index_key, row_key.len());
     key.extend_from_slice(row_key);
     key
 }
 
-/// The bounds between which all entries lie whose index keys are within `keys`.
+/// The bounds of the stored keys of all entries whose index keys are within `keys`.
 pub fn bounds_of(keys: &bounds::Owned) -> bounds::Owned {
     let first = |index_key: &Vec<u8>| prefix(index_key, 0);
     let after = |index_key: &Vec<u8>| {
@@ -211,7 +206,7 @@ pub fn bounds_of(keys: &bounds::Owned) -> bounds::Owned {
     (low, high)
 }
 
-/// The bounds between which all entries lie whose index key is `index_key`.
+/// The bounds of the stored keys of all entries with this index key.
 pub fn bounds_under(index_key: &[u8]) -> bounds::Owned {
     bounds_of(&(Bound::Included(index_key.to_vec()), Bound::Included(index_key.to_vec())))
 }
@@ -221,8 +216,7 @@ mod tests {
     use super::*;
     use std::ops::RangeBounds;
 
-    /// Some of these keys are prefixes of others. Some begin with bytes that have a special meaning in the stored
-    /// key of an entry.
+    /// Some of these keys are prefixes of others, and some contain bytes that have a meaning in stored keys.
     const KEYS: [&[u8]; 14] = [
         b"",
         b"\0",

@@ -1,17 +1,15 @@
-//! Finds what a write to a table changes in the indexes of the table. This module does not know how the changes are
-//! committed.
+//! Maintains indexes: adds to each write of a table the changes of the table's indexes. This module does not know how
+//! the changes are committed.
 //!
-//! A write to a table with indexes is always part of a transaction. The transaction reads the old row, which it
-//! may have written itself. It compares the index keys of the old row with those of the new row. The transaction
-//! also erases entries that only the old row has, and puts entries that only the new row has. The transaction
-//! depends on the old row: if another commit changes this row, the transaction conflicts. If an index is unique,
-//! the transaction also depends on all entries with the same index key. If another commit changes one of these
-//! entries, the transaction conflicts, too.
+//! A write to a table with indexes is always part of a transaction. The transaction reads the old row, which it may
+//! have written itself, erases the entries that only the old row has, and puts those that only the new row has. It
+//! depends on the old row: if another commit changes that row, the transaction conflicts. For a unique index, it also
+//! depends on all entries with the new index key.
 //!
-//! A *duplicate* is a row whose key in a unique index belongs to another row. All writes of a transaction take
-//! effect together, so two rows may have the same key in a unique index for a while, as long as the commit leaves
-//! only one of them. If a write puts a second entry with the same index key into a unique index, it notes this
-//! index key as doubtful. The commit then checks whether two entries with a doubtful key are left.
+//! A *duplicate* is a row whose key in a unique index already belongs to another row. Since all writes of a
+//! transaction take effect together, two rows may share a unique key for a while, if only one of them is left at
+//! the commit. So a write that puts a second entry under a key of a unique index only notes the key as *doubtful*,
+//! and the commit checks that no two entries are left under a doubtful key.
 //!
 //! Invariant: if a call returns an error, the transaction has the same writes as before the call. The exception is
 //! an erase of a range: if it fails, the caller has to undo the writes.
@@ -43,37 +41,39 @@ pub struct IndexedWrites<'t> {
     pub work: &'t mut Work,
 }
 
-/// The entries that a write erases, and the entries that it puts. The number beside an entry says which of the
-/// table's indexes it belongs to.
+/// The changes of one row, by the place of the index among the table's indexes.
 #[derive(Default)]
 struct Changes {
+    /// Stored keys of entries.
     erased: Vec<(usize, Vec<u8>)>,
+    /// Index keys.
     put: Vec<(usize, Vec<u8>)>,
 }
 
-/// An erase of a range erases the entries of some rows, and then the transaction checks how much memory its writes
-/// take. This is done again for the next rows. `ERASED_TOGETHER` is the greatest number of rows each time. If the
-/// erased entries reach [`ERASED_BYTES`] bytes, it is fewer rows.
+/// An erase of a range erases the entries of at most `ERASED_TOGETHER` rows, or of `ERASED_BYTES` bytes, before the
+/// transaction checks how much memory its writes take.
 const ERASED_TOGETHER: usize = 256;
 const ERASED_BYTES: usize = 64 << 10;
 
-/// The rows whose entries one call of [`IndexedWrites::fill`] has put.
+/// What one call of [`IndexedWrites::fill`] has done.
 #[derive(Debug)]
 pub struct Filled {
-    /// The number of rows.
+    /// The number of rows whose entries were put.
     pub rows: u64,
-    /// The key of the last row whose entries were put; `None` if no rows are left.
+    /// The key of the last of these rows; `None` if no rows are left.
     pub last: Option<Vec<u8>>,
 }
 
 impl IndexedWrites<'_> {
-    /// Adds a write of `key` in `table` to the transaction. `indexes` are the indexes of `table`, and the changes
-    /// of their entries are added, too. `value` is in the form of the log. If `value` is `None`, the row is
-    /// erased. `before` is the old row, from [`IndexedWrites::rows_before`].
+    /// Adds a write of `key` in `table` to the transaction, with the changes of the table's `indexes`. `value` is
+    /// in the form of the log, or `None` to erase the row. `before` is the old row from
+    /// [`IndexedWrites::rows_before`], if the caller has read it.
     ///
     /// # Errors
     ///
-    /// [`Error::NoExtractor`], [`Error::BadRow`], [`Error::IndexKeyTooLong`]; an error if a row cannot be read.
+    /// [`Error::NoExtractor`] or [`Error::NoClosure`] if an extractor or a closure is missing; [`Error::BadRow`] if a
+    /// row does not fit an index; [`Error::IndexKeyTooLong`] if an entry would be too long; an error if a row or an
+    /// entry cannot be read.
     pub fn write(
         &mut self,
         (table, indexes): (&Arc<TableInfo>, &TableIndexes),
@@ -96,13 +96,12 @@ impl IndexedWrites<'_> {
         Ok(())
     }
 
-    /// Reads the rows of the first `keys` in one round. Returns as many rows as a round can read, at least one.
-    /// The rows are those that were committed, without the writes of the transaction. The transaction does not
-    /// note that it has read them.
+    /// Reads the rows of the first of the `keys`, as many as fit in one round, but at least one. They are the
+    /// committed rows, without the writes of the transaction, and do not go into its read set.
     ///
     /// # Errors
     ///
-    /// Fails if a row cannot be read.
+    /// An error if a row cannot be read.
     pub fn rows_before(
         &self,
         (table, indexes): (&Arc<TableInfo>, &TableIndexes),
@@ -112,11 +111,11 @@ impl IndexedWrites<'_> {
         Reader::new(&handle, Some(self.pin), indexes.parts(table)).multi_get_some(keys)
     }
 
-    /// Does the same as [`IndexedWrites::rows_before`], but returns a future, and reads the rows of all `keys`.
+    /// As [`IndexedWrites::rows_before`], but returns a future, and reads the rows of all `keys`.
     ///
     /// # Errors
     ///
-    /// Fails if a row cannot be read.
+    /// An error if a row cannot be read.
     pub async fn rows_before_async(
         &self,
         (table, indexes): (&Arc<TableInfo>, &TableIndexes),
@@ -126,13 +125,13 @@ impl IndexedWrites<'_> {
         Reader::new(&handle, Some(self.pin), indexes.parts(table)).multi_get_async(keys).await
     }
 
-    /// Loads pages that [`IndexedWrites::write`] will need for the row with `key` and `value`. `value` is in the
-    /// form of the log. The write will look into these pages to see whether other rows have the same keys in
-    /// unique indexes.
+    /// Loads the pages of unique indexes in which [`IndexedWrites::write`] will look for duplicates of the row with
+    /// `key` and `value`, which is in the form of the log.
     ///
     /// # Errors
     ///
-    /// [`Error::NoExtractor`], [`Error::BadRow`]; an error if an entry cannot be read.
+    /// [`Error::NoExtractor`] or [`Error::NoClosure`] if an extractor or a closure is missing; [`Error::BadRow`] if
+    /// the row does not fit an index; an error if an entry cannot be read.
     pub async fn load_unique_async(
         &self,
         (table, indexes): (&Arc<TableInfo>, &TableIndexes),
@@ -144,8 +143,7 @@ impl IndexedWrites<'_> {
             let entries = Reader::<Value>::new(&handle, Some(self.pin), PartList::whole());
             for index_key in index_keys {
                 match Scan::from(entries.range_within(entry::bounds_under(&index_key))).next().await {
-                    // If the index was dropped meanwhile, nothing is loaded. The write will notice the drop
-                    // itself.
+                    // If the index was dropped meanwhile, the write will notice that itself.
                     None | Some(Ok(_) | Err(Error::TableDropped(_))) => {}
                     Some(Err(error)) => return Err(error),
                 }
@@ -163,7 +161,7 @@ impl IndexedWrites<'_> {
         ops.put(index.entries.id.0, &entry::key(index_key, row_key), &[]);
     }
 
-    /// Finds out which entries a write of `key` erases and puts. `new` is the new value, or `None` for an erase.
+    /// The entries that a write of `key` erases and puts. `new` is the new value, or `None` for an erase.
     fn row_changes(
         &mut self,
         (table, indexes): (&Arc<TableInfo>, &TableIndexes),
@@ -202,11 +200,12 @@ impl IndexedWrites<'_> {
         Ok(changes)
     }
 
-    /// The rows of `table` with keys from `start` to before `end`. The transaction is going to erase them.
+    /// Begins an erase of the rows of `table` from `start` to before `end`, or to the last key if `end` is empty.
+    /// Returns these rows. The transaction depends on the range.
     ///
     /// # Errors
     ///
-    /// [`Error::NoExtractor`].
+    /// [`Error::NoExtractor`] or [`Error::NoClosure`] if an extractor or a closure is missing.
     pub fn begin_erase(
         &mut self,
         (table, indexes): (&Arc<TableInfo>, &TableIndexes),
@@ -221,12 +220,12 @@ impl IndexedWrites<'_> {
         Ok(Reader::new(&handle, Some(self.pin), indexes.parts(table)).within(self.work).range_within(range))
     }
 
-    /// Takes the next rows from `rows`, and erases their entries. [`IndexedWrites::begin_erase`] has made `rows`.
-    /// Returns whether there may be more rows.
+    /// Erases the entries of the next of the `rows` that [`IndexedWrites::begin_erase`] has returned. Returns whether
+    /// more rows may follow.
     ///
     /// # Errors
     ///
-    /// [`Error::BadRow`]; an error if a row cannot be read.
+    /// [`Error::BadRow`] if a row does not fit an index; an error if a row cannot be read.
     pub fn erase_entries(
         &mut self,
         (table, indexes): (&Arc<TableInfo>, &TableIndexes),
@@ -250,9 +249,8 @@ impl IndexedWrites<'_> {
         Ok(true)
     }
 
-    /// Refuses an entry that the index cannot have. If the index is unique, it may have an entry of another row
-    /// with the same index key. Then this function returns the key of the other row, and the bounds of all entries
-    /// with this index key.
+    /// Checks a new entry. If the index is unique and has an entry of another row with the same index key, returns
+    /// that entry, and the range of all entries with this index key. Fails if the new entry is too long.
     fn check_new(
         &mut self,
         table: &TableInfo,
@@ -276,8 +274,7 @@ impl IndexedWrites<'_> {
         let entries = Reader::<Value>::new(&handle, Some(self.pin), PartList::whole()).within(self.work);
         for entry in entries.range_within(same) {
             let (entry, value) = match entry {
-                // The index was dropped meanwhile. The commit will notice this, and the write runs again without
-                // the index.
+                // The index was dropped meanwhile. The commit will notice that, and the write runs again without it.
                 Err(Error::TableDropped(_)) if self.is_gone(table, index) => return Ok(None),
                 entry => entry?,
             };
@@ -288,11 +285,10 @@ impl IndexedWrites<'_> {
         Ok(None)
     }
 
-    /// The ranges of the `doubtful` entries. Each item is the table of entries of an index, and a range in this
-    /// table.
+    /// For each doubtful key, the table of entries of its index, and the range of its entries.
     fn entries_in_doubt(&self, doubtful: &ReadSet) -> Vec<(Arc<TableInfo>, Range<Value>)> {
         let entries = |(id, keys): &(TableId, KeyRange)| {
-            // If the index was dropped meanwhile, it is left out here, and the commit will notice the drop.
+            // An index that was dropped meanwhile is left out. The commit will notice the drop.
             let info = self.handle.core().views.table_info(*id)?;
             let handle = TableHandle::new(self.handle.clone(), info.clone());
             let high = keys.end.clone().map_or(Bound::Unbounded, Bound::Excluded);
@@ -302,11 +298,11 @@ impl IndexedWrites<'_> {
         doubtful.ranges().filter_map(entries).collect()
     }
 
-    /// Fails if two of the `doubtful` entries have the same index key.
+    /// Checks that no two of the `doubtful` entries have the same index key.
     ///
     /// # Errors
     ///
-    /// [`Error::Duplicate`]; an error if an entry cannot be read.
+    /// [`Error::Duplicate`] if two have; an error if an entry cannot be read.
     pub fn check_unique(&self, doubtful: &ReadSet) -> Result<()> {
         for (info, entries) in self.entries_in_doubt(doubtful) {
             let mut last = None;
@@ -320,11 +316,11 @@ impl IndexedWrites<'_> {
         Ok(())
     }
 
-    /// Does the same as [`IndexedWrites::check_unique`], but returns a future.
+    /// As [`IndexedWrites::check_unique`], but returns a future.
     ///
     /// # Errors
     ///
-    /// Fails as [`IndexedWrites::check_unique`] does.
+    /// The errors of [`IndexedWrites::check_unique`].
     pub async fn check_unique_async(&self, doubtful: &ReadSet) -> Result<()> {
         for (info, entries) in self.entries_in_doubt(doubtful) {
             let (mut last, mut entries) = (None, Scan::from(entries));
@@ -338,9 +334,8 @@ impl IndexedWrites<'_> {
         Ok(())
     }
 
-    /// `info` is the table of entries of an index, and `key` and `value` are the next row of this table. Fails if
-    /// this entry has the same index key as `last`, the entry before it. Otherwise this entry becomes the new
-    /// `last`.
+    /// Compares the next row of the table of entries `info` with `last`, the entry before it, and replaces `last`.
+    /// Fails if both have the same index key.
     fn check_neighbours(
         &self,
         info: &Arc<TableInfo>,
@@ -354,8 +349,8 @@ impl IndexedWrites<'_> {
         }
     }
 
-    /// The error that two rows have the same index key. If one of the two rows had this index key before the
-    /// transaction, the error names that row.
+    /// The error that two rows have the same index key. It names the row that had this key before the transaction, if
+    /// one of the two did.
     fn duplicate(&self, info: &Arc<TableInfo>, [first, second]: [IndexEntry; 2]) -> Result<Error> {
         let core = self.handle.core();
         let index = info.index.as_ref().expect("only unique indexes are doubted");
@@ -372,12 +367,13 @@ impl IndexedWrites<'_> {
         self.handle.core().indexes.index(table.id, index.entries.id).is_none()
     }
 
-    /// Puts the entries of `index` for some rows of `table`: the next rows after the key `after`, up to the key
-    /// `through`. Takes at most `most_rows` rows, which have about `most_bytes` bytes together.
+    /// Puts the entries of `index` for the rows of `table` after the key `after` and up to and including `through`.
+    /// Stops after `most_rows` rows, or after about `most_bytes` bytes of rows and entries.
     ///
     /// # Errors
     ///
-    /// [`Error::Duplicate`], and the errors of [`IndexedWrites::write`].
+    /// [`Error::Duplicate`] if two rows have the same key in a unique index; otherwise the errors of
+    /// [`IndexedWrites::write`].
     pub fn fill(
         &mut self,
         table: &Arc<TableInfo>,
@@ -388,8 +384,8 @@ impl IndexedWrites<'_> {
         let handle = TableHandle::new(self.handle.clone(), table.clone());
         let parts = index.parts(table);
         let low = after.map_or(Bound::Unbounded, |after| Bound::Excluded(after.to_vec()));
-        // The transaction depends on each of these rows, but not on the range in which they lie. If another commit
-        // writes a new row in this range, that commit also writes the entries of the new row.
+        // The transaction depends on each of these rows, but not on the range: another commit that writes a new row
+        // in it also writes the entries of that row.
         let rows =
             Reader::<Parts>::new(&handle, Some(self.pin), parts).range_within((low, Bound::Included(through.to_vec())));
         let (mut filled, mut bytes) = (Filled { rows: 0, last: None }, 0);
@@ -414,9 +410,9 @@ impl IndexedWrites<'_> {
     }
 }
 
-/// The keys in `index` under which the old row has entries. A key that is too long for an entry is left out. While
-/// the index is being built, the old row may not fit the declaration of the index. Then it has no entries, because
-/// the build has not come to this row yet. If such a row still exists when the build comes to it, the build fails.
+/// The index keys under which the old row has entries, without keys that are too long for an entry. While the index
+/// is being built, an old row that does not fit the declaration has no entries: the build has not come to it yet,
+/// and fails if the row still exists when it does.
 fn keys_before<'r>(
     index: &LiveIndex,
     table: &TableInfo,
@@ -433,12 +429,12 @@ fn keys_before<'r>(
     }
 }
 
-/// The part of `row` that is in `group`. `parts` says which parts of the row were read.
+/// The part of `row` that is in column group `group`. `parts` says which parts were read into `row`.
 pub fn part_of<'p>(parts: &PartList, row: &'p Parts, group: usize) -> Option<&'p [u8]> {
     (0..parts.len()).find(|&i| parts.group(i) == group).map(|i| &row[i][..])
 }
 
-/// Finds the part of column group `group` in `value`, which is in the form of the log.
+/// The part of `value` that is in column group `group`. `value` is in the form of the log.
 fn part_in<'v>(table: &TableInfo, value: &'v [u8], group: usize) -> Option<&'v [u8]> {
     let count = table.options.groups.len().max(1);
     parts::find(value, count, group).filter(|_| group < count).map(|place| &value[place])

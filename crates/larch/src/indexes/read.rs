@@ -1,10 +1,10 @@
-//! Reads by an index: the entries of the index, and rows in the order of the index. This module does not know who
-//! reads, nor where entries and rows are stored.
+//! Reads by an index: its entries, and rows in the order of the index. This module does not know who reads, or where
+//! entries and rows are stored.
 //!
-//! The entries are read as a range of the table of entries. Their rows are fetched in rounds. A round gathers the
-//! keys of the next entries, and then looks up all their rows at the same time. The first rounds are small,
-//! because a reader may need only a few rows. If the gathered keys or the fetched rows take much memory, the round
-//! is ended early, and the next round goes on with the other entries.
+//! The entries are read as a range of the table of entries, and their rows are fetched in batches: a *round*
+//! gathers the next entries, and then looks up all their rows at the same time. The first rounds are small, because
+//! the reader may need only a few rows. If the gathered keys or the fetched rows take much memory, a round ends
+//! early, and the next one goes on with the remaining entries.
 //!
 //! Entries and rows are read at the same version. In a transaction, both include the transaction's own writes.
 
@@ -22,16 +22,15 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::ops::ControlFlow;
 
-/// `FIRST_ROUND` is the number of rows that the first round fetches. `MOST_IN_ROUND` is the most that a later round
-/// fetches.
+/// The first round fetches `FIRST_ROUND` rows, and each later one up to twice as many as the one before, but at most
+/// `MOST_IN_ROUND`.
 const FIRST_ROUND: usize = 16;
 pub const MOST_IN_ROUND: usize = 128;
 
-/// When the keys of the gathered entries take this many bytes, a round gathers no more entries.
+/// A round gathers no more entries once their keys take this many bytes.
 const MOST_KEY_BYTES: usize = 512 << 10;
 
-/// Turns rows of the table of entries into entries. If such a row is no entry, the error names the table and the
-/// index, so both are kept here.
+/// Decodes rows of the table of entries. The table and the index are there for error messages.
 #[derive(Clone, Debug)]
 struct EntryTable {
     table: Arc<TableInfo>,
@@ -48,7 +47,7 @@ impl EntryTable {
         range.next_with(direction, entry_of).map(|entry| self.checked(entry?))
     }
 
-    /// Does the same as [`EntryTable::next`], but returns a future.
+    /// As [`EntryTable::next`], but returns a future.
     async fn next_async(&self, scan: &mut Scan, direction: Direction) -> Option<Result<IndexEntry>> {
         scan.next_with(direction, entry_of).await.map(|entry| self.checked(entry?))
     }
@@ -63,15 +62,15 @@ impl EntryTable {
     }
 }
 
-/// The entry that `row` of the table of entries holds. If the row is no entry, the inner result is an error with
-/// the key of the row. The value of an entry is empty, so it is always in the same page as the key.
+/// Decodes a row of the table of entries. If it is not an entry, the inner error is the key of the row. The value
+/// of an entry is empty, so it is always in the same page as the key.
 fn entry_of(row: RowRef<'_>) -> Result<Result<IndexEntry, Key>, Stop> {
     let entry = row.inline_part(0).and_then(|value| IndexEntry::of(row.key(), value));
     Ok(entry.ok_or_else(|| row.key().into()))
 }
 
-/// The entries of an index in order, at one version. This is a double-ended iterator over `Result<IndexEntry>`. It
-/// reads no rows of the table that has the index.
+/// The entries of an index in order, at one version: a double-ended iterator over `Result<IndexEntry>`. It does not
+/// read the rows of the table.
 #[must_use = "it reads nothing until it is iterated"]
 pub struct Entries {
     range: Range,
@@ -79,14 +78,14 @@ pub struct Entries {
 }
 
 impl Entries {
-    /// The entries of `index` whose keys are within `keys`. The entries are read at the same version as `rows`,
-    /// and include the same writes of a transaction.
+    /// The entries of `index` whose index keys are within `keys`, at the version of `rows`, and with the same own
+    /// writes of a transaction.
     pub(crate) fn new<V>(rows: &Reader<'_, V>, index: &TableHandle, keys: bounds::Owned) -> Self {
         let entry_table = EntryTable::new(rows.handle(), index);
         Self { range: rows.of(index).range_within(entry::bounds_of(&keys)), entry_table }
     }
 
-    /// The same iterator, but every call of it returns `error`.
+    /// Makes every call return `error`.
     pub(crate) fn failed(self, error: Error) -> Self {
         Self { range: self.range.failed(error), ..self }
     }
@@ -114,17 +113,17 @@ impl fmt::Debug for Entries {
 
 /// One of the two ends of a read in the order of an index.
 struct End<V> {
-    /// The next entries from this end. First come entries whose rows were already fetched, then entries whose rows
-    /// were not fetched yet.
+    /// The next entries from this end: first those whose rows were fetched, then the gathered ones, whose rows were
+    /// not fetched yet.
     entries: VecDeque<IndexEntry>,
-    /// The fetched rows of the first entries in `entries`. An item is `None` if its entry has no row.
+    /// The fetched rows of the first entries. `None` if an entry has no row.
     rows: VecDeque<Option<V>>,
-    /// The total length of the keys of all entries whose rows are not fetched yet, in bytes.
+    /// The bytes of the keys of the gathered entries.
     gathered_bytes: usize,
 }
 
 impl<V> End<V> {
-    /// The entries whose rows are not fetched yet.
+    /// The entries whose rows were not fetched yet.
     fn gathered(&self) -> impl ExactSizeIterator<Item = &IndexEntry> {
         self.entries.range(self.rows.len()..)
     }
@@ -133,8 +132,8 @@ impl<V> End<V> {
         self.gathered_bytes = self.gathered().map(|entry| entry.index_key().len() + entry.row_key().len()).sum();
     }
 
-    /// Puts the entries of `list` from entry `first` on back into `entries`, before the entries that are there.
-    /// Their rows count as not fetched. The caller has given all fetched rows to the reader.
+    /// Puts the entries of `list` from number `first` on back at the front of `entries`, as gathered entries. The
+    /// caller has given all fetched rows to the reader.
     fn take_back(&mut self, list: &EntryList, first: usize) {
         let entries: Vec<IndexEntry> = list.entries_from(first).collect();
         entries.into_iter().rev().for_each(|entry| self.entries.push_front(entry));
@@ -142,15 +141,15 @@ impl<V> End<V> {
     }
 }
 
-/// The state of a read in the order of an index. It does not include the source of the entries.
+/// The state of a read in the order of an index, except for the range that the entries come from.
 struct Rounds<V> {
     rows: LaterReader,
     entry_table: EntryTable,
     front: End<V>,
     back: End<V>,
-    /// How many rows the next round fetches.
+    /// The number of rows that the next round fetches.
     size: usize,
-    /// How many more rows the read may give.
+    /// How many more rows the read may return.
     left: u64,
     failed: Option<Error>,
 }
@@ -168,7 +167,7 @@ impl<V: Content> Rounds<V> {
         }
     }
 
-    /// Whether one more entry can be gathered for the next round from the end `direction`.
+    /// Whether the next round has room for one more entry from this end.
     fn has_room(&mut self, direction: Direction) -> bool {
         let most = self.left.min(self.size as u64);
         let end = self.end(direction);
@@ -183,9 +182,8 @@ impl<V: Content> Rounds<V> {
         Ok(())
     }
 
-    /// The end for which the next round fetches rows. This is the end `direction` if it has entries whose rows are
-    /// not fetched yet. Otherwise it is the opposite end, if that end has such entries. `None` if neither end has
-    /// any.
+    /// The end for which the next round fetches rows: `direction` if it has gathered entries, otherwise the opposite
+    /// end if it has any.
     fn round(&mut self, direction: Direction) -> Option<Direction> {
         [direction, direction.reversed()].into_iter().find(|end| self.end(*end).gathered().len() > 0)
     }
@@ -199,7 +197,7 @@ impl<V: Content> Rounds<V> {
         end.gathered().take(self.size).map(IndexEntry::row_key).collect()
     }
 
-    /// Takes the rows that a round from the end `from` has fetched. The round had asked for `asked` rows.
+    /// Takes the rows that a round of `asked` entries from the end `from` has fetched.
     fn fetched(&mut self, from: Direction, asked: usize, rows: Vec<Option<V>>) {
         self.note_round(asked, rows.len());
         let end = self.end(from);
@@ -210,15 +208,15 @@ impl<V: Content> Rounds<V> {
         end.count_gathered();
     }
 
-    /// Notes that a round has asked for `asked` rows and got `got` rows. If the round got fewer rows than it asked
-    /// for, the next round asks only for the number that this round got. Otherwise the next round asks for twice
-    /// as many, up to a limit.
+    /// Sets the size of the next round after a round that has asked for `asked` rows and got `got`. A round that got
+    /// fewer, because they take much memory, is followed by one of that size. Otherwise the size doubles, up to
+    /// [`MOST_IN_ROUND`].
     fn note_round(&mut self, asked: usize, got: usize) {
         self.size = if got < asked { got.max(1) } else { (self.size * 2).min(MOST_IN_ROUND) };
     }
 
-    /// If the read is over, this is what it returns from now on. A read is over after an error, or when it has
-    /// returned as many rows as its limit allows. `None` if the read is not over.
+    /// What the read returns from now on, if it is over because of an error or of its limit. `None` if it is not
+    /// over.
     fn over(&self) -> Option<Option<Result<(IndexEntry, V)>>> {
         match &self.failed {
             Some(error) => Some(Some(Err(error.clone()))),
@@ -226,7 +224,7 @@ impl<V: Content> Rounds<V> {
         }
     }
 
-    /// The next row from this end, if a round for this end has fetched it.
+    /// The next row from this end, if it was fetched.
     fn ready(&mut self, direction: Direction) -> Option<Result<(IndexEntry, V)>> {
         let end = self.end(direction);
         let row = end.rows.pop_front()?;
@@ -234,8 +232,8 @@ impl<V: Content> Rounds<V> {
         Some(self.give(entry, row))
     }
 
-    /// The next row from the end `direction`, if the only rows left were fetched for the opposite end. The caller
-    /// has gathered all entries, and has fetched all rows.
+    /// The next row from the end `direction`, when the only rows left were fetched for the opposite end, and
+    /// nothing is left to gather or fetch.
     fn rest(&mut self, direction: Direction) -> Option<Result<(IndexEntry, V)>> {
         let end = self.end(direction.reversed());
         let row = end.rows.pop_back()?;
@@ -243,7 +241,7 @@ impl<V: Content> Rounds<V> {
         Some(self.give(entry, row))
     }
 
-    /// Counts a row that the reader gets, and returns it.
+    /// Counts a row that is returned to the reader.
     #[inline]
     fn give(&mut self, entry: IndexEntry, row: Option<V>) -> Result<(IndexEntry, V)> {
         match row {
@@ -267,8 +265,8 @@ impl<V: Content> Rounds<V> {
     }
 }
 
-/// Rows in the order of an index, at one version. This is a double-ended iterator over `Result<(IndexEntry, V)>`.
-/// `V` has the same meaning as in [`Range`]. After an error, every call of the iterator returns this error.
+/// Rows in the order of an index, at one version: a double-ended iterator over `Result<(IndexEntry, V)>`, with `V` as
+/// in [`Range`]. After an error, every call returns this error.
 #[must_use = "it reads nothing until it is iterated"]
 pub struct RangeBy<V = Value> {
     entries: Range,
@@ -276,7 +274,7 @@ pub struct RangeBy<V = Value> {
 }
 
 impl<V: Content> RangeBy<V> {
-    /// The rows of the reader `rows` whose keys in `index` are within `keys`.
+    /// The rows that `rows` reads and whose keys in `index` are within `keys`.
     pub(crate) fn new(rows: &Reader<'_, V>, index: &TableHandle, keys: bounds::Owned) -> Self {
         let pin = rows.pin();
         let entry_table = EntryTable::new(rows.handle(), index);
@@ -284,29 +282,28 @@ impl<V: Content> RangeBy<V> {
         Self { entries, rounds: Rounds::new(rows.later(&pin), entry_table) }
     }
 
-    /// The same iterator, but every call of it returns `error`.
+    /// Makes every call return `error`.
     pub(crate) fn failed(mut self, error: Error) -> Self {
         self.rounds.failed = Some(error);
         self
     }
 
-    /// Limits the read to `rows` rows, and fetches no more than this number. Rows from both ends are counted
-    /// together.
+    /// Returns and fetches at most `rows` rows, from both ends together.
     pub fn limit(mut self, rows: u64) -> Self {
         self.rounds.left = self.rounds.left.min(rows);
         self
     }
 
-    /// Puts the entries of the next round from the front into `list`, and fetches their rows. Returns the rows, in
-    /// the order of the entries. Also returns whether there may be more entries after these.
+    /// Gathers the entries of the next round from the front into `list`, and fetches their rows. Returns the rows, in
+    /// the order of the entries, and whether more entries may follow.
     fn fetch_list(&mut self, list: &mut EntryList) -> Result<(Vec<Option<V>>, bool)> {
         let has_more = self.gather_list(list)?;
         let keys: Vec<&[u8]> = list.iter().map(|(_, row_key)| row_key).collect();
         Ok((self.rounds.rows.multi_get_some(&keys)?, has_more))
     }
 
-    /// Puts the entries of the next round from the front into `list`. First takes entries that were already
-    /// gathered, and then reads new entries until the round is full. Returns whether more entries may follow.
+    /// Gathers the entries of the next round from the front into `list`: first those that were gathered before, then
+    /// new ones until the round is full. Returns whether more entries may follow.
     fn gather_list(&mut self, list: &mut EntryList) -> Result<bool> {
         list.clear();
         let most = self.rounds.left.min(self.rounds.size as u64) as usize;
@@ -333,7 +330,7 @@ impl<V: Content> RangeBy<V> {
         }
     }
 
-    /// Reads all rows. The future returns each row with its own key.
+    /// Reads all rows, each with the key of the row.
     pub(crate) async fn all_async(self) -> Result<Vec<(Key, V)>> {
         let (mut rows, mut all) = (ScanBy::from(self), Vec::new());
         while let Some(row) = rows.next().await {
@@ -372,9 +369,9 @@ impl<V: Content> RangeBy<V> {
 }
 
 impl RangeBy {
-    /// Calls `each` with each row, from the front, until `each` returns a break or no row is left. The rows are
-    /// borrowed. This is the fastest way to read many rows by an index, because it allocates no memory for a row.
-    /// The next read goes on after the last row that `each` got.
+    /// Calls `each` with each row, from the front, until it returns a break or no row is left. This is the fastest
+    /// way to read many rows by an index, because the rows are borrowed and need no allocations. The next read goes
+    /// on after the last row that `each` got.
     ///
     /// ```
     /// # use larch::Database;
@@ -413,7 +410,7 @@ impl RangeBy {
     ///
     /// # Errors
     ///
-    /// Fails as [`Index::range_by`](crate::Index::range_by) does.
+    /// The errors of [`Index::range_by`](crate::Index::range_by).
     pub fn for_each_row<B>(&mut self, mut each: impl FnMut(IndexRow<'_>) -> ControlFlow<B>) -> Result<ControlFlow<B>> {
         let (mut list, mut has_more) = (EntryList::default(), true);
         loop {
@@ -439,7 +436,7 @@ impl RangeBy {
                 }
             };
             if rows.is_empty() {
-                // The only entries left are those that earlier reads from the back have gathered.
+                // The only entries left were gathered by reads from the back.
                 let Some(row) = self.take(Direction::Forward) else { return Ok(ControlFlow::Continue(())) };
                 let (entry, value) = row?;
                 if let ControlFlow::Break(end) = each(IndexRow::of(&entry, &value)) {
@@ -481,7 +478,7 @@ impl<'r> IndexRow<'r> {
         Self { index_key: entry.index_key(), row_key: entry.row_key(), value }
     }
 
-    /// The key that the row has in the index.
+    /// The index key of the row.
     #[inline]
     pub fn index_key(&self) -> &'r [u8] {
         self.index_key
@@ -528,8 +525,7 @@ impl<V> fmt::Debug for RangeBy<V> {
     }
 }
 
-/// Reads rows in the order of an index, with methods that return futures. Any [`RangeBy`] can be turned into this
-/// type. If such a future is dropped, no row is lost.
+/// The asynchronous form of a [`RangeBy`], made from one with `into`. No row is lost if a future is dropped.
 #[must_use = "it reads nothing until it is polled"]
 pub struct ScanBy<V = Value> {
     entries: Scan,
@@ -537,7 +533,7 @@ pub struct ScanBy<V = Value> {
 }
 
 impl<V: Content> ScanBy<V> {
-    /// Gives at most `rows` rows, see [`RangeBy::limit`].
+    /// Returns at most `rows` rows, see [`RangeBy::limit`].
     pub fn limit(mut self, rows: u64) -> Self {
         self.rounds.left = self.rounds.left.min(rows);
         self
@@ -547,7 +543,7 @@ impl<V: Content> ScanBy<V> {
     ///
     /// # Errors
     ///
-    /// Fails as [`Index::range_by`](crate::Index::range_by) does.
+    /// The errors of [`Index::range_by`](crate::Index::range_by).
     pub async fn next(&mut self) -> Option<Result<(IndexEntry, V)>> {
         self.take(Direction::Forward).await
     }
@@ -556,7 +552,7 @@ impl<V: Content> ScanBy<V> {
     ///
     /// # Errors
     ///
-    /// Fails as [`Index::range_by`](crate::Index::range_by) does.
+    /// The errors of [`Index::range_by`](crate::Index::range_by).
     pub async fn next_back(&mut self) -> Option<Result<(IndexEntry, V)>> {
         self.take(Direction::Backward).await
     }

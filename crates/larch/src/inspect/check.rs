@@ -1,5 +1,5 @@
-//! Checks a database. The check reads every byte of every file, compares the files with the manifest, and verifies
-//! the order of the files in each level. This module does not know how the bytes of a file are laid out.
+//! Checks a database: reads every byte of every file, compares the files with the manifest, and verifies that the
+//! files of a level do not overlap. This module does not know how the bytes of a file are laid out.
 
 use crate::base::error::{Error, Result};
 use crate::base::table::TableInfo;
@@ -14,10 +14,10 @@ use pages::{Admit, PageAt, PageRef, PageSource, Reason, Session, Stop};
 use sst::{FileReport, Sst};
 use std::io::ErrorKind;
 
-/// The name that this work has in the error about cancelled work.
+/// The name of this work in [`Error::Cancelled`].
 pub const WORK: &str = "the check";
 
-/// What a check found.
+/// The result of a check.
 #[derive(Clone, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -26,22 +26,22 @@ pub struct CheckReport {
     pub files: u64,
     /// Pages that were read.
     pub pages: u64,
-    /// Rows that were read. Older versions are not counted.
+    /// Rows that were read, without older versions.
     pub rows: u64,
     /// Bytes that were read.
     pub bytes: u64,
-    /// The problems that were found; empty if nothing is wrong. Each problem names the file, the page and its
-    /// offset. After the first problem in a file, the rest of this file is not checked.
+    /// The problems that were found; empty if nothing is wrong. Each names the file, the page and its offset. The
+    /// rest of a file is not checked after its first problem.
     pub problems: Vec<Problem>,
 }
 
-/// Checks one table, or all tables if `table` is `None`. `watch` may end the check early. The progress is counted
-/// in bytes. Damage is no error: the report lists it.
+/// Checks one table, or all tables if `table` is `None`. `watch` is told how many bytes are done, and may end the
+/// check. Damage is not an error: the report lists it.
 ///
 /// # Errors
 ///
-/// [`Error::TableDropped`]; [`Error::Outdated`] in a database opened read-only, if the writer has removed a file;
-/// [`Error::Cancelled`].
+/// [`Error::TableDropped`] if the table was dropped; [`Error::Outdated`] in a database opened read-only, if the
+/// writer has removed a file; [`Error::Cancelled`] if `watch` ends the check.
 pub fn check(core: &Arc<Core>, table: Option<&TableInfo>, watch: &Watch<'_>) -> Result<CheckReport> {
     let (view, at) = core.views.now();
     let tables: Vec<&TableFiles> = match table {
@@ -82,29 +82,28 @@ pub fn check(core: &Arc<Core>, table: Option<&TableInfo>, watch: &Watch<'_>) -> 
     Ok(report)
 }
 
-/// Checks one file. If `watch` has ended the check early, the outer result is an error. If the file is damaged or
-/// cannot be read, the inner result is an error that says what is wrong. `tell` is called with the number of bytes
-/// that were read.
+/// Checks one file, and tells `tell` how many bytes were read. The inner result is an error if the file is damaged or
+/// cannot be read.
 ///
 /// # Errors
 ///
-/// [`Error::Cancelled`].
+/// [`Error::Cancelled`] if `watch` ends the check.
 pub fn check_file(
     env: &Environment,
     sst: &Sst,
     watch: &Watch<'_>,
     tell: &mut dyn FnMut(u64),
 ) -> Result<Result<FileReport, pages::Error>> {
-    // Each file is read in a new session, because a session cannot be used again after an error.
+    // Each file gets a new session, because a session cannot be used after an error.
     let session = ahead::session(&env.cache, &*env.machine.reads, Reason::Check, Admit::Pass);
     let source = Watched { session: &session, watch };
     let found = sst::verify(sst, &source, &*sst.file.around_cache(), tell);
-    // If `watch` has ended the check, `found` is an error only because of this.
+    // If `watch` has ended the check, `found` is only a consequence.
     watch.check()?;
     Ok(found)
 }
 
-/// A session that returns no more pages after `watch` has ended the check.
+/// A session that fails to return pages once `watch` has ended the check.
 struct Watched<'a, 'w> {
     session: &'a Session,
     watch: &'a Watch<'w>,
@@ -121,7 +120,7 @@ impl PageSource for Watched<'_, '_> {
     pages::pass_on!(session: peek, glance, ahead, ahead_if_spare, ahead_bytes, fetch, take_read, release);
 }
 
-/// Checks that files of the same level do not overlap, for each level below level 0.
+/// Checks that the files of each level, except level 0, do not overlap.
 fn check_order(table: &TableFiles, report: &mut CheckReport) {
     for (level, files) in table.levels.iter().enumerate().skip(1) {
         for pair in files.windows(2) {

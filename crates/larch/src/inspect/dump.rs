@@ -1,5 +1,5 @@
-//! Prints SSTs, logs and manifests as text for people: one file, or all SSTs of a table. It changes nothing. This
-//! module does not know how an SST is printed.
+//! Prints SSTs, logs and manifests as text for people: one file, or all SSTs of a table. This module does not know
+//! how an SST is printed.
 
 use crate::base::error::{Error, Result};
 use crate::base::ops::Op;
@@ -19,9 +19,9 @@ use sst::{DumpDetail, Sst};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Prints the SST, log or manifest at `path` to `out`, as text for people. The call does not open the database,
-/// and another process may be writing to the file at the same time. The call uses at most 32 MiB of memory for
-/// pages. Of a log or a manifest, only one record at a time is in memory.
+/// Prints the SST, log or manifest at `path` to `out`, as text for people. The database is not opened, and another
+/// process may be writing to the file. Uses at most 32 MiB of memory for pages. For a log or a manifest, only one
+/// record at a time is in memory.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -48,7 +48,7 @@ pub fn dump(path: impl AsRef<Path>, detail: DumpDetail, out: &mut dyn Write) -> 
     dump_on(&Machine::real(), path.as_ref(), detail, out)
 }
 
-/// Does the same as [`dump`], but on any machine, for example a simulated one.
+/// As [`dump`], but on any machine, for example a simulated one.
 ///
 /// # Errors
 ///
@@ -84,12 +84,10 @@ pub fn dump_on(machine: &Machine, path: &Path, detail: DumpDetail, out: &mut dyn
     Ok(sst::dump(&sst, &one_time_session(&cache), detail, out)?)
 }
 
-/// Memory for pages, in bytes. This is enough for the largest uncompressed page, for one node of each level of a
-/// tree, and for the pages that are read ahead.
+/// Memory for pages: enough for the largest uncompressed page, a node of each level of a tree, and the readahead.
 const CACHE_BYTES: u64 = 32 << 20;
 
-/// A session that puts no pages into `cache`. It reads ahead in the same way as a range on a disk whose reads are
-/// fast.
+/// A session that admits no pages to `cache`, and reads ahead as a range does on a fast disk.
 fn one_time_session(cache: &Arc<PageCache>) -> Session {
     Session::new(cache, Reason::Check, Admit::Pass).with_ahead_bytes(near_bytes(cache))
 }
@@ -98,7 +96,7 @@ fn one_time_session(cache: &Arc<PageCache>) -> Session {
 ///
 /// # Errors
 ///
-/// Fails if a file cannot be read or is damaged, or if `out` cannot be written.
+/// An error if a file cannot be read or is damaged, or if `out` cannot be written.
 pub fn dump_table(files: &TableFiles, cache: &Arc<PageCache>, detail: DumpDetail, out: &mut dyn Write) -> Result<()> {
     let groups = &files.info.options.groups;
     if !groups.is_empty() {

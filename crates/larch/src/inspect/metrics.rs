@@ -1,5 +1,5 @@
-//! Counters and sizes as plain values. Other modules count the events, by a relaxed atomic addition for each
-//! event.
+//! Counters and sizes as plain values. This module only reads the counters: other modules count events, with a
+//! relaxed atomic addition for each.
 
 use crate::base::error::Result;
 use crate::base::event::StallReason;
@@ -21,9 +21,9 @@ mod memory;
 
 pub use memory::Memory;
 
-/// The counters of a database since it was opened, and its present sizes.
-/// [`Database::metrics`](crate::Database::metrics) returns them. That call takes time in proportion to the number
-/// of files and of pages in memory. It reads nothing from disk.
+/// The counters of a database since it was opened, and its current sizes, from
+/// [`Database::metrics`](crate::Database::metrics). That call reads nothing from disk, but takes time proportional to
+/// the number of files and of pages in memory.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Metrics {
@@ -33,16 +33,16 @@ pub struct Metrics {
     pub page_hits: u64,
     /// Bytes of the pages that were read from disk.
     pub page_read_bytes: u64,
-    /// The index nodes and flat indexes among the pages that were read from disk.
+    /// Index nodes and flat indexes that were read from disk.
     pub index_page_reads: u64,
-    /// The pages with rows and values among the pages that were read from disk.
+    /// Pages with rows and values that were read from disk.
     pub data_page_reads: u64,
     /// The counts of pages, by reason and kind.
     pub pages: CounterSnapshot,
-    /// The present use of the page cache.
+    /// The current use of the page cache.
     pub cache: CacheUsage,
-    /// Memory of index nodes and flat indexes, in bytes. This and the next three sizes include the pages of all
-    /// databases that share the cache. These four sizes together include all pages in the cache.
+    /// Memory of index nodes and flat indexes, in bytes. This and the next three sizes cover all pages in the
+    /// cache, of all databases that share it.
     pub cached_index_bytes: u64,
     /// Memory of data pages, pages of column groups, values outside pages and range erases, in bytes.
     pub cached_data_bytes: u64,
@@ -53,14 +53,14 @@ pub struct Metrics {
     /// Memory of rows that are not in files yet, in bytes.
     pub memtable_bytes: u64,
     memory: Memory,
-    /// Memory of pages that are kept because their tables are [to be in memory](crate::TableOptions::in_memory),
-    /// in bytes. The pages of all databases that share the cache are included.
+    /// Memory of pages that are kept because their tables are [to be in memory](crate::TableOptions::in_memory), in
+    /// bytes, for all databases that share the cache.
     pub kept_bytes: u64,
     /// Memory of pages that were loaded after the open because they were in memory at the last close, in bytes. See
     /// [`crate::Builder::warm_from_last`].
     pub restored_bytes: u64,
-    /// How many lists of the pages in memory at the last close could not be used. Such a list was incomplete or
-    /// damaged, or belonged to another database.
+    /// Warm states of the last close that could not be used, because they were incomplete or damaged, or belonged to
+    /// another database.
     pub refused_states: u64,
     /// Bytes appended to the log.
     pub log_bytes: u64,
@@ -72,25 +72,24 @@ pub struct Metrics {
     pub import_bytes: u64,
     /// Flushes that succeeded.
     pub flushes: u64,
-    /// Compactions that succeeded. Moves of files that were not rewritten are not included.
+    /// Compactions that succeeded, without moves of files.
     pub compactions: u64,
     /// How many of these compactions were done by [workers](crate::Builder::compaction_workers).
     pub worker_compactions: u64,
-    /// Bytes of files that workers have written. [`Metrics::compaction_bytes`] does not include them.
+    /// Bytes of files written by workers, which are not in [`Metrics::compaction_bytes`].
     pub worker_compaction_bytes: u64,
-    /// Compactions that were left to a worker but that the worker has not done. The worker died or failed, or the
-    /// compaction was no longer needed.
+    /// Compactions that were left to a worker and not done by it: the worker died or failed, or the compaction was no
+    /// longer needed.
     pub failed_worker_compactions: u64,
     /// Files that were moved to a deeper level without being rewritten.
     pub trivial_moves: u64,
     /// Files that nothing needs any more and that could not be removed yet. Every later install and the next open
     /// try again to remove them.
     pub leftover_files: u64,
-    /// Files that no table needs any more, but that some [follower](crate::Builder::follow) may still read. They
-    /// are kept until then.
+    /// Files that no table needs any more, but that are kept because a [follower](crate::Builder::follow) may still
+    /// read them.
     pub held_files: u64,
-    /// Failed attempts to remove files, or to write a new manifest in place of one that has grown. The database
-    /// tries again later.
+    /// Failed attempts to remove files, or to replace a manifest that has grown. The database tries again later.
     pub failed_cleanups: u64,
     /// How long commits were slowed down because background work was behind, in microseconds.
     pub slowed_micros: u64,
@@ -98,16 +97,16 @@ pub struct Metrics {
     pub level0_stalls: u64,
     /// How long these commits, flushes and imports waited in all, in microseconds.
     pub level0_stall_micros: u64,
-    /// Commits that waited because the write buffer was full while it was flushed.
+    /// Commits that waited because the write buffer was full.
     pub write_buffer_stalls: u64,
     /// How long these commits waited in all, in microseconds.
     pub write_buffer_stall_micros: u64,
-    /// Background work that failed and has not succeeded since. Each element says what failed, why, how often, and
-    /// when it is tried again.
+    /// Background work that failed and has not succeeded since: what failed, why, how often, and when it is tried
+    /// again.
     pub troubles: Vec<Trouble>,
-    /// Flushes that failed, each try counted.
+    /// Attempts to flush that failed.
     pub failed_flushes: u64,
-    /// Compactions that failed. If a compaction is tried again and fails again, both failures are counted.
+    /// Attempts to compact that failed.
     pub failed_compactions: u64,
     /// Bytes of pages that [the background scrub](crate::Builder::scrub_bytes_per_second) has read.
     pub scrubbed_bytes: u64,
@@ -121,8 +120,8 @@ pub struct Metrics {
     pub files: u64,
     /// The length of the files of all tables, in bytes.
     pub file_bytes: u64,
-    /// The requests to the store since it was opened, and their costs if the prices are known. `None` if the
-    /// database is not in a store that counts requests.
+    /// The requests to the store since it was opened, and their prices if they are known. `None` if the database is
+    /// not in a store that counts its requests.
     pub store: Option<Bill>,
 }
 
@@ -190,8 +189,7 @@ impl Metrics {
         }
     }
 
-    /// Memory by owner: how much more memory the process uses because of this database and the other databases that
-    /// share its cache.
+    /// Memory by owner: what this database and the others that share its cache add to the memory of the process.
     pub fn memory(&self) -> &Memory {
         &self.memory
     }
@@ -202,24 +200,23 @@ impl Metrics {
     }
 }
 
-/// Sizes of a table, from [`Table::stats`](crate::Table::stats). The sizes of its files come from the manifest,
-/// and the sizes of its pages in memory from the cache. Only the fields about memtables include rows that are not
-/// in files yet. A key that is in several files is counted in each of them.
+/// Sizes of a table, from [`Table::stats`](crate::Table::stats). Sizes of files come from the manifest, and sizes of
+/// pages in memory from the cache. Only the fields about memtables include rows that are not in files yet. A key in
+/// several files counts in each of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct TableStats {
-    /// Rows in files. Older versions are not counted.
+    /// Rows in files, without older versions.
     pub rows: u64,
-    /// The number of erases among the rows in files.
+    /// How many of these rows are erases.
     pub erased_rows: u64,
-    /// About how many bytes of the files belong to rows that the table does not see. The table does not see these
-    /// rows because they were removed as a range, or because they now belong to another table. A compaction does
-    /// not copy these rows. All other sizes include these rows.
+    /// About how many bytes of the files are outside the table's slices: rows that were removed as a range, or that
+    /// now belong to another table. A compaction does not copy them. All other sizes in bytes include them.
     pub unseen_bytes: u64,
     /// Older versions in files.
     pub history_rows: u64,
-    /// Data pages. If a table has several column groups, these are the pages of the main group.
+    /// Data pages. With column groups, the pages of the main group.
     pub data_pages: u64,
     /// Stored bytes of data pages.
     pub data_bytes: u64,
@@ -229,15 +226,15 @@ pub struct TableStats {
     pub group_history_bytes: u64,
     /// The column groups, the main one first; empty if values are not split into groups.
     pub groups: Vec<GroupStats>,
-    /// Stored bytes of all indexes. If a file has both a B-tree and a flat index, both are included.
+    /// Stored bytes of all indexes: B-trees and flat indexes.
     pub index_bytes: u64,
     /// Stored bytes of B-trees.
     pub btree_bytes: u64,
     /// Stored bytes of flat indexes.
     pub flat_bytes: u64,
-    /// Stored bytes of filters. Nodes that lead to filters are included in `index_bytes` instead.
+    /// Stored bytes of filters. The nodes above them count as `index_bytes`.
     pub filter_bytes: u64,
-    /// Stored bytes of older versions. Older versions in the other column groups are not included.
+    /// Stored bytes of older versions, without those in the other column groups.
     pub history_bytes: u64,
     /// Stored bytes of values outside data pages.
     pub value_bytes: u64,
@@ -251,15 +248,14 @@ pub struct TableStats {
     pub file_bytes: u64,
     /// The levels that have files, from level 0 down.
     pub levels: Vec<LevelStats>,
-    /// How many index pages a read has to go through before it comes to a data page. Files may differ, and this is
-    /// the greatest such number.
+    /// The number of index pages above a data page, in the file where it is greatest.
     pub index_height: u8,
     /// Rows that are not in files yet. All versions of a row count.
     pub memtable_rows: u64,
     /// The memory of the rows that are not in files yet, in bytes.
     pub memtable_bytes: u64,
-    /// Memory of index nodes and flat indexes, in bytes. This and the next three sizes together include all pages
-    /// of the table's files that are in memory.
+    /// Memory of index nodes and flat indexes, in bytes. This and the next three sizes cover all pages of the table's
+    /// files that are in memory.
     pub cached_index_bytes: u64,
     /// Memory of data pages, pages of column groups, values outside pages and range erases, in bytes.
     pub cached_data_bytes: u64,
@@ -275,8 +271,8 @@ pub struct TableStats {
 pub struct GroupStats {
     /// The name of the column group.
     pub name: String,
-    /// Stored bytes of the group's pages with newest versions. For the main group, these are the data pages, which
-    /// also have the keys.
+    /// Stored bytes of the group's pages with newest versions: for the main group, the data pages, which also have
+    /// the keys.
     pub data_bytes: u64,
     /// Stored bytes of the group's pages with older versions.
     pub history_bytes: u64,
@@ -315,8 +311,7 @@ impl TableStats {
                 here.rows += file.sst.rows().count();
                 stats.unseen_bytes += file.bytes() - file.sst.visible_bytes().min(file.bytes());
                 if let Some(main) = meta.main {
-                    // If the table sees only a part of the file's rows, it is taken to see the same part of the
-                    // file's erases.
+                    // A table that sees a slice of the file is assumed to see the same share of its erases.
                     let erased = u128::from(main.totals.erased) * u128::from(file.sst.rows().count());
                     stats.erased_rows += (erased / u128::from(main.totals.rows.max(1))) as u64;
                     stats.data_pages += main.data_pages;

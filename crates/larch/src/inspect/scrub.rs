@@ -1,12 +1,10 @@
-//! The background scrub: reads every page of every file from disk, again and again, at a given rate, and verifies
-//! its checksum. The scrub reads a page from disk even if a copy of the page is in memory. So it finds damage on
-//! disk before some read needs the page from the disk. Some pages name the pages below them. The scrub reads only
-//! such pages through the cache, and the cache does not keep them. The scrub does not compare pages with each
+//! The background scrub: reads every page of every file from disk, even if a copy is in memory, again and again at a
+//! given rate, and verifies its checksum. So it finds damage on disk before a read meets it. Pages that name other
+//! pages are read once more through the cache, which does not keep them. The scrub does not compare pages with each
 //! other; `check` does that.
 //!
-//! A round of the scrub goes through the files in the order of their numbers, and through all trees of each file.
-//! At most one round begins in an hour. The job that scrubs reads a small piece at a time. Between two pieces, the
-//! job occupies no thread.
+//! A round of the scrub goes through the files in the order of their numbers, and through all trees of each file. At
+//! most one round begins in an hour. The job reads a small piece at a time, and occupies no thread in between.
 
 use crate::core::Core;
 use crate::core::background::problem::Problem;
@@ -19,23 +17,23 @@ use pages::{Address, Admit, PageKind, PageSource, Reason, Session, retry};
 use sst::{KeyedSubtree, TreeKind};
 use std::time::Duration;
 
-/// The job ends a piece of its work when it has read this many bytes in this piece.
+/// A piece of the work ends after this many bytes.
 const PIECE_BYTES: u64 = 1 << 20;
 
-/// The shortest time from the beginning of one round to the beginning of the next round.
+/// The shortest time between the beginnings of two rounds.
 const ROUND: Duration = Duration::from_secs(3_600);
 
-/// If a database has no files yet, the scrub looks for files again after this time.
+/// How often the scrub looks for files while the database has none.
 const LOOK: Duration = Duration::from_secs(60);
 
 /// How far the scrub of a database has come.
 #[derive(Debug, Default)]
 struct ScrubProgress {
-    /// When the round began; `None` between two rounds.
+    /// When the current round began; `None` between two rounds.
     began: Option<Duration>,
     /// When the last round began.
     last_began: Option<Duration>,
-    /// The number of the file that the round has begun to read last.
+    /// The number of the last file that the round has begun.
     last_file: Option<u64>,
     walk: Option<Walk>,
 }
@@ -45,7 +43,7 @@ struct Walk {
     table: String,
     file: Arc<DbFile>,
     raw: Arc<dyn File>,
-    /// The pages of the file that the walk has found and has not read yet. The last page of the list is read next.
+    /// A stack of the pages that the walk has found and not read yet.
     unread: Vec<UnreadPage>,
 }
 
@@ -98,7 +96,7 @@ impl Job for ScrubJob {
 enum ScrubPiece {
     /// How many bytes were read.
     Read(u64),
-    /// The round is over, or there are no files yet. The job waits for this time before it reads again.
+    /// The round is over, or the database has no files. The job then waits for this time.
     RoundIsOver(Duration),
 }
 
@@ -123,11 +121,11 @@ fn piece(core: &Core, progress: &mut ScrubProgress, most_bytes: u64) -> ScrubPie
             None => match next_file(core, progress.last_file) {
                 Some((table, file)) => {
                     progress.last_file = Some(file.number);
-                    // Asking for the length shows whether the file still exists.
+                    // The length tells whether the file still exists.
                     match file.sst.file.len() {
                         Ok(_) => begin(table, file),
                         Err(error) => {
-                            // If a compaction has removed the file meanwhile, this error does not mean damage.
+                            // A file that a compaction has removed meanwhile is not damage.
                             if !file.sst.file.is_dead() {
                                 let problem = Problem { table, file: file.path().to_owned(), error: error.into() };
                                 damage.add(&core.env, problem);
@@ -154,7 +152,7 @@ fn piece(core: &Core, progress: &mut ScrubProgress, most_bytes: u64) -> ScrubPie
     ScrubPiece::Read(bytes)
 }
 
-/// The next file after the file with the number `last`, in the order of the numbers, and the name of its table.
+/// The file with the next number after `last`, and the name of its table.
 fn next_file(core: &Core, last: Option<u64>) -> Option<(String, Arc<DbFile>)> {
     let view = core.views.newest();
     let files = view.files.tables.values().flat_map(|table| table.files().map(move |(_, file)| (table, file)));
@@ -171,8 +169,7 @@ fn begin(table: String, file: Arc<DbFile>) -> Walk {
 }
 
 impl Walk {
-    /// Reads a page, adds the pages below it to the list, and returns the number of bytes that the page has on
-    /// disk.
+    /// Verifies a page, adds the pages below it to the stack, and returns the stored length of the page.
     fn step(&mut self, core: &Core, page: UnreadPage) -> u64 {
         let (at, kind) = match &page {
             UnreadPage::Subtree(_, keyed) => (keyed.subtree.address, keyed.kind),
@@ -186,7 +183,7 @@ impl Walk {
         u64::from(at.bytes)
     }
 
-    /// Reads a page from disk, even if a copy is in memory, and verifies the page.
+    /// Reads a page from disk, even if a copy is in memory, and verifies it.
     fn compare(&self, unpacker: &Unpacker, at: &Address, kind: PageKind) -> pages::Result<()> {
         let sst = &self.file.sst;
         let start = at.offset / os::BLOCK_BYTES as u64 * os::BLOCK_BYTES as u64;
@@ -209,8 +206,7 @@ impl Walk {
         }
     }
 
-    /// Adds the pages below a node to the list. If the page has rows, adds the values outside pages to which the
-    /// rows refer.
+    /// Adds the pages below a node to the stack, or the values outside pages to which the rows of a page refer.
     fn go_below(&mut self, core: &Core, page: UnreadPage) -> pages::Result<()> {
         let UnreadPage::Subtree(tree, keyed) = page else { return Ok(()) };
         // The lowest pages of filters and range erases refer to no other pages.

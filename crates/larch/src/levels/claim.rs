@@ -1,5 +1,5 @@
-//! A compaction claims a range of levels and a range of keys. Compactions whose claims do not overlap may run at
-//! the same time and be installed in any order. This module does not know how a compaction is chosen.
+//! Claims: a compaction claims a range of levels and a range of keys. Compactions whose claims do not overlap may
+//! run at the same time and be installed in any order. This module does not know how a compaction is chosen.
 //!
 //! ```text
 //!            a         h         p         z
@@ -9,12 +9,11 @@
 //!   level 6  [ B ]      [    C    ]
 //! ```
 //!
-//! Why claims are enough: for each key, the versions in a level are newer than the versions in all deeper levels.
-//! A compaction claims all levels from its uppermost input down to its outputs, for the keys of its inputs. No
-//! other compaction changes these levels for these keys. So no compaction moves a row below an older row of the
-//! same key. A compaction also assumes which keys the levels below its outputs have. This assumption stays true
-//! while the compaction runs, because rows can get into these levels only through the levels that the compaction
-//! has claimed.
+//! Why claims are enough: for each key, the versions in a level are newer than those in all deeper levels. A
+//! compaction claims all levels from its uppermost input down to its outputs, for the keys of its inputs, so no
+//! other compaction can move a row of these keys past it, below an older row. A compaction also relies on which
+//! keys the levels below its outputs have. No rows can reach these levels while it runs, except through the levels
+//! that it has claimed.
 
 use crate::manifest::{DbFile, TableFiles};
 use os::sync::Arc;
@@ -29,8 +28,8 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// The claim of a compaction that merges `inputs` into the level `to`; `None` without inputs. `inputs` has the
-    /// level and the number of each file of `table`.
+    /// The claim of a compaction that merges `inputs` of `table`, given by level and number, into the level `to`;
+    /// `None` without inputs.
     pub fn of(table: &TableFiles, inputs: &[(usize, u64)], to: usize) -> Option<Self> {
         let is_input = |(level, file): &(usize, &Arc<DbFile>)| inputs.contains(&(*level, file.number));
         let bounds = table.files().filter(is_input).map(|(_, file)| file.sst.bounds().clone());

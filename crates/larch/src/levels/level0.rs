@@ -1,13 +1,13 @@
-//! Watches level 0 of each table: when its newest file came, and how often reads have looked into files since
-//! level 0 was compacted last. This module does not decide what is compacted.
+//! Watches level 0 of each table: when its newest file was added, and how often reads have looked into files since
+//! its last compaction. This module does not decide what is compacted.
 //!
-//! A *look* is one read that asks one file for one key: the look ends at a filter or at a page with rows. A table
-//! is *at rest* if no file came to its level 0 for some seconds (decision 61).
+//! A *look* is one read that asks one file for one key, and ends at a filter or at a data page. A table is *at
+//! rest* if no file was added to its level 0 for some seconds (decision 61).
 //!
-//! There is one number of looks for all tables that share the page cache, because the cache counts pages and not
-//! tables. So reads of one table may cause a compaction of another table that is written.
+//! Looks are counted for all tables that share the page cache together, because the cache does not count by table.
+//! So reads of one table may cause a compaction of another that is being written.
 //!
-//! Not thread safe: the lock of [`Picks`](super::picks::Picks) protects a [`Watch`].
+//! Not thread safe: a [`Watch`] is protected by the lock of [`Picks`](super::picks::Picks).
 
 use crate::base::options::LevelOptions;
 use crate::base::table::TableId;
@@ -18,22 +18,21 @@ use pages::counters::{CounterSnapshot, Reason};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// If level 0 of a table has at least this many files, it is compacted when the table is at rest or when reads
-/// have looked into files often enough. While a table is only written, its level 0 waits for `level0_files` files.
-/// The result is a third of `level0_files`, but at least four, or `level0_files` if that is fewer than four.
+/// From this many files on, level 0 is compacted when the table is at rest or reads have looked into files often
+/// enough. While a table is only written, its level 0 waits for `level0_files` files. This is a third of
+/// `level0_files`, but at least four, or `level0_files` if that is fewer.
 pub fn few_files(options: &LevelOptions) -> usize {
     options.level0_files.div_ceil(3).max(options.level0_files.min(4))
 }
 
-/// A table is at rest after this many intervals without a new file. The interval is the time between its two
+/// A table is at rest after this many intervals without a new file, where an interval is the time between its two
 /// newest files.
 const REST_INTERVALS: u32 = 4;
 
-/// A table without new files is at rest after the first time at the earliest, and after the second time at the
-/// latest.
+/// The least and the greatest time without new files after which a table is at rest.
 const REST_TIMES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(10));
 
-/// A moment, and how often reads had looked into files up to this moment.
+/// A moment, and the count of looks at that moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Now {
     /// The time on the clock of the machine.
@@ -44,9 +43,8 @@ pub struct Now {
     pub looks: u64,
 }
 
-/// How often point reads and seeks of ranges have looked into a file. For point reads, this counts the filters and
-/// the pages with rows that they asked for. For seeks of ranges, it counts the filters and the pages of indexes
-/// that they asked for.
+/// How often point reads and seeks of ranges have looked into a file, by the pages that they asked for: filters and
+/// data pages for point reads, filters and index pages for seeks of ranges.
 pub fn looks(counters: &CounterSnapshot) -> u64 {
     let ends = [
         (Reason::Point, PageKind::Filter),
@@ -59,10 +57,10 @@ pub fn looks(counters: &CounterSnapshot) -> u64 {
     pages.iter().map(|pages| pages.hits + pages.faults).sum()
 }
 
-/// The reasons for which level 0 of a table should have few files.
+/// Reasons to compact level 0 of a table early.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Level0Use {
-    /// The table is at rest, so it is no use to wait for more files.
+    /// Whether the table is at rest, so that waiting for more files is no use.
     pub is_at_rest: bool,
     /// How often reads have looked into files since level 0 was compacted last.
     pub looks: u64,
@@ -71,15 +69,14 @@ pub struct Level0Use {
 /// Level 0 of one table.
 #[derive(Clone, Copy, Debug)]
 struct Level0 {
-    /// The number of the oldest file in level 0, and the greatest number that a newest file of level 0 has had so
-    /// far.
+    /// The number of the oldest file in level 0, and the greatest number that its newest file has had so far.
     oldest: Option<u64>,
     newest: Option<u64>,
-    /// When the newest file was first seen, and how long after the file before it.
+    /// When the newest file was first seen, and how long after its predecessor.
     grew_at: Duration,
     interval: Duration,
     looks_before: u64,
-    /// When the table will be at rest; `None` if the table does not wait for that.
+    /// When the table will be at rest; `None` if it does not wait for that.
     waits_until: Option<Duration>,
 }
 
@@ -93,7 +90,7 @@ impl Level0 {
     }
 }
 
-/// Level 0 of all tables that have files in it, or that waste space.
+/// The tables that have files in level 0 or waste space.
 #[derive(Debug, Default)]
 pub struct Watch {
     tables: BTreeMap<TableId, Level0>,
@@ -102,8 +99,8 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Looks at the files that `table` has at the moment `now`. If level 0 has at least `few` files, or if the
-    /// table `wastes` space in any level, the table is added to the waiting tables until it is at rest.
+    /// Takes note of the files of `table` at the moment `now`. If level 0 has at least `few` files, or the table
+    /// `wastes` space in any level, it joins the waiting tables until it is at rest.
     pub fn look(&mut self, table: &TableFiles, now: Now, few: usize, wastes: bool) -> Level0Use {
         let files = &table.levels[0];
         let id = table.info.id;
@@ -113,7 +110,7 @@ impl Watch {
         }
         let number = |file: Option<&Arc<DbFile>>| file.map(|file| file.number);
         let oldest = number(files.last());
-        // When the newest file leaves level 0, an older file becomes the newest one, but it is not a new file.
+        // When the newest file leaves level 0, the next older one becomes the newest, but is no new file.
         let known = self.tables.get(&id).and_then(|level0| level0.newest);
         let newest = number(files.first()).max(known);
         let new = Level0 {

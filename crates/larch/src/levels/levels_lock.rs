@@ -1,13 +1,13 @@
-//! The lock of levels: any number of compactions share it, and a change that depends on whole levels has the lock
-//! alone. This module does not know what the holders of the lock change. The claims of compactions, and not this
-//! lock, decide which compactions may run at the same time.
+//! The levels lock: any number of compactions share it, and a change that depends on whole levels takes it
+//! exclusively. Which compactions may run at the same time is decided by their claims, not by this lock. This
+//! module does not know what the holders of the lock change.
 //!
 //! Thread safe. No compaction begins while a change waits for the lock, so the change waits only for compactions
 //! that already run.
 
 use os::sync::{Arc, Condvar, Mutex};
 
-/// The lock of the levels of all tables.
+/// The levels lock of a database, for all tables.
 #[derive(Debug, Default)]
 pub struct LevelsLock {
     state: Mutex<LockState>,
@@ -19,7 +19,7 @@ struct LockState {
     /// The number of compactions that share the lock.
     sharing: usize,
     is_taken: bool,
-    /// The number of threads that wait until they have the lock alone.
+    /// The number of threads that wait to take the lock exclusively.
     waiting: usize,
 }
 
@@ -32,8 +32,8 @@ pub struct SharedLevels(Arc<LevelsLock>);
 pub struct OwnedLevels<'l>(&'l LevelsLock);
 
 impl LevelsLock {
-    /// Shares the lock. The result is `None` if a thread has the lock alone, or waits to have it alone. When such
-    /// a thread has released the lock, it wakes the compaction job.
+    /// Shares the lock; `None` if a thread holds it exclusively or waits to. That thread wakes the compaction job
+    /// after it has released the lock.
     pub fn try_share(self: &Arc<Self>) -> Option<SharedLevels> {
         let mut state = self.state.lock();
         if state.is_taken || state.waiting > 0 {
@@ -43,20 +43,19 @@ impl LevelsLock {
         Some(SharedLevels(self.clone()))
     }
 
-    /// Whether a thread waits to have the lock alone.
+    /// Whether a thread waits to take the lock exclusively.
     pub fn is_wanted(&self) -> bool {
         self.state.lock().waiting > 0
     }
 
-    /// Whether no compaction shares the lock and no change has it alone.
+    /// Whether nobody holds the lock.
     #[cfg(test)]
     pub fn is_free(&self) -> bool {
         let state = self.state.lock();
         !state.is_taken && state.sharing == 0
     }
 
-    /// Waits until nothing else changes levels. Nothing else can change levels until the returned value is
-    /// dropped.
+    /// Takes the lock exclusively: nothing else can change levels until the returned value is dropped.
     pub fn own(&self) -> OwnedLevels<'_> {
         let mut state = self.state.lock();
         state.waiting += 1;

@@ -1,17 +1,17 @@
 //! The compactions that a writer has offered to workers, and what the writer knows about the workers. This module
-//! decides what becomes of an offer. It does not know how an offer is made, nor how a result is installed.
+//! decides what becomes of each offer. It does not know how an offer is made, nor how a result is installed.
 //!
 //! An offer ends
-//! - when the worker that owns its job writes a result, or dies;
-//! - when nobody owns it and one of three things holds: no worker lives; the living workers have done nothing for a
-//!   while; a change of whole tables waits;
+//! - when the worker that owns its job writes a result or dies;
+//! - when nobody owns it, and no worker lives, or the living workers have been idle for a while, or a change of
+//!   whole tables waits;
 //! - when writes stop, or the database is closed.
 //!
-//! After a failure, the writer offers nothing for a while, and does the merges itself.
+//! After a failure, the writer offers nothing for a while and merges itself.
 //!
-//! The owner file of a job says which worker owns the job. A job that has ended is remembered for [`REMEMBERED`].
-//! During this time its owner file stays, so that no late worker can become the owner. When this time is over,
-//! files that a slow owner has written after the end of the job are removed.
+//! A job's owner file names the worker that owns it. A job that has ended is remembered for [`REMEMBERED`], and its
+//! owner file stays for as long, so that no late worker can take the job. Then the files that a slow owner may
+//! still have written are removed.
 //!
 //! Thread safe.
 
@@ -29,25 +29,22 @@ use os::sync::{Arc, Mutex};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// The writer makes at most this many offers for each living worker: one that the worker does now, and one that it
-/// does next.
+/// The writer makes at most this many offers for each living worker: one to do now and one to do next.
 const OFFERS_EACH: usize = 2;
 
 /// After a failure of a worker, the writer offers nothing for this long.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(30);
 
-/// If this many jobs in a row ended because their owners died, the writer assumes that the jobs kill the workers.
+/// When the owners of this many jobs in a row have died, the writer assumes that the jobs kill the workers.
 const DEATHS: u32 = 3;
 
-/// If a worker has made no new beat for this long, the files of its beats are removed.
+/// The beat files of a worker are removed after this long without a new beat.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
 
-/// How long a job is remembered after its end. A worker that tries to own the job gives up before this time has
-/// passed.
+/// How long a job is remembered after its end. A worker that is trying to take the job gives up sooner.
 const REMEMBERED: Duration = Duration::from_secs(120);
 
-/// A worker counts as dead after a certain time without a beat. If no worker does a job for this many times as
-/// long, an offer without an owner ends.
+/// While no worker does any job, an offer without an owner ends after this many times [`Pauses::dead`].
 const UNOWNED_TIMES: u32 = 10;
 
 /// The offers of one open database.
@@ -61,11 +58,11 @@ struct OffersState {
     out: Vec<Offered>,
     ended: Vec<Ended>,
     alive: Alive,
-    /// The number of places that are reserved for offers that are about to be made.
+    /// The number of places reserved for offers that are about to be made.
     reserved: usize,
     /// Nothing is offered before this time.
     refused_until: Duration,
-    /// How many of the last jobs, one after the other, have ended because their owners died.
+    /// How many jobs in a row have now ended because their owners died.
     deaths: u32,
     totals: OfferTotals,
 }
@@ -85,7 +82,7 @@ pub struct OfferTotals {
 #[derive(Debug)]
 pub struct Place(Arc<Offers>);
 
-/// A compaction that a worker is to do. As long as this value exists, no other compaction changes the same files.
+/// A compaction that is offered to workers. While this value exists, no other compaction changes the same files.
 #[derive(Debug)]
 pub struct Offered {
     pub job: OfferedJob,
@@ -106,8 +103,7 @@ struct Ended {
     job: OfferedJob,
     /// When the job is forgotten.
     until: Duration,
-    /// Whether the result of this job was installed. If so, files with the numbers of this job belong to the
-    /// database.
+    /// Whether the job's result was installed, so that files with its numbers are part of the database.
     is_installed: bool,
 }
 
@@ -118,7 +114,7 @@ pub enum Withdrawal {
     OwnerDied,
     /// The worker has failed.
     Failed,
-    /// The writer does not want the offer any more, or no worker was there to do it.
+    /// The writer has withdrawn the offer, or there was no worker to do it.
     Unowned,
 }
 
@@ -127,15 +123,14 @@ pub enum Withdrawal {
 pub enum Fate {
     /// The offer stays.
     Waits,
-    /// The result of the offer is in the directory.
+    /// The job's result is in the directory.
     HasResult,
-    /// No worker will do it.
+    /// The offer ends without a result.
     Ends(Withdrawal),
 }
 
 impl Offers {
-    /// Takes note of everything that the workers have written by `now`. Returns whether more workers live than
-    /// before the call.
+    /// Takes note of the beats that were found `now`. Returns whether more workers live than before.
     pub fn note(&self, found: &Exchanged, now: Duration, pauses: Pauses) -> bool {
         let alive = &mut self.state.lock().alive;
         let before = alive.count(now, pauses.dead);
@@ -143,13 +138,13 @@ impl Offers {
         alive.count(now, pauses.dead) > before
     }
 
-    /// Whether `worker` has been silent for so long that its beats are to be removed.
+    /// Whether `worker` has been silent for so long that its beat files are to be removed.
     pub fn is_forgotten(&self, worker: u64, now: Duration) -> bool {
         self.state.lock().alive.is_silent_for(worker, FORGOTTEN_AFTER, now)
     }
 
-    /// Whether the writer has to look at the directory, because workers may live, some offers have not ended, or
-    /// ended offers have left files.
+    /// Whether the writer has to look at the directory: workers may live, offers are out, or ended ones may have
+    /// left files.
     pub fn is_watched(&self) -> bool {
         let state = self.state.lock();
         !state.alive.is_empty() || !state.out.is_empty() || !state.ended.is_empty()
@@ -165,14 +160,13 @@ impl Offers {
         self.state.lock().totals
     }
 
-    /// Whether some worker lives and no pause after a failure is under way. If so, the writer leaves merges to the
-    /// workers.
+    /// Whether the writer leaves merges to workers: some worker lives, and there is no pause after a failure.
     pub fn are_taken(&self, now: Duration, pauses: Pauses) -> bool {
         let state = self.state.lock();
         state.alive.count(now, pauses.dead) > 0 && now >= state.refused_until
     }
 
-    /// The right to make one more offer; `None` if the workers have enough to do.
+    /// Reserves the place for one more offer; `None` if the workers have enough to do.
     pub fn reserve(self: &Arc<Self>, now: Duration, pauses: Pauses) -> Option<Place> {
         let mut state = self.state.lock();
         let room = OFFERS_EACH * state.alive.count(now, pauses.dead);
@@ -189,8 +183,8 @@ impl Offers {
         self.state.lock().out.push(offered);
     }
 
-    /// All offers with their fates. This call decides the fates only from the names of files and from times.
-    /// `is_wanted` says whether a change of whole tables waits for the lock of levels.
+    /// The fates of all offers, decided only by the names of files and by times. `is_wanted` says whether a change
+    /// of whole tables waits for the levels lock.
     pub fn fates(&self, found: &Exchanged, is_wanted: bool, now: Duration, pauses: Pauses) -> Vec<(JobName, Fate)> {
         let state = self.state.lock();
         let lives = |worker| state.alive.has(worker, now, pauses.dead);
@@ -204,7 +198,7 @@ impl Offers {
                 _ if found.results.contains(&name) => Fate::HasResult,
                 Some(worker) if lives(worker) => Fate::Waits,
                 Some(_) => Fate::Ends(Withdrawal::OwnerDied),
-                // The owner file is read soon, and then the owner is known.
+                // The owner will be known as soon as the owner file is read.
                 None if is_owned && offered.unreadable.is_none() => Fate::Waits,
                 None if is_owned && !offered.is_unreadable_for(pauses.dead, now) => Fate::Waits,
                 None if is_owned => Fate::Ends(Withdrawal::OwnerDied),
@@ -217,14 +211,14 @@ impl Offers {
         state.out.iter().map(fate).collect()
     }
 
-    /// The offers whose owner files must be read: `found` has the owner file, but the owner is not known yet.
+    /// The offers whose owner files are to be read: they are among `found`, and the owners are not known yet.
     pub fn owners_to_read(&self, found: &Exchanged) -> Vec<JobName> {
         let state = self.state.lock();
         let names = state.out.iter().filter(|offered| offered.owner.is_none()).map(|offered| offered.job.name());
         names.filter(|name| found.owners.contains(name)).collect()
     }
 
-    /// Notes that `worker` owns an offer. So the worker was alive a moment ago.
+    /// Notes that `worker` owns an offer, and so was alive a moment ago.
     pub fn owned_by(&self, name: JobName, worker: u64, now: Duration) {
         let state = &mut *self.state.lock();
         if let Some(offered) = state.out.iter_mut().find(|offered| offered.job.name() == name) {
@@ -233,8 +227,8 @@ impl Offers {
         }
     }
 
-    /// Notes that a file of an offer cannot be read. Either a worker is still writing the file, or a worker died
-    /// before the file was complete. Returns whether the file has been unreadable for `time`.
+    /// Notes that a file of an offer is unreadable, because a worker is still writing it or has died meanwhile.
+    /// Returns whether it has been so for `time`.
     pub fn is_unreadable_for(&self, name: JobName, time: Duration, now: Duration) -> bool {
         let mut state = self.state.lock();
         let offered = state.out.iter_mut().find(|offered| offered.job.name() == name);
@@ -244,8 +238,8 @@ impl Offers {
         })
     }
 
-    /// Removes an offer from the list and returns it. The returned value still keeps other compactions from
-    /// changing the same files.
+    /// Removes an offer from the list and returns it. It still keeps other compactions from changing the same
+    /// files.
     pub fn take(&self, name: JobName) -> Option<Offered> {
         let mut state = self.state.lock();
         let at = state.out.iter().position(|offered| offered.job.name() == name)?;
@@ -267,7 +261,7 @@ impl Offers {
         state.ended.push(Ended { job, until: now + REMEMBERED, is_installed: true });
     }
 
-    /// Notes that `job` ended and that no result of it was installed.
+    /// Notes that `job` ended without an installed result.
     pub fn note_withdrawn(&self, job: OfferedJob, why: Withdrawal, now: Duration) {
         let state = &mut *self.state.lock();
         state.totals.withdrawn += 1;
@@ -279,8 +273,8 @@ impl Offers {
         state.ended.push(Ended { job, until: now + REMEMBERED, is_installed: false });
     }
 
-    /// Forgets the jobs that ended long ago. Returns their names, and those of the jobs that ended without an
-    /// installed result, because the files of these jobs are to be removed.
+    /// Forgets the jobs that ended long ago. Returns the names of all of them, and the jobs that ended without an
+    /// installed result, whose files are to be removed.
     pub fn forget_ended(&self, now: Duration) -> (Vec<JobName>, Vec<OfferedJob>) {
         let mut state = self.state.lock();
         let forgotten: Vec<Ended> = state.ended.extract_if(.., |ended| ended.until <= now).collect();
@@ -288,15 +282,14 @@ impl Offers {
         (names, forgotten.into_iter().filter(|ended| !ended.is_installed).map(|ended| ended.job).collect())
     }
 
-    /// The names of the jobs that are offered now and of the ended jobs that are still remembered.
+    /// The names of all jobs that are offered or still remembered.
     pub fn known(&self) -> BTreeSet<JobName> {
         let state = self.state.lock();
         let out = state.out.iter().map(|offered| offered.job.name());
         out.chain(state.ended.iter().map(|ended| ended.job.name())).collect()
     }
 
-    /// Takes all offers back. Workers may still write files for the offers that were taken back. The next open
-    /// removes such files.
+    /// Withdraws all offers. Workers may still write files for them, which the next open removes.
     pub fn withdraw_all(&self, exchange: Exchange<'_>, now: Duration) {
         let out = {
             let mut state = self.state.lock();

@@ -1,10 +1,10 @@
-//! Picks what to compact next. The pick follows only from the files of a table, the options, the oldest version
-//! that a reader may read at, and the use of level 0. This module does not know how a compaction is done.
+//! Picks what to compact next, from the files of a table, the options, the oldest version that a reader may read
+//! at, and the use of level 0. This module does not know how a compaction is done.
 //!
-//! The sizes of levels follow the data: the target of the deepest level is the size of the largest level. Above the
-//! deepest level, the table has as few levels as `growth` allows. Each level is smaller than the next deeper level
-//! by the same factor. The factor is chosen so that the uppermost level below level 0, the base, has about
-//! `base_bytes`. Files of level 0 are merged into the base.
+//! Level sizes are dynamic, as in RocksDB: the target of the deepest level is the size of the largest level, and
+//! each level above it is smaller by the same factor, which is at most `growth`. There are as few levels as that
+//! allows. The factor is chosen so that the uppermost of them, the *base*, has about `base_bytes`. Level 0 is
+//! merged into the base.
 
 use super::claim::Claim;
 use super::level0::{Level0Use, few_files};
@@ -22,9 +22,9 @@ use std::ops::RangeInclusive;
 /// What to do next with the files of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pick {
-    /// Nothing has to be done: the levels have the right sizes.
+    /// Nothing to do: the levels have the right sizes.
     Nothing,
-    /// A file can go to a deeper level as it is, because no file in the levels on the way overlaps it.
+    /// A file moves to a deeper level as it is, because no file in the levels on the way overlaps it.
     Move {
         /// The level that the file leaves.
         from: usize,
@@ -69,42 +69,40 @@ impl Pick {
 
 const DEEPEST: usize = LEVELS - 1;
 
-/// If level 0 has this many files, writers wait. A few more files may come from flushes that a caller asked for,
-/// from imports, and from recovery. So level 0 has at most 64 files.
+/// Writers wait when level 0 has this many files. Flushes on request, imports and recovery may add a few more, up
+/// to 64 files in all.
 const STOP_FILES: usize = 48;
 
-/// When level 0 has so many files that writers wait, flushes and imports that a caller asked for may still add
-/// this many files.
+/// Flushes and imports that a caller asked for may add this many files after writers have to wait.
 const ASKED_FILES: usize = 12;
 
-/// If level 0 of a table has this many files, writers of the table wait until a compaction has taken some of the
-/// files. The number is more than the default only if the options let compactions begin late.
+/// Writers of a table wait while its level 0 has this many files. It is `STOP_FILES` unless the options let
+/// compactions begin late.
 pub fn stop_files(options: &LevelOptions) -> usize {
     STOP_FILES.max(2 * options.level0_files)
 }
 
-/// The greatest number of files that level 0 may have after a flush or an import that a caller asked for.
+/// The most files that level 0 may have after a flush or an import that a caller asked for.
 pub fn asked_stop_files(options: &LevelOptions) -> usize {
     stop_files(options) + ASKED_FILES
 }
 
-/// Whether level 0 has at least half of the number of files at which writers have to wait. If so, level 0 is
-/// compacted before all other levels.
+/// Whether level 0 has at least half as many files as make writers wait. If so, it is compacted before all other
+/// levels.
 pub fn is_urgent(level0_files: usize, options: &LevelOptions) -> bool {
     level0_files >= stop_files(options) / 2
 }
 
-/// If level 0 is urgent, its score is this number plus the number of its files. This is more than the score of any
-/// other level.
+/// The score of an urgent level 0 is this number plus the number of its files, more than that of any other level.
 const URGENT_SCORE: f64 = 1e12;
 
-/// If the largest level of a table has fewer bytes than this many times `base_bytes`, the table has no level
-/// between level 0 and the largest level. A base between them would be rewritten and emptied with each merge of
-/// level 0. This work would cost more than the base saves.
+/// A table whose largest level has fewer bytes than this many times `base_bytes` merges level 0 into the deepest
+/// level directly. A base between them would be rewritten and emptied with each merge of level 0, which costs more
+/// than it saves.
 const LEAST_LEVELS: u64 = 2;
 
-/// If `growth` allows it, each level is at least this many times as large as the level above it. With smaller
-/// steps, rows would be rewritten just as often, and reads would look into more levels.
+/// Each level is at least this many times as large as the level above it, if `growth` allows it. With smaller
+/// factors, rows would be rewritten just as often, and reads would look into more levels.
 const LEAST_GROWTH: f64 = 4.0;
 
 /// The level into which level 0 is merged (the base), and the target size of each level in bytes.
@@ -116,8 +114,7 @@ pub fn targets(table: &TableFiles, options: &LevelOptions) -> (usize, [u64; LEVE
     if largest < options.base_bytes.saturating_mul(LEAST_LEVELS) {
         return (DEEPEST, targets);
     }
-    // The least number of steps from the largest level up to the base. Each step divides the size by the same
-    // factor, which is at most `growth`.
+    // The least number of steps up to the base, each of which divides the size by a factor of at most `growth`.
     let ratio = largest as f64 / base_bytes;
     let steps = (ratio.ln() / growth.ln() - 1e-9).ceil().clamp(1.0, (DEEPEST - 1) as f64);
     let factor = ratio.powf(1.0 / steps).max(LEAST_GROWTH.min(growth));
@@ -130,19 +127,19 @@ pub fn targets(table: &TableFiles, options: &LevelOptions) -> (usize, [u64; LEVE
     (base, targets)
 }
 
-/// Target size of a file in `level`, in bytes.
+/// The target size of a file in `level`, in bytes.
 pub fn file_bytes(level: usize, base: usize, options: &LevelOptions) -> u64 {
     options.file_bytes << level.saturating_sub(base).min(2)
 }
 
-/// One look of a read into a file costs as much as merging this many bytes. A look takes 0.1 to 0.3 us of the time
-/// of the reading thread. A merge of 100 bytes takes 0.6 us of the time of another thread.
+/// A look of a read into a file counts as much as merging this many bytes. A look takes 0.1 to 0.3 us of the
+/// reading thread; merging 100 bytes takes 0.6 us of another thread.
 const LOOK_BYTES: u64 = 100;
 
-/// Whether level 0 is to be merged into the base. While only writes come, level 0 waits for `level0_files` files,
-/// because one merge of all of them rewrites the base only once. If the table is at rest, level 0 does not wait.
-/// Reads look into every file of level 0. When these looks have cost as much time as the merge will take, level 0
-/// does not wait any longer.
+/// Whether level 0 is due for a merge into the base. A table that is only written waits for `level0_files` files,
+/// because one merge of all of them rewrites the base only once. From [`few_files`] files on, the merge is also due
+/// when the table is at rest, or when reads, which look into every file of level 0, have spent as much time on it
+/// as the merge will take.
 fn is_level0_due(table: &TableFiles, base: usize, options: &LevelOptions, level0: Level0Use) -> bool {
     let files = &table.levels[0];
     let merged = || {
@@ -154,16 +151,15 @@ fn is_level0_due(table: &TableFiles, base: usize, options: &LevelOptions, level0
             && (level0.is_at_rest || level0.looks.saturating_mul(LOOK_BYTES) >= merged())
 }
 
-/// The best next compaction of `table`. It may run at the same time as the compactions that have claimed
-/// `under_way`. `oldest` is the oldest version that a reader may read at, and `level0` says how level 0 is used.
+/// The best next compaction of `table`, one that can run beside the compactions that have claimed `under_way`.
+/// `oldest` is the oldest version that a reader may read at, and `level0` says how level 0 is used.
 ///
-/// If several levels are too large, the pick is for the level whose compaction writes the fewest bytes for each
-/// byte that it moves down. As a level grows, compactions out of it become cheaper, and compactions into it become
-/// more expensive. So no level waits forever.
+/// If several levels are too large, picks the compaction that writes the fewest bytes for each byte that it moves
+/// down. As a level grows, compactions out of it become cheaper, and compactions into it dearer, so no level waits
+/// forever.
 ///
-/// A merge of level 0 may be due while compactions under way have claimed some of its levels and keys. Until the
-/// merge begins, no further compaction of these levels and keys is picked. So the merge can begin when the
-/// compactions under way have ended.
+/// A merge of level 0 that is due may have to wait for compactions under way. Until it begins, no further
+/// compaction of its levels and keys is picked, so that it can begin when those have ended.
 pub fn pick(
     table: &TableFiles,
     options: &LevelOptions,
@@ -184,7 +180,7 @@ pub fn pick(
     let level0_score = level0_files as f64 / few_files(options) as f64;
     let score = |level: usize| match claims.bytes_left(level) {
         0 => 0.0,
-        // A level above the base has the target 0, so its score is high and its files move down.
+        // A level above the base has the target 0, so it gets a high score and empties.
         bytes => bytes as f64 / targets[level].max(1) as f64,
     };
     let deeper = (1..DEEPEST).map(|level| (level, score(level))).filter(|(_, score)| *score > 1.0);
@@ -222,7 +218,7 @@ pub fn pick(
     Pick::Nothing
 }
 
-/// What other compactions have claimed of a table.
+/// The claims of other compactions of a table.
 struct Claims<'t> {
     table: &'t TableFiles,
     claims: Vec<Claim>,
@@ -235,8 +231,7 @@ impl Claims<'_> {
             || pick.claim(self.table).is_some_and(|pick| !self.claims.iter().any(|claim| claim.meets(&pick)))
     }
 
-    /// Adds the claim of `pick`, which has to wait now. Because of this claim, no compaction that is picked later
-    /// makes `pick` wait longer.
+    /// Adds the claim of `pick`, which has to wait, so that later picks do not make it wait longer.
     fn keep_for(&mut self, pick: &Pick) {
         self.claims.extend(pick.claim(self.table));
     }
@@ -245,7 +240,7 @@ impl Claims<'_> {
         self.claims.iter().any(|claim| claim.takes_from(0))
     }
 
-    /// The bytes of those files of `level` that no compaction under way removes from it.
+    /// The bytes of the files that no compaction under way removes from `level`.
     fn bytes_left(&self, level: usize) -> u64 {
         if self.claims.is_empty() {
             return self.table.level_bytes(level);
@@ -255,21 +250,21 @@ impl Claims<'_> {
     }
 }
 
-/// At most this many files are rewritten together because the table sees only small parts of them.
+/// At most this many sparse files (see [`sparse`]) are rewritten together.
 const MAX_SPARSE: usize = 32;
 
-/// Rewrites a file if the table sees less than half of it. This gives back the space of the part that the table
-/// does not see.
+/// Rewrites a sparse file, which means that the table sees less than half of it, to give back the space of the
+/// rest.
 fn sparse(table: &TableFiles, base: usize) -> Pick {
     let is_sparse = |file: &DbFile| file.sst.slice.is_some() && file.sst.visible_bytes() < file.bytes() / 2;
     let Some((level, file)) = table.files().find(|(_, file)| is_sparse(file)) else { return Pick::Nothing };
     match level {
         0 => from_level0(table, base, 1.0, CompactionReason::Sparse),
-        // Range erases in newer files hide some rows within the part of this file that the table sees. A merge
-        // with these newer files removes the hidden rows.
+        // Range erases in newer files hide some rows that the table sees of this file. A merge with them removes
+        // these rows.
         _ if file.hidden_bytes.load(Ordering::Relaxed) > 0 => with_above(table, level, file, base),
         _ => {
-            // The parts of neighbouring files that the table sees are written together.
+            // Write what the table sees of sparse neighbours together.
             let first = table.levels[level].iter().position(|other| other.number == file.number).expect("found there");
             let run = table.levels[level][first..].iter().take_while(|file| is_sparse(file)).take(MAX_SPARSE);
             let bounds = union(run).expect("the first is one");
@@ -278,12 +273,12 @@ fn sparse(table: &TableFiles, base: usize) -> Pick {
     }
 }
 
-/// If a file or memtable has fewer erased rows than this, these erased rows are no reason to rewrite it. A seek
-/// across 256 erased rows takes 85 us.
+/// Fewer erased rows than this are no reason to rewrite a file or flush a memtable. A seek across 256 erased rows
+/// takes 85 us.
 pub const MIN_ERASED: u64 = 256;
 
-/// A compaction because of erased rows may rewrite at most this many rows for each erased row of its file. To move a
-/// row down a level costs about as much without such compactions.
+/// A compaction for erased rows may rewrite at most this many rows for each erased row of its file. Moving a row
+/// down a level costs about as much anyway.
 const ROWS_FOR_ERASED: u64 = 10;
 
 fn erased_rows(file: &DbFile) -> u64 {
@@ -295,16 +290,15 @@ pub fn newest(file: &DbFile) -> u64 {
     file.sst.meta.newest.0.saturating_add(file.sst.version_offset)
 }
 
-/// Whether erased rows stay in the files only because of old readers. `oldest` is the oldest version that a reader
-/// may read at.
+/// Whether old readers keep erased rows of some file from being removed. `oldest` is the oldest version that a
+/// reader may read at.
 pub fn is_waiting(table: &TableFiles, oldest: Version) -> bool {
     table.files().any(|(_, file)| erased_rows(file) >= MIN_ERASED && newest(file) > oldest.0)
 }
 
-/// Moves erased rows, and the rows that they hide, down to the deepest level that has keys in their range. There
-/// the compaction removes both. A file with a version newer than `oldest` is skipped, because a reader may still
-/// need the rows that the erases of this file hide. Each pick moves erased rows down a level or removes them. So
-/// after some picks, nothing is left to do.
+/// Moves erased rows down to the deepest level that has keys in their range, where the compaction removes them with
+/// the rows that they hide. Skips files with versions newer than `oldest`, because a reader may still need the rows
+/// that they hide. Each pick moves erased rows down or removes them, so this comes to an end.
 fn erased(table: &TableFiles, base: usize, oldest: Version) -> Pick {
     let reason = CompactionReason::ErasedRows;
     let is_full = |file: &DbFile| erased_rows(file) >= MIN_ERASED && newest(file) <= oldest.0;
@@ -334,7 +328,7 @@ fn erased(table: &TableFiles, base: usize, oldest: Version) -> Pick {
     picks.filter(pays).max_by_key(|(erased, _)| *erased).map_or(Pick::Nothing, |(_, pick)| pick)
 }
 
-/// The files of `level` that may have keys within `bounds`. `level` is not 0.
+/// The files of `level`, which is not 0, that may have keys within `bounds`.
 pub fn overlapping<'a>(table: &'a TableFiles, level: usize, bounds: &KeyBounds) -> Vec<&'a Arc<DbFile>> {
     let files = &table.levels[level];
     let ends_before = |file: &Arc<DbFile>| file.sst.bounds().high.as_ref().is_some_and(|high| *high < bounds.low);
@@ -346,8 +340,8 @@ pub fn union<'a>(files: impl Iterator<Item = &'a Arc<DbFile>>) -> Option<KeyBoun
     files.map(|file| file.sst.bounds().clone()).reduce(|a, b| a.union(&b))
 }
 
-/// Merges all files of level 0 at once, together with the files between level 0 and the base. All files are merged
-/// because level 0 is ordered by age.
+/// Merges all of level 0 with the files that it overlaps down to the base. A single file without overlaps only
+/// moves.
 fn from_level0(table: &TableFiles, base: usize, score: f64, reason: CompactionReason) -> Pick {
     let files = &table.levels[0];
     let bounds = union(files.iter()).expect("level 0 has files");
@@ -359,13 +353,13 @@ fn from_level0(table: &TableFiles, base: usize, score: f64, reason: CompactionRe
     merge(table, files.iter().map(|file| (0, file.number)).collect(), bounds, 1..=base, score, reason)
 }
 
-/// Merges `file` of `level` with everything that lies over it. If nothing lies over it, only the file is
-/// rewritten. In both cases, the result has only what readers see.
+/// Merges `file` of `level` with everything that lies over it, or rewrites it if nothing does. The result has only
+/// what readers see.
 pub fn with_above(table: &TableFiles, level: usize, file: &DbFile, base: usize) -> Pick {
     let (level0, reason) = (&table.levels[0], CompactionReason::Sparse);
     if level == 0 {
         return match from_level0(table, base, 1.0, reason) {
-            // If the file were only moved, it would stay as large as it is.
+            // A move would leave the file as large as it is.
             Pick::Move { number, to, score, .. } => Pick::Merge { inputs: vec![(0, number)], to, score, reason },
             pick => pick,
         };
@@ -380,8 +374,8 @@ pub fn with_above(table: &TableFiles, level: usize, file: &DbFile, base: usize) 
     merge(table, inputs, bounds, 1..=level, 1.0, reason)
 }
 
-/// Merges `inputs`, which are within `bounds`, together with everything in `levels` that overlaps them. The result
-/// goes into the last level of `levels`.
+/// Merges `inputs`, which are within `bounds`, with everything in `levels` that overlaps them, into the last of
+/// `levels`.
 fn merge(
     table: &TableFiles,
     mut inputs: Vec<(usize, u64)>,
@@ -405,9 +399,9 @@ fn merge(
     Pick::Merge { inputs, to, score, reason }
 }
 
-/// Adds the files after `files` whose lower bounds equal the upper bounds of the files before them. Bounds have a
-/// limited length, so two bounds are equal if the keys differ only after this length. A level orders files with
-/// equal bounds by their numbers, and the files that replace `files` get higher numbers.
+/// Adds the files after `files` whose lower bounds equal the upper bounds of their predecessors. Bounds are cut to
+/// a limited length, so they can be equal although the keys differ. A level orders files with equal bounds by
+/// number, and the files that replace `files` get higher numbers, so they would come out behind these neighbours.
 fn add_ties<'a>(level: &'a [Arc<DbFile>], files: &mut Vec<&'a Arc<DbFile>>) {
     let Some(last) = files.last().and_then(|last| level.iter().position(|file| file.number == last.number)) else {
         return;
@@ -432,10 +426,9 @@ fn bytes_below(table: &TableFiles, level: usize, to: usize, bounds: &KeyBounds) 
     (level + 1..=to).flat_map(|level| overlapping(table, level, bounds)).map(|file| file.bytes()).sum()
 }
 
-/// Compares the compactions of single files of `level`, and picks the cheapest one. The cost of a compaction is
-/// the number of bytes that it writes for each byte of its file. It is 0 if the file can be moved, and less for a
-/// file with erased rows. Returns the cost and the compaction, or `None` if every file that could be taken is
-/// claimed.
+/// The cheapest compaction of a single file of `level`, with its cost: the number of bytes written for each byte of
+/// the file. The cost is 0 if the file can be moved, and less if it has erased rows. `None` if claims block every
+/// file.
 fn cheapest(claims: &Claims<'_>, level: usize, to: usize, score: f64) -> Option<(f64, Pick)> {
     let table = claims.table;
     let cost = |file: &Arc<DbFile>| {
@@ -458,9 +451,8 @@ fn from_level(table: &TableFiles, level: usize, to: usize, file: &Arc<DbFile>, s
     merge(table, vec![(level, file.number)], bounds.clone(), level + 1..=to, score, CompactionReason::LevelSize)
 }
 
-/// Merges every file of the table into the deepest level. There is nothing to do if three things hold: all files
-/// are in the deepest level already, they were written under the present options, and they hold nothing that could
-/// be removed.
+/// Merges every file of the table into the deepest level. There is nothing to do if all files are there already,
+/// were written under the current options, and hold nothing that could be removed.
 pub fn everything(table: &TableFiles) -> Pick {
     let is_done = |(level, file): (usize, &Arc<DbFile>)| {
         let meta = &file.sst.meta;

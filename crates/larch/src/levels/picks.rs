@@ -1,9 +1,9 @@
-//! Knows which tables a compaction has to examine: the tables that changed since they were examined last. So the
-//! work of choosing a compaction does not grow with the number of tables. This module remembers which compaction
-//! was picked for each table and which compactions are under way. It does not know why a compaction was picked.
+//! Remembers the pick for each table, the compactions under way, and the tables that have changed since they were
+//! examined, so that choosing a compaction does not examine all tables. This module does not know why a compaction
+//! was picked.
 //!
-//! Thread safe. At any time, an install may report the tables that it has changed, and a compaction may end. Only
-//! the thread that chooses the next compaction makes all other calls, see [`Picks::try_choose`].
+//! Thread safe. Installs may report changed tables, and compactions may end, at any time. All other calls come from
+//! the one thread that chooses the next compaction, see [`Picks::try_choose`].
 
 use super::claim::Claim;
 use super::level0::{Level0Use, Now, Watch};
@@ -20,17 +20,17 @@ use std::time::Duration;
 #[derive(Debug, Default)]
 pub struct Picks {
     state: Mutex<PickState>,
-    /// The thread that chooses the next compaction holds this lock.
+    /// Held by the thread that chooses the next compaction.
     choosing: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
 struct PickState {
-    /// The tables that have changed and were not examined since.
+    /// The tables that have changed since they were examined.
     changed: BTreeSet<TableId>,
     /// The pick for each table that needs a compaction.
     picked: BTreeMap<TableId, Pick>,
-    /// The tables in which a compaction may remove more as soon as the oldest readers have ended.
+    /// The tables in which a compaction may remove more once the oldest readers have ended.
     waiting: BTreeSet<TableId>,
     /// How level 0 of each table is used.
     level0: Watch,
@@ -40,12 +40,11 @@ struct PickState {
     /// How many tables were examined so far.
     #[cfg(test)]
     examined: u64,
-    /// When the tables in `waiting` were examined last, this was the oldest version that a reader could read at.
+    /// The oldest version that a reader could read at when the tables in `waiting` were last examined.
     oldest: Version,
 }
 
-/// A compaction under way. This value is made before the compaction begins, and is dropped when the compaction is
-/// installed or has failed.
+/// A compaction under way, from before it begins until it is installed or has failed.
 #[derive(Debug)]
 pub struct Claimed {
     picks: Arc<Picks>,
@@ -67,7 +66,7 @@ impl Drop for Claimed {
 }
 
 impl Picks {
-    /// The picks of a database that was just opened. Each table is to be examined.
+    /// The picks of a database that was just opened, with all tables to be examined.
     pub fn of(files: &FileSet) -> Arc<Self> {
         let changed = files.tables.keys().copied().collect();
         Arc::new(Self { state: Mutex::new(PickState { changed, ..PickState::default() }), choosing: Mutex::default() })
@@ -90,8 +89,8 @@ impl Picks {
         self.state.lock().under_way.values().map(Vec::len).sum()
     }
 
-    /// Adds a compaction of `table` to those under way, until the returned value is dropped. The table is examined
-    /// again now and when the compaction ends.
+    /// Adds a compaction of `table` to those under way until the returned value is dropped. The table is to be
+    /// examined again now and after that.
     pub fn claim(self: &Arc<Self>, table: TableId, claim: Claim) -> Claimed {
         let mut state = self.state.lock();
         let others = state.under_way.get(&table);
@@ -106,7 +105,7 @@ impl Picks {
         Claimed { picks: self.clone(), table, number }
     }
 
-    /// Adds the tables that `edits` have changed to the tables to examine. The edits are installed already.
+    /// Notes the tables that the installed `edits` have changed.
     pub fn note(&self, edits: &[Edit]) {
         let mut tables = edits.iter().filter_map(Edit::table).peekable();
         if tables.peek().is_some() {
@@ -114,9 +113,8 @@ impl Picks {
         }
     }
 
-    /// Returns the tables to examine `now`, and forgets that they changed. `oldest` is the oldest version that a
-    /// reader may read at. The caller passes each of these tables to [`Picks::examined`], [`Picks::put_off`] or
-    /// [`Picks::forget`].
+    /// Takes the tables to examine `now`. `oldest` is the oldest version that a reader may read at. The caller
+    /// passes each table to [`Picks::examined`], [`Picks::put_off`] or [`Picks::forget`].
     pub fn take(&self, oldest: Version, now: Now) -> Vec<TableId> {
         let mut state = self.state.lock();
         let mut tables = std::mem::take(&mut state.changed);
@@ -128,20 +126,18 @@ impl Picks {
         tables.into_iter().collect()
     }
 
-    /// How level 0 of `table` is used. The table is being examined. `few` comes from
+    /// The use of level 0 of `table`, which is being examined. `few` comes from
     /// [`level0::few_files`](super::level0::few_files), and `wastes` from [`waste::is_due`](super::waste::is_due).
     pub fn level0_use(&self, table: &TableFiles, now: Now, few: usize, wastes: bool) -> Level0Use {
         self.state.lock().level0.look(table, now, few, wastes)
     }
 
-    /// How long it takes until the next table is at rest and therefore has to be examined; `None` if no table waits
-    /// for that.
+    /// How long until the next table is at rest and has to be examined; `None` if no table waits for that.
     pub fn next_rest(&self, now: Duration) -> Option<Duration> {
         self.state.lock().level0.next_rest(now)
     }
 
-    /// Puts off the examination of `tables` to the next time. Forgets what was picked for these tables, because
-    /// their files may change until then.
+    /// Puts off the examination of `tables`, and drops their picks, because their files may change until then.
     pub fn put_off(&self, tables: impl IntoIterator<Item = TableId>) {
         let mut state = self.state.lock();
         for table in tables {
@@ -150,8 +146,7 @@ impl Picks {
         }
     }
 
-    /// Stores what was picked for `table`, and whether to examine the table again when the oldest reader has
-    /// ended.
+    /// Stores the pick for `table`, and whether to examine it again when the oldest reader has ended.
     pub fn examined(&self, table: TableId, pick: Pick, is_waiting: bool) {
         let mut state = self.state.lock();
         #[cfg(test)]
@@ -183,8 +178,7 @@ impl Picks {
         state.level0.forget(table);
     }
 
-    /// Among the picks for which `may` returns true, the pick with the highest score, with its table in the file
-    /// set `files`.
+    /// The pick with the highest score among those that `may` allows, with its table in `files`.
     pub fn best<'f>(&self, files: &'f FileSet, may: impl Fn(TableId, &Pick) -> bool) -> Option<(&'f TableFiles, Pick)> {
         let state = self.state.lock();
         let picked = state.picked.iter().filter(|(table, pick)| may(**table, pick));

@@ -1,20 +1,18 @@
-//! Finds files that have many more bytes than readers see of them, and picks the compaction that frees the wasted
-//! space. The pick follows only from the files of a table and from the oldest version that a reader may read at.
-//! This module is for tables at rest, because no other compaction would free the space there. It does not know how
+//! Finds files that waste space, because readers see much less of them than they take on disk, and picks the
+//! compaction that frees it. This is for tables at rest, where no other compaction would do so. The pick depends
+//! only on the files of a table and on the oldest version that a reader may read at. This module does not know how
 //! a compaction is done.
 //!
-//! These things count as wasted in a file:
+//! What counts as waste in a file:
 //!
-//! * rows that the table does not see because they are outside the file's slice,
-//! * rows that range erases in newer files hide and that no slice leaves out, as measured by
-//!   [`cut`](crate::compact::cut),
+//! * rows outside the slice that the table sees,
+//! * rows in the slice that range erases in newer files hide, as measured by [`cut`](crate::compact::cut),
 //! * rows that the file's own range erases hide, if a merge will drop these range erases,
-//! * older versions of the file's rows that no reader can read any more,
-//! * rows that rows and erases in newer files hide. The number of these rows is an estimate: each newer row is
-//!   assumed to hide one row of average length in each deeper level, but never more rows than the level has. So
-//!   even a new row that hides nothing adds to the estimate. Such rows alone cause a compaction only when the
-//!   table has grown by a fifth. After this compaction they add nothing to the estimate, because they lie over no
-//!   other files.
+//! * older versions of its rows that no reader can read any more,
+//! * rows that newer rows and erases hide. This is an estimate: each newer row is assumed to hide one row of
+//!   average length in each deeper level, up to the rows that the level has. So even new rows that hide nothing
+//!   count. But they alone cause a compaction only when the table has grown by a fifth, and count no more after it,
+//!   because they then lie over no other files.
 //!
 //! Rows may have any length, so waste is counted in bytes and not in rows. The bytes include values outside pages.
 
@@ -31,16 +29,15 @@ use std::collections::HashMap;
 /// A table at rest is compacted if its files waste at least this number of bytes.
 const MIN_BYTES: u64 = 256 << 10;
 
-/// In addition, the wasted bytes must be at least the bytes of the table's files divided by this number. So the
-/// files of a large table at rest have at most a quarter more bytes than readers see.
+/// The waste must also be at least the bytes of the table's files divided by this number. So a large table at rest
+/// takes at most a quarter more space than readers see.
 const SHARE: u64 = 5;
 
 /// What the files of a table waste.
 struct Waste<'t> {
     table: &'t TableFiles,
     oldest: Version,
-    /// How many newer rows lie over a file, by the number of the file. Only files below newer rows are in this
-    /// map.
+    /// How many newer rows lie over a file, by the number of the file. Files without any are not in this map.
     rows_above: HashMap<u64, u64>,
 }
 
@@ -49,12 +46,12 @@ impl<'t> Waste<'t> {
     fn of(table: &'t TableFiles, oldest: Version) -> Self {
         let mut rows_above = HashMap::new();
         let mut note = |below: &[&Arc<DbFile>], rows: u64| {
-            // The newer rows are assumed to be spread evenly over all these files.
+            // Assume that the newer rows spread evenly over all these files.
             let share = rows.div_ceil(below.len().max(1) as u64);
             below.iter().for_each(|file| *rows_above.entry(file.number).or_default() += share);
         };
-        // If a file has versions newer than `oldest`, a reader may still need the older rows that this file hides.
-        // So these older rows are not waste.
+        // Rows below a file with versions newer than `oldest` do not count as waste, because a reader may still
+        // need them.
         let hides = |file: &DbFile| newest(file) <= oldest.0 && file.sst.rows().count() > 0;
         let level0 = &table.levels[0];
         for (i, file) in level0.iter().enumerate().filter(|(_, file)| hides(file)) {
@@ -81,9 +78,9 @@ impl<'t> Waste<'t> {
         let is_over_others =
             || (level + 1..LEVELS).any(|below| !overlapping(self.table, below, file.sst.bounds()).is_empty());
         let hidden_by_itself = match file.self_hidden_bytes.load(Ordering::Relaxed) {
-            // These are the rows within the file's own range erases. Some of them are newer than the range erases,
-            // and a merge keeps them. So if the range erases had to stay, the same bytes would be found again
-            // after each merge. A file of level 0 is merged only once, so its bytes are always counted.
+            // Rows within the file's own range erases. Some are newer than the range erases, so a merge keeps them,
+            // and if it keeps the range erases, too, the same bytes would be found again after each merge. So count
+            // them only in level 0, from which a file is merged once, or where a merge drops the range erases.
             bytes if bytes > 0 && is_old && (level == 0 || !is_over_others()) => bytes,
             _ => 0,
         };
@@ -97,7 +94,7 @@ impl<'t> Waste<'t> {
     }
 }
 
-/// Whether `wasted` of `all` bytes in the files of a table are enough waste for a compaction.
+/// Whether `wasted` of `all` bytes are worth a compaction.
 fn is_much(wasted: u64, all: u64) -> bool {
     wasted >= MIN_BYTES && wasted >= all / SHARE
 }
@@ -106,21 +103,20 @@ fn all_bytes(table: &TableFiles) -> u64 {
     table.files().map(|(_, file)| file.bytes()).sum()
 }
 
-/// Whether `table` is to be compacted when it is at rest. Readers read at `oldest` or later.
+/// Whether `table` is to be compacted for its waste once it is at rest. Readers read at `oldest` or later.
 pub fn is_due(table: &TableFiles, oldest: Version) -> bool {
-    // The size of the table is checked first. Most tables are too small, so their files are not looked at.
+    // Check the size first: most tables are too small, and need no look at their files.
     all_bytes(table) >= MIN_BYTES && is_much(Waste::of(table, oldest).all_bytes(), all_bytes(table))
 }
 
-/// Whether `table` keeps its wasted bytes only because a reader may read versions older than the newest version in
-/// the files.
+/// Whether `table` keeps its waste only because of readers at versions older than the newest in its files.
 pub fn is_waiting(table: &TableFiles, oldest: Version) -> bool {
     table.files().any(|(_, file)| newest(file) > oldest.0) && !is_due(table, oldest) && is_due(table, Version::MAX)
 }
 
-/// The best compaction for `table`, which is at rest. It may run at the same time as the compactions that have
-/// claimed `under_way`. It takes the file of which the greatest share is wasted. It merges this file with
-/// everything that lies over it, or rewrites it. Level 0 is merged into the level `base`.
+/// The best compaction for `table`, which is at rest, beside those that have claimed `under_way`. Takes the file
+/// with the greatest share of waste, and merges it with everything that lies over it, or rewrites it. Level 0 is
+/// merged into the level `base`.
 pub fn pick(table: &TableFiles, base: usize, oldest: Version, under_way: &[Claim]) -> Pick {
     if !is_due(table, oldest) {
         return Pick::Nothing;
@@ -138,8 +134,8 @@ pub fn pick(table: &TableFiles, base: usize, oldest: Version, under_way: &[Claim
     picks.filter(|pick| *pick != Pick::Nothing).find(is_free).unwrap_or(Pick::Nothing)
 }
 
-/// Whether to flush `memory`, the memtable of `table`, when no more commits come. It is flushed if its rows and
-/// range erases may hide much of what the table's files have.
+/// Whether to flush `memory`, the memtable of `table`, in an idle database: its rows and range erases may hide much
+/// of what the table's files have.
 pub fn is_flush_due(table: &TableFiles, memory: &Memtable) -> bool {
     let files = || table.files().map(|(_, file)| file);
     let rows: u64 = files().map(|file| file.sst.rows().count()).sum();

@@ -1,5 +1,5 @@
-//! The description of a merge of files that is to be done: the inputs, and everything that decides how the outputs
-//! are made. This module does not know why the merge was picked, nor which process does it.
+//! Describes a merge to do: its inputs, and everything that decides how the outputs are made. This module does not
+//! know why the merge was picked, nor which process does it.
 
 use super::pick;
 use crate::base::event::CompactionReason;
@@ -20,7 +20,7 @@ pub struct MergeWork {
     pub to: usize,
     /// Why the files are merged.
     pub reason: CompactionReason,
-    /// The inputs in groups, the newest group first. The files of one group do not overlap each other.
+    /// The inputs in groups, newest first. The files of a group do not overlap each other.
     pub sources: Vec<Level>,
     /// Whether no deeper level has keys in the key range of the inputs.
     pub bottom: bool,
@@ -29,7 +29,7 @@ pub struct MergeWork {
 }
 
 impl MergeWork {
-    /// The merge of `inputs`, which has at least one element.
+    /// The merge of `inputs`, which must not be empty.
     pub fn of(
         table: &TableFiles,
         (inputs, to, reason): (&[(usize, u64)], usize, CompactionReason),

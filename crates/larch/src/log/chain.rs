@@ -1,5 +1,5 @@
-//! Finds which logs of a database may hold commits, and in which order they follow each other. This module does not
-//! know where the files are.
+//! Finds the logs of a database that may hold commits, and their order. This module does not know where the files
+//! are.
 
 use super::LogReader;
 use crate::base::record::{KnownEnd, LogError, Previous, Result};
@@ -9,23 +9,22 @@ use std::path::Path;
 pub struct UsedLog {
     /// The number of the log.
     pub number: u64,
-    /// The log before it, which it continues.
+    /// The log that it continues.
     pub previous: Option<Previous>,
 }
 
-/// `numbers` are the numbers of the logs, ascending. Returns the logs among them that may hold commits, each after
-/// the log that it continues. `open` opens a log. These logs are left out:
+/// Of the logs with these `numbers`, in ascending order, returns those that may hold commits, each after the log
+/// that it continues. `open` opens a log. These logs are left out:
 ///
-/// * A log that has not begun. But the log `oldest` is never left out for this reason, because the manifest may
-///   need it. If the beginning of `oldest` was lost, the commits of the log before it were in files already.
-/// * A log without commits, if the next log does not continue it. Such a log is left from a failed attempt to make
-///   a log.
-/// * A log whose commits were dropped by an earlier recovery, because commits before them were lost. If B is such
-///   a log, the log after B continues the log before B, and says that the log before B is durable.
+/// * A log that has not begun. But the log `oldest` is kept if it has a header, because the manifest may need it.
+///   If its begin record was lost, the commits of the log before it were in files already.
+/// * A log without commits that the next log does not continue. It is left from a failed attempt to begin a log.
+/// * A log whose commits an earlier recovery dropped, because commits before them were lost. For example, if log C
+///   continues log A and says that A is durable, it drops a log B between them that began before A was durable.
 ///
 /// # Errors
 ///
-/// A log cannot be opened or read.
+/// An error if a log cannot be opened or read.
 pub fn chain(numbers: &[u64], oldest: u64, open: impl Fn(u64) -> Result<LogReader>) -> Result<Vec<UsedLog>> {
     let mut chain: Vec<UsedLog> = Vec::new();
     for &number in numbers {
@@ -47,8 +46,7 @@ pub fn chain(numbers: &[u64], oldest: u64, open: impl Fn(u64) -> Result<LogReade
     Ok(chain)
 }
 
-/// The error for a missing log at `path`, which is the oldest log that the database needs according to the
-/// manifest.
+/// The error for a missing log at `path` that the manifest names as the oldest log that the database needs.
 pub fn oldest_is_missing(path: &Path) -> LogError {
     LogError::corrupt(path, 0, "it is missing, but the manifest needs it")
 }
@@ -57,13 +55,12 @@ pub fn oldest_is_missing(path: &Path) -> LogError {
 pub fn named_end(chain: &[UsedLog]) -> Option<KnownEnd> {
     let [log, next, later @ ..] = chain else { return None };
     let end = next.previous.filter(|previous| previous.number == log.number)?.end;
-    // If a third log exists, the beginning of the second log became durable before the third log began. Then the
-    // first log is durable, too.
+    // A third log begins only after the begin of the second is durable, and that comes after all of the first log.
     Some(KnownEnd { is_durable: end.is_durable || !later.is_empty(), ..end })
 }
 
-/// The error for a log at `path` that ends at `end`, although the log `next` names a later end for it. `proof`
-/// says why the missing part must have been synced.
+/// The error for a log at `path` that ends at `end`, although the log `next` names a later end for it. `proof` says
+/// why the missing part must have been synced.
 pub fn ends_too_early(path: &Path, end: u64, next: &Path, proof: &str) -> LogError {
     LogError::corrupt(path, end, format!("the log ends too early: in {}, {proof}", next.display()))
 }

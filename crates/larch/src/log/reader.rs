@@ -1,10 +1,9 @@
-//! Reads the commits of a log file in order. It does not decide where a log ends and what a torn tail is; `record`
-//! does that.
+//! Reads the commits of a log file in order. The module `record` decides where a log ends and what a torn tail is.
 //!
-//! A record may have the right checksum and a payload that is no commit. An unfinished write cannot leave such a
-//! record. So even at the end of a log, such a record is corruption and not a torn tail.
+//! A record with a valid checksum whose payload is no commit is corruption, even at the end of a log: an unfinished
+//! write cannot leave such a record.
 //!
-//! A reader belongs to one thread.
+//! Not thread safe: one thread at a time uses a reader.
 
 use std::path::Path;
 
@@ -38,7 +37,7 @@ pub struct LogReader {
 }
 
 impl LogReader {
-    /// Opens a log. `known_end` is where this log ended according to the next log, see [`RecordReader::open`].
+    /// Opens a log. `known_end` is this log's end as the next log names it, see [`RecordReader::open`].
     ///
     /// # Errors
     ///
@@ -57,8 +56,8 @@ impl LogReader {
         Ok(Self { records, previous, has_begun, last: None, ops: BatchOps::new(), failed: None })
     }
 
-    /// Whether the log has begun. A log that has not begun has no commits, for one of three reasons: its creation
-    /// was not finished, it never continued another log, or its begin record was never durable.
+    /// Whether the log has begun. If not, it has no commits: its creation was not finished, it was prepared but
+    /// never used, or its begin record never became durable.
     pub fn has_begun(&self) -> bool {
         self.has_begun
     }
@@ -72,13 +71,12 @@ impl LogReader {
     ///
     /// # Errors
     ///
-    /// The file cannot be read.
+    /// An error if the file cannot be read.
     pub fn proof_of_sync(&mut self) -> Result<Option<String>> {
         self.records.proof_of_sync()
     }
 
-    /// The header of the file. It is `None` if the creation of the file was not finished. Such a file has never
-    /// contained a commit.
+    /// The header of the file; `None` if the creation of the file was not finished, so that it never had a commit.
     pub fn header(&self) -> Option<&Header> {
         self.records.header()
     }
@@ -87,7 +85,7 @@ impl LogReader {
     ///
     /// # Errors
     ///
-    /// The length of the file cannot be read.
+    /// An error if the length of the file cannot be read.
     pub fn look_again(&mut self) -> Result<()> {
         self.records.look_again()
     }
@@ -96,7 +94,7 @@ impl LogReader {
     ///
     /// # Errors
     ///
-    /// The file cannot be read, or is corrupt. An unfinished write at the end of the file is no error, see
+    /// An error if the file cannot be read or is corrupt. An unfinished write at its end is no error, see
     /// [`LogReader::tear`].
     pub fn next_commit(&mut self) -> Result<Option<Commit<'_>>> {
         if let Some(error) = &self.failed {
@@ -142,8 +140,8 @@ impl LogReader {
         self.last
     }
 
-    /// The offset at which the log ends. Call this after the last commit was read. When the file is synced, the
-    /// next log may store this offset as the end of this log.
+    /// The offset at which the log ends, after the last commit was read. Once the file is synced, the next log may
+    /// name this offset as the end of this log.
     pub fn end(&self) -> u64 {
         self.records.end()
     }
@@ -153,14 +151,14 @@ impl LogReader {
         self.records.proven_end()
     }
 
-    /// The unfinished write at the end of the log, which the reader ignores; `None` if there is no such write.
-    /// Call this after the last commit was read.
+    /// The unfinished write at the end of the log, which the reader ignores; `None` if there is none. Known only
+    /// after the last commit was read.
     pub fn tear(&self) -> Option<&Tear> {
         self.records.tear()
     }
 }
 
-/// Reads the first record of a log that has a begin record; `None` if the log ends before it.
+/// Reads the begin record, which is the log's first; `None` if the log ends before it.
 ///
 /// ```text
 /// previous log's number u64 | previous log's end u64

@@ -1,5 +1,5 @@
-//! Files that can be closed while nothing is written to them. Because of this, the log and the manifest of an idle
-//! database use no file descriptor. This module does not know what the files contain.
+//! Files that are closed while nobody uses them, so that the log and the manifest of an idle database use no file
+//! descriptors. This module does not know what the files contain.
 //!
 //! ```text
 //! create ──► open ──► (rest) ──► synced, closed
@@ -7,11 +7,11 @@
 //!              └── write, read, cut ◄─┘
 //! ```
 //!
-//! * A file is closed only if every byte that was written to it was synced, and no call on it is under way. So a
-//!   sync of a closed file has nothing to do.
+//! * A file is closed only when all its bytes are synced and no call on it is running. So a sync of a closed file
+//!   has nothing to do.
 //! * After a failed sync, every later write and sync of the file fails with the same error, even if the file was
-//!   closed in between. The reason is that the system may have dropped bytes that it could not write. If the file
-//!   were opened again, the system would not report this loss.
+//!   closed in between. The system may have dropped bytes that it could not write, and would not report this loss
+//!   to a file that is opened again.
 //!
 //! Thread safe. The lock of a file's state is held while the file is opened, but not while bytes are written or
 //! synced. No two syncs of a file run at the same time.

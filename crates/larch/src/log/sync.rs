@@ -1,5 +1,5 @@
-//! Threads, tasks and callbacks wait for commits to become durable, and share syncs. This module knows the
-//! versions of commits and the log to which commits are appended, but not the content of commits.
+//! Lets threads, tasks and callbacks wait until commits are durable, and share syncs (group commit). This module
+//! knows the versions of commits and the log that takes them, but not their content.
 //!
 //! ```text
 //! versions   1 ... 7 | 8 9 10 11 | 12 13 14
@@ -7,23 +7,20 @@
 //!                    | runs      | 12 will lead the next sync, which makes 12 to 14 durable
 //! ```
 //!
-//! The thread or worker that runs a sync is the one that *leads*. A sync makes everything durable that was
-//! appended before the sync began. When the sync has ended, all waiters whose versions are durable are woken. One of
-//! the remaining waiters leads the next sync: a thread if one waits, otherwise the worker. So each thread is woken
-//! only once, and a hundred commits that wait together cost two syncs. Wakers and callbacks are code of the program,
-//! which may do anything. So only the [worker](SyncPoint::serve) calls them, and it holds no lock while it calls
-//! them.
+//! The thread or worker that runs a sync *leads*. A sync makes everything durable that was appended before it
+//! began. Then all waiters whose versions are durable are woken, and one of the others leads the next sync: a
+//! thread if one waits, otherwise the worker. So each thread is woken only once, and a hundred commits that wait
+//! together cost two syncs. Wakers and callbacks may run any code of the program. So only the
+//! [worker](SyncPoint::serve) calls them, without holding a lock.
 //!
 //! Invariants:
 //! - At most one thread leads, and this thread waits only for the disk.
-//! - While nobody leads, no thread waits. If a task waits while nobody leads, the worker was woken. So the wait of
-//!   each waiter comes to an end.
+//! - While nobody leads, no thread waits, and the worker was woken if a task waits. So no waiter waits forever.
 //! - After a failed sync, nothing more becomes durable. All waiters are woken and get the error. Commits that were
 //!   durable before the failure stay durable.
 //!
-//! Thread safety: any thread may call the methods. No lock is held while the disk syncs, or while a waker or
-//! callback is called or dropped. A thread waits only for a sync that another thread leads. So on a machine without
-//! threads it never waits.
+//! Thread safe. No lock is held while the disk syncs, or while a waker or callback is called or dropped. A thread
+//! waits only for a sync that another thread leads, so it never waits on a machine without threads.
 
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, Condvar, Mutex, OnceLock};
@@ -48,14 +45,14 @@ pub struct SyncPoint {
     /// The error of the first sync that failed.
     failed: OnceLock<LogError>,
     queue: Mutex<Queue>,
-    /// The worker that leads for tasks and wakes the tasks.
+    /// The worker that leads on behalf of tasks, and wakes them.
     worker: OnceLock<Arc<dyn Worker>>,
 }
 
 /// A callback for a commit. The worker calls it when the commit is durable or when a sync has failed.
 pub type Callback = Box<dyn FnOnce() + Send>;
 
-/// A ticket stands for a task in the queue of waiting tasks.
+/// Identifies a waiting task in the queue, which is ordered by version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ticket {
     version: u64,
@@ -66,12 +63,12 @@ pub struct Ticket {
 #[derive(Debug, Default)]
 struct Queue {
     is_led: bool,
-    /// Whether the worker was woken and has not yet looked at the queue after that.
+    /// Whether the worker was woken and has not looked at the queue since.
     is_worker_woken: bool,
     next_number: u64,
     threads: BTreeMap<Ticket, Arc<WaitingThread>>,
     tasks: BTreeMap<Ticket, Task>,
-    /// Tasks whose wait is over, and which the worker has to wake.
+    /// Tasks whose wait is over, for the worker to wake.
     ready: Vec<Task>,
 }
 
@@ -101,7 +98,7 @@ struct WaitingThread {
 enum Turn {
     /// The thread leads the next sync.
     Lead,
-    /// What the thread waited for has happened.
+    /// The thread's wait is over.
     Over,
 }
 
@@ -128,7 +125,7 @@ impl Queue {
         Ticket { version: version.0, number: self.next_number }
     }
 
-    /// Whether the worker has to be woken now. If so, this call already notes that the worker was woken.
+    /// Whether the caller must wake the worker now. If so, notes that the worker was woken.
     fn needs_worker(&mut self) -> bool {
         let has_work = !self.ready.is_empty() || (!self.is_led && !self.tasks.is_empty());
         has_work && !std::mem::replace(&mut self.is_worker_woken, true)
@@ -139,7 +136,7 @@ impl Queue {
     }
 }
 
-/// Removes the waiters with version `last` or an older version from `waiting`, and returns them.
+/// Removes the waiters with versions up to `last` from `waiting`, and returns them.
 fn take_up_to<T>(waiting: &mut BTreeMap<Ticket, T>, last: u64) -> BTreeMap<Ticket, T> {
     let Some(next) = last.checked_add(1) else { return std::mem::take(waiting) };
     let later = waiting.split_off(&Ticket { version: next, number: 0 });
@@ -155,7 +152,7 @@ struct Leading<'p> {
 impl Drop for Leading<'_> {
     fn drop(&mut self) {
         if !self.has_synced {
-            // The disk has panicked. As in the case of an error, nobody knows which bytes are durable now.
+            // The disk panicked. As after an error, nobody knows which bytes are durable now.
             let error = LogError::Io {
                 action: "sync",
                 file: self.point.log().path().to_owned(),
@@ -191,12 +188,12 @@ impl SyncPoint {
         drop(before);
     }
 
-    /// The writer calls this when the commits up to `version` were appended to the log.
+    /// The writer calls this after it has appended the commits up to `version` to the log.
     pub fn note_appended(&self, version: Version) {
         self.appended.store(version.0, Ordering::Release);
     }
 
-    /// The caller says that all commits up to `version` are durable without a sync of the log. For example, a flush
+    /// Notes that all commits up to `version` are durable without a sync of the log, for example because a flush
     /// has written them to files.
     pub fn note_durable(&self, version: Version) {
         self.durable.fetch_max(version.0, Ordering::AcqRel);
@@ -213,17 +210,17 @@ impl SyncPoint {
         self.durable() >= version
     }
 
-    /// The outcome for the commits up to `version`: either they are durable, or a sync has failed and nobody knows
-    /// whether they are durable. `None` if neither has happened yet.
+    /// The outcome for the commits up to `version`: they are durable, or a sync has failed and nobody knows whether
+    /// they are. `None` if neither has happened yet.
     pub fn outcome(&self, version: Version) -> Option<Result<()>> {
-        // The error is read before the durable version. So if there is an error, the durable version already
-        // includes every sync that succeeded before the failed one.
+        // The error is read before the durable version, which then includes every sync that succeeded before the
+        // failed one.
         let error = self.failed.get();
         if self.is_durable(version) { Some(Ok(())) } else { error.map(|error| Err(error.clone())) }
     }
 
-    /// Ends all waits with `error`, because a sync of the log has failed. This sync may have run without this sync
-    /// point. The first error is kept.
+    /// Ends all waits with `error`, because a sync of the log has failed, perhaps one that did not run here. The
+    /// first error is kept.
     pub fn fail(&self, error: &LogError) {
         self.failed.get_or_init(|| error.clone());
         self.end_waits(false);
@@ -233,7 +230,7 @@ impl SyncPoint {
     ///
     /// # Errors
     ///
-    /// This sync or an earlier one has failed, so nobody knows whether these commits are durable.
+    /// An error if this sync or an earlier one has failed, so that nobody knows whether these commits are durable.
     pub fn wait(&self, version: Version) -> Result<()> {
         assert!(version.0 <= self.appended.load(Ordering::Acquire), "only what was appended can become durable");
         let outcome = || self.outcome(version);
@@ -245,8 +242,8 @@ impl SyncPoint {
         })
     }
 
-    /// Returns when `log` is durable up to the offset `end`. These bytes must have been appended. Waiting for a
-    /// version would not be enough, because some records of a log are no commits.
+    /// Returns when `log` is durable up to the offset `end`, which must have been appended. Waiting for a version
+    /// would not be enough, because some records of a log are no commits.
     ///
     /// # Errors
     ///
@@ -257,8 +254,8 @@ impl SyncPoint {
             if let Some(error) = self.failed.get() {
                 return Err(error.clone());
             }
-            // The next version is not appended yet. A sync that makes it durable begins after this moment, so this
-            // sync also makes the log durable up to `end`.
+            // Wait for the next version, which is not appended yet: a sync that covers it has yet to begin, and so
+            // covers `end`.
             let later = Version(self.appended.load(Ordering::Acquire) + 1);
             if let Some(Turn::Lead) = self.turn(later) {
                 self.lead();
@@ -267,8 +264,8 @@ impl SyncPoint {
         log.check()
     }
 
-    /// Waits until one of three things happens: all commits up to `version` are durable, a sync has failed, or this
-    /// thread is to lead. `None` if there was nothing to wait for.
+    /// Waits until all commits up to `version` are durable, a sync has failed, or it is this thread's turn to lead.
+    /// `None` if there was nothing to wait for.
     fn turn(&self, version: Version) -> Option<Turn> {
         let waiting = {
             let mut queue = self.queue.lock();
@@ -294,8 +291,7 @@ impl SyncPoint {
     /// Runs a sync. Only the thread that leads may call this.
     fn lead(&self) {
         let mut leading = Leading { point: self, has_synced: false };
-        // The version is read first, and then the log. So this version is in the log or in an earlier log, and the
-        // sync makes it durable in both cases.
+        // The version is read before the log, so it is in this log or an earlier one, and the sync covers both.
         let version = self.appended.load(Ordering::Acquire);
         match self.log().sync() {
             Ok(_) => _ = self.durable.fetch_max(version, Ordering::AcqRel),
@@ -304,8 +300,8 @@ impl SyncPoint {
         leading.has_synced = true;
     }
 
-    /// Wakes the waiters whose wait is over. If the caller has led a sync, this also chooses who leads the next
-    /// sync.
+    /// Wakes the waiters whose wait is over. With `has_led`, the caller has led a sync, and this also chooses the
+    /// next leader.
     fn end_waits(&self, has_led: bool) {
         let mut queue = self.queue.lock();
         if queue.is_empty() {
@@ -335,15 +331,14 @@ impl SyncPoint {
         &**self.worker.get().expect("no task waits before there is a worker")
     }
 
-    /// Wakes the worker. If the machine has no thread for the worker, this thread does the work of the worker.
+    /// Wakes the worker, or does its work here if the machine has no threads.
     fn call_worker(&self) {
         self.worker().wake_first();
         self.worker().drive();
     }
 
-    /// `waker` is woken when all commits up to `version` are durable, or when a sync has failed. If the task is
-    /// waiting already, it has a `ticket`, and `waker` replaces its earlier waker. Returns false if there is
-    /// nothing to wait for.
+    /// Arranges that `waker` is woken when all commits up to `version` are durable, or a sync has failed. If the
+    /// task already waits, with `ticket`, this replaces its waker. Returns false if there is nothing to wait for.
     pub fn wake_later(&self, version: Version, ticket: &mut Option<Ticket>, waker: Waker) -> bool {
         let mut queue = self.queue.lock();
         if self.outcome(version).is_some() {
@@ -360,8 +355,8 @@ impl SyncPoint {
         true
     }
 
-    /// The worker calls `callback` when all commits up to `version` are durable, or when a sync has failed. If
-    /// there is nothing to wait for, the callback is returned.
+    /// Arranges that the worker calls `callback` when all commits up to `version` are durable, or a sync has
+    /// failed. If there is nothing to wait for, returns the callback instead.
     pub fn call_later(&self, version: Version, callback: Callback) -> Option<Callback> {
         let mut queue = self.queue.lock();
         if self.outcome(version).is_some() {
@@ -383,13 +378,13 @@ impl SyncPoint {
         drop(task);
     }
 
-    /// The worker calls this each time it was woken. If a task waits and nobody leads, the worker leads a sync. It
-    /// also wakes the tasks whose wait is over. Nobody wakes the worker again until this call finds nothing to do.
+    /// The worker calls this whenever it was woken. Leads a sync if a task waits and nobody leads, and wakes the
+    /// tasks whose wait is over. Nobody wakes the worker again until this call finds nothing to do.
     ///
     /// # Errors
     ///
-    /// The sync that this call led has failed. After an error or a panic, the worker has to call this function
-    /// again. The next call wakes the tasks that waited for the sync.
+    /// An error if the sync that this call led has failed. After an error or a panic, the worker must call this
+    /// again, to wake the tasks that waited for the sync.
     pub fn serve(&self) -> Result<Polled> {
         let leads = {
             let mut queue = self.queue.lock();
@@ -404,12 +399,12 @@ impl SyncPoint {
             }
         }
         let ready = std::mem::take(&mut self.queue.lock().ready);
-        // A waker or callback may drop a database. This drop must not wait for background work, because this
-        // thread may have to do that work.
+        // A waker or callback may drop a database. That must not wait for background work, which this thread may
+        // have to do.
         let duty = Duty::take();
         for task in ready {
-            // If a waker or callback panics, the other tasks must still be woken. The panic itself was reported
-            // when it happened.
+            // If a waker or callback panics, the other tasks must still be woken. The panic hook has already
+            // reported the panic.
             let call = AssertUnwindSafe(|| match task {
                 Task::Waker(waker) => waker.wake(),
                 Task::Callback(callback) => callback(),

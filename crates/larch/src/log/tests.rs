@@ -1,5 +1,5 @@
-//! Tests what the write-ahead log promises: commits come in order, and many waiters share the syncs that make
-//! commits durable.
+//! Tests the promises of the write-ahead log: commits come in order, and waiters share the syncs that make them
+//! durable.
 
 #![allow(clippy::disallowed_methods, reason = "threads that wait for each other are what is tested")]
 
@@ -35,8 +35,8 @@ fn writer(disk: &dyn Disk) -> LogWriter {
     LogWriter::begin(file, 99, 3, Some(Previous { number: 2, end: KnownEnd::durable(640) })).expect("the disk works")
 }
 
-/// Reads the log at [`PATH`]. Returns the versions in it, and the error if reading ends with an error. Checks that
-/// the ops of each version are the result of [`ops_of`].
+/// Reads the log at [`PATH`], and checks the ops of each version against [`ops_of`]. Returns the versions, and the
+/// error if reading ends with one.
 fn read(disk: &SimDisk) -> (Vec<u64>, Option<String>) {
     let mut reader = match LogReader::open(disk, Path::new(PATH), None) {
         Ok(reader) => reader,
@@ -169,7 +169,7 @@ fn a_first_record_that_names_no_log_is_corruption() {
     }
 }
 
-/// A sync point that makes the commits of `log` durable. No commit of the log is durable yet.
+/// A sync point for `log`, none of whose commits is durable yet.
 fn sync_point(log: &Arc<LogFile>) -> SyncPoint {
     let point = SyncPoint::new(Version(0));
     point.continue_in(log);
@@ -219,8 +219,8 @@ fn a_failed_sync_of_the_log_before_refuses_everything() {
     assert_eq!(next.file().synced_end(), 64, "no record may say that it is durable");
 }
 
-/// Writes a log with these payloads. Checks that a reader finds the versions `whole`, and then that the last
-/// record is corrupt for the reason `why`.
+/// Writes a log with these payloads. Checks that a reader finds the versions `whole`, and then a corrupt record,
+/// for the reason `why`.
 fn check_corrupt(payloads: &[&[u8]], whole: &[u64], why: &str) {
     let disk = SimDisk::new(1);
     let header = Header::new(LogKind::WriteAhead, 5, 3, None);
@@ -288,7 +288,7 @@ fn recovery_gives_a_prefix_that_contains_every_durable_commit() {
             }
             versions.push(version);
             if random.random_bool(0.3) {
-                // The test waits for one of the commits at random, not always for the last one.
+                // Wait for a random one of the commits, not always for the last.
                 let index = random.random_range(0..versions.len());
                 match point.wait(Version(versions[index])) {
                     Ok(()) => durable = durable.max(index + 1),
@@ -345,12 +345,12 @@ fn a_failed_sync_refuses_everything_after_it() {
     assert_eq!(writer.file().synced_end(), first_end);
 }
 
-/// A gate through which the syncs of a disk go. While the gate is shut, syncs wait until it is opened again.
+/// A gate for the syncs of a disk, which wait while it is shut.
 #[derive(Debug)]
 pub(in crate::log) struct Gate {
     is_open: Mutex<bool>,
     changed: Condvar,
-    /// How many syncs have come to the gate since it was made.
+    /// How many syncs have reached the gate.
     arrived: AtomicUsize,
     fails: bool,
 }
@@ -362,7 +362,7 @@ pub(in crate::log) struct GatedDisk(pub Arc<SimDisk>, pub Arc<Gate>);
 struct GatedFile(Arc<dyn File>, Arc<Gate>);
 
 impl Gate {
-    /// Makes a gate that is open. `fails` says whether a sync fails if it had to wait at the gate.
+    /// An open gate. With `fails`, a sync that had to wait at the gate fails.
     pub fn new(fails: bool) -> Arc<Self> {
         Arc::new(Self { is_open: Mutex::new(true), changed: Condvar::new(), arrived: AtomicUsize::new(0), fails })
     }
@@ -453,8 +453,8 @@ impl File for GatedFile {
     }
 }
 
-/// While one sync runs, ten more commits are appended, and one thread waits for each of these ten. Returns the
-/// outcomes of all eleven commits and the number of syncs.
+/// Appends ten more commits while a sync runs, with a thread that waits for each. Returns the outcomes of all
+/// eleven commits, and the number of syncs.
 fn wait_in_a_crowd(fails: bool) -> (Vec<Result<(), LogError>>, usize) {
     let gate = Gate::new(fails);
     let disk = GatedDisk(SimDisk::new(1), gate.clone());
@@ -476,8 +476,8 @@ fn wait_in_a_crowd(fails: bool) -> (Vec<Result<(), LogError>>, usize) {
                 point.wait(version)
             })
         }));
-        // All ten threads are about to wait for their commits. If the gate for syncs opens before some of them
-        // wait, the test proves less, but it does not fail.
+        // All ten threads are about to wait for their commits. If the gate opens before some of them do, the test
+        // proves less, but does not fail.
         while started.load(Ordering::SeqCst) < 10 {
             thread::yield_now();
         }

@@ -1,7 +1,7 @@
-//! Appends commits to a log file. The writer neither syncs the log nor decides when the log ends. The owner of the
-//! writer does both: when a log is long enough, the owner syncs it, and begins a new log that continues it.
+//! Appends commits to a log file. The owner of the writer syncs the log, decides when it is long enough, and begins
+//! the log that continues it.
 //!
-//! Thread safety: a writer belongs to one thread at a time.
+//! Not thread safe: one thread at a time uses a writer.
 
 use os::Disk;
 use os::sync::Arc;
@@ -25,7 +25,7 @@ pub struct LogWriter {
 
 impl LogWriter {
     /// Begins the log `number` in an empty file, and makes its header durable. `log_id` is random. `previous` is
-    /// the log before this one, which this log continues. It was synced up to its end.
+    /// the log that this one continues, which was synced up to its end.
     ///
     /// # Errors
     ///
@@ -34,8 +34,8 @@ impl LogWriter {
         Self::create(file, &Header::new(LogKind::WriteAhead, log_id, number, previous))
     }
 
-    /// Prepares the log `number` in an empty file, and makes its header durable. The header says that the first
-    /// record names the previous log. The log begins when [`LogWriter::follow`] writes this record.
+    /// Prepares the log `number` in an empty file, and makes its header durable. The header announces a begin
+    /// record. The log begins when [`LogWriter::follow`] writes it.
     ///
     /// # Errors
     ///
@@ -45,15 +45,15 @@ impl LogWriter {
         Self::create(file, &header)
     }
 
-    /// A writer for the log at `path`, which an earlier process has left. The log ends at `end` and is durable up
-    /// to there. It takes no more commits: another log is to continue it.
+    /// A writer for the log at `path`, which an earlier process has left. The log is durable and ends at `end`. It
+    /// takes no more commits, and another log is to continue it.
     ///
     /// # Errors
     ///
     /// The errors of [`RecordWriter::go_on`].
     pub fn ended(disk: &dyn Disk, path: &Path, end: u64) -> Result<Self> {
-        // The id of the log is not known here. An id of 0 does no harm, because only appended records need the id,
-        // and none will be appended.
+        // The log's id is not known here. Only appended records need it, and none will be appended, so 0 does no
+        // harm.
         Ok(Self { records: RecordWriter::go_on(disk, path, 0, end)?, begin_end: end, last: None })
     }
 
@@ -61,8 +61,8 @@ impl LogWriter {
         Ok(Self { records: file.begin(header)?, begin_end: HEADER_BYTES as u64, last: None })
     }
 
-    /// Begins a prepared log as the log after log `number`. `before` is the file of that log, which takes no more
-    /// commits. The call waits for no sync: the first sync of this log makes the previous log durable first.
+    /// Begins a prepared log that continues log `number`, whose file is `before` and which takes no more commits.
+    /// Waits for no sync: the first sync of this log makes the previous log durable first.
     ///
     /// # Errors
     ///
@@ -74,7 +74,7 @@ impl LogWriter {
         Ok(())
     }
 
-    /// Whether the header or the record that names the previous log is durable. If so, the previous log is durable,
+    /// Whether the header or record that names the previous log is durable. If so, the previous log is durable,
     /// too.
     pub fn is_begin_durable(&self) -> bool {
         self.file().synced_end() >= self.begin_end
@@ -102,8 +102,8 @@ impl LogWriter {
         self.last
     }
 
-    /// If this log and the previous log were synced, appends a note that says so. If the last record says it
-    /// already, does nothing.
+    /// If the begin of this log, and with it the previous log, is durable, appends a note that proves it, unless
+    /// the last record does so already.
     ///
     /// # Errors
     ///
@@ -116,8 +116,7 @@ impl LogWriter {
         }
     }
 
-    /// If appending a commit has failed, removes from the log what was written of this commit, and makes the
-    /// removal durable.
+    /// After a failed append, removes what was written of the commit from the log, and makes the removal durable.
     ///
     /// # Errors
     ///
@@ -126,8 +125,7 @@ impl LogWriter {
         self.records.mend()
     }
 
-    /// Appends a note that says how much of the log is durable. Use this for a log that gets no commits for some
-    /// time.
+    /// Appends a note that proves how much of the log is durable, for a log that gets no commits for some time.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! A file of the database as one table sees it, and how the file is opened. Opening a file registers its name and
-//! reads nothing. This module does not know the level of the file.
+//! A file of the database as one table sees it. Opening a file registers its name and reads nothing. This module
+//! does not know the level of the file.
 
 use super::directory::leftovers::Leftovers;
 use super::edit::NewFile;
@@ -11,8 +11,8 @@ use sst::{KnownGap, Meta, Slice, Sst};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// A file on the disk. One or several tables see it. When no table sees the file any more and no reader uses it,
-/// the file is removed from the disk.
+/// A file on the disk, which one or several tables see. It is removed when no table sees it and no reader uses it
+/// any more.
 #[derive(Debug)]
 struct DiskFile {
     file: Arc<PagedFile>,
@@ -37,15 +37,13 @@ pub struct DbFile {
     pub epoch: u64,
     /// The part of the file that the table sees.
     pub sst: Arc<Sst>,
-    /// The range erases of this file up to this version are done: the files whose rows they hide have slices that
-    /// leave out these rows, if that was worth the work.
+    /// The file's range erases up to this version were processed: rows that they hide in other files were cut off
+    /// by slices, where that was worth the work. See [`cut`](crate::compact::cut).
     pub cut_through: AtomicU64,
-    /// An estimate of how many bytes of this file range erases in newer files hide, without the bytes that the
-    /// slice leaves out.
+    /// An estimate of the bytes in this file's slice that range erases in newer files hide.
     pub hidden_bytes: AtomicU64,
-    /// This file may have rows with keys within its own range erases. This is an estimate of the bytes of these
-    /// rows, for range erases with versions up to `cut_through`. A flush or a merge has kept these rows because a
-    /// reader could still need them.
+    /// An estimate of the bytes of rows within the file's own range erases with versions up to `cut_through`. A
+    /// flush or a merge kept such rows because a reader could still need them.
     pub self_hidden_bytes: AtomicU64,
     on_disk: Arc<DiskFile>,
 }
@@ -56,12 +54,11 @@ impl DbFile {
         self.sst.meta.file_bytes
     }
 
-    /// The memory that the description of the file takes, in bytes, without the pages of the file: about 1 KiB. If
-    /// several tables see the file, this memory is counted for each of them.
+    /// The memory of the file's description, without its pages, in bytes: about 1 KiB. It counts for each table
+    /// that sees the file.
     pub fn memory_bytes(&self) -> u64 {
-        /// Memory in addition to the values themselves. Each of five shared values has two reference counts before
-        /// it. Each of nine allocations has a header of the allocator. There is also a lock around the handle of
-        /// an open file.
+        /// Memory besides the values: two reference counts for each of five `Arc`s, an allocator header for each of
+        /// nine allocations, and a lock around the handle of an open file.
         const BESIDE_BYTES: usize = 5 * 16 + 9 * 16 + 64;
         let Sst { file, meta, slice, known_gap, .. } = &*self.sst;
         let fixed = size_of::<Self>() + size_of::<Sst>() + size_of::<DiskFile>() + size_of::<PagedFile>();
@@ -77,14 +74,14 @@ impl DbFile {
         self.sst.file.path()
     }
 
-    /// Lets the file be removed from the disk when no reader uses it any more. Call this only for a file that the
-    /// newest file set does not have.
+    /// Lets the file be removed from the disk once no reader uses it. Call this only for a file that is not in the
+    /// newest file set.
     pub fn discard(&self) {
         self.on_disk.obsolete.store(true, Ordering::Release);
         self.sst.file.kill();
     }
 
-    /// A pointer that identifies the file on the disk: it is the same for all tables that see the file.
+    /// A pointer that identifies the file on the disk, the same for all tables that see it.
     pub(super) fn identity(&self) -> *const PagedFile {
         Arc::as_ptr(&self.on_disk.file)
     }
@@ -124,22 +121,21 @@ pub struct FileOpener {
     pub cache: Arc<PageCache>,
     /// See [`Sst::prefer_flat`].
     pub prefer_flat: bool,
-    /// Files that were opened before an edit names them.
+    /// Files opened before an edit names them.
     pub early: EarlyFiles,
-    /// The files of a file set that was read earlier, by their numbers. If an edit names one of these files, it is
-    /// not opened again.
+    /// The open files of a file set that was read earlier, by number. They are not opened again.
     pub known: Arc<HashMap<u64, Arc<DbFile>>>,
-    /// Removes the files that are in no file set any more.
+    /// Removes files that are in no file set any more.
     pub leftovers: Arc<Leftovers>,
 }
 
-/// Files that are open although no edit names them yet, by their numbers. They are opened early so that their
-/// pages can be loaded before the install.
+/// Files that are open although no edit names them yet, by number, so that their pages can be loaded before the
+/// install.
 #[derive(Clone, Debug, Default)]
 pub struct EarlyFiles(Arc<Mutex<HashMap<u64, Arc<DbFile>>>>);
 
 impl FileOpener {
-    /// The same opener with `files` as the files that are open already. `files` has them by their numbers.
+    /// This opener, with `files`, by number, as the files that are open already.
     pub fn knowing(&self, files: HashMap<u64, Arc<DbFile>>) -> Self {
         Self { known: Arc::new(files), ..self.clone() }
     }
@@ -149,15 +145,15 @@ impl FileOpener {
         self.directory.join(sst_name(number, epoch))
     }
 
-    /// Opens a file that an edit will name later. No other file may have had the number of this file. The next
-    /// call of [`Self::open`] with this number returns the same file.
+    /// Opens a file that an edit will name later, and whose number no other file has had. The next [`Self::open`]
+    /// with this number returns the same file.
     pub fn open_early(&self, new: &NewFile) -> Arc<DbFile> {
         let file = self.open(new.number, new.epoch, new.version_offset, new.meta.clone());
         self.early.0.lock().insert(new.number, file.clone());
         file
     }
 
-    /// Forgets files that were opened early and that no edit has named.
+    /// Forgets files that were opened early and were not named by an edit.
     pub fn forget_early(&self, numbers: impl IntoIterator<Item = u64>) {
         let forgotten: Vec<_> = {
             let mut early = self.early.0.lock();
@@ -178,7 +174,7 @@ impl FileOpener {
         self.open_on(on_disk, (number, epoch, version_offset), meta)
     }
 
-    /// Opens the parts of one file. No edit names this file.
+    /// Opens the parts of a file that no edit names.
     pub fn open_parts(&self, parts: &[NewFile]) -> Vec<Arc<DbFile>> {
         let Some(first) = parts.first() else { return Vec::new() };
         let on_disk = self.register(first.number, first.epoch, first.meta.file_id);
@@ -211,15 +207,14 @@ pub fn sst_name(number: u64, epoch: u64) -> String {
     format!("{number:08}-{epoch}.sst")
 }
 
-/// How many file numbers a writer skips if another writer may also make files with the next numbers, for example
-/// in a copy of the database. Then two different files hardly ever get the same name. `random` may be any number.
+/// How many file numbers a writer skips when another writer, for example in a copy of the database, may also use
+/// the next numbers. Then two different files hardly ever get the same name. `random` may be any number.
 pub fn number_distance(random: u64) -> u64 {
     1 + (random >> 20)
 }
 
-/// The name of an SST in a directory that may have files of several databases. The name contains the id of the
-/// file, because two copies of one database may make different files with the same number and epoch. `name` comes
-/// from [`sst_name`].
+/// The name of an SST in a directory that several databases share. It adds the file's id to `name`, which comes
+/// from [`sst_name`], because two copies of a database may make different files with the same number and epoch.
 pub fn shared_name(name: &str, file_id: u64) -> String {
     format!("{}-{file_id:016x}.sst", name.trim_end_matches(".sst"))
 }

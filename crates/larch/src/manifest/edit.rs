@@ -1,4 +1,5 @@
-//! One change of the file set, and its bytes. This module does not know the file set that it changes.
+//! Edits: single changes of the file set, and their encoding. This module does not know the file set that they
+//! change.
 //!
 //! ```text
 //! edit:  tag u8 | bytes varint | fields, varints unless said otherwise | extension
@@ -26,10 +27,10 @@
 //! extension: fields that later releases may add, see sst::format::field
 //! ```
 //!
-//! An edit has the form of a numbered field. If a reader does not know the tag of an edit, and the tag is 128 or
-//! more, the reader skips the edit. If the unknown tag is less than 128, the reader refuses the edit and names the
-//! tag. Manifests without the feature [`EDIT_FIELDS`](crate::base::record::EDIT_FIELDS) have the same edits in a
-//! shorter form: neither the edits nor the options in them have a length or an extension.
+//! An edit is encoded as a numbered field. A reader skips an edit with an unknown tag of 128 or more, and refuses
+//! one with a lower tag, which the error names. Manifests without the feature
+//! [`EDIT_FIELDS`](crate::base::record::EDIT_FIELDS) have the same edits in a shorter form: neither the edits nor
+//! the options in them have a length or an extension.
 //!
 //! A record of the manifest is a sequence of edits that take effect together.
 
@@ -43,13 +44,13 @@ use sst::format::varint;
 use sst::{KeyBounds, Meta, RowRanges, Slice, Version};
 use std::ops::Range;
 
-/// A slice has at most this many ranges of rows, so that the description of a file takes little memory.
+/// A slice has at most this many ranges of rows, to keep the description of a file small in memory.
 pub const MAX_RANGES: usize = 8;
 
 /// How the end of an edit is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
-    /// An edit says nothing about its length: a reader must know all fields of an edit to find its end.
+    /// Edits have no lengths: a reader must know all fields of an edit to find its end.
     Plain,
     /// Each edit is a numbered field with its length.
     Fields,
@@ -62,7 +63,7 @@ impl Framing {
     }
 }
 
-/// A file that becomes part of a table.
+/// A file that is added to a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewFile {
     /// The table.
@@ -83,9 +84,9 @@ pub struct NewFile {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::large_enum_variant, reason = "edits are short-lived and few")]
 pub enum Edit {
-    /// The identity of the database. It is the first edit of every manifest.
+    /// The identity of the database, the first edit of every manifest.
     Database(u64),
-    /// A new writer has begun, with this epoch. The epoch is in the names of the files that it makes.
+    /// A new writer has begun, with this epoch, which is in the names of its files.
     Epoch(u64),
     /// A new table.
     Table {
@@ -119,15 +120,15 @@ pub enum Edit {
         /// The number of the file.
         number: u64,
     },
-    /// Another table sees a file that a table sees already. It sees the same part of the file, in the same level.
+    /// A second table now sees a file that another table has: the same part of it, in the same level.
     ShareFile {
-        /// The table that sees the file already.
+        /// The table that has the file.
         table: TableId,
         /// The level of the file.
         level: u8,
         /// The number of the file.
         number: u64,
-        /// The other table, which sees the file from now on.
+        /// The table that sees the file from now on.
         to: TableId,
     },
     /// A table sees another part of a file from now on.
@@ -138,7 +139,7 @@ pub enum Edit {
         level: u8,
         /// The number of the file.
         number: u64,
-        /// The part that the table sees; `None` is the whole file.
+        /// The part that the table sees; `None` means the whole file.
         slice: Option<Slice>,
     },
     /// A file goes to another level.
@@ -159,25 +160,24 @@ pub enum Edit {
         /// How the entries of the index are stored.
         options: TableOptions,
     },
-    /// An index changes its state, or from now on belongs to another table that has the rows of the old table.
+    /// An index changes its state, or now indexes another table, which has the rows of the old one.
     AlterIndex {
         /// The table with the entries of the index.
         id: TableId,
-        /// The table to which the index belongs.
+        /// The table that is indexed.
         table: TableId,
         /// The new state of the index.
         state: IndexState,
     },
-    /// The log with this number is the oldest log that is needed. The rows of all logs with smaller numbers are in
-    /// files.
+    /// The number of the oldest log that is needed. The rows of all older logs are in files.
     OldestLog(u64),
-    /// No file has this number or a greater one yet.
+    /// The next free file number: no file has it or a greater one.
     NextNumber(u64),
     /// Every commit up to this version is in files or in logs that are still needed.
     LastVersion(Version),
-    /// Every commit up to this version is in files. A database opened read-only shows this version.
+    /// Every commit up to this version is in files. It is what a database opened read-only shows.
     FlushedVersion(Version),
-    /// No table has this id or a greater one yet.
+    /// The next free table id: no table has it or a greater one.
     NextTable(u32),
     /// The oldest release that must be able to read what the writer of this manifest writes.
     WrittenFor(String),
@@ -211,8 +211,8 @@ impl Edit {
         matches!(self, Self::Index { .. } | Self::AlterIndex { .. } | Self::DropTable(_))
     }
 
-    /// Whether this edit removes files or memtables from the newest view. They are freed when no reader holds an
-    /// older view any more.
+    /// Whether this edit removes files or memtables from the newest view, so that they can be freed once no reader
+    /// holds an older view.
     pub fn frees(&self) -> bool {
         matches!(self, Self::RemoveFile { .. } | Self::DropTable(_) | Self::OldestLog(_))
     }
@@ -296,12 +296,11 @@ impl Edit {
         }
     }
 
-    /// Takes one edit off the front of `bytes`. The result is `None` if a newer release has added this edit and
-    /// this release may skip it.
+    /// Takes one edit off the front of `bytes`. Returns `None` for an edit of a newer release that may be skipped.
     ///
     /// # Errors
     ///
-    /// The bytes are not an edit, or only a newer release can read the edit.
+    /// An error if the bytes are no edit, or only a newer release can read it.
     pub fn decode(bytes: &mut &[u8], framing: Framing) -> Result<Option<Self>, Unreadable> {
         if framing == Framing::Plain {
             let (&tag, rest) = bytes.split_first().ok_or_else(malformed)?;
@@ -331,8 +330,8 @@ impl Edit {
         }
     }
 
-    /// Takes the fields of an edit with a known tag off the front of `bytes`. The result is `None` if the fields
-    /// are malformed. In this case, `why` may get a more precise reason.
+    /// Takes the fields of an edit with a known tag off the front of `bytes`. Returns `None` if they are malformed,
+    /// and may then put a more precise reason into `why`.
     fn decode_fields(tag: u8, bytes: &mut &[u8], framing: Framing, why: &mut Unreadable) -> Option<Self> {
         if tag == 1 {
             let (id, rest) = bytes.split_first_chunk()?;
@@ -471,8 +470,7 @@ fn encode_slice(out: &mut Vec<u8>, slice: Option<&Slice>) {
     }
 }
 
-/// Takes a slice off the front of `bytes`. The result is `None` if the slice is malformed, and `Some(None)` if the
-/// whole file is visible.
+/// Takes a slice off the front of `bytes`. Returns `None` if it is malformed, and `Some(None)` for the whole file.
 fn decode_slice(bytes: &mut &[u8]) -> Option<Option<Slice>> {
     let (&sliced, rest) = bytes.split_first()?;
     *bytes = rest;
@@ -675,8 +673,7 @@ mod tests {
         check(b"\x02\x04\x09\x80\x01x", Ok(Some(Edit::Epoch(9))));
         check(b"\x02\x04\x09\x07\x01x", Err("in edit 2, field 7"));
         check(b"\x11\x03\x09\x01\x04", Err("flags 0x4 of an index"));
-        // The options of a table and the fields of an edit are numbered separately, so both may use the same
-        // number.
+        // Options of a table and fields of an edit have separate numbers, so both may use the same one.
         let name = "t".to_owned();
         let edit = Edit::Table { id: TableId(1), name, options: TableOptions::default() };
         let with_option = |number: u8| {

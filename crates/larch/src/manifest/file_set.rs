@@ -1,10 +1,9 @@
-//! The files of all tables at one moment, as an immutable value. This module does not know how this value is
+//! The file set: the files of all tables at one moment, as an immutable value. This module does not know how it is
 //! stored on disk.
 //!
-//! Invariants: the files of level 0 are ordered from newest to oldest and may overlap. The files of every other
-//! level are ordered by key and do not overlap. But if bounds are too long, they are cut, and then neighbouring
-//! files may have the same bounds. For each key, the versions in a level are newer than the versions in deeper
-//! levels.
+//! Invariants: the files of level 0 are ordered from newest to oldest and may overlap. The files of a deeper level
+//! are ordered by key and do not overlap, except that neighbours may share a bound where long bounds were cut. For
+//! each key, the versions in a level are newer than the versions in deeper levels.
 
 use super::db_file::{DbFile, FileOpener, sst_name};
 use super::edit::{Edit, NewFile};
@@ -33,8 +32,7 @@ pub struct FileSet {
     pub epoch: u64,
     /// The tables with their files.
     pub tables: Tables,
-    /// How many tables see a file in addition to the first, by the number of the file. Files that only one table
-    /// sees are not in this map.
+    /// How many tables besides the first see a file, by its number. Files of only one table are not in this map.
     shared: RedBlackTreeMap<u64, u32, archery::ArcK>,
     /// The number of the oldest log that is still needed.
     pub oldest_log: u64,
@@ -46,8 +44,7 @@ pub struct FileSet {
     pub flushed_version: Version,
     /// The next free table id.
     pub next_table: u32,
-    /// See [`Edit::WrittenFor`]. It is `None` if an earlier release, which did not know this edit, has written the
-    /// manifest.
+    /// See [`Edit::WrittenFor`]; `None` in a manifest of an earlier release, which did not know this edit.
     pub written_for: Option<String>,
 }
 
@@ -57,7 +54,7 @@ pub enum EditRefusal {
     /// The table does not exist. It may have been dropped.
     #[error("table {} is not there", .0.0)]
     NoTable(TableId),
-    /// The edit contradicts the file set, or two parts of the edit contradict each other.
+    /// The edit contradicts the file set or itself.
     #[error("{0}")]
     Contradiction(String),
 }
@@ -74,13 +71,14 @@ impl FileSet {
         Self { database, next_number: 1, ..Self::default() }
     }
 
-    /// Applies `edit`. Files that no table sees any more are added to `removed`. The caller discards these files
-    /// when the edit is durable.
+    /// Applies `edit`. Adds files that no table sees any more to `removed`, for the caller to discard once the edit
+    /// is durable.
     ///
     /// # Errors
     ///
-    /// The reason why the edit cannot be applied. After an error, a part of the edit may have been applied. The
-    /// greatest possible file number, table id and version are refused, because there would be no next one.
+    /// [`EditRefusal::NoTable`] if the table does not exist; [`EditRefusal::Contradiction`] if the edit cannot be
+    /// applied for another reason. After an error, part of the edit may have been applied. The greatest possible
+    /// file number, table id and version are refused, because none could follow.
     pub fn apply(
         &mut self,
         edit: &Edit,
@@ -183,7 +181,7 @@ impl FileSet {
         self.change(id, |table| table.info = info)
     }
 
-    /// The name of the table with the entries of `index`, for use in messages. Returns an error if the table
+    /// The name, for messages, of the table with the entries of `index`. Returns an error if the indexed table
     /// cannot have this index.
     fn index_name(&self, index: &IndexInfo) -> Result<String, EditRefusal> {
         let table = &self.table(index.table)?.info;
@@ -219,8 +217,7 @@ impl FileSet {
         self.add_file(*table, *level, file)
     }
 
-    /// Lets the table `to` see a file that `table` sees already. `to` sees the same part of the file as `table`,
-    /// in the same level.
+    /// Lets the table `to` see a file of `table`: the same part of it, in the same level.
     fn share_file(&mut self, (table, level, number): (TableId, u8, u64), to: TableId) -> Result<(), EditRefusal> {
         let file = self.find_file(table, level, number)?.clone();
         let (from, to_table) = (self.table(table)?, self.table(to)?);
@@ -253,17 +250,17 @@ impl FileSet {
             }
         }
         let sliced = Arc::new(file.sliced(slice.cloned()));
-        // The bounds of the file may have changed, so its place in the order of the level may have changed, too.
+        // The bounds of the file, and so its place in the level, may have changed.
         self.take_file(table, level, number)?;
         self.add_file(table, level, sliced)
     }
 
-    /// Returns an error if `release` cannot read one of the files or the options of one of the tables. No later
-    /// write could make such a database readable for `release`.
+    /// Returns an error if `release` cannot read an existing file or the options of a table. No later write could
+    /// make such a database readable for it.
     ///
     /// # Errors
     ///
-    /// [`Error::BadOptions`] with a message. The message names the file and its feature, the index, or the table.
+    /// [`Error::BadOptions`], which names the file and its feature, the index, or the table.
     pub fn check_readable_by(&self, release: Release) -> Result<()> {
         if let Some(index) = self.tables.indexes().next().filter(|_| !release.reads_indexes()) {
             return Err(Error::BadOptions(format!(
@@ -296,8 +293,8 @@ impl FileSet {
 
     /// Refuses a database if a table or one of its files is compressed by a codec that this program was built without.
     ///
-    /// A file does not say whether it has pages compressed by LZ4. If the table has been changed to another
-    /// compression since, the read of such a page reports the missing feature.
+    /// A file does not say whether it has pages compressed by LZ4. If the table's compression was changed since,
+    /// only the read of such a page reports the missing feature.
     ///
     /// # Errors
     ///
@@ -318,7 +315,7 @@ impl FileSet {
         Ok(())
     }
 
-    /// All files by their numbers. A file that several tables see is in the result only once.
+    /// All files by their numbers, each only once, even if several tables see it.
     pub fn files_by_number(&self) -> HashMap<u64, Arc<DbFile>> {
         let files = self.tables.values().flat_map(|table| table.files());
         files.map(|(_, file)| (file.number, file.clone())).collect()
@@ -338,7 +335,7 @@ impl FileSet {
         file.ok_or_else(|| not_there(table, level, number))
     }
 
-    /// One table no longer sees `file`. If no other table sees this file, it is added to `removed`.
+    /// Notes that one table no longer sees `file`, and adds it to `removed` if no other table does.
     fn hide(&mut self, file: &Arc<DbFile>, removed: &mut Vec<Arc<DbFile>>) {
         match self.shared.get(&file.number).copied() {
             None => removed.push(file.clone()),
@@ -355,11 +352,11 @@ impl FileSet {
         self.tables.change(&table, change).ok_or(EditRefusal::NoTable(table))
     }
 
-    /// Adds `file` to a level. In level 0, its place follows from its age, and in other levels from its keys.
+    /// Adds `file` to a level, in the order of ages in level 0 and of keys in other levels.
     ///
     /// # Errors
     ///
-    /// The table does not exist, or it has the file already.
+    /// An error if the table does not exist, or has the file already.
     pub fn add_file(&mut self, table: TableId, level: u8, file: Arc<DbFile>) -> Result<(), EditRefusal> {
         let place = |other: &Arc<DbFile>| match level {
             // Newest first. The newest version of a file is its age.
@@ -369,8 +366,8 @@ impl FileSet {
         self.change(table, |files| {
             let files = files.level_mut(level);
             let at = files.partition_point(place);
-            // Two files with the same number would have no order. Only the next file in the order is compared, so
-            // this check does not find every file of the level with the same number.
+            // Two files with the same number would have no order. This compares only the next file, so it does not
+            // find every duplicate in the level.
             if files.get(at).is_some_and(|other| other.number == file.number) {
                 return Err(format!("file {} is in level {level} of table {} already", file.number, table.0).into());
             }
@@ -383,7 +380,7 @@ impl FileSet {
     ///
     /// # Errors
     ///
-    /// The table or the file does not exist.
+    /// An error if the table or the file does not exist.
     pub fn take_file(&mut self, table: TableId, level: u8, number: u64) -> Result<Arc<DbFile>, EditRefusal> {
         self.change(table, |files| {
             let files = files.level_mut(level);
@@ -404,13 +401,11 @@ impl FileSet {
             Edit::NextTable(self.next_table),
         ];
         let written_for = self.written_for.clone().map(Edit::WrittenFor);
-        // For each file, the table whose edits named the file first, and the level. If another table sees the
-        // file, it gets an edit that shares the file.
+        // The table and level of the edit that adds each file. Other tables get the file by edits that share it.
         let mut named: HashMap<*const PagedFile, (TableId, u8)> = HashMap::new();
         let mut slices: Vec<Edit> = Vec::new();
         let mut edits = Vec::new();
-        // An index may have a smaller id than its table, if the table was renamed. So indexes come after all other
-        // tables.
+        // Indexes come last, because an index of a renamed table may have a smaller id than the table.
         let tables = self.tables.values().filter(|table| table.info.index.is_none());
         for table in tables.chain(self.tables.indexes()) {
             let TableInfo { id, name, options, since, index } = &*table.info;
@@ -418,7 +413,7 @@ impl FileSet {
                 None => Edit::Table { id: *id, name: name.clone(), options: options.clone() },
                 Some(index) => Edit::Index { info: IndexInfo::clone(index), options: options.clone() },
             });
-            // This edit is needed only if a file of the table has a number below `since`.
+            // Without files below `since`, this edit would say nothing.
             if table.files().any(|(_, file)| file.number < *since) {
                 edits.push(Edit::AlterTable { id: *id, since: *since, options: options.clone() });
             }
@@ -444,7 +439,7 @@ impl FileSet {
                         }
                     }
                 }
-                // The edits first share the whole file. An edit at the end applies the slice.
+                // Whole files are shared first. The slices are applied at the end.
                 if sst.slice.is_some() {
                     slices.push(Edit::SliceFile { table: *id, level, number, slice: sst.slice.as_deref().cloned() });
                 }
@@ -454,8 +449,7 @@ impl FileSet {
     }
 }
 
-/// The sort key of files in a sorted level: the low bound, then the high bound (`None` is the greatest), then the
-/// number.
+/// The order of files in a sorted level: by low bound, then high bound (`None` is the greatest), then number.
 fn by_keys(file: &DbFile) -> (&[u8], bool, Option<&[u8]>, u64) {
     let KeyBounds { low, high } = file.sst.bounds();
     (low, high.is_none(), high.as_deref(), file.number)

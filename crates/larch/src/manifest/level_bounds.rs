@@ -1,8 +1,7 @@
-//! The bounds of the files of a level, in a form that can be searched fast for one key. The prefix that all bounds
-//! have in common is stored once. Of the rest of each bound, only the *head* is stored here: its first eight bytes
-//! as a number. The heads are side by side, so the heads of a whole level take a few cache lines. The full bounds
-//! are stored with each file, and a reader follows three pointers to get there. This form is not for a level whose
-//! files overlap.
+//! The bounds of the files of a level, in a form that is fast to search for one key. The prefix that all bounds
+//! share is stored once. Of the rest of each bound, only the *head* is stored: its first eight bytes as a number.
+//! So the heads of a whole level lie side by side in a few cache lines, while the full bounds are three pointers
+//! away, with each file. The files must not overlap.
 
 use super::db_file::DbFile;
 use crate::base::key_head::head;
@@ -23,13 +22,12 @@ pub struct LevelBounds {
 }
 
 impl LevelBounds {
-    /// The bounds of `level`, whose files are in the order of their keys.
+    /// The bounds of `level`, whose files are ordered by key.
     pub fn of(level: &[Arc<DbFile>]) -> Self {
         let lows = || level.iter().map(|file| file.sst.bounds().low.as_slice());
         let highs = || level.iter().map(|file| file.sst.bounds().high.as_deref());
-        // Bounds are in order, so a common prefix of the least and the greatest bound is a prefix of all bounds.
-        // If bounds were cut to the same bytes, an upper bound counts as greater than a later lower bound, so both
-        // are compared.
+        // Bounds are in order, so a prefix of both the least and the greatest is a prefix of all. The greatest may
+        // be an upper bound before the last lower bound if both were cut to the same bytes, so compare both.
         let greatest = highs().flatten().next_back().max(lows().next_back()).unwrap_or_default();
         let least = lows().next().unwrap_or_default();
         let prefix = &least[..least.iter().zip(greatest).take_while(|(a, b)| a == b).count()];
@@ -41,9 +39,9 @@ impl LevelBounds {
         }
     }
 
-    /// The places, in the level, of the files that may have `key`. Only heads are compared. If the head of `key`
-    /// equals the head of a bound, the full bounds may show that some of these files cannot have `key`. The second
-    /// value is true if the heads alone are enough.
+    /// The places, in the level, of the files that may have `key`, by heads alone. The second value is true if this
+    /// is exact. Otherwise, the head of `key` equals that of a bound, and the full bounds may rule out some of
+    /// these files.
     #[inline]
     pub fn around(&self, key: &[u8]) -> (Range<usize>, bool) {
         let shared = key.len().min(self.prefix.len());

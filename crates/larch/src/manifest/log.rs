@@ -1,17 +1,16 @@
-//! The manifest on disk: a log of edits, and the file `CURRENT`, which names this log. This module does not know
-//! what edits mean.
+//! The manifest on disk: a log of edits, and the file `CURRENT`, which names it. This module does not know what
+//! edits mean.
 //!
 //! Every open for writing starts a new manifest, whose first records hold the whole file set. A manifest that has
-//! grown to twice its first length is also replaced by a new one. So no manifest grows without limit. If the disk
-//! has no room for a new manifest, an open continues the old manifest. Before it does so, it removes an unfinished
-//! write at the end that another process has left, and makes the rest of the old manifest durable. When the new
-//! manifest is durable, a rename replaces `CURRENT`.
+//! grown to about twice that length is also replaced, so that none grows without limit. When the new manifest is
+//! durable, a rename replaces `CURRENT`. If the disk has no room for a new manifest, an open continues the old one,
+//! after it has cut off an unfinished write at the end and made the rest durable.
 //!
-//! Invariant: edits are appended to a manifest only while it is certain that `CURRENT` names this manifest. If a
-//! rename failed, it is unknown which of the two manifests `CURRENT` names. Both describe the same file set. The
-//! manifest [is in doubt](ManifestLog::is_in_doubt) until the rename has succeeded.
+//! Invariant: edits are appended to a manifest only while `CURRENT` is certain to name it. After a failed rename,
+//! `CURRENT` may name the old manifest or the new one, which describe the same file set, and the manifest [is in
+//! doubt](ManifestLog::is_in_doubt) until a rename has succeeded.
 //!
-//! A manifest log belongs to one thread at a time.
+//! Not thread safe: one thread at a time uses a manifest log.
 
 use super::db_file::FileOpener;
 use super::directory::leftovers::Leftovers;
@@ -26,7 +25,8 @@ use os::{Access, Machine};
 use sst::format::features::Unreadable;
 use std::path::{Path, PathBuf};
 
-/// The edits of the first file set are split into records of about this size, so that a reader needs little memory.
+/// The edits that describe the first file set are split into records of about this size, so that a reader needs
+/// little memory.
 const RECORD_BYTES: usize = 1 << 20;
 
 /// The file name of manifest `number`.
@@ -34,7 +34,7 @@ pub fn manifest_name(number: u64) -> String {
     format!("MANIFEST-{number:08}")
 }
 
-/// The text of `CURRENT` if it names this manifest.
+/// The text of a `CURRENT` that names this manifest.
 pub fn current_text(manifest: &str) -> String {
     format!("{manifest}\n")
 }
@@ -45,25 +45,23 @@ pub struct ManifestLog {
     writer: RecordWriter,
     scratch: Vec<u8>,
     number: u64,
-    /// The length that the manifest had when it was new and had only its first file set.
+    /// The length that the manifest had with only its first file set.
     initial_bytes: u64,
-    /// A manifest that is to replace this one. It describes the same file set, and was written and synced.
-    /// `CURRENT` may name it already.
+    /// A synced manifest with the same file set that is to replace this one. `CURRENT` may name it already.
     successor: Option<Box<ManifestLog>>,
-    /// Edits that have taken effect already, but are not in the manifest yet. The next commit writes them together
-    /// with its own edits.
+    /// Edits that have taken effect but are not in the manifest yet. The next commit writes them with its own.
     pending: Vec<Edit>,
 }
 
-/// The outcome of a commit: whether the manifest contains its edits.
+/// Whether the manifest contains the edits of a commit.
 #[derive(Debug)]
 pub enum EditsOutcome {
-    /// The manifest contains the edits, and the edits are durable.
+    /// The edits are in the manifest, and durable.
     Durable,
-    /// The manifest does not contain the edits. It is as it was before the commit.
+    /// The edits are not in the manifest, which is as it was before the commit.
     Not(LogError),
-    /// The edits were appended, but the sync failed. The next open finds out whether the manifest contains the
-    /// edits.
+    /// The edits were appended, but the sync failed. Only the next open will find out whether the manifest has
+    /// them.
     Unknown(LogError),
 }
 
@@ -72,18 +70,17 @@ impl ManifestLog {
     ///
     /// # Errors
     ///
-    /// The disk cannot tell.
+    /// An error if the disk cannot tell.
     pub fn exists(machine: &Machine, directory: &Path) -> Result<bool> {
         let current = directory.join(CURRENT);
         machine.disk.exists(&current).map_err(|error| Error::io("look for", &current, error))
     }
 
-    /// Whether a copy of a database was begun in `directory` and was not finished. Such a directory holds no
-    /// database.
+    /// Whether `directory` has an unfinished copy of a database, and so holds no database.
     ///
     /// # Errors
     ///
-    /// The disk cannot tell.
+    /// An error if the disk cannot tell.
     pub fn is_unfinished_copy(machine: &Machine, directory: &Path) -> Result<bool> {
         let mark = directory.join(UNFINISHED);
         machine.disk.exists(&mark).map_err(|error| Error::io("look for", &mark, error))
@@ -99,7 +96,7 @@ impl ManifestLog {
     ///
     /// # Errors
     ///
-    /// `CURRENT` cannot be read or names no manifest, or the manifest that it names does not exist.
+    /// An error if `CURRENT` cannot be read or names no manifest, or if the manifest that it names does not exist.
     pub fn current(machine: &Machine, directory: &Path) -> Result<PathBuf> {
         let path = Self::named(machine, directory)?;
         Self::check_there(machine, &path)?;
@@ -111,7 +108,7 @@ impl ManifestLog {
     ///
     /// # Errors
     ///
-    /// `CURRENT` cannot be read, or names no manifest.
+    /// An error if `CURRENT` cannot be read or names no manifest.
     pub fn named(machine: &Machine, directory: &Path) -> Result<PathBuf> {
         let current = directory.join(CURRENT);
         let bytes = machine.disk.read_all(&current).map_err(|error| Error::io("read", &current, error))?;
@@ -133,11 +130,11 @@ impl ManifestLog {
         Err(LogError::corrupt(&path.with_file_name(CURRENT), 0, format!("it names {name}, which is not there")).into())
     }
 
-    /// Reads the manifest at `path`, and returns the file set that it describes.
+    /// Reads the file set that the manifest at `path` describes.
     ///
     /// # Errors
     ///
-    /// The manifest cannot be read.
+    /// An error if the manifest cannot be read.
     pub fn read(machine: &Machine, path: &Path, opener: &FileOpener) -> Result<FileSet> {
         let mut set = FileSet::default();
         Self::read_into(&mut set, machine, path, opener)?;
@@ -160,13 +157,13 @@ impl ManifestLog {
         Ok(())
     }
 
-    /// The end of the edits so far.
+    /// The position after all edits so far.
     pub fn position(&self) -> Position {
         Position { manifest: self.number, end: self.writer.end() }
     }
 
-    /// The error for a caller whose edit was refused. If the table of the edit was dropped meanwhile, the error
-    /// does not say that the manifest is corrupt.
+    /// The error for a caller whose edit was refused. If the edit's table was dropped meanwhile, it is
+    /// [`Error::NoSuchTable`] and does not say that the manifest is corrupt.
     pub fn refused(&self, refusal: EditRefusal) -> Error {
         match refusal {
             EditRefusal::NoTable(id) => Error::NoSuchTable(format!("#{}, dropped", id.0)),
@@ -176,12 +173,12 @@ impl ManifestLog {
         }
     }
 
-    /// Writes manifest `number` with `set`, and makes it the current manifest. Readers of the release `compat` and
-    /// of later releases can read it.
+    /// Writes manifest `number` with `set`, readable for releases from `compat` on, and makes it the current
+    /// manifest.
     ///
     /// # Errors
     ///
-    /// A file cannot be written.
+    /// An error if a file cannot be written.
     pub fn create(machine: &Machine, directory: &Path, number: u64, set: &FileSet, compat: Release) -> Result<Self> {
         let log = Self::write(machine, directory, number, set, compat)?;
         log.prepare_current(machine, directory)?;
@@ -189,22 +186,22 @@ impl ManifestLog {
         Ok(log)
     }
 
-    /// Continues the manifest at `path`, because the disk has no room for a new manifest. `CURRENT` names this
-    /// manifest. An earlier process has left it. The call takes no disk space. `pending` are edits that have taken
-    /// effect already; the first commit writes them. The result is `None` if the form of the manifest is not the
-    /// right one for readers of the release `compat`.
+    /// Continues the manifest at `path`, which `CURRENT` names and an earlier process has left, because the disk
+    /// has no room for a new one. Takes no disk space. `pending` are edits that have taken effect already; the
+    /// first commit writes them. Returns `None` if a manifest for readers of the release `compat` would have
+    /// another form.
     ///
     /// # Errors
     ///
-    /// The manifest cannot be read, or bytes that an earlier process has not synced cannot be written a second
-    /// time.
+    /// An error if the manifest cannot be read, or its tail, which may not be durable, cannot be rewritten and
+    /// synced.
     pub fn go_on(machine: &Machine, path: &Path, pending: Vec<Edit>, compat: Release) -> Result<Option<Self>> {
         let mut reader = RecordReader::open(&*machine.disk, path, LogKind::Manifest, None)?;
         while reader.next_record()?.is_some() {}
         let features = LogKind::Manifest.features_for(compat);
         let Some(header) = reader.header().filter(|header| header.features == features) else { return Ok(None) };
         let (number, end) = (header.number, reader.end());
-        // An earlier process has renamed a file to `CURRENT`, and the rename may not be durable yet.
+        // The rename to `CURRENT` by an earlier process may not be durable yet.
         let directory = path.parent().unwrap_or(Path::new(""));
         machine.disk.sync_dir(directory).map_err(|error| Error::io("sync", directory, error))?;
         rewrite_tail(&*machine.disk, path, reader.proven_end()..end)?;
@@ -217,7 +214,7 @@ impl ManifestLog {
         self.number
     }
 
-    /// Writes manifest `number`, and does not change `CURRENT`.
+    /// Writes manifest `number`, but leaves `CURRENT` alone.
     fn write(machine: &Machine, directory: &Path, number: u64, set: &FileSet, compat: Release) -> Result<Self> {
         let path = directory.join(manifest_name(number));
         let header = Header::new(LogKind::Manifest, machine.random.next_u64() | 1, number, None);
@@ -238,12 +235,12 @@ impl ManifestLog {
         Ok(log)
     }
 
-    /// Writes manifest `number` for a copy of a database. The new manifest contains `set` with the changes of
-    /// `edits`. No `CURRENT` names the new manifest yet, and the name of its file is not durable.
+    /// Writes manifest `number`, with `set` and then `edits`, for a copy of a database. No `CURRENT` names it yet,
+    /// and its file name is not durable.
     ///
     /// # Errors
     ///
-    /// The manifest cannot be written or synced. A part of it may have been written.
+    /// An error if the manifest cannot be written or synced. A part of it may be left.
     pub fn write_copy(
         machine: &Machine,
         directory: &Path,
@@ -252,14 +249,14 @@ impl ManifestLog {
     ) -> Result<()> {
         let mut log = Self::write(machine, directory, number, set, compat)?;
         match log.commit(edits) {
-            // The commit has appended a proof after its sync. A second sync makes this proof durable, because a
-            // backup stores a checksum of the whole file.
+            // The commit has appended a proof after its sync. Sync this, too, because a backup stores a checksum of
+            // the whole file.
             EditsOutcome::Durable => Ok(log.writer.file().sync().map(drop)?),
             EditsOutcome::Not(error) | EditsOutcome::Unknown(error) => Err(error.into()),
         }
     }
 
-    /// Writes the name of this manifest to `CURRENT.new`, so that a rename makes it the current manifest.
+    /// Writes the name of this manifest to `CURRENT.new`, ready for the rename.
     fn prepare_current(&self, machine: &Machine, directory: &Path) -> Result<()> {
         let new = directory.join(CURRENT_NEW);
         let io = |action| move |error| Error::io(action, &directory.join(CURRENT_NEW), error);
@@ -271,12 +268,11 @@ impl ManifestLog {
         file.sync().map_err(io("sync"))
     }
 
-    /// Replaces this manifest by a new manifest `number`. The new manifest begins with `set`, the file set that
-    /// this manifest describes.
+    /// Replaces this manifest by a new manifest `number` that begins with `set`, the current file set.
     ///
     /// # Errors
     ///
-    /// A file cannot be written. After an error, this manifest is still in use. But if it [is in
+    /// An error if a file cannot be written. This manifest then stays in use, but if it [is in
     /// doubt](Self::is_in_doubt), it takes no edits until a later call has succeeded.
     pub fn renew(
         &mut self,
@@ -308,27 +304,26 @@ impl ManifestLog {
         Ok(())
     }
 
-    /// Returns true if `CURRENT` may name either this manifest or its successor, and nobody knows which. Then no
-    /// edits can be appended until [`ManifestLog::renew`] has succeeded.
+    /// Whether `CURRENT` may name either this manifest or its successor. No edits can be appended then until
+    /// [`ManifestLog::renew`] has succeeded.
     pub fn is_in_doubt(&self) -> bool {
         self.successor.is_some()
     }
 
-    /// Appends a proof that all edits before the proof are durable. Without it, a damaged last record would look
-    /// like a record that was never finished, and its edits would be lost without an error. If this call fails,
-    /// the next record serves as the proof.
+    /// Appends a proof that all edits before it are durable. Without it, a damaged last record would pass for an
+    /// unfinished write, and its edits would be lost without an error. If this fails, the next record serves as the
+    /// proof.
     fn append_proof(&mut self) {
         self.writer.append_proof().ok();
     }
 
-    /// Whether this manifest is so long that it should be replaced: it has grown by its initial length and
-    /// `slack_bytes`, so most of its edits name files that no longer exist.
+    /// Whether this manifest should be replaced: it has grown by its initial length and `slack_bytes`, so most of
+    /// its edits name files that no longer exist.
     pub fn is_overgrown(&self, slack_bytes: u64) -> bool {
         self.writer.end() > 2 * self.initial_bytes + slack_bytes
     }
 
-    /// The offset at which the last record ends, and the length that the manifest had when it had only its first
-    /// file set.
+    /// The end of the last record, and the initial length.
     #[cfg(test)]
     pub fn lengths(&self) -> (u64, u64) {
         (self.writer.end(), self.initial_bytes)
@@ -351,11 +346,11 @@ impl ManifestLog {
         Ok(())
     }
 
-    /// Appends `edits`, which take effect together, and makes them durable.
+    /// Appends `edits` as one atomic record, and makes them durable.
     ///
     /// # Panics
     ///
-    /// It panics if the manifest is in doubt.
+    /// Panics if the manifest is in doubt.
     pub fn commit(&mut self, edits: &[Edit]) -> EditsOutcome {
         assert!(!self.is_in_doubt(), "the caller renews a manifest in doubt");
         self.scratch.clear();
@@ -377,19 +372,19 @@ impl ManifestLog {
     }
 }
 
-/// Replaces `CURRENT` by `CURRENT.new`. After an error, nobody knows whether `CURRENT` has the old or the new text.
-/// This is also unknown after a crash.
+/// Replaces `CURRENT` by `CURRENT.new`. After an error, or a crash during the call, `CURRENT` may have the old text
+/// or the new one.
 fn make_current(machine: &Machine, directory: &Path) -> Result<()> {
     let new = directory.join(CURRENT_NEW);
     machine.disk.rename(&new, &directory.join(CURRENT)).map_err(|error| Error::io("rename", &new, error))?;
     machine.disk.sync_dir(directory).map_err(|error| Error::io("sync", directory, error))
 }
 
-/// Applies all further records of `reader` to `set`, and returns the number of these records.
+/// Applies all further records of `reader` to `set`, and returns how many there were.
 ///
 /// # Errors
 ///
-/// The manifest cannot be read. Edits before the damage have been applied to `set`.
+/// An error if the manifest cannot be read. Edits before the damage have been applied to `set`.
 pub(super) fn apply_next(set: &mut FileSet, reader: &mut RecordReader, opener: &FileOpener) -> Result<u64, LogError> {
     let framing = Framing::of(reader.header().map_or(0, |header| header.features));
     let mut records = 0;
@@ -409,8 +404,8 @@ fn apply_record(
 ) -> std::result::Result<(), Unreadable> {
     while !payload.is_empty() {
         let Some(edit) = Edit::decode(&mut payload, framing)? else { continue };
-        // An edit may remove files from the set, but they are not removed from the disk here. Either they are gone
-        // already, or the open removes them, or a later edit adds them to another level.
+        // Files that an edit removes from the set stay on disk here. They are gone already, or the open removes
+        // them, or a later edit adds them again.
         set.apply(&edit, opener, &mut Vec::new()).map_err(|why| why.to_string())?;
     }
     Ok(())

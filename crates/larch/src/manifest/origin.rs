@@ -1,6 +1,6 @@
-//! What the footer of an SST says about the table that the SST was written for. Because of this information, a
-//! repair and a dump work without a manifest. No other code reads it, because an undamaged database has the
-//! present names of its tables in its manifest.
+//! The origin in the footer of an SST: the table that the SST was written for. It lets a repair or a dump work
+//! without a manifest. No other code reads it, because an undamaged database has the current names of its tables in
+//! its manifest.
 //!
 //! ```text
 //! numbered fields, see sst::format::field:
@@ -28,23 +28,22 @@ const BUILT: u8 = 133;
 /// The table that a file was written for. A field is `None` if the footer does not have it.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct FileOrigin {
-    /// Id of the table.
+    /// The id of the table.
     pub table: Option<u32>,
     /// The name of the table.
     pub name: Option<String>,
     /// The column groups of the table.
     pub groups: Option<Vec<String>>,
-    /// If the table consists of the entries of an index, this is the id of the table to which the index belongs.
+    /// The id of the indexed table, if the rows are entries of an index.
     pub index_of: Option<u32>,
     /// Whether the rows belong to a transaction that has not committed.
     pub is_run: bool,
-    /// If the file was built without a database, this number identifies the files that were built together: all of
-    /// them have it.
+    /// If the file was built without a database, a number that all files built together share.
     pub built: Option<u64>,
 }
 
-/// The origin of files that the database `database` writes for `table`. `is_run` says that their rows belong to a
-/// transaction that has not committed.
+/// The origin of files that `database` writes for `table`. `is_run` says that their rows belong to a transaction
+/// that has not committed.
 pub fn encode(database: u64, table: &TableInfo, is_run: bool) -> Vec<u8> {
     let mut out = Vec::new();
     let mut id = Vec::new();
@@ -74,7 +73,7 @@ pub fn encode(database: u64, table: &TableInfo, is_run: bool) -> Vec<u8> {
     if whole.len() <= MAX_ORIGIN_BYTES { whole } else { out }
 }
 
-/// Decodes the valid fields, and leaves out all others.
+/// Decodes the valid fields, and skips all others.
 pub fn decode(mut bytes: &[u8]) -> FileOrigin {
     let mut origin = FileOrigin::default();
     while let Some(Field { number, bytes: mut field }) = Field::take(&mut bytes) {

@@ -15,8 +15,7 @@ pub struct TableFiles {
     pub info: Arc<TableInfo>,
     /// The levels of the table.
     pub levels: [Level; LEVELS],
-    /// The bounds of the files in each level except level 0. The first read that needs the bounds of a level
-    /// computes them.
+    /// The bounds of the files in each level except level 0, computed by the first read that needs them.
     bounds: [OnceLock<Arc<LevelBounds>>; LEVELS],
 }
 
@@ -31,7 +30,7 @@ impl TableFiles {
         self.levels.iter().enumerate().flat_map(|(level, files)| files.iter().map(move |file| (level, file)))
     }
 
-    /// How many bytes in the files of `level` the table sees.
+    /// The bytes that the table sees in the files of `level`.
     pub fn level_bytes(&self, level: usize) -> u64 {
         self.levels[level].iter().map(|file| file.sst.visible_bytes()).sum()
     }
@@ -57,8 +56,8 @@ impl TableFiles {
     }
 }
 
-/// The files of `level` that may have `key` according to their bounds. `level` is not 0. The result has at most
-/// one file, except where neighbouring files have the same bounds because long bounds are cut.
+/// The files of `level`, which is not 0, that may have `key` according to their bounds: at most one, except where
+/// neighbours share a bound because long bounds were cut.
 fn files_with_key<'a>(level: &'a [Arc<DbFile>], key: &[u8]) -> std::slice::Iter<'a, Arc<DbFile>> {
     let start = level.partition_point(|file| file.sst.bounds().high.as_deref().is_some_and(|high| high < key));
     let end = level[start..].partition_point(|file| file.sst.bounds().low.as_slice() <= key);

@@ -1,8 +1,8 @@
-//! The tables of a file set, by id and by name. Two file sets share in memory what is equal in both. To copy this
-//! value, only a few reference counts are changed. The cost of changing one table grows with the logarithm of the
-//! number of tables. This module does not know edits.
+//! The tables of a file set, by id and by name, in persistent maps: copying them only changes a few reference
+//! counts, copies share what is equal, and changing a table takes time logarithmic in the number of tables. This
+//! module does not know edits.
 //!
-//! Invariant: `names`, `indexes` and `level0` describe exactly the tables that are in `tables`.
+//! Invariant: `names`, `indexes` and `level0` describe exactly the tables in `tables`.
 
 use super::table_files::TableFiles;
 use crate::base::table::TableId;
@@ -83,7 +83,7 @@ impl Tables {
     pub fn remove(&mut self, id: &TableId) -> Option<TableFiles> {
         let table = self.tables.get(id)?.clone();
         self.tables.remove_mut(id);
-        // Edits may give the name of this table to another table before they drop this table. Then the name stays.
+        // Keep the name if edits have given it to another table before they drop this one.
         if self.names.get(&table.info.name) == Some(id) {
             self.names.remove_mut(&table.info.name);
         }

@@ -1,8 +1,8 @@
-//! The file set of a database to which another process may be writing at the same time. The file set is read from
-//! the newest manifest. Later calls read the edits that were appended since, and the manifests that have replaced
-//! the first one. This module does not know what the edits mean.
+//! Follows the file set of a database to which another process may be writing: reads the newest manifest, and later
+//! the edits that were appended to it and the manifests that have replaced it. This module does not know what the
+//! edits mean.
 //!
-//! A tail belongs to one thread at a time.
+//! Not thread safe: one thread at a time uses a tail.
 
 use super::db_file::FileOpener;
 use super::directory::position::Position;
@@ -13,7 +13,7 @@ use crate::base::record::{LogError, LogKind, RecordReader};
 use os::Machine;
 use std::path::{Path, PathBuf};
 
-/// A file set, and the place in the manifest at which reading will continue.
+/// A file set, and the position in the manifest at which reading will continue.
 #[derive(Debug)]
 pub struct ManifestTail {
     path: PathBuf,
@@ -22,23 +22,23 @@ pub struct ManifestTail {
 }
 
 impl ManifestTail {
-    /// Reads the newest manifest. While it reads, another process may append to the manifest, replace it and remove
-    /// it.
+    /// Reads the newest manifest, to which another process may append meanwhile, or which it may replace and
+    /// remove.
     ///
     /// # Errors
     ///
-    /// The manifest cannot be read.
+    /// An error if the manifest cannot be read.
     pub fn open(machine: &Machine, directory: &Path, opener: &FileOpener) -> Result<Self> {
         loop {
             let path = ManifestLog::named(machine, directory)?;
-            // Edits that are appended during the read may be missing. Then the result is the file set as it was a
-            // moment ago.
+            // Edits that are appended during the read may be missing. The result is then the file set of a moment
+            // ago.
             let error = match Self::read(machine, &path, opener) {
                 Ok(tail) => return Ok(tail),
                 Err(error) => error,
             };
-            // A writer removes a manifest only after `CURRENT` names the next one. So if `CURRENT` still names
-            // this manifest, the error does not come from a removed file, and is returned.
+            // A writer removes a manifest only after `CURRENT` names the next one. So if `CURRENT` still names this
+            // one, the error has another cause.
             if ManifestLog::named(machine, directory)? == path {
                 ManifestLog::check_there(machine, &path)?;
                 return Err(error);
@@ -59,7 +59,7 @@ impl ManifestTail {
     ///
     /// # Errors
     ///
-    /// A manifest cannot be read. After an error, the file set may have only some of the new edits, so this tail
+    /// An error if a manifest cannot be read. The file set may then have only some of the new edits, so this tail
     /// must not be used any more.
     pub fn look_again(&mut self, machine: &Machine, directory: &Path, opener: &FileOpener) -> Result<bool> {
         self.reader.look_again()?;
@@ -72,7 +72,7 @@ impl ManifestTail {
         Ok(true)
     }
 
-    /// The place in the manifest up to which edits were applied.
+    /// The position up to which edits were applied.
     pub fn position(&self) -> Position {
         Position { manifest: self.reader.header().map_or(0, |header| header.number), end: self.reader.end() }
     }

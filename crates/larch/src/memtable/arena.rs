@@ -1,21 +1,20 @@
-//! Memory that is handed out in pieces and freed as a whole. This module does not know what lies in a piece.
+//! Memory that is handed out in pieces and freed as a whole. This module does not know what is in a piece.
 //!
 //! ```text
 //! chunk    4 KiB | 4 KiB | … | an eighth of what there is | … | 1 MiB | 1 MiB      and one for each large piece
 //!                                                                  ▲ current: pieces come from here, one after the other
 //! ```
 //!
-//! A new chunk is an eighth of all chunks before it together, but at least 4 KiB. When this eighth would be 256
-//! KiB or more, a new chunk has 1 MiB. So a thousand small arenas stay small, and a large arena has few chunks. A
-//! piece that is larger than a quarter of a new chunk gets a chunk of its own, so that few bytes are lost at the
-//! ends of chunks.
+//! A new chunk is an eighth of the size of all chunks before it, but at least 4 KiB. Once this eighth would be 256
+//! KiB or more, new chunks have 1 MiB. So a thousand small arenas stay small, and a large arena has few chunks. A
+//! piece larger than a quarter of a new chunk gets a chunk of its own, so that little is lost at the ends of chunks.
 //!
 //! Invariants:
-//! - A piece does not move as long as the arena lives, and no two pieces share a byte.
-//! - If one thread allocates the same sizes in the same order from two arenas, both arenas use the same number of
-//!   bytes. So a simulated run can be repeated exactly.
+//! - A piece does not move while the arena lives, and no two pieces share a byte.
+//! - Two arenas from which one thread allocates the same sizes in the same order use the same number of bytes. So a
+//!   simulated run can be repeated exactly.
 //!
-//! Thread safe. A piece costs one atomic addition. A chunk takes a lock.
+//! Thread-safe. A piece costs one atomic addition, and a chunk takes a lock.
 
 use super::row_memory::{POOL_CHUNK_BYTES, RowMemory};
 use os::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
@@ -23,7 +22,7 @@ use os::sync::{Arc, Mutex};
 use os::{BLOCK_BYTES, Buffer};
 use std::ptr::{self, NonNull};
 
-/// Pieces begin at multiples of this number.
+/// Pieces begin at multiples of this.
 pub(super) const ALIGNMENT: usize = 8;
 
 /// When an eighth of the arena is at least this large, new chunks have [`POOL_CHUNK_BYTES`].
@@ -32,11 +31,11 @@ const LARGE_CHUNK: usize = 256 << 10;
 /// Memory for pieces.
 #[derive(Debug)]
 pub struct Arena {
-    /// The chunk from which pieces are taken; null before the first piece.
+    /// The chunk from which pieces are taken. Null before the first piece.
     current: AtomicPtr<Chunk>,
     /// The bytes of all chunks.
     bytes: AtomicU64,
-    /// All chunks, made by `Box::leak`. It is locked while a chunk is added.
+    /// All chunks, made by `Box::leak`. Locked while a chunk is added.
     chunks: Mutex<Vec<NonNull<Chunk>>>,
     /// Where the chunks come from.
     memory: Arc<RowMemory>,
@@ -46,25 +45,24 @@ pub struct Arena {
 /// A buffer whose bytes are handed out in order, from its first byte to its last.
 #[derive(Debug)]
 struct Chunk {
-    /// The start of the buffer's bytes. It is aligned to blocks.
+    /// The start of the buffer, aligned to blocks.
     start: NonNull<u8>,
     capacity: usize,
-    /// How many bytes were requested from this chunk so far. The number is more than `capacity` after a request
-    /// that found no room.
+    /// How many bytes were requested from this chunk. Exceeds `capacity` after a request that found no room.
     asked: AtomicUsize,
-    /// The buffer owns the memory of the chunk. No code uses this field; it is only dropped with the chunk.
+    /// Owns the memory of the chunk. It is only there to be dropped.
     #[expect(dead_code, reason = "it frees the memory when it is dropped")]
     buffer: Buffer,
 }
 
-// SAFETY: the chunks belong only to the arena. Nothing in a chunk changes except its atomic counter, and the arena
-// hands out each byte only once.
+// SAFETY: the arena owns the chunks. Nothing in a chunk changes except its atomic counter, and the arena hands out
+// each byte only once.
 unsafe impl Send for Arena {}
 // SAFETY: as above.
 unsafe impl Sync for Arena {}
 
 impl Arena {
-    /// An arena that gets its chunks from `memory`. It has no chunks yet.
+    /// An arena without chunks, which it will get from `memory`.
     pub fn new(memory: Arc<RowMemory>) -> Self {
         Self {
             current: AtomicPtr::new(ptr::null_mut()),
@@ -75,8 +73,8 @@ impl Arena {
         }
     }
 
-    /// A piece of `bytes` bytes with undefined content, aligned to [`ALIGNMENT`]. It belongs to the caller as long
-    /// as the arena lives.
+    /// A piece of `bytes` bytes with undefined content, aligned to [`ALIGNMENT`]. The caller owns it while the arena
+    /// lives.
     #[inline]
     pub(super) fn allocate(&self, bytes: usize) -> NonNull<u8> {
         let bytes = bytes.next_multiple_of(ALIGNMENT);
@@ -96,8 +94,8 @@ impl Arena {
         }
     }
 
-    /// Adds a new current chunk, if `seen` is still the current one. If a piece of `bytes` bytes needs a chunk of
-    /// its own, makes this chunk instead and returns the piece.
+    /// Adds a new current chunk, if `seen` is still the current one. If a piece of `bytes` bytes needs a chunk of its
+    /// own, adds that chunk instead and returns the piece.
     #[cold]
     fn grow(&self, seen: *mut Chunk, bytes: usize) -> Option<NonNull<u8>> {
         let mut chunks = self.chunks.lock();
@@ -124,29 +122,29 @@ impl Arena {
         chunk
     }
 
-    /// The memory of all chunks, in bytes.
+    /// The bytes of all chunks.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// The memory of all chunks in bytes, without the unused rest of the current chunk. It grows with every piece.
+    /// The bytes of all chunks without the unused rest of the current one. Grows with every piece.
     pub fn used_bytes(&self) -> u64 {
         // SAFETY: as in `allocate`.
         let chunk = unsafe { self.current.load(Ordering::Acquire).as_ref() };
         let rest = chunk.map_or(0, |chunk| chunk.capacity.saturating_sub(chunk.asked.load(Ordering::Relaxed)));
-        // `bytes` grows before the new chunk becomes the current one, so it is never less than `rest`.
+        // `bytes` grows before the new chunk becomes the current one, so it is at least `rest`.
         self.bytes() - rest as u64
     }
 
-    /// This is called when the rows were flushed and no view has them any more. From then on, only readers keep
-    /// the arena in memory. After this call, nobody asks for pieces.
+    /// Called when the rows were flushed and no view has them any more, so that only readers keep the arena alive.
+    /// Nobody asks for pieces after this call.
     pub(super) fn note_flushed(&self) {
         if !self.is_flushed.swap(true, Ordering::Relaxed) {
             self.memory.keep(self.bytes());
         }
     }
 
-    /// Whether a value that was read may keep the arena in memory for an unlimited time.
+    /// Whether a value may keep the arena alive for an unlimited time.
     #[inline]
     pub(super) fn may_be_kept(&self) -> bool {
         self.memory.may_lend()
@@ -172,11 +170,11 @@ impl Chunk {
         Self { start, capacity, asked: AtomicUsize::new(0), buffer }
     }
 
-    /// The next `bytes` bytes, if the chunk has this many left. `bytes` is a multiple of [`ALIGNMENT`].
+    /// The next `bytes` bytes, if the chunk has that many left. `bytes` is a multiple of [`ALIGNMENT`].
     #[inline]
     fn take(&self, bytes: usize) -> Option<NonNull<u8>> {
-        // Relaxed: each thread gets the bytes after the number that `fetch_add` returns to it, so nothing else has
-        // to be ordered.
+        // Relaxed: each thread gets the bytes after the number that `fetch_add` returns to it, so no other order
+        // matters.
         let before = self.asked.fetch_add(bytes, Ordering::Relaxed);
         if before + bytes > self.capacity {
             return None;

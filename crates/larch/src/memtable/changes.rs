@@ -1,5 +1,5 @@
-//! Finds what was written to a memtable after a version. A transaction uses this to find out whether the rows that
-//! it has read have changed. This module does not know transactions.
+//! Finds what was written to a memtable after a version, so that a transaction can tell whether the rows that it has
+//! read have changed. This module does not know transactions.
 
 use super::Memtable;
 use super::node::Node;
@@ -14,9 +14,8 @@ impl Memtable {
             || self.cover(key, Version::MAX).is_some_and(|cover| cover > since)
     }
 
-    /// A key in `range` that a commit after `since` has put or erased. If a range erase has changed the range, the
-    /// result is the first key of `range` that is erased, even if this key had no value before. The search walks
-    /// over all rows of the range.
+    /// A key in `range` that a commit after `since` has put or erased. For a range erase, this is the first key of
+    /// `range` that it covers, even if that key had no value before. The search walks over all rows of the range.
     pub fn changed_key(&self, range: &KeyRange<&[u8]>, since: Version) -> Option<Vec<u8>> {
         let mut next = self.rows.first_from(&Probe::before(range.start));
         while let Some(node) = next.filter(|node: &Node<'_>| range.ends_after(node.key())) {

@@ -1,16 +1,15 @@
-//! Copies of some rows of a memtable. A range takes these copies one after the other, and need not keep the
-//! memtable in memory. This module does not know the other sources of the range.
+//! Copies of some rows of a memtable, which a range takes one after the other without keeping the memtable alive.
+//! This module does not know the other sources of the range.
 //!
-//! While the program does not ask a range for its next row, the range must not keep the memory of a write buffer.
-//! So it copies its next rows from the memtable. A few small rows are enough, because there are mostly many rows
-//! of files between two rows in memory.
+//! Between two requests for rows, a range must not keep the memory of a whole write buffer. So it copies its next
+//! rows from the memtable. A few small rows are enough, because usually many rows of files lie between two rows in
+//! memory.
 
 use super::{MemCursor, MemRow};
 use sst::{Direction, RowKind, StreakRow, StreakStart, Version};
 use std::ops::Bound;
 
-/// Copies of the next rows of a memtable in one direction. Only rows that the cursor sees at its version are
-/// copied.
+/// Copies of the next rows of a memtable in one direction: those that the cursor sees at its version.
 #[derive(Debug)]
 pub struct CopiedRows {
     direction: Direction,
@@ -18,10 +17,9 @@ pub struct CopiedRows {
     /// The keys and values of all copied rows.
     bytes: Vec<u8>,
     rows: Vec<CopiedRow>,
-    /// The row that comes next.
+    /// The index of the next row.
     next: usize,
-    /// Whether the copies contain all rows up to the end of the walk. If not, more rows may come after the last
-    /// copy.
+    /// Whether the copies contain all rows up to the end of the walk. If not, the memtable may have more rows for it.
     is_cut: bool,
 }
 
@@ -33,17 +31,17 @@ struct CopiedRow {
     says: StreakRow,
 }
 
-/// Copying stops when there are `MAX_ROWS` rows or at least `ENOUGH_BYTES` bytes.
+/// Copying stops at `MAX_ROWS` rows or `ENOUGH_BYTES` bytes.
 const MAX_ROWS: usize = 32;
 const ENOUGH_BYTES: usize = 8 << 10;
 
-/// A value that is longer than this is not copied. When the walk comes to its row, it goes on in the memtable.
+/// The longest value that is copied. At a row with a longer one, the walk goes on in the memtable.
 const MAX_VALUE_BYTES: usize = 1 << 10;
 
 impl CopiedRows {
-    /// Copies at most `most` rows, as long as `is_before_end` is true for their keys. `start` says whether the row at
-    /// `cursor` is the first of them, or the row after it in the direction. If a range erase with the version
-    /// `erased` hides a row, the row is copied without its value.
+    /// Copies at most `most` rows, as long as `is_before_end` is true for their keys, beginning with the row at
+    /// `cursor` or the one after it, as `start` says. A row that a range erase at version `erased` hides is copied
+    /// without its value.
     pub fn new(
         cursor: &MemCursor,
         start: StreakStart,
@@ -63,8 +61,7 @@ impl CopiedRows {
                 break;
             }
             copies.copy(cursor.row(), erased);
-            // This check comes before the next step, because a step may be long: an old snapshot may see only few
-            // of the rows.
+            // Checks this before the next step, which may take long: an old snapshot may see only few of the rows.
             if copies.rows.len() >= most.min(MAX_ROWS) || copies.bytes.len() >= ENOUGH_BYTES || copies.ends_elsewhere()
             {
                 break;
@@ -74,8 +71,7 @@ impl CopiedRows {
         copies
     }
 
-    /// Whether the last row has a value that was not copied, so that the walk has to go on in the memtable at this
-    /// row.
+    /// Whether the value of the last row was not copied, so that the walk has to go on in the memtable at this row.
     fn ends_elsewhere(&self) -> bool {
         self.rows.last().is_some_and(|row| row.says == StreakRow::Elsewhere)
     }
@@ -96,7 +92,7 @@ impl CopiedRows {
         self.rows.push(CopiedRow { key_start, key_end, says });
     }
 
-    /// The bytes with which all copied keys begin.
+    /// The prefix that all copied keys share.
     pub fn prefix(&self) -> &[u8] {
         let (Some(first), Some(last)) = (self.rows.first(), self.rows.last()) else { return &[] };
         let (first, last) = (self.key_of(first), self.key_of(last));
@@ -114,38 +110,38 @@ impl CopiedRows {
         self.rows.is_empty()
     }
 
-    /// Whether the walk ends after the last copied row. If not, the memtable may have more rows for it.
+    /// Whether the walk ends after the last copy. If not, the memtable may have more rows for it.
     pub fn is_cut(&self) -> bool {
         self.is_cut
     }
 
-    /// The number of the row that comes next, if there is one.
+    /// The index of the next row, if there is one.
     pub fn row(&self) -> Option<usize> {
         (self.next < self.rows.len()).then_some(self.next)
     }
 
-    /// What the memtable says about the row that comes next; `None` if no row is left.
+    /// What the memtable says about the next row. `None` if no row is left.
     pub fn read(&self) -> Option<StreakRow> {
         self.rows.get(self.next).map(|row| row.says)
     }
 
-    /// The key of the row that comes next, which must exist.
+    /// The key of the next row, which must exist.
     pub fn key(&self) -> &[u8] {
         self.key_of(&self.rows[self.next])
     }
 
-    /// Replaces the content of `key` with the key of the row `row`.
+    /// Replaces `key` with the key of row `row`.
     pub fn read_key(&self, row: usize, key: &mut Vec<u8>) {
         key.clear();
         key.extend_from_slice(self.key_of(&self.rows[row]));
     }
 
-    /// The value from the offset `start` to the offset `end`, which [`CopiedRows::read`] has returned.
+    /// The value between two offsets that [`CopiedRows::read`] has returned.
     pub fn value(&self, start: u32, end: u32) -> &[u8] {
         &self.bytes[start as usize..end as usize]
     }
 
-    /// Goes past the row that comes next.
+    /// Passes the next row.
     pub fn advance(&mut self) {
         self.next += 1;
     }
@@ -155,12 +151,12 @@ impl CopiedRows {
         self.next > 0
     }
 
-    /// Moves `cursor` to the last copied row that was passed. `cursor` is still where it was when the rows were
+    /// Moves `cursor` to the last copied row that was passed. It must still be where it was when the rows were
     /// copied.
     pub fn resume(&self, cursor: &mut MemCursor) {
         let there = usize::from(self.start == StreakStart::At);
-        // A step backward takes two searches. So to go back several rows, one search for the key of the last
-        // passed row is cheaper.
+        // A step backward takes two searches, so for several rows one search for the key of the last passed row is
+        // cheaper.
         if self.direction == Direction::Backward && self.next > there + 1 {
             cursor.seek_back(Bound::Included(self.key_of(&self.rows[self.next - 1])));
             return;
@@ -175,7 +171,7 @@ impl CopiedRows {
         !self.is_cut && self.next == self.rows.len()
     }
 
-    /// The memory that the copies take, in bytes.
+    /// The bytes that the copies take.
     pub fn memory_bytes(&self) -> u64 {
         (self.bytes.capacity() + self.rows.capacity() * size_of::<CopiedRow>()) as u64
     }

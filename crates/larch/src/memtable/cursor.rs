@@ -1,13 +1,12 @@
-//! Walks through the keys of a memtable in both directions, and sees only versions up to its own version. It does
-//! not hide erased keys, because the merge that uses it needs them. This module does not know range erases,
-//! because the merge asks the memtable for them.
+//! Walks through the keys of a memtable in both directions and sees only versions up to its own. It hides neither
+//! erased keys, which the merge needs, nor keys under range erases, for which the merge asks the memtable.
 //!
-//! A cursor stands on a row of the skip list, and keeps the memtable in memory. A step forward follows the links
-//! of the lowest level. A step back costs two searches, because the skip list is linked in only one direction.
+//! A cursor stands on a row of the skip list and keeps the memtable alive. A step forward follows the links of the
+//! lowest level. A step back costs two searches, because the list is linked in only one direction.
 //!
 //! Invariants:
-//! - The row at which the cursor stands is the newest visible version of its key. The rows that are visible at a
-//!   version are always the same, and no row leaves the list. So the cursor can go on from its row at any time.
+//! - The cursor's row is the newest visible version of its key. Which rows are visible at a version never changes,
+//!   and no row leaves the list. So the cursor can go on from its row at any time.
 //! - `Before` and `After` are the two ends of the table.
 //!
 //! Thread safety: a cursor belongs to one thread. Other threads may apply newer versions at the same time.
@@ -19,8 +18,8 @@ use os::sync::Arc;
 use sst::{Direction, Version};
 use std::ops::Bound;
 
-/// A key may have thousands of versions. After the cursor has skipped this many rows one by one, a new search is
-/// cheaper than going on.
+/// How many versions of a key the cursor skips one by one before it searches instead. A key may have thousands of
+/// them.
 const SKIPPED_ROWS: usize = 8;
 
 /// A position among the keys of a memtable, for a reader at a version.
@@ -44,13 +43,13 @@ impl MemCursor {
         Self { table, at, place: CursorPlace::Before }
     }
 
-    /// The version of the cursor: it sees rows with this version or an older one.
+    /// The version of the cursor: it sees rows up to this version.
     #[cfg(test)]
     pub fn at(&self) -> Version {
         self.at
     }
 
-    /// Goes to the first key at or after an included bound, or to the first key after an excluded bound.
+    /// Seeks the first key at or after an included bound, or after an excluded one.
     pub fn seek(&mut self, bound: Bound<&[u8]>) {
         let rows = &self.table.rows;
         let first = match bound {
@@ -62,7 +61,7 @@ impl MemCursor {
         self.place.set(rows, visible, CursorPlace::After);
     }
 
-    /// Goes to the last key at or before an included bound, or to the last key before an excluded bound.
+    /// Seeks the last key at or before an included bound, or before an excluded one.
     pub fn seek_back(&mut self, bound: Bound<&[u8]>) {
         let rows = &self.table.rows;
         let last = match bound {
@@ -74,8 +73,8 @@ impl MemCursor {
         self.place.set(rows, visible, CursorPlace::Before);
     }
 
-    /// Goes to the next key. A cursor before the first key goes to the first key. A cursor at the last key goes to
-    /// the place after all keys, and stays there.
+    /// Goes to the next key. From before the first key it goes to the first key, and from the last key to the place
+    /// after all keys, where it stays.
     pub fn next(&mut self) {
         match &self.place {
             CursorPlace::After => {}
@@ -88,8 +87,8 @@ impl MemCursor {
         }
     }
 
-    /// Goes to the previous key. A cursor after the last key goes to the last key. A cursor at the first key goes
-    /// to the place before all keys, and stays there.
+    /// Goes to the previous key. From after the last key it goes to the last key, and from the first key to the place
+    /// before all keys, where it stays.
     pub fn prev(&mut self) {
         match &self.place {
             CursorPlace::Before => {}
@@ -103,7 +102,7 @@ impl MemCursor {
         }
     }
 
-    /// Goes to the next key in a direction.
+    /// Goes to the next key in `direction`.
     pub fn step(&mut self, direction: Direction) {
         match direction {
             Direction::Forward => self.next(),
@@ -111,7 +110,7 @@ impl MemCursor {
         }
     }
 
-    /// The key at the cursor; `None` before the first key and after the last key.
+    /// The key at the cursor. `None` before the first key and after the last one.
     pub fn key(&self) -> Option<&[u8]> {
         match &self.place {
             CursorPlace::On(row) => Some(row.key()),
@@ -119,11 +118,11 @@ impl MemCursor {
         }
     }
 
-    /// The newest visible version of the key at the cursor. This version may be an erase.
+    /// The newest visible version of the key at the cursor, which may be an erase.
     ///
     /// # Panics
     ///
-    /// It panics if the cursor is at no key.
+    /// If the cursor is at no key.
     pub fn row(&self) -> &MemRow {
         match &self.place {
             CursorPlace::On(row) => row,
@@ -133,7 +132,7 @@ impl MemCursor {
 }
 
 impl CursorPlace {
-    /// Goes to `row`, or to `end` if `row` is `None`. `rows` must be the same list in all calls for a cursor.
+    /// Goes to `row`, or to `end` if there is none. `rows` must be the cursor's list.
     fn set(&mut self, rows: &SkipList, row: Option<Node<'_>>, end: Self) {
         match (row, self) {
             (Some(node), Self::On(row)) => row.set(node),
@@ -156,7 +155,7 @@ fn after_key<'l>(rows: &'l SkipList, node: Node<'_>) -> Option<Node<'l>> {
 }
 
 /// The first row at or after `node` that a reader at `at` sees. `node` must be the newest version of its key, or
-/// have a version newer than `at`.
+/// newer than `at`.
 fn first_visible<'l>(rows: &'l SkipList, mut node: Option<Node<'l>>, at: Version) -> Option<Node<'l>> {
     let mut skipped = 0;
     loop {
@@ -173,10 +172,9 @@ fn first_visible<'l>(rows: &'l SkipList, mut node: Option<Node<'l>>, at: Version
     }
 }
 
-/// The newest row of the key of `node` that a reader at `at` sees. If the reader sees no row of this key, the
-/// nearest key before it with a visible row is taken instead. The search goes backward from `node`, the oldest
-/// version of its key. If this version is visible, another search finds the newest visible version of the same
-/// key.
+/// Walks backward from `node`, the oldest version of its key, to the nearest key of which a reader at `at` sees a
+/// version, and returns the newest such version. If the oldest version is visible, one more search finds the newest
+/// visible one.
 fn last_visible<'l>(rows: &'l SkipList, mut node: Option<Node<'l>>, at: Version) -> Option<Node<'l>> {
     loop {
         let here = node?;

@@ -1,5 +1,5 @@
-//! The range erases of a memtable. Where one begins or ends within another, the other is cut, so that each key is
-//! in at most one fragment. This module does not know rows.
+//! The range erases of a memtable, cut where another one begins or ends, so that each key is in at most one fragment.
+//! This module does not know rows.
 //!
 //! ```text
 //! erase @5       a ──────────── m
@@ -8,9 +8,8 @@
 //!                 [5]   [9, 5]     [9]
 //! ```
 //!
-//! A fragment lists the versions of all range erases that cover it, because readers at different versions use the
-//! same fragment. So if n range erases overlap, their fragments may list n² versions. The estimate of memory
-//! includes these versions.
+//! A fragment lists the versions of all range erases that cover it, because readers at different versions share it.
+//! So n overlapping range erases may make fragments with n² versions in all. The memory estimate includes them.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -23,32 +22,31 @@ use super::allocated::allocated_bytes;
 /// All range erases of a memtable.
 #[derive(Debug, Default)]
 pub(super) struct Fragments {
-    /// The fragments by their starts. They do not overlap.
+    /// The fragments by their start. They do not overlap.
     by_start: BTreeMap<Arc<[u8]>, Fragment>,
     memory_bytes: u64,
 }
 
 #[derive(Debug)]
 struct Fragment {
-    /// An empty end means that the fragment has no end.
+    /// Empty if the fragment has no end.
     end: Arc<[u8]>,
-    /// The versions of the range erases that cover the fragment, from the oldest to the newest.
+    /// The versions of the range erases that cover the fragment, oldest first.
     versions: Vec<Version>,
 }
 
-/// The most memory that a fragment takes in the B-tree of the standard library, in bytes. A node of this B-tree
-/// has 11 places, and a fragment takes 56 bytes: 11 × 56 + 16 = 632. For this, the allocator takes 640 bytes.
-/// After a split, at least 5 places of a node are used. So a fragment takes at most 128 bytes. The inner nodes of
-/// the tree are not included, but most leaves have more than 5 fragments.
+/// The most bytes that a fragment takes in the standard library's B-tree. A node of it has 11 entries, a fragment
+/// takes 56 bytes, and 11 × 56 + 16 = 632 bytes become 640 in the allocator. After a split at least 5 entries of a
+/// node are used, so a fragment takes at most 128 bytes. Inner nodes are not included, but most leaves have more than
+/// 5 fragments.
 const PLACE_BYTES: u64 = 128;
-/// The memory of the first node of the tree. This node exists as soon as there is a fragment.
+/// The bytes of the tree's first node, which exists as soon as there is a fragment.
 const NODE_BYTES: u64 = 640;
 /// The two counts of an `Arc`.
 const SHARED_BYTES: usize = 16;
 
 impl Fragments {
-    /// Adds a range erase of `start..end`. An empty `end` means that the range has no end. The range must not be
-    /// empty.
+    /// Adds a range erase of `start..end`, which must not be empty. An empty `end` means no end.
     pub(super) fn insert(&mut self, start: &[u8], end: &[u8], version: Version) {
         assert!(end.is_empty() || start < end, "the caller drops empty ranges");
         let start: Arc<[u8]> = start.into();
@@ -59,7 +57,7 @@ impl Fragments {
         }
         let upper = if end.is_empty() { Bound::Unbounded } else { Bound::Excluded(&*end) };
         let mut gaps = Vec::new();
-        // The start of the part that no fragment covers yet; `None` after a fragment that has no end.
+        // The start of what no fragment covers yet. `None` after a fragment without end.
         let mut open = Some(start.clone());
         for (inside, fragment) in self.by_start.range_mut::<[u8], _>((Bound::Included(&*start), upper)) {
             let gap = open.take().expect("a fragment without end is the last");
@@ -86,7 +84,7 @@ impl Fragments {
         }
     }
 
-    /// If `key` is inside a fragment, cuts this fragment in two at `key`.
+    /// If `key` is inside a fragment, cuts the fragment in two at `key`.
     fn split_at(&mut self, key: &Arc<[u8]>) {
         let before = self.by_start.range_mut::<[u8], _>((Bound::Unbounded, Bound::Excluded(&**key))).next_back();
         let Some((_, fragment)) = before else { return };
@@ -116,8 +114,8 @@ impl Fragments {
         fragment.newest(at)
     }
 
-    /// The newest range erase at or before `at` that covers `key`, and the keys around `key` for which the answer
-    /// is the same.
+    /// The newest range erase at or before `at` that covers `key`, and up to where the answer stays the same in
+    /// `direction`.
     pub(super) fn cover_around(&self, key: &[u8], at: Version, direction: Direction) -> CoverAround {
         let before = self.by_start.range::<[u8], _>((Bound::Unbounded, Bound::Included(key))).next_back();
         let at_key = before.filter(|(_, fragment)| fragment.end.is_empty() || key < &*fragment.end);
@@ -146,7 +144,7 @@ impl Fragments {
         self.by_start.range::<[u8], _>((Bound::Included(from), Bound::Unbounded)).take(most).map(erase).collect()
     }
 
-    /// The start of the first fragment that begins in `range` and whose newest version is `wanted`.
+    /// The start of the first fragment that begins in `range` and has a `wanted` newest version.
     pub(super) fn first_beginning_in(
         &self,
         range: &KeyRange<&[u8]>,
@@ -158,7 +156,7 @@ impl Fragments {
         found.next().map(|(start, _)| start.to_vec())
     }
 
-    /// The memory that the fragments take, in bytes.
+    /// The bytes that the fragments take.
     pub(super) fn memory_bytes(&self) -> u64 {
         self.memory_bytes
     }
@@ -171,8 +169,8 @@ impl Fragment {
         self.versions[..visible].last().copied()
     }
 
-    /// Adds the version of a range erase. Versions come in ascending order. The same version may be added twice,
-    /// because one batch may erase a range twice.
+    /// Adds the version of a range erase. Versions come in ascending order. One version may come twice, because a
+    /// batch may erase a range twice.
     fn note(&mut self, version: Version) {
         if let Err(place) = self.versions.binary_search(&version) {
             self.versions.insert(place, version);

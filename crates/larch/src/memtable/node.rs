@@ -5,14 +5,13 @@
 //!                                 ▲ a node's address; all of it is one piece              at least 8 ◀─▶
 //! ```
 //!
-//! The *head* is the first eight bytes of the key as a number. Most comparisons on the way down a skip list need
-//! only the head. Such a comparison reads one number, which is 16 bytes after the lowest link. So that every key
-//! has such a number, a key of fewer than eight bytes is padded with zeros. A node takes 24 bytes plus the key and
-//! the value, rounded up to a multiple of 8 bytes. These 24 bytes include one link. Each further link adds 8
-//! bytes; on average, a node has a third of a further link.
+//! The *head* is the first eight bytes of the key as a number, padded with zeros if the key is shorter. Most
+//! comparisons on the way down a skip list need only the head, a single read 16 bytes after the lowest link. A node
+//! takes 24 bytes plus the key (at least 8 bytes) and the value, rounded up to a multiple of 8. The 24 bytes include
+//! one link. Each further link adds 8 bytes; on average, a node has a third of one.
 //!
-//! Invariants: after a node was written, nothing in it changes except its links. A link is null or leads to a node
-//! of the same arena. That node was written before the link was set.
+//! Invariants: once a node is written, nothing in it changes except its links. A link is null or leads to a node of
+//! the same arena that was written before the link was set.
 
 use super::arena::{ALIGNMENT, Arena};
 use os::sync::atomic::AtomicPtr;
@@ -21,18 +20,17 @@ use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 use std::slice;
 
-/// The most links that a node has. Among 4^12 (16 million) rows, one node on average is on the top level.
+/// The most links of a node. Of 4^12 (16 million) rows, one is on the top level on average.
 pub(super) const MAX_HEIGHT: usize = 12;
 
 const HEAD_BYTES: usize = size_of::<u64>();
 const LINK_BYTES: usize = size_of::<Link>();
 const HEADER_BYTES: usize = size_of::<Header>();
 
-/// The memory of a node with one link, an empty key and an empty value.
+/// The memory of a node with one link, without its key and value.
 pub(super) const SMALLEST_BYTES: usize = LINK_BYTES + HEADER_BYTES;
 
-/// One number holds both the length of a key and the height of a node. These are the numbers of bits that they
-/// have there.
+/// The length of a key and the height of a node share one number. These are their widths in bits.
 const KEY_BITS: u32 = 17;
 const HEIGHT_BITS: u32 = 4;
 
@@ -43,15 +41,13 @@ const _: () = assert!(LINK_BYTES.is_multiple_of(align_of::<Header>()));
 /// A link to the next node of a level.
 pub(super) type Link = AtomicPtr<Header>;
 
-/// The header of a node, which has the same form in all nodes. In memory, the links are before it, and the key and
-/// the value are after it.
+/// The fixed part of a node. The node's links are before it in memory, and the key and the value after it.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Header {
     version: u64,
     value_bytes: u32,
-    /// From the lowest bit on: `KEY_BITS` bits for the length of the key, `HEIGHT_BITS` bits for the height, then
-    /// the kind.
+    /// From the lowest bit: `KEY_BITS` bits of key length, `HEIGHT_BITS` bits of height, then the kind.
     key_height_kind: u32,
 }
 
@@ -83,8 +79,8 @@ impl<'a> Node<'a> {
             key.len() as u32 | (height as u32) << KEY_BITS | u32::from(kind as u8) << (KEY_BITS + HEIGHT_BITS);
         let header = Header { version: version.0, value_bytes, key_height_kind };
         let piece = arena.allocate(node_bytes(height, key.len(), value.len()));
-        // SAFETY: the piece is aligned for links and headers, belongs to this function alone, and has room for `height`
-        // links, the header, the key and the value, one after the other.
+        // SAFETY: the piece is aligned for links and headers, only this function uses it, and it has room for
+        // `height` links, the header, the key and the value, one after the other.
         unsafe {
             let links = piece.cast::<Link>();
             for level in 0..height {
@@ -100,7 +96,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The node at an address that is the result of [`Node::address`].
+    /// The node at an address that [`Node::address`] has returned.
     ///
     /// # Safety
     ///
@@ -125,8 +121,8 @@ impl<'a> Node<'a> {
     /// The first eight bytes of the key.
     #[inline]
     pub(super) fn head(self) -> u64 {
-        // SAFETY: a node has room for a key of at least `HEAD_BYTES` bytes, and `write` has written all of these
-        // bytes. They do not change while the arena lives.
+        // SAFETY: a node has room for at least `HEAD_BYTES` bytes of key, and `write` has written all of them. They
+        // do not change while the arena lives.
         u64::from_be_bytes(unsafe { self.bytes().cast::<[u8; HEAD_BYTES]>().read() })
     }
 
@@ -157,8 +153,8 @@ impl<'a> Node<'a> {
     /// The key.
     #[inline]
     pub(super) fn key(self) -> &'a [u8] {
-        // SAFETY: the key has this length and is behind the header, in the same piece; `write` has written it. The
-        // key does not change while the arena lives.
+        // SAFETY: `write` has written a key of this length behind the header, in the same piece. It does not change
+        // while the arena lives.
         unsafe { slice::from_raw_parts(self.bytes(), self.key_bytes()) }
     }
 
@@ -195,13 +191,12 @@ impl<'a> Node<'a> {
         unsafe { self.0.cast::<Link>().sub(level + 1).as_ref() }
     }
 
-    /// The memory that the node takes in the arena, in bytes.
+    /// The bytes that the node takes in the arena.
     pub(super) fn memory_bytes(self) -> u64 {
         node_bytes(self.height(), self.key_bytes(), self.header().value_bytes as usize) as u64
     }
 
-    /// Asks the processor to load the node into its cache. The processor may ignore this. The results of later
-    /// reads are the same.
+    /// Asks the processor to load the node into its cache. This is only a hint.
     #[inline]
     pub(super) fn prefetch(self) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]

@@ -7,7 +7,7 @@ use sst::{RowKind, Version};
 use std::fmt;
 use std::ptr::NonNull;
 
-/// One version of a key. This value keeps the arena of the row in memory, so it may live longer than the memtable.
+/// One version of a key. It keeps the row's arena alive, so it may outlive the memtable.
 #[derive(Clone)]
 pub struct MemRow {
     node: NonNull<Header>,
@@ -26,7 +26,7 @@ impl MemRow {
         Self { node: node.address(), arena: arena.clone() }
     }
 
-    /// Changes this value, so that it stands for the row at `node`. `node` must be in the same arena.
+    /// Makes this value stand for the row at `node`, which must be in the same arena.
     #[inline]
     pub(super) fn set(&mut self, node: Node<'_>) {
         self.node = node.address();
@@ -62,12 +62,12 @@ impl MemRow {
         self.node().version()
     }
 
-    /// The memory that the row takes in a memtable, in bytes.
+    /// The bytes that the row takes in a memtable.
     pub fn memory_bytes(&self) -> u64 {
         self.node().memory_bytes()
     }
 
-    /// Whether a reader may keep the row for an unlimited time, although this keeps the whole arena in memory; see
+    /// Whether a reader may keep the row for an unlimited time, although this keeps the whole arena alive; see
     /// [`super::row_memory`].
     pub fn may_be_kept(&self) -> bool {
         self.arena.may_be_kept()

@@ -1,13 +1,12 @@
-//! The memtables of all tables that belong to one log. This module does not know how the log is written.
+//! The memtables of all tables that one log covers. This module does not know how the log is written.
 //!
-//! The rows of all memtables are in one arena. So the memory of a set is known exactly, and the rows of ten
-//! thousand tables take no more memory than the same rows in one table. If the set is used for look-ups, it has
-//! one filter for the keys of all its memtables. The memtables are the nodes of a tree. A hash of the table's
-//! number says where its node is: at each level of the tree, the next two bits of the hash choose one of four
-//! branches. Nodes are added and never removed, so a reader finds its memtable without a lock or a reference
-//! count.
+//! The rows of all memtables are in one arena. So the memory of a set is known exactly, and the rows of ten thousand
+//! tables take no more memory than the same rows in one table. A set for look-ups has one filter for the keys of all
+//! its memtables. The memtables are the nodes of a tree: at each level, the next two bits of a hash of the table id
+//! choose one of four branches. Nodes are added and never removed, so a reader finds its memtable without a lock or a
+//! reference count.
 //!
-//! Thread safe. Any number of threads may add memtables and read at the same time.
+//! Thread-safe. Any number of threads may add memtables and read at the same time.
 
 use super::Memtable;
 use super::arena::Arena;
@@ -18,23 +17,22 @@ use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, OnceLock};
 use sst::Version;
 
-/// The memtables that are filled while one log is written. Each table that is written has one memtable, which the
-/// first write makes.
+/// The memtables that are filled while one log is written, one for each written table. The first write to a table
+/// makes its memtable.
 #[derive(Debug)]
 pub struct MemSet {
     /// The number of the log that has the same rows as this set.
     pub log: u64,
-    /// The numbers of older logs that also hold rows of this set. Only a set that a recovery has made has older
-    /// logs, because a recovery reads several logs into one set.
+    /// The numbers of older logs that also hold rows of this set. Only recovery, which reads several logs into one
+    /// set, makes sets with older logs.
     pub older_logs: Vec<u64>,
     arena: Arc<Arena>,
-    /// The filter that tells for most absent keys that the set does not have them. Only a set that is used for
-    /// look-ups has it.
+    /// Denies most keys that the set does not have. `None` unless the set is used for look-ups.
     filter: Option<Arc<SetFilter>>,
     tables: OnceLock<Box<TableNode>>,
-    /// The memory of the memtables outside the arena, in bytes: the tree and the range erases.
+    /// The bytes of the memtables outside the arena: the tree and the range erases.
     other_bytes: AtomicU64,
-    /// The bytes that are reserved for commits that are still being applied.
+    /// The bytes reserved for commits that are being applied.
     reserved_bytes: AtomicU64,
     /// The oldest version in any memtable.
     oldest: AtomicU64,
@@ -51,7 +49,7 @@ struct TableNode {
 }
 
 impl MemSet {
-    /// A set without memtables and without a filter. The memory for rows will come from `memory`.
+    /// A set without memtables and without a filter. Rows will get their memory from `memory`.
     pub fn new(log: u64, memory: Arc<RowMemory>) -> Self {
         Self {
             log,
@@ -66,7 +64,7 @@ impl MemSet {
         }
     }
 
-    /// Adds a filter to the set, so that it can be used for look-ups.
+    /// Adds a filter, for a set that is used for look-ups.
     pub fn with_filter(mut self) -> Self {
         self.filter = Some(Arc::default());
         self
@@ -91,7 +89,7 @@ impl MemSet {
         }
     }
 
-    /// The memtable of a table. It is made if it does not exist.
+    /// The memtable of a table, which is made if it does not exist.
     pub fn table_or_new(&self, table: TableId) -> &Arc<Memtable> {
         let mut place = &self.tables;
         let mut bits = spread(table);
@@ -110,7 +108,7 @@ impl MemSet {
         }
     }
 
-    /// All memtables, sorted by table.
+    /// All memtables, sorted by table id.
     pub fn all(&self) -> Vec<(TableId, Arc<Memtable>)> {
         let mut all = Vec::new();
         let mut open: Vec<&TableNode> = self.tables.get().map(|node| &**node).into_iter().collect();
@@ -122,44 +120,42 @@ impl MemSet {
         all
     }
 
-    /// The memory of all memtables, in bytes.
+    /// The bytes of all memtables.
     pub fn bytes(&self) -> u64 {
         self.arena.bytes() + self.filter_bytes() + self.other_bytes.load(Ordering::Relaxed)
     }
 
-    /// The bytes that are used or reserved. Memory of the arena that no row uses yet is left out. Bytes that
-    /// commits have reserved are included.
+    /// The bytes that are used, or reserved for commits. Memory of the arena that no row uses yet does not count.
     pub fn used_bytes(&self) -> u64 {
         let outside = self.other_bytes.load(Ordering::Relaxed) + self.reserved_bytes.load(Ordering::Relaxed);
         self.arena.used_bytes() + self.filter_bytes() + outside
     }
 
-    /// This is called before a commit with `version` is applied. It reserves about `bytes` bytes for the commit.
-    /// Calls come in the order of the versions.
+    /// Called before a commit with `version` is applied, in version order. Reserves about `bytes` for the commit.
     pub fn note_commit(&self, version: Version, bytes: u64) {
         self.reserved_bytes.fetch_add(bytes, Ordering::Relaxed);
         self.oldest.fetch_min(version.0, Ordering::Relaxed);
         self.newest.fetch_max(version.0, Ordering::Relaxed);
     }
 
-    /// This is called after a commit was applied. `bytes` is the number that was reserved for the commit.
+    /// Called after a commit was applied. `bytes` is what was reserved for it.
     pub fn note_applied(&self, bytes: u64) {
         self.reserved_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// This is called after a range erase was added to a memtable. The range erases of this memtable took `before`
-    /// bytes until now, and take `now` bytes from now on.
+    /// Called after a range erase was added to a memtable, whose range erases took `before` bytes and now take `now`
+    /// bytes.
     pub fn note_range_erases(&self, (before, now): (u64, u64)) {
         // `now` is at least `before`, because fragments are only added and only grow.
         self.other_bytes.fetch_add(now.wrapping_sub(before), Ordering::Relaxed);
     }
 
-    /// The oldest version of a commit in this set; the greatest possible version if no commit has come.
+    /// The oldest version of a commit in this set, or the greatest possible version if there is none.
     pub fn oldest(&self) -> Version {
         Version(self.oldest.load(Ordering::Relaxed))
     }
 
-    /// The newest version of a commit in this set; 0 if no commit has come.
+    /// The newest version of a commit in this set, or 0 if there is none.
     pub fn newest(&self) -> Version {
         Version(self.newest.load(Ordering::Relaxed))
     }
@@ -181,12 +177,11 @@ impl Drop for MemSet {
     }
 }
 
-/// The memory of a memtable besides its rows: the value itself, the counts of its `Arc`, and the headers of the
+/// The bytes of a memtable besides its rows: the value itself, the counts of its `Arc`, and the headers of the
 /// allocator.
 const TABLE_BYTES: u64 = size_of::<Memtable>() as u64 + 2 * 8 + 2 * 16;
 
-/// A hash of a table's number, which makes the tree balanced. The multiplier is odd, so two different numbers
-/// never have the same hash.
+/// A hash of the table id, which balances the tree. The multiplier is odd, so no two ids have the same hash.
 fn spread(table: TableId) -> u32 {
     table.0.wrapping_mul(0x9e37_79b1).reverse_bits()
 }

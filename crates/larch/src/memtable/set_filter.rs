@@ -1,5 +1,5 @@
-//! Says for most keys without a row in a memory set that the set does not have them. A look-up need not search the
-//! memtables for these keys. This module does not know the rows.
+//! The filter of a memory set. It denies most keys that the set does not have, so that a look-up need not search the
+//! memtables for them. This module does not know the rows.
 //!
 //! ```text
 //! part           0       | 1       | 2       | …  6        | 7        | …       each is made when the first key is noted in it
@@ -8,32 +8,31 @@
 //! block          64 bytes, a line of the processor's cache; a key sets three bits in each of two words of one block
 //! ```
 //!
-//! The filter consists of parts, and grows with the rows. For 64 bytes of rows, a part has one byte. So for a row
-//! of 160 bytes, there are twenty bits, and for one in two hundred absent keys, the filter does not say that the
-//! key is absent. If rows have hardly any value, there are eight bits or fewer for a row, and this happens for one
-//! in six absent keys. So the filters of ten thousand databases with a few rows each stay small, and nearly all
-//! keys of a large set are in its last two parts. Bloom filters that consist of blocks like these are described by
-//! Putze, Sanders and Singler, "Cache-, hash- and space-efficient Bloom filters" (2009).
+//! The filter consists of parts and grows with the rows, by one byte for 64 bytes of rows. A row of 160 bytes gets
+//! twenty bits, and then one in two hundred absent keys is not denied. A row with hardly any value gets eight bits or
+//! fewer, and then it is one in six. The filters of ten thousand databases with a few rows each stay small, and
+//! nearly all keys of a large set are in its last two parts. The parts are blocked Bloom filters: Putze, Sanders and
+//! Singler, "Cache-, hash- and space-efficient Bloom filters" (2009).
 //!
-//! Thread safe. A key is added to the filter before its commit becomes visible. So a reader that asks at a visible
-//! version finds the bits of all rows that it may see.
+//! Thread-safe. A key is added before its commit becomes visible, so a reader at a visible version finds the bits of
+//! all rows that it may see.
 
 use crate::base::table::TableId;
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, OnceLock};
 
 const FIRST_BYTES: usize = size_of::<Block>();
-/// Each part is this many times as large as the part before it.
+/// The size of each part relative to the one before it.
 const GROWTH: usize = 4;
-/// For this many bytes of rows, a part has one byte.
+/// How many bytes of rows there are for each byte of a part.
 const ROW_BYTES_EACH: u64 = 64;
-/// The number of parts. The last part has 16 MiB. When the rows have 340 MiB, all further keys go into this part.
+/// The number of parts. The last one has 16 MiB. Beyond 340 MiB of rows, all further keys go into it.
 const PARTS: usize = 10;
-/// A key sets this many bits in a word.
+/// The number of bits that a key sets in a word.
 const WORD_BITS: u32 = 3;
 const WORDS: usize = 8;
 
-/// Which keys a memory set has.
+/// The keys of a memory set, as a Bloom filter in parts.
 #[derive(Debug, Default)]
 pub(super) struct SetFilter {
     parts: [OnceLock<Box<[Block]>>; PARTS],
@@ -48,7 +47,7 @@ struct Block([AtomicU64; WORDS]);
 #[derive(Debug)]
 pub(super) struct TableFilter {
     filter: Arc<SetFilter>,
-    /// A number that differs from table to table, so that the same key has different hashes in two tables.
+    /// Differs from table to table, so that the same key has different hashes in two tables.
     salt: u64,
 }
 
@@ -61,7 +60,7 @@ impl SetFilter {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Adds a key with the hash `hash`. At this time, the rows of the set take `row_bytes` bytes.
+    /// Adds a key with this hash while the rows of the set take `row_bytes`.
     fn note(&self, hash: u64, row_bytes: u64) {
         let number = part_at(row_bytes);
         let part = self.parts[number].get_or_init(|| {
@@ -71,16 +70,16 @@ impl SetFilter {
         });
         let block = block_of(part, hash);
         for (word, bits) in Bits::of(hash).0 {
-            // Most rows are new versions of keys that were added before. For such a key, nothing is written, so
-            // this processor need not take the cache line away from other processors. Relaxed: the step that makes
-            // the commit visible to a reader also makes these bits visible.
+            // Most rows are new versions of keys that are already in the filter. Writing nothing for them leaves the
+            // cache line with the other processors. Relaxed: whatever makes the commit visible to a reader also makes
+            // these bits visible.
             if block.0[word].load(Ordering::Relaxed) & bits != bits {
                 block.0[word].fetch_or(bits, Ordering::Relaxed);
             }
         }
     }
 
-    /// Whether a key with the hash `hash` may have been added.
+    /// Whether a key with this hash may have been added.
     #[inline]
     fn may_have(&self, hash: u64) -> bool {
         let Bits([(first, first_bits), (second, second_bits)]) = Bits::of(hash);
@@ -94,18 +93,18 @@ impl SetFilter {
 }
 
 impl TableFilter {
-    /// The filter for the keys of `table`. It sets its bits in `filter`, which all tables of the set share.
+    /// The filter for the keys of `table`, with its bits in `filter`, which all tables of the set share.
     pub(super) fn new(filter: Arc<SetFilter>, table: TableId) -> Self {
         Self { filter, salt: u64::from(table.0).wrapping_mul(0x9e37_79b9_7f4a_7c15) }
     }
 
-    /// Adds the key with the hash `hash`. At this time, the rows of all tables take `row_bytes` bytes.
+    /// Adds a key with this hash while the rows of all tables take `row_bytes`.
     #[inline]
     pub(super) fn note(&self, hash: u64, row_bytes: u64) {
         self.filter.note(hash ^ self.salt, row_bytes);
     }
 
-    /// Whether the key with the hash `hash` may have been added.
+    /// Whether a key with this hash may have been added.
     #[inline]
     pub(super) fn may_have(&self, hash: u64) -> bool {
         self.filter.may_have(hash ^ self.salt)
@@ -115,7 +114,7 @@ impl TableFilter {
 impl Bits {
     #[inline]
     fn of(hash: u64) -> Self {
-        // The uppermost bits of the hash have chosen the block, so they are not used here again.
+        // The top bits of the hash have chosen the block, so they are not used again here.
         let mut fields = hash.wrapping_mul(0xd6e8_feb8_6659_fd93) >> 16;
         let mut next = |values: u64| {
             let field = fields % values;
@@ -136,8 +135,8 @@ fn block_of(part: &[Block], hash: u64) -> &Block {
     &part[(((hash >> 32) * part.len() as u64) >> 32) as usize]
 }
 
-/// The part to which keys are added while the rows take `row_bytes` bytes. All parts before part `i` together have
-/// (4^i - 1) / 3 times the size of the first part.
+/// The part to which keys are added while the rows take `row_bytes`. The parts before part `i` together are
+/// (4^i - 1) / 3 times as large as the first one.
 #[inline]
 fn part_at(row_bytes: u64) -> usize {
     let firsts = row_bytes / (ROW_BYTES_EACH * FIRST_BYTES as u64);

@@ -8,22 +8,21 @@
 //! ```
 //!
 //! On average, a quarter of the nodes of a level are also in the level above. A search starts at the top. On each
-//! level, the search goes to the right as long as the next node comes before the place that it looks for. Then it
-//! goes down a level. An insert writes the node, and then links it from level 0 upwards. On each level, it first
-//! sets the link of the new node to the next node. Then a compare-and-swap changes the link of the node before, so
-//! that it leads to the new node. If another thread has changed that link first, the insert goes on from the node
-//! before and tries again, on this level only.
+//! level it goes right while the next node comes before the sought place, and then down. An insert writes the node
+//! and links it from level 0 upwards. On each level it first sets the new node's link to the next node, and then
+//! swings the link of the node before to the new node with a compare-and-swap. If another thread was faster, the
+//! insert goes on from the node before and tries again, on this level only.
 //!
 //! Invariants:
-//! - A linked node stays linked. A link from one node to another changes only when a new node comes between the two.
-//!   Then the link leads to the new node. So a reader that has a node can always go on from this node.
-//! - A node of height h has links for the levels 0 to h - 1. If a node is linked on a level, it is also linked on
-//!   all lower levels. A node is written first and then linked with a release store, and readers follow links with
-//!   acquire loads. So every node that a thread reaches is complete.
+//! - A linked node stays linked. A link between two nodes changes only when a new node comes between them, and then
+//!   leads to the new node. So a reader can always go on from a node that it has.
+//! - A node of height h has links for the levels 0 to h - 1. A node that is linked on a level is also linked on all
+//!   lower levels. It is written first and then linked with a release store, and readers follow links with acquire
+//!   loads. So every node that a thread reaches is complete.
 //! - If rows have the same key and version, the row that was inserted last comes first. One thread inserts all rows
 //!   of one version.
 //!
-//! Thread safe: any number of threads may insert and read at the same time, without locks.
+//! Thread-safe: any number of threads may insert and read at the same time, without locks.
 
 use super::MemRow;
 use super::arena::Arena;
@@ -35,10 +34,10 @@ use sst::{RowKind, Version};
 use std::cmp;
 use std::ptr::{self, NonNull};
 
-/// Rows, sorted.
+/// Sorted rows.
 #[derive(Debug)]
 pub(super) struct SkipList {
-    /// The head of the list. It is a node in `arena` with links on all levels, and it comes before all keys.
+    /// The head of the list: a node in `arena` with links on all levels, before all keys.
     start: NonNull<Header>,
     /// The number of levels that may have nodes besides the head.
     height: AtomicUsize,
@@ -50,19 +49,19 @@ unsafe impl Send for SkipList {}
 // SAFETY: as above.
 unsafe impl Sync for SkipList {}
 
-/// A place in the order of rows, for which a search looks.
+/// A sought place in the order of rows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Probe<'k> {
     head: u64,
     key: &'k [u8],
     version: Version,
-    /// Whether this place is after all versions of the key.
+    /// Whether the place is after all versions of the key.
     is_after: bool,
 }
 
 impl<'k> Probe<'k> {
-    /// The place of the version `version` of `key`. If `key` has a version at or before `version`, the first row
-    /// at or after this place is the newest such version.
+    /// The place of `version` of `key`. The first row at or after it is the newest version of `key` at or before
+    /// `version`, if there is one.
     pub(super) fn new(key: &'k [u8], version: Version) -> Self {
         Self { head: head(key), key, version, is_after: false }
     }
@@ -92,21 +91,21 @@ impl<'k> Probe<'k> {
     }
 }
 
-/// For each level, the node before a place and the node after it. The node before is linked on this level.
+/// For each level, the nodes before and after a place. The node before is linked on this level.
 type Splice<'l> = [(Node<'l>, Option<Node<'l>>); MAX_HEIGHT];
 
-/// Inserts rows one after the other. The search for the place of a row begins where the search for the row before
-/// has ended. So rows of one batch in ascending order cost little more than copying their bytes.
+/// Inserts rows one after the other. The search for a row's place begins where the previous search ended, so rows in
+/// ascending order cost little more than copying their bytes.
 #[derive(Debug)]
 pub(super) struct Inserter<'l> {
     list: &'l SkipList,
     splice: Splice<'l>,
-    /// For the levels below this number, the splice is set.
+    /// The splice is set for the levels below this.
     height: usize,
 }
 
 impl SkipList {
-    /// An empty list. Its rows will be in `arena`.
+    /// An empty list, whose rows will be in `arena`.
     pub(super) fn new(arena: Arc<Arena>) -> Self {
         let nothing = Content { key: &[], version: Version(0), kind: RowKind::Erase, value: &[] };
         let start = Node::write(&arena, MAX_HEIGHT, &nothing).address();
@@ -128,19 +127,19 @@ impl SkipList {
         MemRow::new(node, &self.arena)
     }
 
-    /// The row after `node`, which is a row of this list.
+    /// The row after `node`, which must be in this list.
     #[inline]
     pub(super) fn following(&self, node: Node<'_>) -> Option<Node<'_>> {
         // SAFETY: the next node is in the arena of the list, as are all nodes of the list.
         next(node, 0).map(|next| unsafe { Node::at(next.address()) })
     }
 
-    /// The first row at or after a place.
+    /// The first row at or after the place of `probe`.
     pub(super) fn first_from(&self, probe: &Probe<'_>) -> Option<Node<'_>> {
         self.search(probe, |_, _| ()).1
     }
 
-    /// The last row before a place.
+    /// The last row before the place of `probe`.
     pub(super) fn last_before(&self, probe: &Probe<'_>) -> Option<Node<'_>> {
         let before = self.search(probe, |_, _| ()).0;
         (before.address() != self.start).then_some(before)
@@ -170,13 +169,13 @@ impl SkipList {
 
     #[inline]
     fn height(&self) -> usize {
-        // Relaxed: a thread that does not know a new level yet searches without this level. A thread that knows a
-        // level before it has nodes finds only null links there.
+        // Relaxed: a thread that does not know a new level yet searches without it, and a thread that knows it before
+        // it has nodes finds only null links there.
         self.height.load(Ordering::Relaxed)
     }
 
-    /// Returns the node before a place and the node after it, on level 0. On the way down, it calls `note` with
-    /// the two nodes on each level.
+    /// Returns the nodes before and after a place on level 0. On the way down, calls `note` with these two nodes on
+    /// each level.
     #[inline]
     fn search<'l>(
         &'l self,
@@ -194,12 +193,12 @@ fn next(node: Node<'_>, level: usize) -> Option<Node<'_>> {
     // on all levels.
     let link = unsafe { node.link(level) };
     let address = NonNull::new(link.load(Ordering::Acquire))?;
-    // SAFETY: links lead to nodes of the same arena, see `node`.
+    // SAFETY: links lead to nodes of the same arena; see `node`.
     Some(unsafe { Node::at(address) })
 }
 
-/// Goes down through the lowest `levels` levels. It begins with two nodes around the place, which are on all of these
-/// levels, or with the start and the end of the list. Returns the nodes around the place on level 0.
+/// Descends through the lowest `levels` levels, from two nodes around the place that are on all of these levels, or
+/// from the start and the end of the list. Returns the nodes around the place on level 0.
 #[inline]
 fn descend<'l>(
     (mut before, mut after): (Node<'l>, Option<Node<'l>>),
@@ -211,7 +210,7 @@ fn descend<'l>(
         if level > 0
             && let Some(below) = next(before, level - 1)
         {
-            // The processor loads this node while it compares a node of the level above.
+            // The processor loads this node while the search compares nodes of the level above.
             below.prefetch();
         }
         (before, after) = walk((before, after), level, probe);
@@ -220,8 +219,8 @@ fn descend<'l>(
     (before, after)
 }
 
-/// Finds the nodes around a place on a level. It walks from `before`, which is on the level and comes before the
-/// place. It does not compare `after`, because the caller knows that `after` does not come before the place.
+/// Finds the nodes around a place on a level. Walks from `before`, which is on the level and comes before the place.
+/// Does not compare `after`, which is known not to come before the place.
 #[inline]
 fn walk<'l>(
     (mut before, after): (Node<'l>, Option<Node<'l>>),
@@ -239,8 +238,8 @@ fn walk<'l>(
 }
 
 impl<'l> Inserter<'l> {
-    /// Adds a row. If there is a row with the same key and version, the new row comes before it. Returns the memory
-    /// of the row in bytes, and whether the list had no row with the same key and version.
+    /// Adds a row, before any row with the same key and version. Returns the row's memory in bytes, and whether it is
+    /// the first one with its key and version.
     pub(super) fn insert(&mut self, content: &Content<'_>) -> (u64, bool) {
         let list = self.list;
         let height = random_height(&list.arena);
@@ -263,23 +262,22 @@ impl<'l> Inserter<'l> {
                 around.0 = node;
             }
         } else {
-            // Another thread has inserted a row next to the place. The splice has the node of that row on some
-            // levels and not on others. But the next search assumes that the nodes of a lower level are at least
-            // as near to the place as those of a higher level. So the inserter starts with an empty splice.
+            // Another thread has inserted a row next to the place. The splice has that row's node on some levels but
+            // not on others, while the next search assumes that the nodes of a lower level are at least as near to
+            // the place as those of a higher one. So the inserter starts over with an empty splice.
             *self = list.inserter();
         }
         (node.memory_bytes(), is_new)
     }
 
-    /// Puts the nodes around a place into the splice.
+    /// Sets the splice to the nodes around a place.
     fn locate(&mut self, probe: &Probe<'_>, levels: usize) {
         let Self { list, splice, height } = self;
         let fits = |around: &(Node<'l>, Option<Node<'l>>)| {
             (around.0.address() == list.start || probe.follows(around.0))
                 && around.1.is_none_or(|after| !probe.follows(after))
         };
-        // The search starts at the lowest level on which the two nodes of the last search are also around the new
-        // place.
+        // Starts at the lowest level on which the nodes of the last search are also around the new place.
         let known = splice[..*height].iter().position(fits).unwrap_or(*height);
         let (from, known) = match splice[..*height].get(known) {
             Some(around) => (*around, known),
@@ -289,8 +287,8 @@ impl<'l> Inserter<'l> {
         *height = levels.max(*height);
     }
 
-    /// Links the node on `level`. Returns false if another thread has inserted a row next to it since its place
-    /// was found.
+    /// Links the node on `level`. Returns false if another thread has inserted a row next to it since its place was
+    /// found.
     fn link(&mut self, node: Node<'l>, level: usize, probe: &Probe<'_>) -> bool {
         // SAFETY: the caller links a node only on levels below its height.
         let own = unsafe { node.link(level) };
@@ -313,10 +311,9 @@ impl<'l> Inserter<'l> {
     }
 }
 
-/// A height for the next node: 2 or more for a quarter of the nodes, 3 or more for a sixteenth, and so on. It is
-/// computed from the number of bytes that the arena has used so far, which grows with each node. So threads share
-/// no random generator, and a simulated run can be repeated. Two threads that read the same number get the same
-/// height, which does no harm.
+/// A height for the next node: 2 or more for a quarter of the nodes, 3 or more for a sixteenth, and so on. It is a
+/// hash of the bytes that the arena has used, which grow with each node. So threads share no random generator, and a
+/// simulated run can be repeated. Two threads that read the same number get the same height, which does no harm.
 fn random_height(arena: &Arena) -> usize {
     // The finalizer of SplitMix64, which spreads each bit over all others.
     let mut bits = arena.used_bytes().wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -326,8 +323,8 @@ fn random_height(arena: &Arena) -> usize {
     (1 + bits.trailing_zeros() as usize / 2).min(MAX_HEIGHT)
 }
 
-/// Checks that each level has a part of the nodes of the level below, in the same order. Checks also that the
-/// number of levels of each node is its height.
+/// Checks that each level has some of the nodes of the level below, in the same order, and that each node is on as
+/// many levels as its height says.
 #[cfg(test)]
 fn check_levels(list: &SkipList) {
     let level_nodes = |level: usize| {

@@ -25,8 +25,7 @@ static COUNTING: Counting<Thread> = Counting::new();
 
 /// A row in the model: its key, version, kind and value.
 type Seen = (Vec<u8>, u64, RowKind, Vec<u8>);
-/// The place of a row in the model. Places are ordered by key. If two places have the same key, the newer version
-/// comes first.
+/// The place of a row in the model. Places are ordered by key, then from the newest to the oldest version.
 type Place = (Vec<u8>, Reverse<u64>);
 type Content = (RowKind, Vec<u8>);
 
@@ -34,7 +33,7 @@ fn seen(row: &MemRow) -> Seen {
     (row.key().to_vec(), row.version().0, row.kind(), row.value().to_vec())
 }
 
-/// Rows and range erases, kept in the simplest way.
+/// The simplest store of rows and range erases.
 #[derive(Default)]
 struct Model {
     rows: BTreeMap<Place, Content>,
@@ -63,8 +62,8 @@ impl Model {
     }
 }
 
-/// A short key with only a few different letters, so that many keys are equal. Some keys have a long common start,
-/// so that their heads are equal.
+/// A short key of only a few different letters, so that many keys are equal. Some keys have a long common prefix, so
+/// that their heads are equal.
 fn random_key(random: &mut StdRng) -> Vec<u8> {
     let mut key = if random.random_bool(0.3) { b"prefix--".to_vec() } else { Vec::new() };
     let length = random.random_range(0..3);
@@ -72,7 +71,7 @@ fn random_key(random: &mut StdRng) -> Vec<u8> {
     key
 }
 
-/// A memtable and its model after the same random commits, and the version of the last commit.
+/// A memtable and its model after the same random commits, with the version of the last commit.
 fn random_table(random: &mut StdRng, commits: u64) -> (Arc<Memtable>, Model, u64) {
     let (table, mut model) = (Arc::new(Memtable::new()), Model::default());
     let mut version = random.random_range(0..3);
@@ -177,10 +176,9 @@ fn a_later_write_of_one_batch_replaces_an_earlier_one() {
     assert!(table.get(b"k", Version(2)).is_none());
 }
 
-/// Moves the cursor at random, and compares every position with `visible`.
+/// Moves the cursor at random and compares every position with `visible`.
 fn walk(cursor: &mut MemCursor, visible: &[Seen], random: &mut StdRng, seed: u64) {
-    // Of n rows, the rows have the places 1 to n. The place before the first row is 0, and the place after the
-    // last row is n + 1.
+    // The n rows have the places 1 to n. 0 is the place before the first row, and n + 1 the place after the last one.
     let mut place = 0;
     for _ in 0..150 {
         let key = random_key(random);
@@ -310,8 +308,7 @@ fn readers_at_a_version_are_not_disturbed_by_newer_commits() {
                         let key = random_key(&mut random);
                         let cover = table.cover(&key, Version(at)).map(|version| version.0);
                         assert_eq!(cover, model.cover(&key, at), "seed {seed}");
-                        // Every commit writes this key again, so the key has a row with exactly the version that
-                        // was published.
+                        // Every commit writes this key again, so it has a row with exactly the published version.
                         let newest = published.load(Ordering::Acquire);
                         if newest > at {
                             let row = table.get(b"every commit", Version(newest)).expect("it was published");
@@ -357,11 +354,11 @@ fn a_read_allocates_nothing() {
     assert_eq!(Thread::so_far().count - before.count, 0);
 }
 
-/// A row with a key of 20 bytes and a value of 100 bytes takes more than these 120 bytes: a header, a link, and on
+/// A row with a key of 20 bytes and a value of 100 bytes takes more than 120 bytes: also a header, a link, and on
 /// average a third of another link.
 #[test]
 fn a_row_takes_less_than_40_bytes_besides_its_own() {
-    // With so few rows, all chunks are on the heap and none is in the pool.
+    // With this few rows, all chunks are on the heap and none in the pool.
     const ROWS: u64 = 4000;
     for (key_bytes, value_bytes) in [(20, 100), (19, 100), (8, 1)] {
         let before = Thread::so_far();
@@ -381,20 +378,20 @@ fn a_row_takes_less_than_40_bytes_besides_its_own() {
         assert!(each <= 40.0, "{each}");
         let rows: u64 = memtable.all_versions().map(|row| row.memory_bytes()).sum();
         assert_eq!(memtable.bytes(), rows);
-        // The used bytes exceed the rows by the filter, and by the bytes that are lost at the ends of chunks.
+        // The used bytes exceed those of the rows by the filter and by what is lost at the ends of chunks.
         assert!(set.used_bytes() - rows <= set.bytes() / 12, "{} bytes are used for rows of {rows}", set.used_bytes());
     }
 }
 
-/// The estimate must be between 5 % less and 40 % more than the memory that the range erases take.
+/// The estimate must be at most 5 % below and 40 % above the memory that the range erases take.
 fn check_estimate(what: &str, table: &Memtable, real: u64) {
     let excess_percent = (table.bytes() as f64 / real as f64 - 1.0) * 100.0;
     println!("{what}: {real} bytes, estimate {} ({excess_percent:+.1} %)", table.bytes());
     assert!((-5.0..=40.0).contains(&excess_percent), "{what}: {excess_percent:+.1} %");
 }
 
-/// Adding range erases also allocates temporary values, which are freed at once. The table has no rows, so all
-/// memory that is left belongs to its range erases.
+/// Adding range erases also allocates temporary values, which are freed at once. The table has no rows, so all memory
+/// that remains allocated is that of its range erases.
 fn check_range_erases_estimate(what: &str, range_erases: &[(u64, u64)]) {
     let key = |number: u64| format!("{number:016}").into_bytes();
     let range_erases: Vec<_> = range_erases.iter().map(|(start, end)| (key(*start), key(*end))).collect();

@@ -1,7 +1,7 @@
-//! Begins the manifest and the log of a writer, and makes the rows visible that were recovered from older logs.
-//! This module does not know how a log is read.
+//! Begins the manifest and the log of a writer, and makes the rows visible that were recovered from older logs. This
+//! module does not know how a log is read.
 //!
-//! An open needs little room on the disk, and none if the disk is full:
+//! An open needs little disk space, and none on a full disk:
 //!
 //! ```text
 //!                  with room                          on a full disk
@@ -10,8 +10,7 @@
 //! log              a new one                          with the room of the reserve; else the first commit begins it
 //! ```
 //!
-//! Rows that stay in memory are flushed like all frozen memtables: the flush is tried again until the disk has
-//! room.
+//! Rows that stay in memory are flushed like all frozen memtables: the flush is retried until the disk has room.
 
 use super::idle::IDLE_TIME;
 use crate::base::error::{Error, Result};
@@ -30,19 +29,19 @@ use sst::Version;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Describes what an open has begun and what it has recovered.
+/// What an open has begun and recovered.
 pub struct Begun {
     /// The number of the manifest.
     pub manifest: u64,
-    /// Whether the open continues the manifest of an earlier process.
+    /// Whether the manifest of an earlier process is continued.
     pub is_old_manifest: bool,
-    /// The numbers of the logs that are needed, including the log to which new commits go.
+    /// The logs that are needed, including the one that new commits go to.
     pub logs: BTreeSet<u64>,
-    /// The number of logs that were read.
+    /// Logs that were read.
     pub logs_read: u64,
-    /// The number of commits in these logs.
+    /// Commits in these logs.
     pub commits: u64,
-    /// The number of files to which the recovered rows were written.
+    /// Files that the recovered rows were written to.
     pub files: u64,
 }
 
@@ -50,9 +49,9 @@ pub struct Begun {
 pub struct Beginning<'c> {
     /// The database. Its view has its file set.
     pub core: &'c Arc<Core>,
-    /// The files that were found in the directory of the database.
+    /// The files found in the directory of the database.
     pub listed: &'c [ListedFile],
-    /// The unfinished indexes that this open has dropped from the file set.
+    /// Unfinished indexes that this open has dropped from the file set.
     pub dropped: &'c [TableId],
 }
 
@@ -61,7 +60,7 @@ impl Beginning<'_> {
     ///
     /// # Errors
     ///
-    /// An error if a log that is needed is missing or corrupt; an error of the disk, except that the disk is full.
+    /// Fails if a log that is needed is missing or corrupt, or if the disk fails for another reason than being full.
     pub fn begin(&self) -> Result<Begun> {
         match self.with_files() {
             Err(error) if error.is_disk_full() => self.in_memory(),
@@ -69,10 +68,9 @@ impl Beginning<'_> {
         }
     }
 
-    /// Writes the recovered rows to files, and begins the manifest and the log. After most errors, everything is
-    /// as it was before, except that there may be a new manifest with the same file set. After
-    /// [`Error::OutcomeUnknown`], all written files stay, and the next open finds out which of them belong to the
-    /// database.
+    /// Writes the recovered rows to files, and begins the manifest and the log. After most errors everything is as
+    /// before, except perhaps for a new manifest with the same file set. After [`Error::OutcomeUnknown`], all
+    /// written files stay, and the next open finds out which of them belong to the database.
     fn with_files(&self) -> Result<Begun> {
         let core = self.core;
         let recovered = replay(core, &core.env.directory, self.listed, &core.env.place())?;
@@ -119,8 +117,8 @@ impl Beginning<'_> {
             commits: recovered.commits,
             files: 0,
         };
-        // If no rows were recovered, there is no memory set that could be flushed to get rid of the old logs. In
-        // this case, the first flush of the new log also removes the old logs.
+        // Without recovered rows, no memory set will be flushed to get rid of the old logs, so the first flush of
+        // the new log removes them.
         let older_logs = if recovered.rows.is_empty() { std::mem::take(&mut recovered.needed) } else { Vec::new() };
         let (writer, memory) = match (self.create_log(numbers.log, recovered.previous, newest, older_logs), recovered) {
             (Ok((writer, active)), Recovered { rows, .. }) => {
@@ -141,8 +139,8 @@ impl Beginning<'_> {
         Ok(begun)
     }
 
-    /// Takes numbers for a manifest and a log. Returns them, the present file set with a next number after these
-    /// numbers, and the newest version. `recovered` is the version of the newest recovered commit.
+    /// Takes numbers for a manifest and a log. Returns them, the current file set with the next number after these,
+    /// and the newest version. `recovered` is the newest recovered version.
     fn numbered(&self, recovered: Version) -> (Numbers, FileSet, Version) {
         let writes = &self.core.writes;
         let numbers = Numbers { manifest: writes.new_number(), log: writes.new_number() };
@@ -152,7 +150,7 @@ impl Beginning<'_> {
         (numbers, files, newest)
     }
 
-    /// Creates a new manifest. After an error, its file is removed, unless `CURRENT` may name it.
+    /// Creates a new manifest. After an error, removes its file, unless `CURRENT` may name it.
     fn create_manifest(&self, number: u64, files: &FileSet) -> Result<ManifestLog> {
         let env = &self.core.env;
         let manifest = ManifestLog::create(&env.log_machine, &env.directory, number, files, env.options.compat);
@@ -164,8 +162,8 @@ impl Beginning<'_> {
         })
     }
 
-    /// Creates a new manifest. If the disk has no room for a new manifest, continues the manifest of an earlier
-    /// process. The second value says whether it does so.
+    /// Creates a new manifest or, if the disk has no room for one, continues the old one. Returns whether it did the
+    /// latter.
     fn manifest_without_room(&self, number: u64, files: &FileSet) -> Result<(ManifestLog, bool)> {
         let env = &self.core.env;
         let old = self.current_manifest()?;
@@ -174,8 +172,8 @@ impl Beginning<'_> {
                 old.iter().for_each(|old| env.opener.leftovers.remove(old));
                 return Ok((manifest, false));
             }
-            // The old manifest is continued only if `CURRENT` still names it. Otherwise nobody would know which of
-            // the two manifests `CURRENT` names after a crash.
+            // The old manifest can be continued only if `CURRENT` certainly still names it. Otherwise it would be
+            // unknown which of the two manifests `CURRENT` names after a crash.
             (Err(error), Some(old)) if error.is_disk_full() && self.current_manifest()?.as_ref() == Some(&old) => {
                 let mut pending = vec![Edit::Epoch(files.epoch), Edit::NextNumber(files.next_number)];
                 pending.extend(files.written_for.clone().map(Edit::WrittenFor));
@@ -197,8 +195,8 @@ impl Beginning<'_> {
         is_there.then(|| ManifestLog::current(machine, directory)).transpose()
     }
 
-    /// Creates log `number`, which continues `previous`, and the memtables for it. When these memtables are
-    /// flushed, `older_logs` are not needed any more.
+    /// Creates log `number`, which continues `previous`, and its memtables. A flush of these memtables makes
+    /// `older_logs` obsolete.
     fn create_log(
         &self,
         number: u64,
@@ -218,8 +216,7 @@ impl Beginning<'_> {
         self.core.env.opener.leftovers.remove(&log_path(&self.core.env.directory, number));
     }
 
-    /// Makes `files` and `memory` visible to readers. After this call, commits go to `writer` and edits go to
-    /// `manifest`.
+    /// Makes `files` and `memory` visible to readers. From now on, commits go to `writer` and edits to `manifest`.
     fn show(&self, files: FileSet, manifest: ManifestLog, writer: Writer, memory: Vec<Arc<MemSet>>, newest: Version) {
         let core = self.core;
         let (leftovers, weak) = (&core.env.opener.leftovers, Arc::downgrade(core));

@@ -1,7 +1,7 @@
-//! The job of a database that is idle. The job closes the log and the manifest, and frees buffers. If memtables
-//! have many erased rows, or may hide many rows in files, it freezes these memtables. A flush and a compaction can
-//! then free the space of the erased and hidden rows. The job also removes files that no follower reads any more.
-//! This module does not know how these things are done, and never waits for a lock.
+//! The job of an idle database. Closes the log and the manifest, frees buffers, and removes files that no follower
+//! reads any more. Also freezes memtables that have many erased rows or may hide many rows in files, so that a flush
+//! and a compaction can free their space. This module does not know how these things are done, and never waits for a
+//! lock.
 
 use crate::base::error::Error;
 use crate::core::{Core, StopOnPanic};
@@ -11,18 +11,18 @@ use os::sync::atomic::{AtomicU64, Ordering};
 use os::{Job, Polled};
 use std::time::Duration;
 
-/// A database is idle after this time without a write. To open its log and its manifest again for later writes takes
+/// A database is idle after this time without a write. Reopening its log and its manifest for later writes takes
 /// about 10 us.
 pub const IDLE_TIME: Duration = Duration::from_secs(1);
 
-/// The job of a database that is idle.
+/// The job of an idle database.
 #[derive(Debug)]
 pub struct IdleJob {
     core: Weak<Core>,
-    /// The number of uses of the log and the manifest, as it was at the last poll.
+    /// How often the log and the manifest had been used at the last poll.
     seen: AtomicU64,
-    /// If freezing memtables failed, this is the version that the next commit was to get at that time. Freezing is
-    /// tried again only after a new commit.
+    /// If freezing memtables failed, the version that the next commit was to get at that time: freezing is retried
+    /// only after a new commit.
     failed_at: AtomicU64,
 }
 
@@ -39,7 +39,7 @@ impl Job for IdleJob {
         let leftovers = &core.env.opener.leftovers;
         if leftovers.held() > 0 {
             leftovers.retry();
-            // Removing files does not count as a use of the database, because it affects no read and no write.
+            // Removing files does not count as a use of the database: it affects no read and no write.
             if leftovers.held() > 0 {
                 core.background.wake_idle_after(IDLE_TIME);
             }
@@ -53,8 +53,7 @@ impl Job for IdleJob {
             return Polled::Idle;
         }
         if let Err(error) = core.env.log_disk.rest() {
-            // A sync has failed, so the writes before it may be lost. Therefore the database accepts no more
-            // writes.
+            // A sync has failed, so writes before it may be lost, and the database accepts no more writes.
             core.stop_writes(Error::io("sync the log or manifest of", &core.env.directory, error));
         }
         Polled::Idle
@@ -67,17 +66,17 @@ impl IdleJob {
     /// this job must not wait for it.
     fn tidy_up(&self, core: &Core) -> bool {
         let Some(mut writer) = core.writes.writer.try_lock() else { return false };
-        // After a panic, this guard makes the database refuse writes. It is dropped before the locks are released,
-        // so a thread that waits for a lock then sees that writes are refused.
+        // If this job panics, the guard refuses writes. It is dropped before the locks are released, so that a
+        // thread that waits for a lock then sees this.
         let _guard = StopOnPanic::new(core);
         if let Some(writer) = writer.as_mut() {
             let next = writer.next_version().0;
-            // If freezing fails, nothing is lost: the next commit makes the log and the memtables that it needs.
+            // A failure loses nothing: the next commit makes the log and the memtables that it needs.
             if self.failed_at.load(Ordering::Relaxed) != next && freeze_idle(core, writer).is_err() {
                 self.failed_at.store(next, Ordering::Relaxed);
             }
-            // The job that synced the beginning of the log also tries to append this note, but it may not have got
-            // the lock. If the note cannot be appended, no commit is lost.
+            // The job that synced the beginning of the log also tries to append this record, but may not have got
+            // the lock. Without the record, no commit is lost.
             writer.prove_begin().ok();
             writer.give_back();
             core.env.held.log.store(0, Ordering::Relaxed);

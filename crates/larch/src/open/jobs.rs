@@ -1,5 +1,4 @@
-//! Begins the jobs of a database. It is the only file that knows all jobs. This module does not know what the jobs
-//! do.
+//! Starts the jobs of a database. This is the only file that knows all jobs, but not what they do.
 
 use super::idle::{IDLE_TIME, IdleJob};
 use crate::compact::CompactJob;
@@ -17,11 +16,11 @@ use os::process::ProcessOrigin;
 use os::sync::Arc;
 use std::time::Duration;
 
-/// The maximum number of compactions that one database runs at the same time. The pool keeps a thread free for
-/// flushes, so fewer compactions run on a machine with few processors.
+/// The most compactions that one database runs at the same time. The pool keeps a thread free for flushes, so a
+/// machine with few processors runs fewer.
 const MOST_COMPACTIONS: usize = 4;
 
-/// Begins the background work of a database that was opened for writing.
+/// Starts the background work of a database that was opened for writing.
 pub fn begin(core: &Arc<Core>) {
     let threads = &core.env.machine.threads;
     let weak = || Arc::downgrade(core);
@@ -38,8 +37,8 @@ pub fn begin(core: &Arc<Core>) {
         idle: threads.worker(Priority::Low, Arc::new(IdleJob::new(weak()))),
         waiting: threads.sleeping_worker(Priority::Urgent, Arc::new(WakeJob(weak()))),
     };
-    // The compaction job is woken when a reader has ended. But if the last handle was dropped before, or if this
-    // is a forked child process, there is no job to wake.
+    // A reader that ends wakes the compaction jobs. If the last handle was dropped before, or this is a forked
+    // child, there is no job to wake.
     let (compact, origin) = (Arc::downgrade(&workers.compact), ProcessOrigin::here());
     core.views.snapshots.on_gone(move || {
         if let Some(compact) = compact.upgrade().filter(|_| origin.is_here()) {

@@ -1,10 +1,9 @@
-//! Copies of a database: checkpoints and backups. A checkpoint shares files with the database. A backup copies
-//! only those files that no earlier backup has copied.
+//! Copies of a database: checkpoints, which share files with the database, and backups, which copy only files that no
+//! earlier backup has.
 //!
 //! [`Database::checkpoint`](crate::Database::checkpoint) makes a second database in another directory of the same
-//! disk. Files that both databases have are linked and not copied. [`Database::backup`](crate::Database::backup)
-//! copies files into a directory of [`Backups`]. Each file is copied there only once, however many backups contain
-//! it.
+//! disk, and links files instead of copying them. [`Database::backup`](crate::Database::backup) copies files into a
+//! directory of [`Backups`]. A file is copied there only once, however many backups contain it.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,9 +1,9 @@
 //! Bulk loads: rows go straight into sorted files, without the log and the write buffer.
 //!
 //! [`Table::import`](crate::Table::import) takes rows in any order and sorts them.
-//! [`Builder::build_files`](crate::Builder::build_files) makes files of a table without a database, on any
-//! machine. [`Table::ingest`](crate::Table::ingest) makes such files part of a table without reading a row. A
-//! reader of the table sees either all rows of a load or none.
+//! [`Builder::build_files`](crate::Builder::build_files) builds files for a table without a database, on any machine,
+//! and [`Table::ingest`](crate::Table::ingest) makes them part of a table without reading a row. Readers of the table
+//! see either all rows of a load or none.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

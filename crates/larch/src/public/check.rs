@@ -1,8 +1,7 @@
-//! Finds out whether a database is sound, and what its files contain.
+//! Checks whether a database is sound, and shows what its files contain.
 //!
 //! [`Database::check`](crate::Database::check) reads every page of every file and reports each [`Problem`]. [`dump`]
-//! shows a file as text. If a database is damaged, [`repair`](crate::repair::repair) saves everything in it that can
-//! be read.
+//! shows a file as text. [`repair`](crate::repair::repair) salvages what can still be read of a damaged database.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

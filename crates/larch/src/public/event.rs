@@ -1,4 +1,4 @@
-//! Events report at once what the engine does in the background: flushes, compactions, stalls, errors.
+//! Events report what the engine does in the background, as it happens: flushes, compactions, stalls, errors.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

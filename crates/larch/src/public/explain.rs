@@ -1,5 +1,5 @@
-//! Explains how a read came to its answer: into which files it looked, which pages it visited, and why it left out
-//! the other files.
+//! Explains how a read came to its answer: which files it looked into, which pages it visited, and why it skipped the
+//! other files.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,7 +1,7 @@
-//! Indexes of tables. An index finds rows by other keys than the keys in the table.
+//! Indexes of tables. An index finds rows by something other than their key.
 //!
-//! [`Table::create_index`](crate::Table::create_index) makes an [`Index`](crate::Index), and every commit updates
-//! the index. The engine does not know the types of values: the program registers a function that makes the index
+//! [`Table::create_index`](crate::Table::create_index) makes an [`Index`](crate::Index), which every commit keeps up
+//! to date. The engine does not know the types of values: the program registers a function that computes the index
 //! keys of a row, see [`Builder::extractors`](crate::Builder::extractors).
 //!
 //! ```

@@ -1,5 +1,5 @@
-//! What a database runs on: disk, clock, randomness and threads. A program can replace each of these, for example
-//! to run tests on a disk in memory that fails when the test wants it.
+//! What a database runs on: disk, clock, randomness and threads. A program can replace each of these, for example to
+//! run tests on an in-memory disk that fails on demand.
 //!
 //! ```
 //! # fn main() -> larch::Result<()> {

@@ -1,5 +1,4 @@
-//! Options of tables that are seldom needed: levels, filters, the index of pages, and which releases can read the
-//! files.
+//! Options that are seldom needed: levels, filters, the index of a file, and which releases can read the files.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,5 +1,5 @@
-//! The values that reads return, and the options of reads: parts of rows, several rows of a page together,
-//! directions, and how much to read ahead.
+//! The types that reads return, and options of reads: parts of rows, batches of rows of a page, directions, and how
+//! much to read ahead.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

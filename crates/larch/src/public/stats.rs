@@ -1,5 +1,5 @@
 //! Numbers about a database: what the engine has done and what it has in memory ([`Metrics`]), how much space a
-//! table takes ([`TableStats`]), what a range contains ([`RangeStats`], [`Histogram`]), and which requests an
+//! table takes ([`TableStats`]), what a range contains ([`RangeStats`], [`Histogram`]), and how many requests an
 //! object store got and what they cost ([`Bill`]).
 //!
 //! ```

@@ -1,9 +1,9 @@
 //! Compactions in another process, or on another machine that sees the same files.
 //!
 //! A writer that was opened with [`Builder::compaction_workers`](crate::Builder::compaction_workers) offers its
-//! compactions, and a [`CompactionWorker`] in another process does them. The writer installs the files that a
-//! worker has made. If no worker finishes a compaction, the writer does it. The example `workers.rs` of the crate
-//! starts a writer and a worker.
+//! compactions, a [`CompactionWorker`] in another process does them, and the writer installs the new files. If no
+//! worker finishes a compaction, the writer does it itself. The example `workers.rs` of the crate starts a writer and
+//! a worker.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,10 +1,11 @@
-//! Repeats reads of a database that is opened read-only, when a writer in another process has replaced and removed
-//! files.
+//! Retries reads of a read-only database after a writer in another process has replaced and removed the files they
+//! use.
 //!
-//! Such a database has no lock, so no writer knows which versions its reads use. A read that misses a file takes the
-//! newest manifest, which becomes the view of the database. If the read began with this call, it starts again and
-//! sees the new view. If its version was chosen earlier, by a snapshot or a range, it goes on in the new files only
-//! if they show the same version: older versions may be missing from them.
+//! A read-only database takes no lock, so the writer does not know which versions its reads use, unless a follower's
+//! lease tells it. A read that misses a file loads the newest manifest, which becomes the view of the database. A
+//! read that chose its version with this very call starts over in the new view. A read whose version was chosen
+//! earlier, by a snapshot or a range, goes on in the new files only if they show exactly this version: older ones may
+//! be gone.
 
 use crate::base::error::{Error, Result};
 use crate::core::Core;
@@ -15,7 +16,7 @@ use crate::view::View;
 use os::sync::Arc;
 use sst::Version;
 
-/// How often one read is tried. An attempt fails only if a writer has replaced files since the attempt began.
+/// The most attempts of one read. Each of them fails only if a writer has replaced files since it began.
 const ATTEMPTS: u32 = 100;
 
 /// Which view a read uses.
@@ -27,10 +28,10 @@ enum Whose {
     Pinned,
 }
 
-/// One read that is repeated until it finds its files.
+/// One read, which is retried until it finds its files.
 pub(crate) struct Again<'r> {
     core: &'r Core,
-    /// Keeps the version that is read; `None` to read the newest version.
+    /// Pins the version to read at. If `None`, each attempt reads the newest version.
     pin: Option<&'r PinnedVersion>,
     attempts: u32,
 }
@@ -40,7 +41,7 @@ impl<'r> Again<'r> {
         Self { core, pin: pin.map(|pin| &**pin), attempts: 0 }
     }
 
-    /// What the next attempt sees.
+    /// The view and the version for the next attempt.
     pub fn view(&self) -> (Arc<View>, Version) {
         match self.pin {
             Some(pin) => (self.core.views.of_pin(pin), pin.version()),
@@ -48,12 +49,12 @@ impl<'r> Again<'r> {
         }
     }
 
-    /// Called after an attempt at version `at` that ended with `error`. `Ok` if the read must be tried again.
+    /// Called after an attempt at version `at` failed with `error`. Returns `Ok` if the read has to be tried again.
     ///
     /// # Errors
     ///
-    /// [`Error::Outdated`] if the newest files do not show the version; `error` itself if it has another cause; and
-    /// the error that comes from reading the newest manifest.
+    /// [`Error::Outdated`] if the newest files do not show the version, or after too many attempts; `error` itself if
+    /// no missing file caused it; and any error of reading the newest manifest.
     #[cold]
     pub fn after(&mut self, error: Error, at: Version) -> Result<()> {
         let whose = if self.pin.is_some() { Whose::Pinned } else { Whose::Newest };
@@ -68,8 +69,8 @@ impl<'r> Again<'r> {
 }
 
 impl Core {
-    /// Takes the newest manifest if `error` says that a file is missing and this manifest does not name the file any
-    /// more. Returns false if the error has another cause.
+    /// If `error` says that a file is missing, loads the newest manifest. Returns whether the new view no longer
+    /// names the file, so that another attempt makes sense.
     fn renew_after(&self, error: &Error, whose: Whose) -> Result<bool> {
         let Some(missing) = error.missing_file().filter(|_| self.env.options.read_only) else { return Ok(false) };
         if let Some(followed) = self.followed.get() {
@@ -78,8 +79,8 @@ impl Core {
             self.catch_up()?;
             return Ok(!self.views.newest().files.has_file_at(missing));
         }
-        // One reader reads the manifest. Readers that wait for the lock find its view. This view is enough for them,
-        // unless they have to know the newest version.
+        // One reader loads the manifest; readers that wait for the lock find its view. That view is good enough for
+        // them, unless they have to know the newest version.
         let _turn = self.writes.manifest.lock();
         let view = self.views.newest();
         if whose == Whose::Pinned || view.files.has_file_at(missing) {
@@ -95,7 +96,7 @@ impl Core {
         Ok(true)
     }
 
-    /// The error of a read at version `at` that failed with `error` and cannot be tried again here.
+    /// The error to report for a read at version `at` that failed with `error` and cannot be tried again here.
     pub fn outdated(&self, error: Error, at: Version) -> Error {
         match self.renew_after(&error, Whose::Pinned) {
             Ok(true) => self.outdated_at(at, self.views.now().1),
@@ -104,7 +105,7 @@ impl Core {
         }
     }
 
-    /// The error for a database that does not have what it had earlier.
+    /// The error for a database that went back to an older state than its reads have seen.
     pub fn fell_behind(&self, behind: Behind) -> Error {
         Error::FellBehind { directory: self.env.directory.clone(), seen: behind.seen, newest: behind.filled }
     }

@@ -1,5 +1,5 @@
-//! The two forms in which a read gives rows: with whole values, or with parts of them. It does not know how rows are
-//! found.
+//! The two forms in which a read returns rows: with whole values, or with parts of them. This module does not know
+//! how rows are found.
 
 use super::row::RowRef;
 use crate::base::error::Result;
@@ -12,14 +12,14 @@ use pages::{PageCache, PageRef, PageSource, Stop};
 use sst::{Groups, Row};
 use std::ops::Range;
 
-/// The form in which a read gives rows: with their whole [`Value`], or with some [`Parts`] of it. No other type can
-/// implement this trait.
+/// The form in which a read returns rows: with their whole [`Value`], or with some [`Parts`] of it. This trait is
+/// sealed.
 pub trait Content: GivesRows {}
 
 impl Content for Value {}
 impl Content for Parts {}
 
-/// The work behind [`Content`].
+/// The methods behind [`Content`].
 pub trait GivesRows: Sized + Send + 'static {
     /// Refuses a table whose rows cannot be given in this form.
     ///
@@ -28,10 +28,10 @@ pub trait GivesRows: Sized + Send + 'static {
     /// [`Error::Grouped`](crate::Error::Grouped) for whole values of a table with several column groups.
     fn check(table: &TableHandle) -> Result<()>;
 
-    /// The column groups that this form needs if `wanted` is read.
+    /// The column groups that this form reads if `wanted` was selected.
     fn groups(table: &TableHandle, wanted: &PartList) -> Groups;
 
-    /// Whether the content of a row in a file may lie in other pages than the row.
+    /// Whether the content of a row in a file may lie in pages other than the row's.
     fn needs_more(row: &Row) -> bool;
 
     /// The wanted content of a row that a look-up has found. A step.
@@ -42,22 +42,22 @@ pub trait GivesRows: Sized + Send + 'static {
         wanted: &PartList,
     ) -> Result<Self, Stop>;
 
-    /// The wanted content of a row that was found, if no other page has a part of the content.
+    /// The wanted content of a found row, or `None` if some of it lies outside the row's page.
     fn of_row(row: &FoundRow<&DbFile>, cache: &PageCache, wanted: &PartList) -> Option<Self>;
 
-    /// The wanted content of a row if all of it lies in the row's value, which is at `place` of `page`.
+    /// The wanted content of a row whose value is at `place` of `page` and has all of it.
     fn of_value_in(page: PageRef, place: Range<usize>, cache: &PageCache, wanted: &PartList) -> Self;
 
-    /// The content of a row, made of the wanted parts.
+    /// Builds the content of a row from its wanted parts.
     fn of_parts(parts: Parts) -> Self;
 
     /// Loads the wanted content of a row. A step.
     fn load(row: &RowRef<'_>) -> Result<Self, Stop>;
 
-    /// Part `i`. A whole value has only one part, which is the value itself.
+    /// Part `i`. A whole value has one part, which is the value.
     fn part(&self, i: usize) -> &[u8];
 
-    /// The number of bytes of all parts.
+    /// The total bytes of all parts.
     fn bytes(&self) -> u64;
 }
 
@@ -162,7 +162,7 @@ impl GivesRows for Parts {
     }
 
     fn of_value_in(page: PageRef, place: Range<usize>, cache: &PageCache, wanted: &PartList) -> Self {
-        // Only one part was asked for, or none.
+        // At most one part was selected: the one in the main group.
         Self::of((0..wanted.len()).map(|_| Value::from_page(cache, &page, place.clone())))
     }
 
@@ -183,7 +183,7 @@ impl GivesRows for Parts {
     }
 }
 
-/// The key of `row`, owned, and the wanted content of the row. A step.
+/// The key of `row`, copied, with the wanted content of the row. A step.
 #[inline]
 pub(crate) fn owned<V: Content>(row: RowRef<'_>) -> Result<(Key, V), Stop> {
     let content = V::load(&row)?;

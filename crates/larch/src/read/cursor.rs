@@ -1,5 +1,5 @@
-//! A cursor over the rows of a table: it seeks, moves both ways and lends the row at which it stands. A cursor goes
-//! from one row to the next as a range does (`range/rows.rs`). A seek or a turn sets new bounds for the range. This
+//! A cursor over the rows of a table: it seeks, moves both ways and lends the row at which it stands. It steps to the
+//! next row as a range does (`range/rows.rs`). A seek or a change of direction gives that range new bounds. This
 //! module does not know how rows are found.
 //!
 //! ```text
@@ -7,13 +7,12 @@
 //!         |        |    |    |    |       |           next at d goes to the end, prev there to d
 //! ```
 //!
-//! * The cursor is at the start, at a row, or at the end. A move forward that finds no row goes to the end. A move
-//!   backward that finds no row goes to the start.
-//! * The place changes when a move is done, not before: after a try that would fault, or a dropped future, the place
-//!   is the same. But the cursor no longer lends the row, because its pages are released before other pages are
-//!   awaited.
-//! * Between two moves the cursor keeps what a range keeps. It also keeps the bytes of the row at which it stands,
-//!   in the way in which a [`Value`] keeps its bytes.
+//! * The cursor is at the start, at a row, or at the end. A forward move that finds no row ends at the end, and a
+//!   backward one at the start.
+//! * The place changes only when a move is done: after a try that would fault, or after a dropped future, the cursor
+//!   is where it was. But it no longer lends its row, because it releases the row's pages before it waits for others.
+//! * Between two moves the cursor keeps what a range keeps. It also keeps the bytes of its row, in the same way as a
+//!   [`Value`] keeps its bytes.
 
 use super::Tried;
 use super::content::Content;
@@ -41,29 +40,29 @@ use std::ops::Bound;
 /// [`Cursor::prev`] goes to the last row, and [`Cursor::next`] stays there. From the start, [`Cursor::next`] goes to
 /// the first row, and [`Cursor::prev`] stays there. In an empty table every move ends at the start or at the end.
 ///
-/// The cursor shows the rows of the moment at which it was made, or the rows of its snapshot, whatever is written
-/// while it lives. A cursor is another form of a range, and [`Table::range`](crate::Reader::range) describes what it
-/// keeps. A move in the same direction as the last move costs as much as one row of a range. A seek or a change of
-/// direction costs as much as the first row of a new range, but allocates less.
+/// The cursor shows the rows as of the moment at which it was made, or those of its snapshot, whatever is written in
+/// the meantime. It holds on to the same things as a range; see [`Table::range`](crate::Reader::range). A move in the
+/// same direction as the last move costs as much as one row of a range. A seek or a change of direction costs as much
+/// as the first row of a new range, but allocates less.
 ///
-/// The key and the value are lent until the cursor moves. A move also loads the values, or parts, that lie outside
-/// their pages. So looking at them never waits. To see keys only, use a selection of no group: then no value is
+/// The key and the value are lent until the cursor moves. A move also loads the values or parts that lie outside
+/// their pages, so reading them afterwards never blocks. To see only keys, select no column group: then no value is
 /// loaded.
 ///
-/// Each move has three forms, as other reads have:
+/// As with other reads, each move has three forms:
 ///
 /// * [`Cursor::next`] waits for pages.
 /// * [`Cursor::try_next`] reads nothing from disk. If a page is missing, the cursor stays where it was.
 /// * [`Cursor::next_async`] is a future. If it is dropped before it is done, the cursor stays where it was.
 ///
-/// If a try misses a page or a future is dropped, the cursor lends no row until the next move. The next move starts
-/// from the row at which the cursor stood, or seeks as always.
+/// If a try misses a page or a future is dropped, the cursor lends no row until the next move. [`Cursor::next`] and
+/// [`Cursor::prev`] then start from the row at which the cursor stood.
 ///
-/// In a [`Transaction`](crate::Transaction) a cursor also sees the transaction's writes from before the cursor was
-/// made. The transaction depends on the keys between which the cursor has moved. While the cursor lives, the keys to
-/// which it could still go count as well: drop it before the commit.
+/// In a [`Transaction`](crate::Transaction) a cursor also sees the writes that the transaction made before the
+/// cursor. The transaction depends on all keys over which the cursor has moved. While the cursor lives, it also
+/// depends on the keys that the cursor could still reach, so drop the cursor before the commit.
 ///
-/// After an error the cursor has failed: it answers every move with this error.
+/// After an error the cursor has failed: every further move returns this error.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -93,14 +92,14 @@ use std::ops::Bound;
 #[must_use = "a cursor reads nothing until it is moved"]
 pub struct Cursor<V = Value> {
     rows: RangeRows,
-    /// The keys among which the cursor moves.
+    /// The bounds of the keys among which the cursor moves.
     low: Bound<Vec<u8>>,
     high: Bound<Vec<u8>>,
     place: Place,
     /// The key of the place, if the place is [`Place::Key`].
     key: Vec<u8>,
-    /// The direction in which the rows go on from the place. `None` if the rows have new bounds and have not come to
-    /// their first row.
+    /// The direction in which `rows` continues from the place. `None` if `rows` got new bounds and has not reached
+    /// its first row in them.
     course: Option<Direction>,
     row: Standing<V>,
 }
@@ -108,25 +107,25 @@ pub struct Cursor<V = Value> {
 /// Where a cursor is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    /// Before the first row.
+    /// Before the first row of the bounds.
     Start,
-    /// At the row that was given last.
+    /// At the row that `rows` gave last.
     Given,
-    /// At the row with the key that the cursor has noted.
+    /// At the row whose key is in the cursor's field `key`.
     Key,
-    /// After the last row.
+    /// After the last row of the bounds.
     End,
 }
 
 /// The row at which a cursor stands.
 enum Standing<V> {
-    /// No place is known, or it is not kept.
+    /// The cursor lends no row: it is at the start or the end, or its last move did not finish.
     Nowhere,
-    /// The row lies where the rows that are followed lie.
+    /// The row is the last one that the range followed, in its page or in a copy of its bytes.
     Followed,
-    /// The row is this row in memory.
+    /// A row of a memtable.
     Memory(MemRow),
-    /// The wanted content of the row. The key of the row is the key of the row given last.
+    /// The loaded content of the row. Its key is the last key of `rows`.
     Loaded(V),
 }
 
@@ -142,13 +141,13 @@ enum To<'k> {
 }
 
 impl<V: Content> Cursor<V> {
-    /// A cursor over `rows`, which are all rows in the bounds.
+    /// A cursor over `rows`, which must span the bounds.
     pub(crate) fn new(rows: RangeRows, (low, high): bounds::Owned) -> Self {
         let (place, course, row) = (Place::Start, Some(Direction::Forward), Standing::Nowhere);
         Self { rows, low, high, place, key: Vec::new(), course, row }
     }
 
-    /// A cursor that answers with `error`.
+    /// A cursor whose moves all fail with `error`.
     pub(crate) fn failed(self, error: Error) -> Self {
         Self { rows: self.rows.failed(error), ..self }
     }
@@ -175,7 +174,7 @@ impl<V: Content> Cursor<V> {
         }
     }
 
-    /// Part `i` of the followed row. The row's part in the main group lies at `spot`.
+    /// Part `i` of the followed row, whose part in the main group is at `spot`.
     #[inline]
     fn part_of_followed<'r>(&'r self, i: usize, spot: Spot<'r>) -> &'r [u8] {
         let wanted = self.rows.wanted();
@@ -221,7 +220,7 @@ impl<V: Content> Cursor<V> {
         self.go_async(Direction::Forward, To::Key(key.as_ref())).await
     }
 
-    /// Goes to the last row whose key is `key` or before it. RocksDB calls this `SeekForPrev`.
+    /// Goes to the last row whose key is `key` or before it, as `SeekForPrev` of RocksDB does.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -321,8 +320,8 @@ impl<V: Content> Cursor<V> {
     ///
     /// # Errors
     ///
-    /// The errors of [`Table::get`](crate::Reader::get), and [`Error::ForeignTable`](crate::Error::ForeignTable) if the
-    /// cursor was made for a table of another database. The cursor has failed then.
+    /// The errors of [`Table::get`](crate::Reader::get), and [`Error::ForeignTable`](crate::Error::ForeignTable) if
+    /// the cursor was made for a table of another database. After an error, the cursor has failed.
     #[expect(clippy::should_implement_trait, reason = "an iterator could not lend its rows")]
     #[inline]
     pub fn next(&mut self) -> Result<bool> {
@@ -426,7 +425,7 @@ impl<V: Content> Cursor<V> {
         self.go_async(Direction::Backward, To::Step).await
     }
 
-    /// Goes to the next row in a direction, if this row needs no search.
+    /// Steps to the next row in `direction` without a search, if it can.
     #[inline]
     fn follow(&mut self, direction: Direction) -> bool {
         let is_at_row = self.rows.step_followed(direction);
@@ -436,7 +435,7 @@ impl<V: Content> Cursor<V> {
         is_at_row
     }
 
-    /// Makes a move. It waits for pages.
+    /// Makes a move, and blocks for pages.
     fn go(&mut self, direction: Direction, to: To<'_>) -> Result<bool> {
         if !self.depart(direction, to)? {
             return Ok(false);
@@ -468,7 +467,7 @@ impl<V: Content> Cursor<V> {
         Ok(self.arrive(direction, found.is_some()))
     }
 
-    /// Notes the key of the place, so that the rows can get new bounds.
+    /// Copies the key of the current row, before `rows` gets new bounds or drops the row.
     fn note_place(&mut self) {
         if self.place == Place::Given {
             let course = self.course.expect("a row was given on the way");
@@ -477,8 +476,8 @@ impl<V: Content> Cursor<V> {
         }
     }
 
-    /// Releases the row, and gives the rows the bounds at which the move begins. False if no row lies in this
-    /// direction.
+    /// Begins a move: releases the current row and, unless `rows` can simply go on, gives it the bounds at which the
+    /// move begins. Returns false if the cursor already stands at the end to which a step would go.
     fn depart(&mut self, direction: Direction, to: To<'_>) -> Result<bool> {
         self.row = Standing::Nowhere;
         let is_step = matches!(to, To::Step);
@@ -495,7 +494,7 @@ impl<V: Content> Cursor<V> {
         let near = match to {
             To::Step if self.place == Place::Key => Bound::Excluded(self.key.as_slice()),
             To::Step | To::Edge => edge,
-            // If the key lies outside of the bounds, the bound is used in its place.
+            // A key outside the cursor's bounds is replaced by the bound.
             To::Key(key) if comes_before(key, &edge, opposite(direction)) => Bound::Included(key),
             To::Key(_) => edge,
         };
@@ -504,7 +503,7 @@ impl<V: Content> Cursor<V> {
         Ok(true)
     }
 
-    /// The move is done. Returns whether the cursor came to a row.
+    /// Ends a move. Returns `is_at_row`: whether the cursor came to a row.
     fn arrive(&mut self, direction: Direction, is_at_row: bool) -> bool {
         self.course = Some(direction);
         self.place = if is_at_row { Place::Given } else { edge(direction) };
@@ -531,7 +530,7 @@ impl Cursor {
 }
 
 impl Cursor<Parts> {
-    /// How many parts a row has: as many as the selection has groups.
+    /// The number of parts of each row, which is the number of groups in the selection.
     pub fn part_count(&self) -> usize {
         self.rows.wanted().len()
     }
@@ -548,7 +547,7 @@ impl Cursor<Parts> {
     }
 }
 
-/// The place where a walk in a direction ends.
+/// The place where a walk in `direction` ends.
 fn edge(direction: Direction) -> Place {
     match direction {
         Direction::Forward => Place::End,
@@ -563,7 +562,7 @@ fn opposite(direction: Direction) -> Direction {
     }
 }
 
-/// Keeps a row that was found in `standing`, with all wanted parts. A step.
+/// Stores a found row in `standing`, with all wanted parts. A step.
 fn stand<V: Content>(standing: &mut Standing<V>, row: RowRef<'_>) -> Result<(), Stop> {
     *standing = match row.spot {
         Spot::InPage(..) | Spot::Copied(_) => Standing::Followed,

@@ -1,7 +1,7 @@
-//! The three forms of a look-up in one table: it waits for pages, it never waits, or it is a future. Each form takes
-//! the view that the look-up sees, opens a session and runs the steps of the look-up. If a writer in another process
-//! has removed a file of that view, the look-up begins [again](super::again). This module does not know where
-//! rows lie.
+//! The three forms of a look-up in one table: it blocks for pages, it only tries the pages in memory, or it is a
+//! future. Each form takes the view that the look-up will see, opens a session and runs the steps of the look-up. If
+//! a writer in another process has removed a file of that view, the look-up is [tried again](super::again). This
+//! module does not know where rows lie.
 
 use super::again::Again;
 use super::content::Content;
@@ -17,17 +17,17 @@ use os::sync::Arc;
 use pages::{PageCache, PageSource, Reason, Session, Stop, Waits, retry, retry_async};
 use std::marker::PhantomData;
 
-/// The result of a read that reads nothing from disk.
+/// The result of a read that never reads from disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tried<T> {
-    /// All pages that the read needed were in memory. This is the answer.
+    /// The answer. All pages that the read needed were in memory.
     Ready(T),
-    /// The read would fault, because a page is not in memory. A read that waits, or a future, loads this page.
+    /// A page is not in memory. The blocking form and the future would load it.
     WouldFault,
 }
 
 impl<T> Tried<T> {
-    /// The answer, if it is known.
+    /// The answer, if there is one.
     pub fn ready(self) -> Option<T> {
         match self {
             Self::Ready(answer) => Some(answer),
@@ -40,7 +40,7 @@ impl<T> Tried<T> {
         matches!(self, Self::WouldFault)
     }
 
-    /// Changes the answer with `change`, if the answer is known.
+    /// Applies `change` to the answer, if there is one.
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Tried<U> {
         match self {
             Self::Ready(answer) => Tried::Ready(change(answer)),
@@ -48,7 +48,7 @@ impl<T> Tried<T> {
         }
     }
 
-    /// The result of a try form.
+    /// Turns the outcome of a step into the result of a try form.
     pub(crate) fn of(outcome: Result<T, Stop>) -> Result<Self> {
         match outcome {
             Ok(answer) => Ok(Self::Ready(answer)),
@@ -58,7 +58,7 @@ impl<T> Tried<T> {
     }
 }
 
-/// What a look-up is asked: the row of one key, or the rows of many keys.
+/// What a look-up asks for: something about the row of one key, or the rows of many keys.
 pub(super) trait Question {
     /// The answer.
     type Answer;
@@ -70,14 +70,14 @@ pub(super) trait Question {
     /// A search that has read nothing yet.
     fn search<'v>(&'v self, table: TableView<'v>, cache: &PageCache) -> Self::Search<'v>;
 
-    /// Goes on with `search` until it has the answer. A step.
+    /// Runs `search` until it has the answer. A step.
     fn step(&self, search: &mut Self::Search<'_>, session: &Session) -> Result<Self::Answer, Stop>;
 }
 
-/// The row of one key. `read` says what is wanted of the row; it is a step.
+/// A question about the row of one key. `read` answers it; it is a step.
 pub(super) struct OneKey<'k, F> {
     pub key: &'k [u8],
-    /// The rows of the transaction that reads, if it has written near the key.
+    /// The transaction's own rows, if it may have written to the key.
     pub own: Option<OwnRows>,
     pub read: F,
 }
@@ -100,7 +100,7 @@ impl<T, F: Fn(&mut PointRead<'_, '_>, &Session) -> Result<T, Stop>> Question for
     }
 }
 
-/// The content of the row that `search` looks for. This is a step.
+/// The content of the row that `search` looks for. A step.
 #[inline]
 pub(crate) fn content_of<V: Content, S: PageSource + ?Sized>(
     search: &mut PointRead<'_, '_>,
@@ -116,7 +116,7 @@ pub(super) struct ManyKeys<'k, K, V> {
     pub keys: &'k [K],
     pub own: Option<&'k OwnRows>,
     pub wanted: &'k PartList,
-    /// How many bytes the answers may take.
+    /// The most bytes of answers.
     pub most: AnswerBytes,
     pub content: PhantomData<fn() -> V>,
 }
@@ -137,16 +137,17 @@ impl<K: AsRef<[u8]>, V: Content> Question for ManyKeys<'_, K, V> {
     }
 }
 
-/// A table, and the version at which a reader reads it.
+/// A table and the version to read it at.
 #[derive(Clone, Copy)]
 pub(super) struct ReadAt<'r> {
     pub table: &'r TableHandle,
-    /// Keeps the version. `None` to read the newest version when a look-up begins.
+    /// Pins the version. If `None`, each look-up reads the newest version.
     pub pin: Option<&'r Arc<PinnedVersion>>,
 }
 
 impl ReadAt<'_> {
-    /// Runs `read` on the table as it is now, or as it was at the pinned version.
+    /// Runs `read` on the table as it is now, or as it was at the pinned version. Retries it while a writer removes
+    /// files.
     pub fn look<T>(&self, read: impl Fn(TableView<'_>) -> Result<T>) -> Result<T> {
         let Self { table, pin } = *self;
         let mut again = Again::new(table.core(), pin);
@@ -159,7 +160,7 @@ impl ReadAt<'_> {
         }
     }
 
-    /// The answer to `question`. It waits for pages.
+    /// Answers `question`, and blocks for pages.
     #[inline]
     pub fn wait<Q: Question>(&self, question: &Q) -> Result<Q::Answer> {
         self.look(|table| {
@@ -169,7 +170,7 @@ impl ReadAt<'_> {
         })
     }
 
-    /// The answer to `question`, if all pages that it needs are in memory.
+    /// Answers `question` if all pages that it needs are in memory.
     pub fn try_now<Q: Question>(&self, question: &Q) -> Result<Tried<Q::Answer>> {
         self.look(|table| {
             let session = self.table.session(Reason::Point);
@@ -179,8 +180,8 @@ impl ReadAt<'_> {
     }
 }
 
-/// Answers the question `$question` about the table and version `$at`, as a future. This is no generic
-/// function, because the compiler does not see that a future over any search can be sent to another thread.
+/// Answers `$question` at `$at`, as a future. It is no generic function, because the compiler cannot prove that a
+/// future over any `Search` is [`Send`].
 macro_rules! wait_async {
     ($at:expr, $question:expr) => {{
         let (ReadAt { table, pin }, question) = ($at, $question);
@@ -198,7 +199,7 @@ macro_rules! wait_async {
 }
 
 impl ReadAt<'_> {
-    /// The answer to `question`, as a future.
+    /// Answers `question`, as a future.
     pub async fn wait_for_key<T, F>(self, question: OneKey<'_, F>) -> Result<T>
     where
         F: Fn(&mut PointRead<'_, '_>, &Session) -> Result<T, Stop>,
@@ -206,7 +207,7 @@ impl ReadAt<'_> {
         wait_async!(self, question)
     }
 
-    /// The answer to `question`, as a future.
+    /// Answers `question`, as a future.
     pub async fn wait_for_keys<K: AsRef<[u8]>, V: Content>(
         self,
         question: ManyKeys<'_, K, V>,

@@ -1,16 +1,17 @@
-//! Looks up many keys in a view, as of a version. The keys are looked up together: a round fetches the missing pages
-//! of all keys in all files where they may be. So the number of rounds is the number of pages on the longest way
-//! down. This module does not know who reads.
+//! Looks up many keys in a view, as of one version. The keys are looked up together: each round fetches the missing
+//! pages of all keys in all files that may contain them. So a batch of keys takes only as many rounds as the longest
+//! path from a root to a value has pages. This module does not know who reads.
 //!
-//! * An answer is kept when a step is run again. If a newer source has answered a key, no older source is asked.
-//! * An answer is written to its place among all answers. It is written at once if the page of the row has all of
-//!   it. Otherwise it is written when the parts in other pages are loaded. It replaces the answer of an older file
-//!   which had its pages in memory first.
-//! * Keys are looked up in batches, so that their pins stay within a quarter of the cache; a batch of one key may
-//!   take more.
-//! * A caller that hands rows on one after the other says how many bytes of answers it holds at once. The search
-//!   ends when it has that many bytes, and gives the answers for the first keys. It gives at least one answer, so a
-//!   row that is larger than the limit is answered, too.
+//! * Answers survive a fault: when the step runs again, it goes on where it was. Once a newer source has answered a
+//!   key, older sources are not asked about it.
+//! * If the page of a row contains everything that is wanted, its answer is stored at once. Otherwise it is stored
+//!   when the parts in other pages are loaded. The answer of a newer file replaces that of an older file whose pages
+//!   happened to be in memory first.
+//! * Keys are looked up in batches, so that the pins of a batch take at most a quarter of the cache. A batch of one
+//!   key may take more.
+//! * A caller that hands on rows one by one limits the bytes of answers that it holds at once. When the answers reach
+//!   the limit, the search ends and returns the answers for the first keys. It returns at least one, however large it
+//!   is.
 
 use super::content::Content;
 use crate::base::error::Result;
@@ -23,15 +24,15 @@ use crate::view::value::{Parts, Value};
 use pages::{PageCache, PageSource, Stop, retry, together};
 use sst::{Row, RowPlace, SoughtKey, StoredValue, Ways};
 
-/// The largest number of keys in a batch: their pages keep a disk busy, and their answers take some ten KiB.
+/// The largest number of keys in a batch: enough to keep a disk busy, while the answers take only some ten KiB.
 const MAX_BATCH_KEYS: usize = 256;
 
-/// How many look-ups wait for the memory together. They ask for the first lines of a page and for a record. All of
-/// this has to stay in the first-level cache of a processor, which has 32 KiB.
+/// How many look-ups are interleaved so that their cache misses overlap. Each touches the first lines of a page and a
+/// record, and all of them together must stay in a processor's first-level cache of 32 KiB.
 const INTERLEAVED: usize = 16;
 
-/// The `wanted` contents of the rows of `keys`, in the order of the keys. If the answers of the first keys take
-/// about `most_answers`, it returns only those. It waits for pages.
+/// Returns the `wanted` contents of the rows of `keys`, in the order of the keys. If the answers reach
+/// `most_answers`, it returns only those for the first keys. It blocks for pages.
 pub fn get<V: Content, S: PageSource + ?Sized>(
     source: &S,
     cache: &PageCache,
@@ -43,14 +44,14 @@ pub fn get<V: Content, S: PageSource + ?Sized>(
     Ok(retry(source, || read.get(source, cache))?)
 }
 
-/// How many bytes of answers a search gives at most; a single answer may have more.
+/// The most bytes of answers that a search returns at once. A single answer may take more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AnswerBytes(pub u64);
 
 impl AnswerBytes {
-    /// Answers for all keys, whatever memory they take.
+    /// No limit.
     pub const ALL: Self = Self(u64::MAX);
-    /// What a reader holds while it hands rows on one after the other.
+    /// The limit of a reader that hands on rows one by one: 2 MiB.
     pub const ROUND: Self = Self(2 << 20);
 }
 
@@ -59,16 +60,16 @@ pub struct MultiRead<'v, 'k, K, V> {
     table: TableView<'v>,
     keys: &'k [K],
     wanted: &'k PartList,
-    /// Memory for the pages of a batch.
+    /// The most memory for the pages of a batch.
     most_bytes: u64,
-    /// Memory for answers.
+    /// The most memory for answers.
     most_answers: AnswerBytes,
-    /// The answers for the first keys: the answers that are done, and the answers of the batch.
+    /// The answers for the first keys: those of finished batches, followed by those of the current batch.
     answers: Vec<Option<V>>,
     stage: Stage<'v>,
 }
 
-/// What is being done for the first keys whose answers are not done.
+/// What the search is doing with the current batch.
 enum Stage<'v> {
     Begin,
     Find(KeyBatch<'v>),
@@ -93,8 +94,9 @@ impl<'v, 'k, K: AsRef<[u8]>, V: Content> MultiRead<'v, 'k, K, V> {
         Some(most.saturating_sub(self.answers.iter().flatten().map(V::bytes).sum()))
     }
 
-    /// Returns the wanted contents of all rows in key order. If the answers of the first rows use up the byte limit,
-    /// it returns only those. It keeps its results: when it is run again after a fault, it goes on where it was.
+    /// Returns the wanted contents of all rows, in the order of the keys. If the answers reach the byte limit, it
+    /// returns only the first of them. It is a composite step: when it runs again after a fault, it goes on where it
+    /// was.
     pub fn get<S: PageSource + ?Sized>(&mut self, source: &S, cache: &PageCache) -> Result<Vec<Option<V>>, Stop> {
         loop {
             let left = self.answers_left();
@@ -110,7 +112,7 @@ impl<'v, 'k, K: AsRef<[u8]>, V: Content> MultiRead<'v, 'k, K, V> {
                     let mut answers = Answers { cache, wanted: self.wanted, all: &mut self.answers };
                     batch.find(source, self.table, self.keys, &mut answers)?;
                     let mut loads = PartLoads::new();
-                    // Faults may have changed the order of the rows.
+                    // Files answer in the order in which their pages arrive, so the rows may be out of order.
                     batch.rows.sort_unstable_by_key(|(key, _)| *key);
                     for (key, row) in batch.rows.drain(..) {
                         loads.add(key, row, self.wanted);
@@ -123,8 +125,8 @@ impl<'v, 'k, K: AsRef<[u8]>, V: Content> MultiRead<'v, 'k, K, V> {
                     source.release();
                     if let Stage::Load(loads) = std::mem::replace(&mut self.stage, Stage::Begin) {
                         if let Some(first) = loads.first_not_loaded(self.wanted) {
-                            // These are the last answers. The caller asks for the other keys when it has handed
-                            // these answers on.
+                            // These answers fill the limit. The caller asks for the other keys after it has handed
+                            // these on.
                             self.answers.truncate(first);
                             self.most_answers = AnswerBytes(0);
                         }
@@ -135,13 +137,13 @@ impl<'v, 'k, K: AsRef<[u8]>, V: Content> MultiRead<'v, 'k, K, V> {
         }
     }
 
-    /// A batch of at least one key. Keys whose answers are in memory need no room, and are answered here. If the
-    /// transaction has files, these are asked here, too, and then this is a composite step.
+    /// Begins a batch of at least one key. Keys that memory answers are answered here and take no room in the batch.
+    /// If the transaction has spilled writes to files, those files are asked here, too. A composite step.
     fn begin_batch<S: PageSource + ?Sized>(&mut self, source: &S, cache: &PageCache) -> Result<KeyBatch<'v>, Stop> {
         let files = self.table.files;
-        // All rows that the version shows are in the memtables already.
+        // A row that this version shows cannot be added to a memtable any more, so empty memtables need not be asked.
         let has_memory = self.table.own.is_some() || self.table.memtables().any(|memtable| !memtable.is_empty());
-        // Keys that are far apart share neither their data page nor the node above this page.
+        // Assumes that each key needs its own data page and its own node above that page, as keys far apart do.
         let way_bytes = u64::from(files.info.options.page_bytes) + u64::from(files.info.options.node_bytes);
         let group_ways = self.wanted.set().beside_main().count();
         let (first, mut ways, mut is_missing) = (self.answers.len(), 0, false);
@@ -204,18 +206,18 @@ impl<'v, 'k, K: AsRef<[u8]>, V: Content> MultiRead<'v, 'k, K, V> {
     }
 }
 
-/// Where answers are written.
+/// Where answers are stored.
 struct Answers<'a, V> {
     cache: &'a PageCache,
     wanted: &'a PartList,
     all: &'a mut [Option<V>],
 }
 
-/// The keys that are looked up at once: the next keys, as many as have room.
+/// The keys that are looked up together: the next keys, as many as there is room for.
 struct KeyBatch<'v> {
-    /// The rows whose page does not have all that is wanted, and the places of their keys.
+    /// Rows whose own page lacks some of the wanted parts, each with the index of its key.
     rows: Vec<(usize, FileRow<'v>)>,
-    /// For each key that memory does not have: the files that may have it, newest first. They are sorted by key.
+    /// The files that may contain the keys that memory did not answer. Sorted by key, then newest first.
     asked: Vec<Asked<'v>>,
 }
 
@@ -223,7 +225,7 @@ struct KeyBatch<'v> {
 type FileRow<'v> = (Row, &'v DbFile);
 
 struct Asked<'v> {
-    /// The place of the key among all keys.
+    /// The index of the key among all keys.
     key: usize,
     file: &'v DbFile,
     said: Said,
@@ -232,17 +234,17 @@ struct Asked<'v> {
 /// What a file has said about a key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Said {
-    /// The file was not asked, or a page is missing.
+    /// The file was not asked yet, or a page is missing.
     Open,
-    /// The file does not decide.
+    /// The file has no visible version of the key, so an older file may have one.
     Silent,
-    /// The file's answer stands among the answers, unless a newer file has put its answer there.
+    /// The file has decided. Its answer is stored, unless that of a newer file has replaced it.
     Decided,
 }
 
 impl<'v> KeyBatch<'v> {
-    /// Finds the rows of the keys of the batch. If the page of a row has all that is wanted, it writes the answer. A
-    /// composite step: it is run until it does not fault.
+    /// Finds the rows of all keys of the batch, and stores the answers of those whose page has all that is wanted. A
+    /// composite step: run it again until it does not fault.
     fn find<S: PageSource + ?Sized, V: Content>(
         &mut self,
         source: &S,
@@ -252,7 +254,7 @@ impl<'v> KeyBatch<'v> {
     ) -> Result<(), Stop> {
         let Self { rows, asked } = self;
         if asked.len() == 1 {
-            // No other look-up could wait at the same time.
+            // With a single look-up, there is nothing to interleave.
             return ask_files(source, table, asked, None, keys, rows, answers);
         }
         let has_values = !answers.wanted.set().any_beside_main();
@@ -273,7 +275,7 @@ impl<'v> KeyBatch<'v> {
 }
 
 impl<V: Content> Answers<'_, V> {
-    /// Whether way `i` has led to the value of the key in the newest of its `files`. Then this value is the answer.
+    /// If look-up `i` has led to the value of the key in the newest of its `files`, takes this value as the answer.
     #[inline]
     fn take_value<'v>(
         &mut self,
@@ -293,7 +295,7 @@ impl<V: Content> Answers<'_, V> {
     }
 }
 
-/// The look-ups that wait for the memory together: all files of a key, and as many keys as have room.
+/// Splits the look-ups into groups that are interleaved: all files of a key, and as many keys as there is room for.
 fn interleaved<'a, 'v>(mut asked: &'a mut [Asked<'v>]) -> impl Iterator<Item = &'a mut [Asked<'v>]> {
     std::iter::from_fn(move || {
         let mut end = 0;
@@ -312,7 +314,7 @@ fn interleaved<'a, 'v>(mut asked: &'a mut [Asked<'v>]) -> impl Iterator<Item = &
     })
 }
 
-/// Goes down to the rows that have not been found, with all keys together.
+/// Descends the indexes for all open look-ups together, up to their rows.
 fn go_down<'v, 'k, S: PageSource + ?Sized>(
     source: &S,
     asked: &[Asked<'v>],
@@ -334,9 +336,9 @@ fn go_down<'v, 'k, S: PageSource + ?Sized>(
     ways.run(source);
 }
 
-/// Asks all files that have not answered about a key, newest first. It stops at the first file that decides. It also
-/// stops at a file that is nearly sure to decide but of which a page is missing: pages of older files would be read
-/// for nothing. A composite step.
+/// Asks the files that have not answered about a key, newest first, up to the first one that decides. It also stops
+/// at a file that very probably decides but misses a page, because reading pages of older files would probably be
+/// wasted. A composite step.
 fn ask_files<'v, S: PageSource + ?Sized, V: Content>(
     source: &S,
     table: TableView<'_>,
@@ -371,7 +373,7 @@ fn ask_files<'v, S: PageSource + ?Sized, V: Content>(
             files[i].said = Said::Silent;
             continue;
         }
-        // An older file may have decided earlier, when a page of this file was missing.
+        // An older file may have decided already, while a page of this file was missing.
         if files[i..].iter().any(|older| older.said == Said::Decided) {
             rows.retain(|(of, _)| *of != place);
         }
@@ -393,7 +395,7 @@ fn ask_files<'v, S: PageSource + ?Sized, V: Content>(
     if missing { Err(Stop::Fault) } else { Ok(()) }
 }
 
-/// A part of a row in a file.
+/// A wanted part of a row in a file.
 struct SoughtPart<'v> {
     file: &'v DbFile,
     place: RowPlace,
@@ -408,7 +410,7 @@ enum PartState {
 }
 
 impl SoughtPart<'_> {
-    /// The number of bytes of the part that lie outside its page and have to be loaded.
+    /// The bytes of the part that lie outside its page and have yet to be loaded.
     fn outside_bytes(&self) -> u64 {
         match &self.state {
             PartState::Stored(stored) if stored.inline().is_none() => stored.len(),
@@ -417,19 +419,19 @@ impl SoughtPart<'_> {
     }
 }
 
-/// Loads the parts of rows whose own page does not have all of them. The parts in groups beside the main group are
-/// found in one step. Then the parts that lie outside their pages are loaded: each step loads as many as have room.
+/// Loads the parts of rows whose own page does not contain all of them. One step finds the parts in groups beside the
+/// main group. Further steps load the parts that lie outside their pages, each step as many as there is room for.
 struct PartLoads<'v> {
-    /// The places of the answers of the rows.
+    /// The indexes of the rows' answers.
     rows: Vec<usize>,
     parts: Vec<SoughtPart<'v>>,
-    /// All parts are found.
+    /// Whether all parts are found.
     is_found: bool,
-    /// The number of parts that are to be loaded, counted from the first part on.
+    /// How many of the parts, from the first on, are to be loaded.
     wanted: usize,
-    /// The number of parts that are loaded, counted from the first part on.
+    /// How many of the parts, from the first on, are loaded.
     loaded: usize,
-    /// The number of parts after the loaded ones that are being loaded.
+    /// How many parts, after the loaded ones, are being loaded.
     loading: usize,
 }
 
@@ -438,7 +440,7 @@ impl<'v> PartLoads<'v> {
         Self { rows: Vec::new(), parts: Vec::new(), is_found: false, wanted: 0, loaded: 0, loading: 0 }
     }
 
-    /// Adds a row. Its answer belongs at `place`.
+    /// Adds a row whose answer has index `place`.
     fn add(&mut self, place: usize, (row, file): FileRow<'v>, wanted: &PartList) {
         self.rows.push(place);
         self.parts.extend((0..wanted.len()).map(|i| {
@@ -448,9 +450,8 @@ impl<'v> PartLoads<'v> {
         }));
     }
 
-    /// Loads all parts. If they take more than about `most_answers`, it loads only the parts of the first rows: at
-    /// least one row. It loads as many parts at once as fit in `most_bytes`. It consists of steps and is run until
-    /// no step faults.
+    /// Loads the parts, about `most_bytes` at a time. If all of them take more than `most_answers` bytes, it loads only
+    /// those of the first rows, and of at least one row. It consists of steps; run it again until no step faults.
     fn run<S: PageSource + ?Sized>(
         &mut self,
         source: &S,
@@ -496,12 +497,12 @@ impl<'v> PartLoads<'v> {
         Ok(())
     }
 
-    /// The place of the answer for the first row that was left out.
+    /// The index of the answer of the first row that was left out.
     fn first_not_loaded(&self, wanted: &PartList) -> Option<usize> {
         self.rows.get(self.loaded.checked_div(wanted.len())?).copied()
     }
 
-    /// Writes the answers of the rows that are loaded to their places.
+    /// Stores the answers of the loaded rows.
     fn answer<V: Content>(self, answers: &mut [Option<V>], wanted: &PartList) {
         let rows = self.loaded.checked_div(wanted.len()).unwrap_or(self.rows.len());
         let mut loaded = self.parts.into_iter().take(self.loaded).map(|part| match part.state {

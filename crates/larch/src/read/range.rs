@@ -1,4 +1,4 @@
-//! Iterating over a range of keys from both ends. The public type is here; its rows are in `rows`.
+//! Iterates over a range of keys from both ends. This file has the public type; `rows` has what is behind it.
 
 mod followed;
 mod limit;
@@ -24,8 +24,8 @@ use std::ops::ControlFlow;
 ///
 /// `V` is [`Value`] in a range of a [`Table`](crate::Table). In a range of a [`Selection`](crate::Selection) it is
 /// [`Parts`](crate::Parts), and the range is called [`PartRange`](crate::rows::PartRange). After an error the range
-/// has failed: it answers every call with this error. [`Table::range`](crate::Reader::range) describes what a range
-/// keeps while it lives.
+/// has failed: every further call returns this error. [`Table::range`](crate::Reader::range) describes what a range
+/// holds on to.
 #[must_use = "a range reads nothing until it is iterated"]
 pub struct Range<V = Value> {
     rows: RangeRows,
@@ -37,7 +37,7 @@ impl<V: Content> Range<V> {
         Self { rows, content: PhantomData }
     }
 
-    /// A range that answers with `error`.
+    /// A range whose calls all fail with `error`.
     pub(crate) fn failed(self, error: Error) -> Self {
         Self::new(self.rows.failed(error))
     }
@@ -46,14 +46,14 @@ impl<V: Content> Range<V> {
         self.rows
     }
 
-    /// Passes the next row to `take`, and returns the result. It waits for pages.
+    /// Passes the next row to `take` and returns the result. It blocks for pages.
     #[inline]
     pub(crate) fn next_with<T>(
         &mut self,
         direction: Direction,
         mut take: impl FnMut(RowRef<'_>) -> Result<T, Stop>,
     ) -> Option<Result<T>> {
-        // `take` gets a followed row right here, because each further form of the result would be a copy of it.
+        // Calls `take` here, because passing the result up through further functions would copy it each time.
         if self.rows.reach_followed(direction)
             && let Ok(row) = take(self.rows.followed())
         {
@@ -63,17 +63,17 @@ impl<V: Content> Range<V> {
         self.rows.wait(direction, take).transpose()
     }
 
-    /// At most `rows` of the rows. The rows from both ends count together. A limit says how far the range will be
-    /// read. So as soon as the first page is missing, all missing pages are read from disk together, in one round
-    /// for each level of the index.
+    /// Limits the range to `rows` rows, counted from both ends together. A limited range knows how far it will be
+    /// read: as soon as one page is missing, all missing pages are read from disk together, one index level per
+    /// round.
     pub fn limit(self, rows: u64) -> Self {
         Self::new(self.rows.limit(rows))
     }
 
-    /// Splits the rest of the range into at most `parts` ranges of about equal stored bytes, in order. Each row is
-    /// in exactly one of these ranges. They see the version that this range sees, and each range can be read by a
-    /// thread of its own. The result has fewer ranges if the range has too few pages. It has one if the range has a
-    /// limit. Only index nodes are read.
+    /// Splits the rest of the range into at most `parts` ranges with about the same number of stored bytes, in key
+    /// order. Each row is in exactly one of them. They see the same version as this range, and each can be read by a
+    /// thread of its own. There are fewer ranges if this range has too few pages, and only one if it has a limit.
+    /// Splitting reads only index nodes.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -90,13 +90,12 @@ impl<V: Content> Range<V> {
     ///
     /// # Errors
     ///
-    /// [`Error::Page`] if a node cannot be read, and the error of a range that has failed.
+    /// [`Error::Page`] if a node cannot be read. If the range has failed, its first error.
     pub fn split(self, parts: usize) -> Result<Vec<Self>> {
         Ok(self.rows.split(parts)?.into_iter().map(Self::new).collect())
     }
 
-    /// The next row from the front, borrowed. Nothing is allocated for it, and its parts that lie outside their pages
-    /// are not loaded.
+    /// The next row from the front, borrowed. It allocates nothing, and loads no parts that lie outside their pages.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -114,8 +113,8 @@ impl<V: Content> Range<V> {
     ///
     /// # Errors
     ///
-    /// [`Error::Page`] if a page cannot be read, or if its bytes are not the bytes that were written; otherwise as
-    /// [`Table::range`](crate::Reader::range). The range has failed then.
+    /// [`Error::Page`] if a page cannot be read or is damaged; otherwise as [`Table::range`](crate::Reader::range).
+    /// After an error, the range has failed.
     pub fn next_row(&mut self) -> Result<Option<RowRef<'_>>> {
         self.rows.next(Direction::Forward)
     }
@@ -129,10 +128,9 @@ impl<V: Content> Range<V> {
         self.rows.next(Direction::Backward)
     }
 
-    /// Lends the rows from the front to `each`, until `each` breaks or no row is left. It does what
-    /// [`Range::next_row`] does in a loop. It is the fastest way to read many whole rows, because the rows of a page
-    /// are handed over in an inner loop. The row with which `each` breaks counts as given: the range goes on after
-    /// it.
+    /// Calls `each` with the rows from the front until `each` breaks or no row is left. It is equivalent to a loop
+    /// over [`Range::next_row`], but it is the fastest way to read many whole rows, because the rows of one page are
+    /// handed over in an inner loop. The row at which `each` breaks counts as given: the range goes on after it.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -170,10 +168,9 @@ impl<V: Content> Range<V> {
         self.rows.for_each(Direction::Backward, each)
     }
 
-    /// The next rows from the front. They are rows that lie together in a page, at most `most` and at most 1024, or
-    /// one row alone. `None` if no row is left. This is the fastest way to read one part of many rows, because a
-    /// loop over the parts of a batch only looks up where each part lies. For whole rows, use
-    /// [`Range::for_each_row`].
+    /// The next rows from the front: rows that lie together in a page, at most `most` and at most 1024, or a single
+    /// row. `None` if no row is left. This is the fastest way to read one part of many rows, because a loop over the
+    /// parts of a batch only looks up where each part lies. To read whole rows, use [`Range::for_each_row`].
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -201,7 +198,7 @@ impl<V: Content> Range<V> {
         self.rows.next_batch(Direction::Forward, most)
     }
 
-    /// As [`Range::next_batch`], from the back: the last row is the first of its batch.
+    /// As [`Range::next_batch`], from the back: the rows of a batch come in descending order of their keys.
     ///
     /// # Errors
     ///
@@ -210,8 +207,8 @@ impl<V: Content> Range<V> {
         self.rows.next_batch(Direction::Backward, most)
     }
 
-    /// The next row from the front, if all its pages are in memory. It reads nothing from disk and waits for nothing.
-    /// If a page is missing, the range stays where it is.
+    /// The next row from the front, if all its pages are in memory. It never reads from disk and never blocks. If a
+    /// page is missing, the range stays where it is.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,6 +1,6 @@
-//! One table as one reader sees it: as of now, at a pinned version or in a transaction; with whole values or with
-//! some parts of them. Every read of rows goes through a reader, in the form that the caller chose: the read waits
-//! for pages, it never waits, or it is a future.
+//! Reads one table: at the newest version, at a pinned version or inside a transaction, as whole values or as some of
+//! their parts. Every read of rows goes through a reader, in one of three forms: it blocks for pages, it only tries
+//! the pages in memory, or it is a future.
 
 use super::content::Content;
 use super::cursor::Cursor;
@@ -28,11 +28,11 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
 
-/// Reads one table. It has the verbs of all reads. A [`Table`](crate::Table) has a reader that sees the rows of now,
-/// and lends its verbs: `table.get(…)`. [`Reader::at`] gives a reader that sees what a snapshot shows.
-/// [`Readable::reader`](crate::Readable::reader) gives a reader that sees what a snapshot or a transaction shows,
-/// and borrows it. `V` is what a read gives for each row: the row's [`Value`], or [`Parts`](crate::Parts) of it if
-/// column groups were [selected](crate::Table::select).
+/// Reads one table: gets, ranges, cursors and prefetches. A [`Table`](crate::Table) dereferences to a reader of the
+/// newest rows, so `table.get(…)` works. [`Reader::at`] returns a reader of what a snapshot shows;
+/// [`Readable::reader`](crate::Readable::reader) returns one that borrows a snapshot or a transaction and reads what
+/// it shows. `V` is what a read returns for each row: the whole [`Value`], or its [`Parts`](crate::Parts) if column
+/// groups were [selected](crate::Table::select).
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -58,7 +58,7 @@ use std::ops::Deref;
 /// ```
 pub struct Reader<'r, V = Value> {
     table: Lent<'r, TableHandle>,
-    /// Keeps the version that is read; `None` to read the newest version when a read begins.
+    /// Pins the version to read at. If `None`, each read sees the newest version at the time it begins.
     pin: Option<Lent<'r, Arc<PinnedVersion>>>,
     wanted: PartList,
     /// The transaction that reads.
@@ -66,7 +66,7 @@ pub struct Reader<'r, V = Value> {
     content: PhantomData<fn() -> V>,
 }
 
-/// A value that a reader has, or that it has borrowed.
+/// A value that the reader owns or borrows.
 #[derive(Clone, Debug)]
 enum Lent<'r, T> {
     Own(T),
@@ -85,21 +85,21 @@ impl<T> Deref for Lent<'_, T> {
     }
 }
 
-/// Reads rows of one table later, for a read that finds the keys of these rows little by little. It reads at the
-/// version of that read. If a transaction reads, it also sees the transaction's own writes as they were then.
+/// Looks up rows for a scan that learns their keys bit by bit, as the scan of an index does. It reads at the scan's
+/// version, and in a transaction it also sees the transaction's own writes as they were when the scan began.
 #[derive(Clone, Debug)]
 pub(crate) struct LaterReader {
     table: TableHandle,
     pin: Arc<PinnedVersion>,
     wanted: PartList,
     own: Option<OwnRows>,
-    /// Where a transaction notes the keys.
+    /// The read set of the transaction, if the transaction records its reads.
     reads: Option<Arc<Mutex<ReadSet>>>,
 }
 
 impl LaterReader {
-    /// The wanted contents of the first rows among `keys`, in the order of the keys. It returns as many as a round
-    /// holds, and at least one.
+    /// Returns the wanted contents of the rows of `keys`, in the same order: of the first that fit in
+    /// [`AnswerBytes::ROUND`], and of at least one.
     pub fn multi_get_some<V: Content, K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<V>>> {
         self.note(keys);
         self.reader().multi_get_under(keys, AnswerBytes::ROUND, self.own.as_ref())
@@ -137,19 +137,19 @@ impl<V> fmt::Debug for Reader<'_, V> {
 }
 
 impl<V> Reader<'static, V> {
-    /// Reads parts of the rows of a table, which the reader keeps. It reads at the version that `pin` keeps, or now.
+    /// An owning reader of `table`, at the version that `pin` pins or, without a pin, at the newest version.
     pub(crate) fn keeping(table: TableHandle, pin: Option<Arc<PinnedVersion>>, wanted: PartList) -> Self {
         Self { table: Lent::Own(table), pin: pin.map(Lent::Own), wanted, work: None, content: PhantomData }
     }
 }
 
 impl<'r, V> Reader<'r, V> {
-    /// Reads parts of the rows of a borrowed table, at the version that `pin` keeps, or now.
+    /// A reader that borrows `table`, at the version that `pin` pins or, without a pin, at the newest version.
     pub(crate) fn new(table: &'r TableHandle, pin: Option<&'r Arc<PinnedVersion>>, wanted: PartList) -> Self {
         Self { table: Lent::Of(table), pin: pin.map(Lent::Of), wanted, work: None, content: PhantomData }
     }
 
-    /// The same reader in a transaction, which reads at the pinned version.
+    /// The same reader inside a transaction, whose own writes it also sees.
     pub(crate) fn within(self, work: &'r Work) -> Self {
         Self { work: Some(work), ..self }
     }
@@ -174,7 +174,8 @@ impl<'r, V> Reader<'r, V> {
         Reader { work: self.work, ..Reader::new(table, self.pinned_at(), PartList::whole()) }
     }
 
-    /// A reader of the same table in no transaction. It reads at the version of `pin`, if `pin` is given.
+    /// A reader of the same table outside of any transaction, at the version of `pin` or, without a pin, at the
+    /// newest one.
     pub(crate) fn seen_at<'p>(&'p self, pin: Option<&'p Arc<PinnedVersion>>) -> Reader<'p, V> {
         Reader::new(&self.table, pin, self.wanted)
     }
@@ -184,7 +185,7 @@ impl<'r, V> Reader<'r, V> {
         Reader { work: self.work, ..self.seen_at(Some(pin)) }
     }
 
-    /// A reader that reads the same rows later, at the version of `pin`.
+    /// Returns a reader that looks up rows of this table later, at the version of `pin`.
     pub(crate) fn later(&self, pin: &Arc<PinnedVersion>) -> LaterReader {
         LaterReader {
             table: (*self.table).clone(),
@@ -200,12 +201,12 @@ impl<'r, V> Reader<'r, V> {
         self.pinned_at().map(|pin| pin.version())
     }
 
-    /// Keeps the version at which this reader reads. `None` if it reads the newest version.
+    /// The pin of the version at which this reader reads. `None` if it reads the newest version.
     pub(crate) fn pinned_at(&self) -> Option<&Arc<PinnedVersion>> {
         self.pin.as_deref()
     }
 
-    /// Keeps the version that a range sees.
+    /// Returns a pin for a range: this reader's own pin, or a new one of the newest version.
     pub(crate) fn pin(&self) -> Arc<PinnedVersion> {
         self.pinned_at().cloned().unwrap_or_else(|| self.table.pin())
     }
@@ -221,8 +222,8 @@ impl<'r, V> Reader<'r, V> {
         self.at_version().look(read)
     }
 
-    /// Asks what `read` finds in the row `key`. The transaction notes here that it reads the key, so each question is
-    /// made once for each read.
+    /// Builds the question that `read` answers about the row of `key`. In a transaction this records `key` as read,
+    /// so it is called once for each read and not for each attempt.
     #[inline]
     fn of_key<'k, T, F>(&self, key: &'k [u8], read: F) -> OneKey<'k, F>
     where
@@ -231,20 +232,20 @@ impl<'r, V> Reader<'r, V> {
         OneKey { key, own: self.work.and_then(|work| work.read_key(self.table.id(), key)), read }
     }
 
-    /// The version of the row `key`, if it exists.
+    /// The version of the row of `key`, if the row exists.
     pub(crate) fn version_of_key(&self, key: &[u8]) -> Result<Option<Version>> {
         self.at_version().wait(&self.of_key(key, |read, session| Ok(read.find(session)?.map(|row| row.version()))))
     }
 }
 
-/// The verbs of reads.
+/// The methods that read rows.
 impl<V: Content> Reader<'_, V> {
     /// The value of `key`, or `None` if the key has no value.
     ///
-    /// If all pages are in memory, the call takes no lock of the cache, allocates nothing and usually copies
-    /// nothing: the [`Value`] refers to its page. Otherwise the call waits for the disk. In each file that may have
-    /// the key, it reads at most one page of each level of the index and one data page, and one more page if the
-    /// value is large. Filters spare most files that do not have the key.
+    /// If all pages are in memory, the call takes no lock of the cache, allocates nothing and usually copies nothing:
+    /// the [`Value`] refers to its page. Otherwise the call blocks on the disk. In each file that may contain the
+    /// key, it reads at most one page of each index level and one data page, and one more page if the value is large.
+    /// Filters rule out most files that do not contain the key.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -263,19 +264,19 @@ impl<V: Content> Reader<'_, V> {
     /// * [`Error::Grouped`](crate::Error::Grouped) if the values of the table are split into several column groups.
     ///   Read them with [`Table::select`](crate::Table::select).
     /// * [`Error::TableDropped`](crate::Error::TableDropped) if the table was dropped after this handle was made.
-    /// * [`Error::Page`](crate::Error::Page) if a page cannot be read, or if its bytes are not the bytes that were
-    ///   written. The error names the file. A read that does not need this page still succeeds.
-    ///   [`Database::check`](crate::Database::check) finds all damage.
-    /// * [`Error::Log`](crate::Error::Log) and [`Error::Outdated`](crate::Error::Outdated) only in a database that was
-    ///   opened [read-only](crate::Builder::read_only), while a writer replaces its files. The read can be tried again.
+    /// * [`Error::Page`](crate::Error::Page) if a page cannot be read or is damaged. The error names the file. Reads
+    ///   that do not need this page still succeed. [`Database::check`](crate::Database::check) finds all damage.
+    /// * [`Error::Log`](crate::Error::Log) and [`Error::Outdated`](crate::Error::Outdated) only in a database that
+    ///   was opened [read-only](crate::Builder::read_only), while a writer replaces its files. The read can be tried
+    ///   again.
     #[inline]
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<V>> {
         V::check(&self.table)?;
         self.at_version().wait(&self.value_of(key.as_ref()))
     }
 
-    /// As [`Reader::get`], but only with what is in memory: it reads nothing from disk and waits for nothing. If a page
-    /// is missing, the answer is [`Tried::WouldFault`]. Pages that it finds count as used, as with [`Reader::get`].
+    /// As [`Reader::get`], but only with what is in memory: it never reads from disk and never blocks. If a page is
+    /// missing, the answer is [`Tried::WouldFault`]. Like [`Reader::get`], it marks the pages that it finds as used.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -302,10 +303,9 @@ impl<V: Content> Reader<'_, V> {
         self.at_version().try_now(&self.value_of(key.as_ref()))
     }
 
-    /// As [`Reader::get`], as a future for any executor. While pages are read from disk no thread waits, so one
-    /// thread can have thousands of such reads under way. The read sees the rows of the moment at which it is first
-    /// polled. It keeps the memory and the files of that moment until it is done or dropped. It can be dropped at
-    /// any time.
+    /// As [`Reader::get`], as a future for any executor. No thread blocks while pages are read from disk, so one
+    /// thread can have thousands of such reads under way. The read sees the rows as of its first poll, and keeps the
+    /// memtables and files of that moment until it completes or is dropped. It can be dropped at any time.
     ///
     /// A value that is in memory is ready at the first poll, and nothing is allocated.
     ///
@@ -327,8 +327,8 @@ impl<V: Content> Reader<'_, V> {
         self.at_version().wait_for_key(self.value_of(key.as_ref())).await
     }
 
-    /// Whether `key` has a value. It costs what [`Reader::get`] costs, without loading the value. It works for tables
-    /// with column groups, too.
+    /// Whether `key` has a value. It costs as much as [`Reader::get`] without loading the value, and it also works
+    /// for tables with column groups.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -349,7 +349,7 @@ impl<V: Content> Reader<'_, V> {
         self.at_version().wait(&self.has(key.as_ref()))
     }
 
-    /// As [`Reader::contains_key`], but only with what is in memory, see [`Reader::try_get`].
+    /// As [`Reader::contains_key`], but only with what is in memory; see [`Reader::try_get`].
     ///
     /// # Errors
     ///
@@ -358,7 +358,7 @@ impl<V: Content> Reader<'_, V> {
         self.at_version().try_now(&self.has(key.as_ref()))
     }
 
-    /// As [`Reader::contains_key`], as a future, see [`Reader::get_async`].
+    /// As [`Reader::contains_key`], as a future; see [`Reader::get_async`].
     ///
     /// # Errors
     ///
@@ -367,10 +367,10 @@ impl<V: Content> Reader<'_, V> {
         self.at_version().wait_for_key(self.has(key.as_ref())).await
     }
 
-    /// The values of `keys`, in the order of the keys, all as of one moment. The keys are looked up together: the
-    /// pages that they miss are read from disk at the same time, one level of the index after the other. A page that
-    /// several keys need is read once. At most 256 keys are looked up at once, and fewer if their pages would take
-    /// more than a quarter of the cache.
+    /// The values of `keys`, in the order of the keys, all as of one moment. The keys are looked up together: all
+    /// missing pages of one index level are read from disk at the same time, and then those of the next level. A page
+    /// that several keys need is read once. At most 256 keys are looked up at once, or fewer if their pages would
+    /// take more than a quarter of the cache.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -394,7 +394,7 @@ impl<V: Content> Reader<'_, V> {
         self.multi_get_within(&Vec::from_iter(keys), AnswerBytes::ALL)
     }
 
-    /// As [`Reader::multi_get`], as a future, see [`Reader::get_async`].
+    /// As [`Reader::multi_get`], as a future; see [`Reader::get_async`].
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> { smol::block_on(async {
@@ -422,13 +422,13 @@ impl<V: Content> Reader<'_, V> {
         }
     }
 
-    /// The rows with keys in `range` as of now, in the order of the keys. The range can be read from both ends.
+    /// The rows with keys in `range`, in key order. The range can be iterated from both ends.
     ///
-    /// A range sees the rows of the moment at which it was made. It keeps this version until it is dropped, so
-    /// compactions do not remove older versions that it needs: do not keep a range open for long while much is
-    /// overwritten. Between two rows the range holds no files or memtables that were replaced. The first row costs
-    /// about as much as a [`Reader::get`]. After that the range reads ahead, up to an eighth of the cache and at
-    /// most 128 MiB.
+    /// A range sees the rows as of the moment at which it was made. It pins this version until it is dropped, so
+    /// compactions keep the older versions that it needs: do not hold a range open for long while rows are
+    /// overwritten. Between two rows the range holds on to no replaced files or memtables. The first row costs about
+    /// as much as a [`Reader::get`]. After that the range reads ahead, up to an eighth of the cache and at most 128
+    /// MiB.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -449,14 +449,14 @@ impl<V: Content> Reader<'_, V> {
     ///
     /// # Errors
     ///
-    /// Making a range never fails. The range answers with the errors of [`Reader::get`], and goes on answering with its
-    /// first error.
+    /// Making a range never fails. The range yields the errors of [`Reader::get`]. After its first error it keeps
+    /// yielding this error.
     pub fn range(&self, range: impl IntoKeyRange) -> Range<V> {
         self.range_within(bounds::owned(&range))
     }
 
-    /// As [`Reader::range`], for futures. The scan keeps the version from now on. It holds files and memory only
-    /// while a future waits for a row.
+    /// As [`Reader::range`], for futures. The scan pins its version from this call on, but it holds files and
+    /// memtables only while a future waits for a row.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> { smol::block_on(async {
@@ -476,8 +476,8 @@ impl<V: Content> Reader<'_, V> {
         self.range(range).into()
     }
 
-    /// The rows whose keys begin with `prefix`, see [`Reader::range`]. If the table has [filters over
-    /// prefixes](crate::TableOptions::filter_prefix_bytes), files without such keys are not read.
+    /// The rows whose keys begin with `prefix`; see [`Reader::range`]. If the table has [prefix
+    /// filters](crate::TableOptions::filter_prefix_bytes), files without such keys are not read.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -495,12 +495,12 @@ impl<V: Content> Reader<'_, V> {
         self.range_within(bounds::of_prefix(prefix.as_ref()))
     }
 
-    /// All rows, see [`Reader::range`].
+    /// All rows; see [`Reader::range`].
     pub fn iter(&self) -> Range<V> {
         self.range(..)
     }
 
-    /// Whether the reader sees no row. It costs as much as finding the first row.
+    /// Whether the reader sees no rows. It costs as much as finding the first row.
     ///
     /// # Errors
     ///
@@ -555,7 +555,7 @@ impl<V: Content> Reader<'_, V> {
         self.iter().next_back().transpose()
     }
 
-    /// A cursor over all rows, which seeks and moves both ways. It shows the rows of this moment.
+    /// A cursor over all rows, which can seek and move in both directions. It shows the rows as of this call.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -576,21 +576,21 @@ impl<V: Content> Reader<'_, V> {
     ///
     /// # Errors
     ///
-    /// Making a cursor never fails. Its moves answer with the errors of [`Reader::get`].
+    /// Making a cursor never fails. Its moves return the errors of [`Reader::get`].
     pub fn cursor(&self) -> Cursor<V> {
         self.cursor_in(..)
     }
 
-    /// As [`Reader::cursor`], over the rows with keys in `range`. A seek to a key outside of the range goes to the
-    /// first or the last row in it, or finds no row. Nothing is read ahead beyond the range.
+    /// As [`Reader::cursor`], limited to the rows with keys in `range`. A seek to a key outside the range goes to the
+    /// first or last row of the range, or finds no row. Readahead stops at the bounds of the range.
     pub fn cursor_in(&self, range: impl IntoKeyRange) -> Cursor<V> {
         let bounds = bounds::owned(&range);
         Cursor::new(self.rows(bounds.clone()), bounds)
     }
 
-    /// Loads what a read of `range` from its start will need, up to `limits`: index nodes, pages of all column
-    /// groups, and large values. It reads from disk in one round for each level of the index. If the range is large,
-    /// it loads at most what a quarter of the cache holds. The pages are not pinned.
+    /// Loads what a read of `range` from its start will need, up to `limits`: index nodes, data pages of this
+    /// reader's column groups, and large values. It reads each level of the index in one round. From a large range, it
+    /// loads at most as much as a quarter of the cache holds. The pages are not pinned.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -623,8 +623,8 @@ impl<V: Content> Reader<'_, V> {
 }
 
 impl<V: Content> Reader<'_, V> {
-    /// The wanted contents of the first rows among `keys`, in the order of the keys. It returns as many as a round
-    /// holds, and at least one.
+    /// Returns the wanted contents of the rows of `keys`, in the same order: of the first that fit in
+    /// [`AnswerBytes::ROUND`], and of at least one.
     pub(crate) fn multi_get_some<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<V>>> {
         self.multi_get_within(keys, AnswerBytes::ROUND)
     }
@@ -654,12 +654,12 @@ impl<V: Content> Reader<'_, V> {
         self.at_version().wait_for_keys(self.of_keys(keys, most, own)).await
     }
 
-    /// The question for the wanted contents of the rows of `keys`.
+    /// The question for the wanted contents of the rows with `keys`.
     fn of_keys<'k, K>(&'k self, keys: &'k [K], most: AnswerBytes, own: Option<&'k OwnRows>) -> ManyKeys<'k, K, V> {
         ManyKeys { keys, own, wanted: &self.wanted, most, content: PhantomData }
     }
 
-    /// The question for the wanted content of the row `key`.
+    /// The question for the wanted content of the row with `key`.
     #[inline]
     fn value_of<'k>(
         &'k self,
@@ -668,7 +668,7 @@ impl<V: Content> Reader<'_, V> {
         self.of_key(key, |read, session| content_of(read, session, session.cache(), &self.wanted))
     }
 
-    /// The question whether the key `key` has a value.
+    /// The question whether `key` has a value.
     #[inline]
     fn has<'k>(
         &self,
@@ -682,7 +682,8 @@ impl<V: Content> Reader<'_, V> {
         Range::new(self.rows(bounds))
     }
 
-    /// The rows with keys in `bounds`, which can be given in any form.
+    /// As [`Reader::range_within`], without the public type around the rows. If the table cannot be read in this
+    /// form, the rows fail.
     fn rows(&self, bounds: bounds::Owned) -> RangeRows {
         let (own, read) = self.work.map_or((None, None), |work| work.read_range(self.table.id(), &bounds));
         let session = self.table.session(Reason::Scan);
@@ -693,7 +694,7 @@ impl<V: Content> Reader<'_, V> {
         }
     }
 
-    /// Loads the pages that a read of a range in `direction` will need, in the groups that this reader reads.
+    /// Loads the pages that a read of `range` in `direction` will need, in the column groups of this reader.
     fn prefetch_in(&self, range: &impl IntoKeyRange, limits: AtMost, direction: Direction) -> Result<Prefetched> {
         let (low, high) = range.bounds();
         let groups = V::groups(&self.table, &self.wanted);

@@ -1,4 +1,4 @@
-//! A row that a read has found: where the row lies, and what loads its parts. This module does not know how the row
+//! A row that a read has found: where it lies, and how its parts are loaded. This module does not know how the row
 //! was found.
 
 use crate::base::error::{Error, Result};
@@ -21,15 +21,16 @@ pub(super) struct RowLoader {
     pub handle: Arc<DatabaseHandle>,
     pub table: Arc<TableInfo>,
     pub pin: Arc<PinnedVersion>,
-    /// What the transaction that reads has written.
+    /// The transaction's own rows.
     pub own: Option<OwnRows>,
     pub wanted: PartList,
     pub session: Session,
-    /// The first error of the range; the range has failed then.
+    /// The first error of the range. Once it is set, the range has failed.
     pub failed: OnceCell<Error>,
-    /// Whether the caller loads parts of rows after it has got the rows without these parts.
+    /// Whether the caller loads parts that lie outside their pages after it got a row without them. A guess from its
+    /// earlier calls, for readahead.
     pub loads: Cell<Loads>,
-    /// Whether the row that was given last has parts that lie outside their pages and were not loaded.
+    /// Whether the last row has parts that lie outside their pages and that the caller has not loaded.
     pub offers_outside: Cell<bool>,
 }
 
@@ -39,7 +40,7 @@ impl RowLoader {
         self.failed.get_or_init(|| error.into()).clone()
     }
 
-    /// As [`RowLoader::fail`], for an error about the file of the row that was given last.
+    /// As [`RowLoader::fail`], for an error about the file of the last row.
     fn fail_in(&self, error: pages::Error) -> Error {
         self.fail(self.handle.core().outdated(error.into(), self.pin.version()))
     }
@@ -51,11 +52,11 @@ impl RowLoader {
     }
 }
 
-/// A row of a [`Range`](super::Range), borrowed until the next row is asked for. Parts that lie outside their pages are
-/// not loaded yet.
+/// A row of a [`Range`](super::Range), borrowed until the next row is requested. Parts that lie outside their pages
+/// are not loaded yet.
 pub struct RowRef<'r> {
     pub(super) loader: &'r RowLoader,
-    /// If the row is in a file: its parts in the wanted groups without the main group, in the order of the groups.
+    /// If the row is in a file: its wanted parts except the one in the main group, in group order.
     pub(super) beside_main: &'r [StoredValue],
     pub(super) key: &'r [u8],
     pub(super) spot: Spot<'r>,
@@ -68,15 +69,13 @@ impl RowRef<'_> {
         self.key
     }
 
-    /// How many parts the row has. In a selection this is its number of groups, and in a range of whole values it is
-    /// one.
+    /// The number of parts of the row: the number of groups of a selection, or one in a range of whole values.
     #[inline]
     pub fn part_count(&self) -> usize {
         self.loader.wanted.len()
     }
 
-    /// The length of part `i` in bytes. The part is not loaded for this. Parts are counted from 0 in the order of
-    /// the selection.
+    /// The length of part `i` in bytes, without loading it. Parts are counted from 0 in the order of the selection.
     ///
     /// # Panics
     ///
@@ -98,7 +97,7 @@ impl RowRef<'_> {
     /// If the selection has fewer groups.
     #[inline]
     pub fn inline_part(&self, i: usize) -> Option<&[u8]> {
-        // Most rows of a scan have this form, so only this code is inlined into the caller.
+        // Most rows of a scan are of this kind, so only this case is inlined.
         if let Spot::InPage(page, place) = &self.spot
             && self.loader.wanted.group(i) == 0
         {
@@ -117,7 +116,7 @@ impl RowRef<'_> {
         }
     }
 
-    /// Part `i`. It is read from disk if it lies outside its page. After an error the range has failed.
+    /// Part `i`, which is read from disk if it lies outside its page. If this fails, the range has failed.
     ///
     /// # Errors
     ///
@@ -135,7 +134,7 @@ impl RowRef<'_> {
         retry(&self.loader.session, || self.load_part(i)).map_err(|error| self.loader.fail_in(error))
     }
 
-    /// All parts. Parts that lie outside their pages are read together. After an error the range has failed.
+    /// All parts. Those that lie outside their pages are read together. If this fails, the range has failed.
     ///
     /// # Errors
     ///
@@ -147,18 +146,18 @@ impl RowRef<'_> {
         retry(&self.loader.session, || self.load_all()).map_err(|error| self.loader.fail_in(error))
     }
 
-    /// The number of the only part.
+    /// The index of the only part.
     #[inline]
     fn only(&self) -> usize {
         assert_eq!(self.part_count(), 1, "a row of several parts, or none, has no one value: ask for its parts");
         0
     }
 
-    /// The length of the value in bytes. The value is not loaded for this.
+    /// The length of the value in bytes, without loading it.
     ///
     /// # Panics
     ///
-    /// If the selection has not exactly one group. [`RowRef::inline_value`] and [`RowRef::value`] panic in the same
+    /// Unless the selection has exactly one group. [`RowRef::inline_value`] and [`RowRef::value`] panic in the same
     /// case.
     #[inline]
     pub fn value_len(&self) -> u64 {
@@ -171,7 +170,8 @@ impl RowRef<'_> {
         self.inline_part(self.only())
     }
 
-    /// The value. It is read from disk if it lies outside the page of its row. After an error the range has failed.
+    /// The value, which is read from disk if it lies outside the page of its row. If this fails, the range has
+    /// failed.
     ///
     /// # Errors
     ///
@@ -186,7 +186,7 @@ impl RowRef<'_> {
         matches!(self.spot, Spot::Found(FoundRow::Memory(_)) | Spot::Copied(_))
     }
 
-    /// Whether a part that was asked for lies outside its page.
+    /// Whether a wanted part lies outside its page.
     #[inline]
     pub(super) fn has_parts_outside(&self) -> bool {
         match &self.spot {
@@ -202,7 +202,7 @@ impl RowRef<'_> {
         self.loader.wanted.stored(i, row, self.beside_main)
     }
 
-    /// The page in which part `i` of a followed row lies, and the place of the part in this page.
+    /// The page of part `i` of a followed row, and where the part is in this page.
     #[inline]
     fn in_page(&self, i: usize) -> (&PageRef, Range<usize>) {
         match (&self.spot, self.loader.wanted.group(i)) {

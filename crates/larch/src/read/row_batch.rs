@@ -1,13 +1,12 @@
-//! Rows of a range that lie together in a page and are handed over at once. So a reader of one part of many rows
-//! loops over the page itself. This module does not know how the rows were found.
+//! Rows that lie together in a page and are handed over at once, so that a reader of one part of many rows can loop
+//! over the page itself. This module does not know how the rows were found.
 
 use super::row::{RowLoader, RowRef};
 use sst::{Direction, GroupParts, Streak};
 use std::fmt;
 
-/// At least one row of a [`Range`](super::Range), or several that follow one another. These are rows of a page whose
-/// parts all lie in their pages, or one [row](RowBatch::row) alone. A batch is borrowed until the next rows are
-/// asked for.
+/// One or more consecutive rows of a [`Range`](super::Range), borrowed until the next rows are requested. They are
+/// either rows of one page whose parts all lie in their pages, or a single [row](RowBatch::row).
 pub struct RowBatch<'r>(Rows<'r>);
 
 enum Rows<'r> {
@@ -18,19 +17,19 @@ enum Rows<'r> {
 #[derive(Clone, Copy)]
 struct PageRows<'r> {
     loader: &'r RowLoader,
-    /// The streak stands at the last of the rows.
+    /// Stands at the last of the rows.
     streak: &'r Streak,
-    /// Where the values of the rows begin and end in the page of the streak.
+    /// Where the values of the rows begin and end in the page of `streak`.
     values: &'r [(u32, u32)],
 }
 
 impl<'r> RowBatch<'r> {
-    /// A row alone.
+    /// A batch of a single row.
     pub(super) fn one(row: RowRef<'r>) -> Self {
         Self(Rows::One(row))
     }
 
-    /// The rows with these `values` in the page of `streak`. The streak stands at the last of these rows.
+    /// The rows whose `values` lie in the page of `streak`, which must stand at the last of them.
     pub(super) fn of_page(loader: &'r RowLoader, streak: &'r Streak, values: &'r [(u32, u32)]) -> Self {
         Self(Rows::Page(PageRows { loader, streak, values }))
     }
@@ -45,7 +44,7 @@ impl<'r> RowBatch<'r> {
         }
     }
 
-    /// How many parts each row has, see [`RowRef::part_count`].
+    /// The number of parts of each row; see [`RowRef::part_count`].
     #[inline]
     pub fn part_count(&self) -> usize {
         match &self.0 {
@@ -54,7 +53,7 @@ impl<'r> RowBatch<'r> {
         }
     }
 
-    /// The row, if it was handed over alone. Only such a row can have parts that lie outside their pages.
+    /// The row of a single-row batch. Only such a row can have parts that lie outside their pages.
     #[inline]
     pub fn row(&self) -> Option<&RowRef<'r>> {
         match &self.0 {
@@ -63,8 +62,8 @@ impl<'r> RowBatch<'r> {
         }
     }
 
-    /// Part `i` of each row, in the order of the rows. `None` if a part lies outside its page and has to be loaded:
-    /// then the batch is a [row](RowBatch::row) alone. Parts are counted as for [`RowRef::part_len`].
+    /// Part `i` of each row, in row order. `None` if the part lies outside its page and has to be loaded: then the
+    /// batch is a single [row](RowBatch::row). Parts are counted as for [`RowRef::part_len`].
     ///
     /// # Panics
     ///
@@ -85,7 +84,7 @@ impl<'r> RowBatch<'r> {
         }))
     }
 
-    /// Hands the keys to `each`, in the order of the rows.
+    /// Calls `each` with the keys, in row order.
     pub fn for_each_key(&self, mut each: impl FnMut(&[u8])) {
         match &self.0 {
             Rows::One(row) => each(row.key()),
@@ -95,7 +94,7 @@ impl<'r> RowBatch<'r> {
 }
 
 impl PageRows<'_> {
-    /// The places of the rows in the page.
+    /// The places of the rows in the page, in row order.
     #[inline]
     fn places(&self) -> Places {
         let last = self.streak.row().expect("the streak stands at a row");
@@ -107,10 +106,10 @@ impl PageRows<'_> {
     }
 }
 
-/// Places of rows that follow one another in a page.
+/// Places of consecutive rows in a page.
 struct Places {
     next: usize,
-    /// 1, or -1 modulo 2^64.
+    /// 1, or `usize::MAX` as -1.
     step: usize,
     left: usize,
 }
@@ -158,7 +157,7 @@ impl<'b> Iterator for InlineParts<'b> {
         (left, Some(left))
     }
 
-    // Each form has a loop of its own.
+    // One loop for each kind, instead of a `match` for each row.
     #[inline]
     fn fold<B, F: FnMut(B, &'b [u8]) -> B>(self, first: B, mut with: F) -> B {
         match self.0 {

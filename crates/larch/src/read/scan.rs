@@ -1,8 +1,7 @@
-//! Iterating over a range of keys with futures, so that no thread waits for pages. This module knows no executor:
-//! the task that polls is woken.
+//! Iterates over a range of keys with futures, so that no thread blocks for pages. It works with any executor.
 //!
-//! A row counts as given when a future or a stream has given it. A future that is dropped earlier takes no row
-//! along. It leaves nothing pinned and no longer waits for pages.
+//! A row counts as given when a future or a stream has returned it. A future that is dropped earlier loses no row,
+//! leaves nothing pinned and stops waiting for pages.
 
 use super::content::{self, Content};
 use super::range::{Range, RangeRows};
@@ -17,9 +16,9 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// Rows of a key range in order, as of one version, for futures. It is made by
-/// [`Table::scan_async`](crate::Reader::scan_async), or from any [`Range`]. It reads ahead as a range does, and
-/// gives rows from both ends. After an error the scan has failed: it answers every call with this error.
+/// Rows of a key range in order, as of one version, for futures. [`Table::scan_async`](crate::Reader::scan_async)
+/// makes one, and any [`Range`] can be turned into one. It reads ahead as a range does, and returns rows from both
+/// ends. After an error the scan has failed: every further call returns this error.
 ///
 /// A scan is also a [`Stream`] of the rows from the front.
 ///
@@ -46,12 +45,12 @@ pub struct Scan<V = Value> {
 }
 
 impl<V: Content> Scan<V> {
-    /// At most `rows` of the rows. The rows from both ends count together, see [`Range::limit`].
+    /// Limits the scan to `rows` rows, counted from both ends together; see [`Range::limit`].
     pub fn limit(self, rows: u64) -> Self {
         Self { rows: self.rows.limit(rows), ..self }
     }
 
-    /// The next row from the front. The future can be dropped at any time; then no row is lost.
+    /// The next row from the front. The future can be dropped at any time without losing a row.
     ///
     /// # Errors
     ///
@@ -69,7 +68,7 @@ impl<V: Content> Scan<V> {
         self.next_with(Direction::Backward, content::owned).await
     }
 
-    /// Passes the next row to `take`, and returns the result.
+    /// Passes the next row to `take` and returns the result.
     pub(crate) async fn next_with<T>(
         &mut self,
         direction: Direction,
@@ -93,7 +92,7 @@ impl<V: Content> From<Range<V>> for Scan<V> {
     }
 }
 
-/// The rows that the scan has not given yet, for a thread that waits.
+/// A blocking range over the rows that the scan has not returned yet.
 impl<V: Content> From<Scan<V>> for Range<V> {
     fn from(mut scan: Scan<V>) -> Self {
         scan.rows.abandon();

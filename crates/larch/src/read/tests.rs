@@ -1,7 +1,7 @@
-//! Reads of tables with column groups, and what these reads cost. They are compared with a model, for every kind of
-//! selection, source and size of cache.
+//! Tests reads of tables with column groups, and what these reads cost. Compares them with a model, for every kind of
+//! selection, source and cache size.
 //!
-//! These tests write files themselves, level by level. How the engine writes files is tested with its writers.
+//! These tests write files themselves, level by level. The tests of the writers cover how the engine writes files.
 
 use super::multi::AnswerBytes;
 use super::{PartRange, content_of, multi};
@@ -62,8 +62,8 @@ fn put(table: &Table, key: &[u8], row: &[impl AsRef<[u8]>]) {
     commit(table, |ops, id| ops.put(id, key, &value));
 }
 
-/// Writes the rows that the table has in memory to files of `level`, with at most `rows` keys each. The last file
-/// gets the range erases. No other table may have rows in memory.
+/// Writes the table's rows in memory to files of `level`, with at most `rows` keys each. The last file gets the range
+/// erases. No other table may have rows in memory.
 fn flush(table: &Table, level: u8, rows: u64) {
     let core = table.core();
     let old = {
@@ -128,7 +128,7 @@ fn key(rng: &mut StdRng) -> Vec<u8> {
     key
 }
 
-/// A row with some empty parts, and some parts so long that they lie outside their pages.
+/// A row with some empty parts, and some that are large enough to lie outside their pages.
 fn row(rng: &mut StdRng) -> Row {
     let mut part = || {
         let bytes = [0, 3, 20, 60, 100, 700][rng.random_range(0..6)];
@@ -137,7 +137,7 @@ fn row(rng: &mut StdRng) -> Row {
     (0..GROUPS.len()).map(|_| part()).collect()
 }
 
-/// Writes something, to the table and to the model.
+/// Makes a random change to the table and the model.
 fn change(rng: &mut StdRng, table: &Table, model: &mut Model, ranges: bool) {
     let key_now = key(rng);
     match rng.random_range(0..20) {
@@ -158,8 +158,8 @@ fn change(rng: &mut StdRng, table: &Table, model: &mut Model, ranges: bool) {
     }
 }
 
-/// A table with files in two levels, four overlapping files in level 0, rows in memory and range erases everywhere.
-/// Returns what some snapshots of the table show, the newest last.
+/// Fills a table so that it has files in two levels, four overlapping files in level 0, rows in memory, and range
+/// erases everywhere. Returns some snapshots of it with the models that they must show, newest last.
 fn history(rng: &mut StdRng, db: &Database, table: &Table) -> Vec<(Snapshot, Model)> {
     let mut model = Model::new();
     let mut shown = Vec::new();
@@ -209,7 +209,7 @@ fn check_point_reads(rng: &mut StdRng, selection: &Selection, model: &Model, gro
     }
 }
 
-/// Takes rows from both ends in turn as `rng` says. Every form of a row must say the same.
+/// Takes rows from both ends in the order of `rng`, and checks that all forms of a row agree.
 #[track_caller]
 fn check_range(rng: &mut StdRng, mut range: PartRange, expected: &[(Vec<u8>, Row)]) {
     let mut left = expected;
@@ -459,8 +459,7 @@ fn numbered(i: u32) -> Vec<u8> {
     format!("key {i:08}").into_bytes()
 }
 
-/// Tables whose hot parts are the same and lie in one file each. One table has two further groups, the other table
-/// has none.
+/// Makes two tables with the same hot parts, each in one file. One has two further groups, the other none.
 fn hot_and_cold() -> Arc<SimDisk> {
     let disk = SimDisk::new(1);
     let db = open(&disk, 1 << 20);
@@ -560,7 +559,7 @@ fn a_read_touches_no_page_of_groups_it_does_not_want() {
     let (whole, hot, cold) = (scan("whole", None), scan("split", Some(&["hot"])), scan("split", Some(&["cold"])));
     assert_eq!(hot.of(PageKind::Data), whole.of(PageKind::Data));
     assert_eq!((hot.of(PageKind::Group), hot.of(PageKind::Value)), (0, 0));
-    // Totals of larger rows take some more room in nodes.
+    // Larger rows have larger totals, which take a little more room in nodes.
     assert!(hot.reads <= whole.reads + whole.reads / 50, "{} page reads, {} without groups", hot.reads, whole.reads);
     assert_eq!((cold.of(PageKind::Data), cold.of(PageKind::Value)), (hot.of(PageKind::Data), 0));
 
@@ -598,11 +597,11 @@ fn many_keys_and_their_parts_take_as_many_rounds_as_the_longest_ways() {
         assert_eq!(parts.expect("it is there").len(), 3);
     });
     assert_eq!(together.reads, one_by_one.reads, "every page once, and none in vain");
-    // Some of the large parts lie outside their pages: one round more.
+    // Some of the large parts lie outside their pages, which costs one more round.
     assert_eq!(together.rounds, one.rounds + 1, "one by one: {}", one_by_one.rounds);
 }
 
-/// A session that notes the largest number of pinned bytes.
+/// A session that records the largest number of pinned bytes.
 struct Watched {
     session: Session,
     most_pinned: Cell<u64>,
@@ -643,13 +642,13 @@ fn many_keys_pin_a_quarter_of_the_cache_at_most() {
         let (most, usage) = (source.most_pinned.get(), db.metrics().cache);
         println!("cache {cache_bytes}: pinned {most}, {usage:?}");
         assert!(usage.used_bytes <= cache_bytes + (16 << 10), "{usage:?}");
-        // A quarter for what values of earlier batches hold, and a quarter for what the batch pins. Or the way of
-        // one key.
+        // Values of earlier batches may keep a quarter of the cache, and the current batch may pin another quarter,
+        // or the pages on the way to one key.
         assert!(most <= (cache_bytes / 2).max(64 << 10), "{most} bytes pinned of a cache of {cache_bytes}");
     }
 }
 
-/// A range ends within keys that were erased together. It must not read the older rows after its end.
+/// A range that ends within erased keys must not read the older rows after its end.
 #[test]
 fn nothing_is_read_beyond_the_far_end_of_a_range_whatever_was_erased_there() {
     let disk = hot_and_cold();
@@ -660,7 +659,7 @@ fn nothing_is_read_beyond_the_far_end_of_a_range_whatever_was_erased_there() {
         commit(&table, |ops, id| ops.range_erase(id, &start, &end));
         flush(&table, 0, u64::MAX);
     }
-    // Each ends among the erased rows, on the way from one of its ends.
+    // Each range ends among the erased rows in one of the directions.
     for (range, rows) in [(900..3000, 100), (ROWS - 3000..ROWS - 900, 100)] {
         for forward in [true, false] {
             let db = open(&disk, 64 << 20);

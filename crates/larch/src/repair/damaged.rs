@@ -1,5 +1,5 @@
-//! Finds out what a damaged database contains: its tables, the files of each table, and the rows in its logs. This
-//! module reads no pages with rows.
+//! Finds what a damaged database contains: its tables, their files, and the rows in its logs. This module reads no
+//! pages with rows.
 
 use super::report::{Loss, RepairReport};
 use crate::base::error::{Error, Result};
@@ -22,11 +22,10 @@ use sst::Version;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Memory for pages of the damaged database, in bytes. It is enough for index nodes of many files and for the pages
-/// that are being read.
+/// Memory for pages of the damaged database: enough for index nodes of many files, and for the pages being read.
 const CACHE_BYTES: u64 = 64 << 20;
 
-/// At most this many files of the damaged database are open at the same time.
+/// The most files of the damaged database that are open at the same time.
 const OPEN_FILES: usize = 256;
 
 /// A table of the damaged database, with its files.
@@ -39,12 +38,11 @@ pub struct DamagedTable {
 /// The tables, files and logs of the damaged database.
 pub struct DamagedDatabase {
     pub tables: BTreeMap<TableId, DamagedTable>,
-    /// The tables with the entries of indexes. A repair leaves these tables out.
+    /// The tables of entries of indexes, which a repair leaves out.
     indexes: BTreeSet<TableId>,
-    /// Whether the manifest is undamaged. An undamaged manifest names all tables and files, so others do not
-    /// belong to the database.
+    /// Whether the manifest is undamaged, so that it names all tables and files of the database.
     is_whole: bool,
-    /// The number of the oldest log that is needed. The rows of logs with smaller numbers are in files.
+    /// The number of the oldest log that is needed. The rows of older logs are in files.
     oldest_log: u64,
     /// The rows of the logs.
     pub memory: MemSet,
@@ -54,8 +52,7 @@ pub struct DamagedDatabase {
 }
 
 impl DamagedDatabase {
-    /// Finds out which tables and files exist. It reads the manifest. If the manifest is damaged, it also reads the
-    /// footers of SSTs.
+    /// Finds the tables and files: those in the manifest, and if it is damaged, also those that footers of SSTs name.
     ///
     /// # Errors
     ///
@@ -120,7 +117,7 @@ impl DamagedDatabase {
         Ok(found)
     }
 
-    /// Adds the SSTs that the manifest does not name. Each SST goes to the table that its footer names.
+    /// Adds the SSTs that the manifest does not name to the tables that their footers name.
     fn adopt(
         &mut self,
         machine: &Machine,
@@ -155,8 +152,8 @@ impl DamagedDatabase {
             };
             let FileOrigin { table, name: table_name, groups, index_of, is_run, built } = origin::decode(&origin);
             let (id, table_name) = match built {
-                // The greatest table ids are never given to tables of a database. So tables for files that were
-                // built elsewhere get these ids here, the greatest one first.
+                // Tables of a database never have the greatest ids. Here, files that were built elsewhere get tables
+                // with these ids, the greatest one first.
                 Some(built) => {
                     let next = TableId(TableId::ELSEWHERE.0 - built_ids.len() as u32);
                     (*built_ids.entry(built).or_insert(next), Some(format!("built-{built:016x}")))
@@ -182,8 +179,8 @@ impl DamagedDatabase {
                 }
                 continue;
             }
-            // All rows of an import have version 0 in the file, because only the manifest had their version. The
-            // repair takes the import as newer than all files with smaller numbers.
+            // The rows of an import have version 0 in the file, because only the manifest had their version. The
+            // import is taken as newer than all files with smaller numbers.
             let is_import = meta.newest == Version(0) && meta.rows() > 0;
             let offset = if is_import { newest_before } else { 0 };
             if is_import {
@@ -210,8 +207,7 @@ impl DamagedDatabase {
         }
     }
 
-    /// Applies the commits of all logs that are still needed to `memory`. Each log is applied up to its first
-    /// damage.
+    /// Replays all logs that are needed into `memory`, each up to its first damage.
     pub fn replay_logs(&mut self, machine: &Machine, damaged: &Path, report: &mut RepairReport) {
         let open = |number| LogReader::open(&*machine.disk, &log_path(damaged, number), None);
         let needed: Vec<u64> = self.logs.iter().copied().filter(|number| *number >= self.oldest_log).collect();
@@ -249,7 +245,7 @@ impl DamagedDatabase {
             }
         }
         for (id, _) in self.memory.all() {
-            // If the manifest is undamaged and does not name the table of these rows, the table was dropped.
+            // A table that an undamaged manifest does not name was dropped.
             if !self.is_whole && !self.tables.contains_key(&id) && !self.indexes.contains(&id) {
                 let name = format!("table-{}", id.0);
                 report
@@ -261,7 +257,7 @@ impl DamagedDatabase {
     }
 }
 
-/// Makes a table without files. The footer of a file is the only information about this table.
+/// Makes a table, without files, that is known only from the footer of a file.
 fn from_footer(
     id: TableId,
     name: Option<String>,
@@ -280,9 +276,8 @@ fn from_footer(
     DamagedTable { name, options, files: Vec::new() }
 }
 
-/// Reads the manifest up to its first damage. Returns its file set, and whether the manifest is undamaged. If only
-/// the manifest is damaged, no rows are lost, because the files are still there. So the report lists this damage
-/// under the guesses and not under the losses.
+/// Reads the manifest up to its first damage. Returns its file set, and whether it is undamaged. Damage goes to the
+/// guesses of the report, not to the losses, because the files with the rows are still there.
 fn manifest(
     machine: &Machine,
     damaged: &Path,

@@ -1,5 +1,5 @@
-//! Returns the readable rows of one file in key order. If a page cannot be read, it is added to the losses and
-//! skipped together with the rows below it. This module does not know other files.
+//! Reads the rows of one damaged file in key order. A page that cannot be read is added to the losses, and the rows
+//! below it are skipped. This module does not know other files.
 
 use super::report::Loss;
 use crate::manifest::DbFile;
@@ -16,23 +16,21 @@ pub struct SalvagedRow {
     pub parts: Option<Vec<Vec<u8>>>,
 }
 
-/// Returns the newest version of each readable row of a file.
+/// Iterates over the newest versions of the readable rows of a file.
 pub struct Salvage {
     file: Arc<DbFile>,
     sst: Arc<Sst>,
     cache: Arc<PageCache>,
-    /// The number of parts that a row has.
+    /// The number of parts of a row.
     groups: usize,
-    /// The subtrees that were not read yet. The last subtree of the list comes next.
+    /// A stack of the subtrees that were not read yet.
     subtrees: Vec<KeyedSubtree>,
-    /// Ranges of rows in the data page that is being read; only rows in these ranges are read. The last range of
-    /// the list comes next.
+    /// A stack of the ranges of row ids that are still to be read in the current data page.
     ranges: Vec<Range<u64>>,
     cursor: Option<SstCursor>,
-    /// The rows of the file are numbered. All rows with smaller numbers than this were returned or are lost.
+    /// All rows with smaller row ids were returned or are lost.
     done_rows: u64,
-    /// A file may have two indexes. This is true if the second one is used, because a node of the first one could
-    /// not be read.
+    /// Whether the second of two indexes is used, because a node of the first could not be read.
     is_second_index: bool,
     /// What could not be read.
     pub lost: Vec<Loss>,
@@ -46,8 +44,7 @@ impl Salvage {
         Self { file, sst, cache, groups, subtrees, ranges, cursor: None, done_rows: 0, is_second_index: false, lost }
     }
 
-    /// Makes a new session. Each read gets its own, because a session in which a read has failed cannot be used
-    /// again.
+    /// A session for one read: after a failed read, a session cannot be used again.
     fn session(&self) -> Session {
         Session::new(&self.cache, Reason::Check, Admit::Keep)
     }
@@ -57,8 +54,7 @@ impl Salvage {
         self.lost.push(Loss { file, table: None, keys: Some(keys), rows, why: error.to_string() });
     }
 
-    /// The range erases that can be read. If some range erases cannot be read, the rows that they had hidden may
-    /// become visible again.
+    /// The readable range erases. If some cannot be read, the rows that they hid may become visible again.
     pub fn range_erases(&mut self) -> Vec<RangeErase> {
         let count = self.sst.meta.range_erases.tree().map_or(0, |tree| tree.totals.rows);
         let mut erases = Vec::new();
@@ -82,7 +78,7 @@ impl Salvage {
         erases
     }
 
-    /// The next row that can be read.
+    /// The next readable row.
     pub fn next(&mut self) -> Option<SalvagedRow> {
         loop {
             if let Some(mut cursor) = self.cursor.take() {
@@ -100,8 +96,7 @@ impl Salvage {
                         }
                     }
                     Ok(false) => {}
-                    // The page was read without an error a moment ago. If it cannot be read now, the rest of the
-                    // range is lost.
+                    // The page was readable a moment ago. If it is not now, the rest of the range is lost.
                     Err(error) => self.lose((cursor.key().to_vec(), None), 0, &error),
                 }
                 continue;
@@ -117,7 +112,7 @@ impl Salvage {
         }
     }
 
-    /// Goes to the children of `keyed`. If `keyed` is a data page, goes to its rows.
+    /// Puts the children of `keyed` on the stack, or the row ranges if `keyed` is a data page.
     fn descend(&mut self, keyed: KeyedSubtree) {
         let session = self.session();
         let page = retry(&session, || session.page(self.sst.file.at(&keyed.subtree.address, keyed.kind)));
@@ -151,7 +146,7 @@ impl Salvage {
         }
     }
 
-    /// The row at the cursor. If the value of the row cannot be read, a loss is added and the result is `None`.
+    /// The row at the cursor. `None`, with a loss, if its value cannot be read.
     fn row(&mut self, cursor: &mut SstCursor) -> Option<SalvagedRow> {
         let row = cursor.newest()?;
         let key = cursor.key().to_vec();

@@ -1,5 +1,5 @@
-//! Saves the rows of one damaged table into a table of the new database. It merges the rows of files and logs by
-//! key, and imports the newest version of each row. This module does not know where the files and logs were found.
+//! Saves the rows of one damaged table to a table of the new database: merges the rows of files and logs by key, and
+//! imports the newest version of each row. This module does not know where the files and logs were found.
 
 use super::damaged::DamagedTable;
 use super::report::{Loss, RepairReport};
@@ -17,7 +17,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::path::PathBuf;
 
-/// Keys whose values cannot be saved, with the reasons.
+/// Keys whose rows cannot be saved, with the reasons.
 type BadValues = Vec<(Vec<u8>, Error)>;
 
 /// A source of rows in key order: a file, or the rows of the logs.
@@ -40,12 +40,12 @@ impl RowSource<'_> {
     }
 }
 
-/// Saves the rows of the damaged table `damaged` as a table of `db`. `memtable` has the rows of this table that
-/// were in logs. Losses are added to `report`.
+/// Saves the rows of `damaged` as a table of `db`. `memtable` has the rows of this table that were in logs. Losses
+/// are added to `report`.
 ///
 /// # Errors
 ///
-/// The new table cannot be created or written.
+/// An error if the new table cannot be created or written; [`Error::Cancelled`] if `watch` ends the work.
 pub fn save_table(
     db: &Database,
     damaged: &DamagedTable,
@@ -125,13 +125,12 @@ fn merge(sources: &mut [RowSource<'_>], mut take: impl FnMut(SalvagedRow) -> Res
     Ok(())
 }
 
-/// Adds a row to the import. The value of the row is added whole or in parts, depending on the options of the
-/// table.
+/// Adds a row to the import, whole or in parts, as the options of the table say.
 fn add(import: &mut Import, table: &DamagedTable, key: &[u8], parts: &[Vec<u8>]) -> Result<()> {
     if table.options.groups.is_empty() { import.add(key, &parts[0]) } else { import.add_parts(key, parts) }
 }
 
-/// The keys in `memtable` whose values cannot be split into the parts that the table has.
+/// The rows of `memtable` whose values do not split into the parts that the table has.
 fn values_without_parts(memtable: &Memtable, table: &str, groups: usize) -> BadValues {
     let puts = memtable.all_versions().filter(|row| row.kind() == RowKind::Put);
     let bad = puts.filter(|row| Slices::of(row.value(), groups).is_none());
@@ -139,8 +138,7 @@ fn values_without_parts(memtable: &Memtable, table: &str, groups: usize) -> BadV
     bad.map(|row| (row.key().to_vec(), error(row.key()))).collect()
 }
 
-/// All rows of `memtable` except those with bad values. All versions are returned, by key, and for each key from
-/// the newest to the oldest.
+/// All versions of all rows of `memtable`, without those with bad values, by key and from new to old.
 fn rows_in(memtable: &Memtable, groups: usize) -> Box<dyn Iterator<Item = SalvagedRow> + '_> {
     Box::new(memtable.all_versions().filter_map(move |row| {
         let parts = match row.kind() {
@@ -153,8 +151,7 @@ fn rows_in(memtable: &Memtable, groups: usize) -> Box<dyn Iterator<Item = Salvag
     }))
 }
 
-/// Cuts range erases into fragments that do not overlap. A memtable does this. The range erases are added to the
-/// memtable from the oldest to the newest.
+/// Cuts range erases into fragments that do not overlap, by adding them to a memtable from old to new.
 fn cut(erases: Vec<RangeErase>) -> Memtable {
     let mut by_age: Vec<(Version, usize)> =
         erases.iter().enumerate().filter_map(|(i, erase)| Some((*erase.versions.first()?, i))).collect();

@@ -1,14 +1,13 @@
-//! Estimates how much a range contains. An estimate consists of two numbers, and the true number is between them.
-//! The numbers come from three places: from memory, from the manifest for files that are completely in the range,
-//! and from index nodes for all other files. No data page is read.
+//! Estimates how much a range contains. An estimate is two numbers with the true number between them. They come from
+//! memory, from the manifest for files that are completely in the range, and from index nodes for all other files. No
+//! data page is read.
 //!
-//! The sources are the memtables and the files; the module `stretches` explains stretches and clusters. If only
-//! one source has keys, a reader sees the rows of this source, except erases. If several sources have keys, a
-//! reader sees at most the puts of all these sources together. For each source, the puts can be counted that newer
-//! sources do not erase. The reader sees at least the greatest of these numbers of rows. These two limits can be
-//! computed for a whole cluster of stretches, or for each of its stretches. Where sources only touch each other,
-//! the limits of the single stretches are better. Where sources overlap, the limits of the whole cluster are
-//! better, because each cut between two stretches falls into a page and makes the rows of this page uncertain.
+//! The sources are the memtables and the files; the module `stretches` explains stretches and clusters. If only one
+//! source has keys, a reader sees its rows except erases. If several have keys, a reader sees at most the puts of all
+//! of them together, and at least the greatest number of puts in one source that newer sources do not erase. These
+//! two limits can be computed for a whole cluster or for each of its stretches. Where sources only touch each other,
+//! the limits of single stretches are tighter. Where they overlap, the limits of the whole cluster are, because each
+//! cut between stretches falls into a page and makes the rows of this page uncertain.
 
 use super::memory::{self, MemoryRows};
 use super::stretches::{MEMORY, Placed, Sight, Stretches, files_in};
@@ -21,38 +20,38 @@ use sst::stats::{Estimate, RangeTotals};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// If a cluster has more stretches than this, limits are computed only for the whole cluster, because each stretch
-/// may cost a descent in the index of every file.
+/// The most stretches of a cluster for which single limits are computed, because each stretch may cost a descent in
+/// the index of every file.
 const MAX_STRETCHES: usize = 32;
 
-/// This many descents are made at the same time, so that their missing pages are read in one round. During the
-/// round, the pages of these descents are pinned.
+/// How many descents are made at the same time, so that their missing pages are read in one round. The pages of these
+/// descents stay pinned during the round.
 const WAYS_TOGETHER: usize = 32;
 
-/// The numbers of puts and erases that one source has in some stretches.
+/// The puts and erases that one source has in some stretches.
 #[derive(Clone, Copy, Debug, Default)]
 struct SourceTally {
-    /// The number of puts that a reader certainly sees, if no newer source has the same keys.
+    /// The puts that a reader certainly sees, unless newer sources have their keys.
     puts_low: u64,
-    /// The number of puts that a reader may see.
+    /// The puts that a reader may see.
     puts_high: u64,
-    /// The number of keys that may be erased here and so hide the same keys in older sources.
+    /// The keys that may be erased here, which hides them in older sources.
     erased_high: u64,
 }
 
 /// The tallies of all sources, newest first.
 type Tallies = BTreeMap<usize, SourceTally>;
 
-/// Questions to files: how many rows does a file have in a range of keys? The same question is asked only once.
+/// Questions to files: how many rows does a file have in a range of keys? No question is asked twice.
 #[derive(Debug, Default)]
 struct Questions {
-    /// The questions are numbered. This is the number of each question, by its file and its keys.
+    /// The number of each question, by its file and keys.
     asked: BTreeMap<(usize, KeyRange), usize>,
     order: Vec<(usize, KeyRange)>,
 }
 
 impl Questions {
-    /// Adds this question if it is new. Returns its number.
+    /// Adds this question if it is new, and returns its number.
     fn ask(&mut self, file: usize, span: KeyRange) -> usize {
         let next = self.order.len();
         let number = *self.asked.entry((file, span.clone())).or_insert(next);
@@ -63,12 +62,11 @@ impl Questions {
     }
 }
 
-/// A sum that is computed when all questions are answered.
+/// A sum that is computed once all questions are answered.
 struct Sum {
-    /// The numbers of the stretches over which this sum goes: a whole cluster or one stretch of it.
+    /// The stretches of this sum: a whole cluster, or one stretch of it.
     stretches: Range<usize>,
-    /// The terms of the sum. Each term consists of a file, how a reader sees the rows of this file, and the number
-    /// of the question to the file.
+    /// The terms of the sum: a file, how a reader sees its rows, and the number of the question to it.
     terms: Vec<(usize, Sight, usize)>,
 }
 
@@ -127,7 +125,7 @@ pub fn range_stats(session: &Session, table: TableView<'_>, span: &KeyRange) -> 
     Ok(stats)
 }
 
-/// The same as [`count`], for a range that was already cut into stretches.
+/// As [`count`], for a range that was already cut into stretches.
 fn count_in(session: &Session, table: TableView<'_>, stretches: &Stretches<'_>) -> Result<Estimate> {
     let in_memory = in_memory(table, stretches);
     let mut questions = Questions::default();
@@ -163,8 +161,8 @@ fn count_in(session: &Session, table: TableView<'_>, stretches: &Stretches<'_>) 
     Ok(total)
 }
 
-/// Adds the questions to the files of these stretches, and returns the terms for them. If a reader sees a file in
-/// the same way in neighbouring stretches, one question is asked for all these stretches.
+/// Adds the questions to the files of these stretches and returns the terms. If a reader sees a file in the same way
+/// in neighbouring stretches, they share one question.
 fn terms(stretches: &Stretches<'_>, numbers: Range<usize>, questions: &mut Questions) -> Vec<(usize, Sight, usize)> {
     let mut terms = Vec::new();
     // Pieces of files that may continue in the next stretch.
@@ -235,8 +233,8 @@ fn tallies(stretches: &Stretches<'_>, sum: &Sum, answers: &[RangeTotals], in_mem
         let RangeTotals { rows, erased, .. } = answers[answer];
         let placed = &stretches.files[file];
         let puts_low = if sight == Sight::Clear { rows.low.saturating_sub(erased.high) } else { 0 };
-        // If the file has rows that are too new for the reader, such a row may have replaced an older put, an
-        // older erase, or nothing. So every row may be a put or an erase for this reader.
+        // A row that is too new for the reader may have replaced an older put, an older erase, or nothing. So each
+        // row of such a file may be a put or an erase for this reader.
         let (puts_high, erased_high) =
             if placed.is_newer { (rows.high, rows.high) } else { (rows.high.saturating_sub(erased.low), erased.high) };
         add(placed.source, SourceTally { puts_low, puts_high, erased_high });
@@ -244,7 +242,7 @@ fn tallies(stretches: &Stretches<'_>, sum: &Sum, answers: &[RangeTotals], in_mem
     tallies
 }
 
-/// The number of rows that a reader sees if the sources have these tallies.
+/// The rows that a reader sees if the sources have these tallies.
 fn visible(tallies: &Tallies) -> Estimate {
     let mut seen = Estimate::default();
     let mut erased = 0_u64;

@@ -1,8 +1,8 @@
-//! The exact number of rows that a reader sees in a range, and which row is number `n`.
+//! Counts exactly how many rows a reader sees in a range, and finds the row with a given number.
 //!
-//! Where only one file has keys, its index and two of its data pages are read. Where several files have keys, or
-//! where range erases hide keys, the keys are merged. Values are not read. Where a file and a few rows in memory
-//! have keys, the file is counted in pieces, which lie between these rows.
+//! Where only one file has keys, this reads its index and two of its data pages. Where several files have keys, or
+//! range erases hide some, it merges the keys, without values. Where a file and a few rows in memory have keys, it
+//! counts the file in pieces between those rows.
 
 use super::memory::MemoryRows;
 use super::stretches::{Sight, Stretch, Stretches};
@@ -14,9 +14,8 @@ use pages::{PageKind, Session, retry};
 use sst::{Direction, Groups, Readahead, RowKind};
 use sst::{KeyRange, next_string};
 
-/// A stretch may have one file and some rows in memory. If there are at most this many such rows, each of them
-/// ends a piece of the file, and each piece costs up to two data pages. If there are more, the keys from the first
-/// of these rows to the last are merged.
+/// The most rows in memory between which a single file is counted in pieces. Each of them ends a piece, and each
+/// piece costs up to two data pages. If there are more, the keys from the first to the last of them are merged.
 const MEMORY_ROWS: usize = 16;
 
 /// A piece of a range whose keys are all counted in the same way.
@@ -50,7 +49,7 @@ pub fn count(session: &Session, table: TableView<'_>, span: &KeyRange, readahead
     Ok(count)
 }
 
-/// The key of row number `n`, counted from 0, among the rows that a reader sees in `span`.
+/// The key of the `n`-th row, counted from 0, that a reader sees in `span`.
 pub fn nth_key(
     session: &Session,
     table: TableView<'_>,
@@ -95,7 +94,7 @@ pub fn nth_key(
     Ok(None)
 }
 
-/// The pieces of the range, in key order. Two neighbouring pieces of the kind `Merged` are always joined into one.
+/// The pieces of the range, in key order. Adjacent `Merged` pieces are joined.
 fn pieces<'v>(table: TableView<'v>, stretches: &Stretches<'v>) -> Vec<CountPiece<'v>> {
     let mut pieces = Vec::new();
     for stretch in &stretches.stretches {
@@ -108,8 +107,7 @@ fn pieces<'v>(table: TableView<'v>, stretches: &Stretches<'v>) -> Vec<CountPiece
     pieces
 }
 
-/// Adds a piece of the kind `Merged` to `pieces`, or extends the last piece if it has this kind and touches
-/// `span`.
+/// Adds a `Merged` piece, or extends the last piece if it is `Merged` and touches `span`.
 fn merged(span: KeyRange, pieces: &mut Vec<CountPiece<'_>>) {
     match pieces.last_mut() {
         Some(CountPiece::Merged(last)) if last.touches(&span) => last.join(span),
@@ -117,7 +115,7 @@ fn merged(span: KeyRange, pieces: &mut Vec<CountPiece<'_>>) {
     }
 }
 
-/// Adds the pieces of a stretch that has one file and some rows in memory.
+/// Adds the pieces of a stretch with one file and some rows in memory.
 fn alone<'v>(table: TableView<'v>, file: &'v DbFile, stretch: &Stretch, pieces: &mut Vec<CountPiece<'v>>) {
     let mut rows = MemoryRows::from(table, stretch.span.low());
     let mut keys: Vec<Vec<u8>> = Vec::new();
@@ -146,20 +144,19 @@ fn alone<'v>(table: TableView<'v>, file: &'v DbFile, stretch: &Stretch, pieces: 
     pieces.extend(KeyRange::new(start, end).map(|span| CountPiece::File(file, span)));
 }
 
-/// The keys that a reader sees in a piece of the kind `Memory`.
+/// The keys that a reader sees in a `Memory` piece.
 fn in_memory<'v>(table: TableView<'v>, span: &'v KeyRange) -> impl Iterator<Item = Vec<u8>> + 'v {
     let mut rows = MemoryRows::from(table, span.low());
     std::iter::from_fn(move || rows.next_in(span)).filter(|(_, shows)| *shows).map(|(row, _)| row.key().to_vec())
 }
 
-/// The number of rows, not counting erases, that `file` has in `span`. A reader sees all of them.
+/// The number of puts that `file` has in `span`. A reader sees all of them.
 fn in_file(session: &Session, file: &DbFile, span: &KeyRange) -> Result<u64> {
     let totals = retry(session, || file.sst.exact_between(session, span.low(), span.high()))?;
     Ok(totals.rows.saturating_sub(totals.erased))
 }
 
-/// The key of row number `n`, not counting erases, among the rows that `file` has in `span`. There must be more than
-/// `n` such rows.
+/// The key of the `n`-th put that `file` has in `span`, counted from 0. There must be more than `n`.
 fn nth_key_in_file(session: &Session, table: TableView<'_>, file: &DbFile, span: &KeyRange, n: u64) -> Result<Vec<u8>> {
     let sst = &file.sst;
     let rows = retry(session, || sst.rows_between(session, span.low(), span.high()))?;

@@ -1,6 +1,6 @@
-//! Counts what the memtables of a table contain, as if they were one memtable. The numbers are exact, because a
-//! count walks over the rows one by one. Such a walk is never very long, because the write buffer limits the
-//! number of rows. This module reads no page, and does not know files.
+//! Counts what the memtables of a table contain, as if they were one memtable. The numbers are exact, because the
+//! rows are walked one by one. Such a walk is never very long, because the write buffer limits the rows. This module
+//! reads no page and does not know files.
 
 use crate::memtable::{MemCursor, MemRow, Memtable};
 use crate::view::TableView;
@@ -10,7 +10,7 @@ use sst::stats::MemoryRun;
 use sst::{RangeErase, RowKind, Version};
 use std::ops::Bound;
 
-/// The parts of `span` that range erases in memory hide. They are in order and do not overlap.
+/// The parts of `span` that range erases in memory hide, sorted and disjoint.
 pub fn erased(table: TableView<'_>, span: &KeyRange) -> Vec<KeyRange> {
     let seen = |erase: &RangeErase<Arc<[u8]>>| erase.versions.last().is_some_and(|&oldest| oldest <= table.at);
     let mut spans: Vec<KeyRange> = Vec::new();
@@ -30,7 +30,7 @@ pub fn erased(table: TableView<'_>, span: &KeyRange) -> Vec<KeyRange> {
     joined
 }
 
-/// Returns the keys in memory in order, each with what the newest memtable that has the key says about it.
+/// Walks over the keys in memory in order. For each key, the newest memtable that has it decides.
 #[derive(Debug)]
 pub struct MemoryRows {
     cursors: Vec<(MemCursor, Arc<Memtable>)>,
@@ -47,7 +47,7 @@ impl MemoryRows {
         Self { cursors, at }
     }
 
-    /// The last key in `span`, if one exists.
+    /// The last key in `span`, if there is one.
     pub fn last_in(table: TableView<'_>, span: &KeyRange) -> Option<Vec<u8>> {
         let last = table.memtables().filter_map(|memtable| {
             let mut cursor = MemCursor::new(memtable.clone(), table.at);
@@ -57,8 +57,8 @@ impl MemoryRows {
         last.max()
     }
 
-    /// The next row before the end of `span`, and whether a reader sees it. A reader does not see the row if it is
-    /// an erase or if a range erase hides it.
+    /// The next row before the end of `span`, and whether a reader sees it: it may be an erase, or a range erase may
+    /// hide it.
     pub fn next_in(&mut self, span: &KeyRange) -> Option<(MemRow, bool)> {
         let nearest = self.cursors.iter().filter_map(|(cursor, _)| cursor.key()).min()?;
         if !span.ends_after(nearest) {
@@ -85,23 +85,23 @@ impl MemoryRows {
     }
 }
 
-/// The number of rows and bytes in memory, including rows that a reader does not see. A key that is in several
-/// memtables is counted in each of them. The bytes include all versions.
+/// How many rows and bytes are in memory, including rows that a reader does not see. A key in several memtables
+/// counts once for each. The bytes include all versions.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct InMemory {
     /// The number of keys.
     pub rows: u64,
-    /// The memory of all versions of the keys, in bytes.
+    /// The bytes of all versions of the keys.
     pub bytes: u64,
 }
 
-/// How many rows and bytes the memtables have in `span`.
+/// What the memtables have in `span`.
 pub fn held(table: TableView<'_>, span: &KeyRange) -> InMemory {
     let runs = table.memtables().flat_map(|memtable| runs(memtable, span, u64::MAX, u64::MAX));
     runs.fold(InMemory::default(), |sum, run| InMemory { rows: sum.rows + run.rows, bytes: sum.bytes + run.bytes })
 }
 
-/// Divides the keys of `span` in a memtable into runs, in order. A run ends when it has `rows` keys or `bytes`
+/// Divides the keys of `span` in a memtable into consecutive runs. A run ends when it has `rows` keys or `bytes`
 /// bytes.
 pub fn runs(memtable: &Memtable, span: &KeyRange, rows: u64, bytes: u64) -> Vec<MemoryRun> {
     let mut runs: Vec<MemoryRun> = Vec::new();
@@ -125,7 +125,7 @@ pub fn runs(memtable: &Memtable, span: &KeyRange, rows: u64, bytes: u64) -> Vec<
     runs
 }
 
-/// The key number `n`, counted from 0, among the keys of a memtable that are at or after `start`.
+/// The `n`-th key of a memtable at or after `start`, counted from 0.
 pub fn nth_key(memtable: &Memtable, start: &[u8], n: u64) -> Option<Vec<u8>> {
     let mut left = n;
     let mut last: Option<MemRow> = None;

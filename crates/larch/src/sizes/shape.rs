@@ -1,6 +1,5 @@
-//! How the rows of a range are spread over its keys: histograms, cut points, and samples of rows. These functions
-//! count the rows that are stored in files and in memory. If several files or memtables have a key, it is counted
-//! in each of them.
+//! How the rows of a range are spread over its keys: histograms, cut points and samples. Histograms and cut points
+//! count the rows that are stored in files and in memory: a key in several files or memtables counts once for each.
 
 use super::memory::InMemory;
 use super::stretches::{Placed, files_in};
@@ -16,23 +15,23 @@ use sst::KeyRange;
 use sst::stats::{self, CutPoint, Estimate, Histogram, HistogramSource, MemoryRun, Metric};
 use std::collections::BTreeSet;
 
-/// Split points are chosen from a histogram with this many buckets for each part. With this number, the end of a
-/// part is at most a sixteenth of a part and a data page of each file away from the right place.
+/// How many histogram buckets there are for each part when split points are chosen. With this many, the end of a part
+/// is off by at most a sixteenth of a part and a data page of each file.
 const BUCKETS_A_PART: u64 = 8;
 
-/// For each bucket of a histogram, the rows in memory are cut into this many runs.
+/// How many runs the rows in memory are cut into for each bucket of a histogram.
 const RUNS_A_BUCKET: u64 = 8;
 
 /// How fine a histogram is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resolution {
-    /// The histogram has about this number of buckets of equal size.
+    /// About this many buckets of equal size.
     Buckets(u64),
-    /// Each bucket has about this number of rows or bytes.
+    /// About this many rows or bytes in each bucket.
     Units(u64),
 }
 
-/// A histogram never has more buckets than this. Each bucket may cost a descent in the index of every file.
+/// The most buckets of a histogram. Each may cost a descent in the index of every file.
 const MAX_BUCKETS: u64 = 1 << 16;
 
 /// A histogram of `span`.
@@ -83,8 +82,7 @@ fn stored(session: &Session, files: &[Placed<'_>], held: InMemory, metric: Metri
     Ok(sum)
 }
 
-/// The keys at which to cut `range` of `table` into `parts` parts, so that all parts have about the same number of
-/// bytes.
+/// The keys that cut `range` of `table` into `parts` parts of about the same number of bytes.
 pub fn split_points_between(
     cache: &Arc<PageCache>,
     table: TableView<'_>,
@@ -98,7 +96,7 @@ pub fn split_points_between(
     }
 }
 
-/// At most `parts - 1` points that cut `span` into parts with about the same number of bytes.
+/// At most `parts - 1` points that cut `span` into parts of about the same number of bytes.
 pub fn split_points(session: &Session, table: TableView<'_>, span: &KeyRange, parts: u64) -> Result<Vec<CutPoint>> {
     if parts < 2 {
         return Ok(Vec::new());
@@ -122,7 +120,7 @@ pub fn split_points(session: &Session, table: TableView<'_>, span: &KeyRange, pa
             .min_by_key(|&i| ends[i].1.abs_diff(target));
         let Some(nearest) = nearest else { break };
         let (point, _) = ends[nearest];
-        // If this point is nearer to the end of the next part, it will be used there, and this part gets no point.
+        // If the point is nearer to the end of the next part, that part gets it and this one gets none.
         let after = (u128::from(total) * u128::from(part + 1) / u128::from(parts)) as u64;
         if part + 1 < parts && ends[nearest].1.abs_diff(after) < ends[nearest].1.abs_diff(target) {
             continue;
@@ -135,16 +133,15 @@ pub fn split_points(session: &Session, table: TableView<'_>, span: &KeyRange, pa
     Ok(points)
 }
 
-/// Two points of `span`. If more than `n` rows are visible, row number `n` of the visible rows is between these
-/// points. This row is at or after the first point, and before the second point. If the first or the second point
-/// is `None`, it is the start or the end of `span`.
+/// Two points of `span` around its `n`-th visible row, if it has more than `n`: the row is at or after the first
+/// point and before the second. `None` stands for the start or the end of `span`.
 pub fn nth_between(
     session: &Session,
     table: TableView<'_>,
     span: &KeyRange,
     n: u64,
 ) -> Result<(Option<CutPoint>, Option<CutPoint>)> {
-    /// The two points are chosen from about this number of points.
+    /// About how many points the two are chosen from.
     const BUCKETS: u64 = 64;
     let histogram = histogram(session, table, span, Metric::Rows, Resolution::Buckets(BUCKETS))?;
     let points: Vec<CutPoint> = histogram.buckets.into_iter().filter_map(|bucket| bucket.end).collect();
@@ -152,8 +149,8 @@ pub fn nth_between(
         Some(span) => estimate::count(session, table, &span),
         None => Ok(Estimate::default()),
     };
-    // The estimates do not always grow from one point to the next, so these searches may miss the best points. But
-    // the two points that they return are right, because the estimate of each of them was computed.
+    // The estimates need not grow from point to point, so these searches may miss the best points. But the points
+    // that they return are right, because the estimate of each was computed.
     let (mut low, mut high) = (None, None);
     let (mut start, mut end) = (0, points.len());
     while start < end {
@@ -177,14 +174,14 @@ pub fn nth_between(
 }
 
 /// The sorted keys of at most `count` rows that a reader sees, without duplicates. The rows in files and in memory
-/// are divided into `count` equal pieces, and one row is drawn at random from each piece.
+/// are divided into `count` equal pieces, and one row is drawn at random from each.
 pub fn sample(session: &Session, table: TableView<'_>, span: &KeyRange, count: u64, seed: u64) -> Result<Vec<Key>> {
-    /// From each piece, rows are drawn until a reader sees one of them, but at most this many.
+    /// How many rows are drawn from a piece at most, until a reader sees one of them.
     const DRAWS: u64 = 4;
     let files = files_in(table, span);
     let memtables: Vec<_> = table.memtables().collect();
-    // All stored rows have numbers, first the rows of one file after the other, then the rows in memory. `places`
-    // has the first number of each file.
+    // Numbers all stored rows: first those of each file, then those in memory. `places` has the first number of each
+    // file.
     let mut places = Vec::with_capacity(files.len());
     let mut total = 0_u64;
     for placed in &files {
@@ -236,10 +233,10 @@ pub fn sample(session: &Session, table: TableView<'_>, span: &KeyRange, count: u
     Ok(keys.into_iter().collect())
 }
 
-/// The number of keys in a run in memory. To find a key, its run is walked.
+/// The number of keys in a run of rows in memory. Finding a key walks through its run.
 const RUN_ROWS: u64 = 64;
 
-/// Row number `n` of the rows in `rows`.
+/// The `n`-th of `rows`.
 fn nth_of(rows: &sst::RowRanges, n: u64) -> Option<u64> {
     let mut left = n;
     for range in rows.iter() {
@@ -252,7 +249,7 @@ fn nth_of(rows: &sst::RowRanges, n: u64) -> Option<u64> {
     None
 }
 
-/// Pseudo-random numbers from a seed, made by SplitMix64 of Steele, Lea and Flood, 2014.
+/// Pseudo-random numbers from a seed: SplitMix64 of Steele, Lea and Flood (2014).
 struct SplitMix64(u64);
 
 impl SplitMix64 {
@@ -264,7 +261,7 @@ impl SplitMix64 {
         mixed ^ (mixed >> 31)
     }
 
-    /// A random number below `end`. All numbers are about equally likely.
+    /// A random number below `end`, nearly uniform.
     fn below(&mut self, end: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(end)) >> 64) as u64
     }

@@ -1,6 +1,6 @@
-//! Finds out for each part of a range which sources of a table have keys there. The range is cut wherever a file
-//! or a range erase begins or ends. The pieces are called stretches. Within a stretch, the same sources have keys
-//! everywhere. This module reads the pages of range erases and no other pages.
+//! Finds out for each part of a range which sources of a table have keys there. The range is cut wherever a file or a
+//! range erase begins or ends, into pieces called stretches. Within a stretch, the same sources have keys everywhere.
+//! This module reads only the pages of range erases.
 //!
 //! ```text
 //! level 0      ├────── f1 ──────┤
@@ -10,9 +10,9 @@
 //! clusters  └──────────────────────────┘    └────────┘     connected by files
 //! ```
 //!
-//! Sources have numbers, from the newest to the oldest: 0 is memory, then comes each file of level 0, and then
-//! each deeper level. A range erase hides all rows within its keys in sources with greater numbers. In its own
-//! source, it may hide some of these rows.
+//! Sources are numbered from the newest to the oldest: 0 is memory, then come the files of level 0, and then the
+//! deeper levels. A range erase hides all rows within its keys in sources with greater numbers, and perhaps some in
+//! its own source.
 
 use super::memory;
 use crate::base::error::Result;
@@ -23,17 +23,17 @@ use pages::{Session, retry};
 use sst::KeyRange;
 use sst::{EraseCursor, Version};
 
-/// In one range, at most this many range erases of a source are examined. If a source has more, every row in the
-/// range counts as possibly hidden.
+/// The most range erases of a source that are examined in one range. If a source has more, every row in the range
+/// counts as possibly hidden.
 const MAX_ERASES: u64 = 64;
 
-/// The number of the source that consists of all memtables.
+/// The source that consists of all memtables.
 pub const MEMORY: usize = 0;
 
 /// A file that may have keys in the range.
 #[derive(Debug)]
 pub struct Placed<'v> {
-    /// The number of the source of this file.
+    /// The number of the file's source.
     pub source: usize,
     /// The level of the file.
     pub level: usize,
@@ -41,11 +41,11 @@ pub struct Placed<'v> {
     pub file: &'v DbFile,
     /// The part of the range in which the file may have keys.
     pub span: KeyRange,
-    /// Whether the file may have rows that are newer than the version of the reader.
+    /// Whether the file may have rows newer than the reader's version.
     pub is_newer: bool,
 }
 
-/// The keys that a range erase of a source hides.
+/// Keys that a range erase of a source hides.
 #[derive(Debug)]
 struct Cover {
     source: usize,
@@ -56,9 +56,9 @@ struct Cover {
 /// How a reader sees the rows of a file in a stretch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sight {
-    /// The reader sees a row if no newer source has its key.
+    /// The reader sees each row whose key no newer source has.
     Clear,
-    /// The reader may not see all rows: a range erase may hide some, or some may be too new for the reader.
+    /// The reader may not see some rows: a range erase may hide them, or they may be too new.
     Doubtful,
 }
 
@@ -67,20 +67,19 @@ pub enum Sight {
 pub struct Stretch {
     /// The keys.
     pub span: KeyRange,
-    /// The files of this stretch, newest first, each as an index into [`Stretches::files`]. Files whose rows are
-    /// all hidden are left out.
+    /// The files of this stretch, newest first, as indexes into [`Stretches::files`]. Files whose rows are all hidden
+    /// are left out.
     pub files: Vec<(usize, Sight)>,
-    /// Whether some file is both in this stretch and in the stretch before it.
+    /// Whether some file is in this stretch and in the one before it.
     is_joined: bool,
 }
 
 /// A range of a table, cut into stretches.
 #[derive(Debug)]
 pub struct Stretches<'v> {
-    /// All files that may have keys in the range, hidden or not. They are sorted by source, newest first, and then
-    /// by key.
+    /// All files that may have keys in the range, hidden or not. Sorted by source, newest first, then by key.
     pub files: Vec<Placed<'v>>,
-    /// The stretches of the whole range, in order and without gaps.
+    /// The stretches of the whole range, in key order and without gaps.
     pub stretches: Vec<Stretch>,
 }
 
@@ -96,8 +95,7 @@ impl<'v> Stretches<'v> {
         Ok(Self { files, stretches })
     }
 
-    /// The clusters, each as the numbers of its stretches. A cluster consists of neighbouring stretches that are
-    /// joined by files.
+    /// The clusters, each as a range of stretches: neighbouring stretches that are joined by files.
     pub fn clusters(&self) -> impl Iterator<Item = std::ops::Range<usize>> {
         let mut next = 0;
         std::iter::from_fn(move || {
@@ -108,7 +106,7 @@ impl<'v> Stretches<'v> {
     }
 }
 
-/// Files of the table that may have keys in `span`.
+/// The files of the table that may have keys in `span`.
 pub fn files_in<'v>(table: TableView<'v>, span: &KeyRange) -> Vec<Placed<'v>> {
     let files = table.files;
     let (level0, deeper) = files.levels.split_first().expect("a table has levels");
@@ -124,7 +122,7 @@ pub fn files_in<'v>(table: TableView<'v>, span: &KeyRange) -> Vec<Placed<'v>> {
     found
 }
 
-/// The covers for the range erases in memory. `erased` is in order.
+/// The covers of the range erases in memory, which are sorted.
 fn covers_in_memory(erased: Vec<KeyRange>) -> Vec<Cover> {
     if erased.len() as u64 <= MAX_ERASES {
         return erased.into_iter().map(|span| Cover { source: MEMORY, span, is_certain: true }).collect();
@@ -134,7 +132,7 @@ fn covers_in_memory(erased: Vec<KeyRange>) -> Vec<Cover> {
     vec![Cover { source: MEMORY, span, is_certain: false }]
 }
 
-/// Adds the covers for the range erases of a file.
+/// Adds the covers of a file's range erases.
 fn covers_of(session: &Session, placed: &Placed<'_>, at: Version, covers: &mut Vec<Cover>) -> Result<()> {
     let mut cursor = EraseCursor::new(placed.file.sst.clone());
     let mut next = retry(session, || cursor.seek(session, &placed.span.start))?;
@@ -154,7 +152,7 @@ fn covers_of(session: &Session, placed: &Placed<'_>, at: Version, covers: &mut V
     Ok(())
 }
 
-/// Cuts `span` at all places where files and covers begin or end.
+/// Cuts `span` wherever a file or a cover begins or ends.
 fn cut(span: &KeyRange, files: &[Placed<'_>], covers: &[Cover]) -> Vec<Stretch> {
     let spans = || files.iter().map(|placed| &placed.span).chain(covers.iter().map(|cover| &cover.span));
     let mut edges: Vec<&[u8]> = spans().map(|span| span.start.as_slice()).collect();
@@ -164,8 +162,8 @@ fn cut(span: &KeyRange, files: &[Placed<'_>], covers: &[Cover]) -> Vec<Stretch> 
     edges.dedup();
     edges.retain(|edge| span.start.as_slice() <= *edge && span.ends_after(edge));
 
-    // This walks from edge to edge. Files and covers are added in the order of their starts, and stay as long as
-    // they overlap the present stretch.
+    // Walks from edge to edge. Files and covers enter in the order of their starts, and stay while they overlap the
+    // current stretch.
     let mut files_to_come = by_start(files, |placed| &placed.span);
     let mut covers_to_come = by_start(covers, |cover| &cover.span);
     let (mut files_here, mut covers_here) = (Vec::new(), Vec::new());
@@ -196,7 +194,7 @@ fn cut(span: &KeyRange, files: &[Placed<'_>], covers: &[Cover]) -> Vec<Stretch> 
     stretches
 }
 
-/// The indexes of the elements of `all`, in the order of their starts.
+/// The indexes of the elements of `all`, sorted by start.
 fn by_start<'a, T>(
     all: &'a [T],
     span: impl Fn(&'a T) -> &'a KeyRange,

@@ -1,5 +1,4 @@
-//! Tells a merge which rows near its present key are hidden by range erases, and up to which key this answer is
-//! valid.
+//! Tells a merge which rows around its current key are hidden by range erases, and up to which key the answer holds.
 //!
 //! ```text
 //! source 0    ─────────╳╳╳╳╳╳@9╳╳╳╳─────────────────────      the memtable
@@ -8,11 +7,11 @@
 //!                      ├─────── place ──────▶│edge
 //! ```
 //!
-//! The range erases of a source are cut into fragments with gaps between them. For each source that has range
-//! erases, the fragment or the gap around the present key of the merge is stored. The *edge* is the nearest end of
-//! these fragments and gaps. Before the edge, no source has to be asked again. A row is hidden if it is older than
-//! the newest erase of its own source and of all newer sources. So each row costs one comparison with the edge,
-//! and an index is read only where a fragment begins or ends.
+//! The range erases of a source are cut into fragments with gaps between them. For each source with range erases,
+//! this module keeps the fragment or gap around the merge's current key. The *edge* is the nearest end of these
+//! fragments and gaps: before it, no source has to be asked again. A row is hidden if it is older than the newest
+//! range erase of its own source and of all newer ones. So each row costs one comparison with the edge, and an index
+//! is read only where a fragment begins or ends.
 
 use super::level::LevelCursor;
 use crate::manifest::Level;
@@ -23,36 +22,36 @@ use sst::{CoverAround, Direction, EraseCursor, Version};
 use std::cmp::Ordering;
 use std::ops::{Bound, Range};
 
-/// The range erases that cover the present key of a merge. The merge goes in one direction.
+/// The range erases over the current key of a merge, which goes in one direction.
 #[derive(Debug)]
 pub struct MergeCovers {
     direction: Direction,
-    /// The number of sources that the merge has.
+    /// The number of sources of the merge.
     sources: usize,
-    /// The sources that have range erases, newest first.
+    /// The sources with range erases, newest first.
     erased: Vec<Erased>,
-    /// For each source of the merge: the newest range erase, in this source or in a newer one, that covers the
-    /// keys up to the edge. The list is empty before a source was asked.
+    /// For each source of the merge, the newest range erase that covers the keys up to the edge, in this source or a
+    /// newer one. Empty until a key is reached.
     through: Vec<Option<Version>>,
-    /// The edge. It is `None` before the merge has reached a key.
+    /// The edge. `None` until a key is reached.
     edge: Option<Bound<Vec<u8>>>,
 }
 
 /// A source that has range erases.
 #[derive(Debug)]
 struct Erased {
-    /// The number of the source in the merge.
+    /// The index of the source in the merge.
     source: usize,
     erases: Erases,
-    /// The fragment or gap around the key that was reached last; `None` until a key was reached.
+    /// The fragment or gap around the last key that was reached. `None` until a key is reached.
     here: Option<CoverAround>,
 }
 
 #[derive(Debug)]
 enum Erases {
-    /// A memtable, and the version at which it is read.
+    /// A memtable, read at this version.
     Memory(Arc<Memtable>, Version),
-    /// The files of a level, and the version at which they are read.
+    /// The files of a level, read at this version.
     Files(Box<FileErases>, Version),
 }
 
@@ -61,17 +60,17 @@ enum Erases {
 struct FileErases {
     files: Level,
     walked: Range<usize>,
-    /// A cursor over the range erases of the file that was asked last, and the place of this file in the level.
+    /// A cursor over the range erases of the file that was asked last, with the index of this file in the level.
     cursor: Option<(usize, EraseCursor)>,
 }
 
 impl MergeCovers {
-    /// The covers for a merge in `direction`. It has no sources yet.
+    /// The covers of a merge in `direction` that has no sources yet.
     pub fn new(direction: Direction) -> Self {
         Self { direction, sources: 0, erased: Vec::new(), through: Vec::new(), edge: None }
     }
 
-    /// Adds a memtable as the next source. It is read at the version `at`.
+    /// Adds a memtable as the next source, read at version `at`.
     pub fn add_memtable(&mut self, memtable: &Arc<Memtable>, at: Version) {
         if memtable.has_range_erases() {
             let erases = Erases::Memory(memtable.clone(), at);
@@ -80,8 +79,8 @@ impl MergeCovers {
         self.sources += 1;
     }
 
-    /// Adds the files that `cursor` walks through as the next source. They are read at the version `at`, for keys
-    /// from `low` to `high`.
+    /// Adds the files through which `cursor` walks as the next source, read at version `at` for keys from `low` to
+    /// `high`.
     pub fn add_level(&mut self, cursor: &LevelCursor, at: Version, low: Bound<&[u8]>, high: Bound<&[u8]>) {
         let (files, walked) = cursor.walked();
         if files[walked.clone()].iter().any(|file| file.sst.may_erase_between(low, high)) {
@@ -91,13 +90,13 @@ impl MergeCovers {
         self.sources += 1;
     }
 
-    /// Whether the answers for a key are known. This is always true if no source has range erases.
+    /// Whether the answers for the current key are known. Always true if no source has range erases.
     pub fn is_known(&self) -> bool {
         self.edge.is_some() || self.erased.is_empty()
     }
 
-    /// Finds the answers for `key`, which the merge has reached. This is a composite step: if it runs again after
-    /// a fault, it asks only the sources that have not answered yet.
+    /// Finds the answers for `key`, which the merge has reached. A composite step: if it runs again after a fault, it
+    /// asks only the sources that have not answered yet.
     #[inline]
     pub fn reach<S: PageSource + ?Sized>(&mut self, reader: &S, key: &[u8]) -> Result<(), Stop> {
         let is_inside = self.edge.as_ref().is_some_and(|edge| comes_before(key, edge, self.direction));
@@ -127,7 +126,7 @@ impl MergeCovers {
         Ok(())
     }
 
-    /// The edge, up to which the answers are valid.
+    /// The bound up to which the answers hold.
     pub fn edge(&self) -> Bound<&[u8]> {
         match &self.edge {
             Some(edge) => edge.as_ref().map(Vec::as_slice),
@@ -135,15 +134,15 @@ impl MergeCovers {
         }
     }
 
-    /// The version of the newest range erase that covers the keys of source number `source` up to the edge. All
-    /// rows of this source with an older version are hidden.
+    /// The newest range erase that covers the keys of source `source` up to the edge. It hides all older rows of the
+    /// source.
     #[inline]
     pub fn over(&self, source: usize) -> Option<Version> {
         self.through.get(source).copied().flatten()
     }
 
-    /// The bound up to which range erases in newer sources cover the keys of source number `source`. It is at the
-    /// edge or after it. The result is `None` if no newer source has a range erase at the present key.
+    /// The bound, at or beyond the edge, up to which range erases in newer sources cover the keys of source `source`.
+    /// `None` if no newer source has a range erase over the current key.
     pub fn hidden_until(&self, source: usize) -> Option<&Bound<Vec<u8>>> {
         let newer = self.erased.iter().take_while(|erased| erased.source < source);
         let covers = newer.filter_map(|erased| erased.here.as_ref()).filter(|here| here.cover.is_some());
@@ -152,7 +151,7 @@ impl MergeCovers {
 }
 
 impl Erases {
-    /// The fragment or gap around `key`. This is a step.
+    /// The fragment or gap around `key`. A step.
     fn around<S: PageSource + ?Sized>(
         &mut self,
         reader: &S,
@@ -167,7 +166,7 @@ impl Erases {
 }
 
 impl FileErases {
-    /// The same as [`Erases::around`]. A file is not opened for a key outside its bounds.
+    /// As [`Erases::around`]. It opens no file whose bounds exclude the key.
     fn around<S: PageSource + ?Sized>(
         &mut self,
         reader: &S,
@@ -215,7 +214,7 @@ impl FileErases {
     }
 }
 
-/// Whether a walk in `direction` reaches `key` before its end at `far`.
+/// Whether a walk in `direction` reaches `key` before it ends at `far`.
 pub fn comes_before<K: AsRef<[u8]>>(key: &[u8], far: &Bound<K>, direction: Direction) -> bool {
     match (direction, far.as_ref().map(AsRef::as_ref)) {
         (_, Bound::Unbounded) => true,

@@ -1,16 +1,16 @@
-//! A range can be read from its front and from its back. At each end, a merge stands at a place and goes on from
-//! there when the range is asked for the next row. This module has these two places, and the registry of all
-//! ranges with places. This module does not know rows.
+//! The two places of a range. A range can be read from its front and from its back, and at each end a merge stands at
+//! a place from which it goes on when the next row is requested. This module has these places and the registry of all
+//! ranges with places. It knows nothing of rows.
 //!
-//! * A range is added to the registry when it is first asked for a row. It is removed when it ends or is dropped.
-//!   So the registry contains only open ranges.
+//! * A range enters the registry when its first row is requested, and leaves it when it ends or is dropped. So the
+//!   registry lists only open ranges.
 //! * A place keeps the view in which its merge reads. When a new view is made, places in older views are dropped,
-//!   unless a thread is asking their range for a row at that moment. Later, the range makes its place again from
-//!   the last key that it gave.
-//! * The number of bytes that all places together pin is limited. If they pin more, places that were not used
-//!   lately are dropped.
+//!   except those of ranges that a thread is using at that moment. The range later makes its place again from the
+//!   last key that it gave.
+//! * The bytes that all places together pin are limited. Beyond the limit, places that were not used lately are
+//!   dropped.
 //!
-//! Thread safe. Places are dropped while no lock of this file is held, because dropping a place may free memory and
+//! Thread-safe. Places are dropped without holding any lock of this file, because dropping one may free memory and
 //! remove files.
 
 use super::follow::Following;
@@ -27,14 +27,14 @@ use std::collections::BTreeMap;
 pub struct RangeEnds {
     pub front: Option<End>,
     pub back: Option<End>,
-    /// Whether a reader waits for pages of files that the places use. If so, the files must be kept.
+    /// Whether a reader waits for pages of files that the places use. Then the places must not be taken away.
     pub is_asked: bool,
-    /// Whether the range was asked for a row since the registry last looked at it.
+    /// Whether a row was requested since [`Registered::take_unused`] last looked at the range.
     is_used: bool,
 }
 
 impl RangeEnds {
-    /// Takes the places in views that are older than `generation`. If a reader waits for pages, takes none.
+    /// Takes the places in views older than `generation`, or none if a reader waits for pages.
     #[inline]
     pub fn take_old(&mut self, generation: u64) -> impl Iterator<Item = End> + use<> {
         let is_free = !self.is_asked;
@@ -42,14 +42,13 @@ impl RangeEnds {
         self.front.take_if(old).into_iter().chain(self.back.take_if(old))
     }
 
-    /// Called when the range begins to look for a row. Takes the places in views that are older than `generation`.
-    /// But if the range waited for pages, no place is taken, and the range continues in its old view.
+    /// Called when the range begins to look for a row. Takes the places in views older than `generation`. After a
+    /// wait for pages it takes none: the range goes on in its old view.
     #[inline]
     pub fn begin(&mut self, generation: u64) -> Vec<End> {
         let goes_on = std::mem::take(&mut self.is_asked);
         self.is_used = true;
-        // A place is large, so moving it costs time. Therefore the age of a place is checked before the place is
-        // moved.
+        // Moving a place costs time, because it is large. So its age is checked first.
         let is_old = |end: &Option<End>| end.as_ref().is_some_and(|end| end.generation < generation);
         if goes_on || !is_old(&self.front) && !is_old(&self.back) {
             return Vec::new();
@@ -57,7 +56,7 @@ impl RangeEnds {
         self.take_old(generation).collect()
     }
 
-    /// Moves the merge past the rows that `following` has given without the merge.
+    /// Moves the merge past the rows that were given by `following` without it.
     pub fn resume(&mut self, following: &Following) {
         let end = match following.direction() {
             Direction::Forward => &mut self.front,
@@ -73,13 +72,13 @@ impl RangeEnds {
         self.front.iter().chain(&self.back).map(|end| end.pins.bytes()).sum()
     }
 
-    /// Takes both places, even if a reader waits for their pages. After this call, no reader waits.
+    /// Takes both places, even if a reader waited for their pages. None does after this call.
     pub fn take_both(&mut self) -> [Option<End>; 2] {
         self.is_asked = false;
         [self.front.take(), self.back.take()]
     }
 
-    /// Takes both places. If a reader waits for pages, takes none.
+    /// Takes both places, or none if a reader waits for pages.
     pub fn take_all(&mut self) -> impl Iterator<Item = End> + use<> {
         self.take_old(u64::MAX)
     }
@@ -90,21 +89,21 @@ impl RangeEnds {
 pub struct End {
     pub merge: Merge,
     pub generation: u64,
-    /// The loading of all pages up to a limit of rows, if it is under way.
+    /// The precharge of all rows up to the range's limit, while it is under way.
     pub precharge: Option<Precharge>,
     /// The bytes of the cache that the merge pins.
     pub pins: Holding,
-    /// After this many more rows, the pins are counted again.
+    /// How many more rows are given before the pins are counted again.
     uncounted: u8,
 }
 
 impl End {
-    /// The place of a merge in the view with the number `generation`.
+    /// A place for `merge`, which reads in the view with this `generation`.
     pub fn new(merge: Merge, generation: u64, cache: &PageCache) -> Self {
         Self { merge, generation, precharge: None, pins: cache.cursors().holding(), uncounted: 0 }
     }
 
-    /// Called when the row that the merge has found was given to the reader.
+    /// Called when the row that the merge has found was given.
     #[inline]
     pub fn given(&mut self) {
         self.merge.leave();
@@ -117,23 +116,22 @@ impl End {
     }
 }
 
-/// After this many rows, the pins of a merge are counted again. Their number changes little from page to page.
+/// How many rows are given between two counts of a merge's pins. They change little from page to page.
 const ROWS_A_COUNT: u8 = 16;
 
-/// Whether all ranges except one together pin more than a part of the cache: its size divided by `share`. The one
-/// range pins `own_bytes`.
+/// Whether the other ranges together pin more than 1/`share` of the cache. This range pins `own_bytes`.
 #[inline]
 pub fn is_crowded(cache: &PageCache, own_bytes: u64, share: u64) -> bool {
     cache.cursors().bytes().saturating_sub(own_bytes) > cache.budget_bytes() / share
 }
 
-/// For each range, the limit for all other ranges together is the size of the cache divided by this number. If the
-/// others pin more, places that were not used lately are dropped, and the range keeps its own places only while it
-/// looks for a row. If there is only one range, it keeps its places, however many bytes they pin.
+/// If the other ranges together pin more than 1/`PLACES_SHARE` of the cache, places that were not used lately are
+/// dropped, and a range keeps its own places only while it looks for a row. A range that is alone keeps its places,
+/// however much they pin.
 pub const PLACES_SHARE: u64 = 8;
 
-/// If the other ranges pin more than the size of the cache divided by this number, a range also gives up the page
-/// from which it takes rows, and keeps only its last key.
+/// If the other ranges together pin more than 1/`PAGES_SHARE` of the cache, a range also gives up the page from which
+/// it takes rows, and keeps only its last key.
 pub const PAGES_SHARE: u64 = 4;
 
 /// The registry of all ranges that may hold a view.
@@ -142,25 +140,24 @@ pub struct Ranges(Mutex<Registry>);
 
 #[derive(Debug, Default)]
 struct Registry {
-    /// The number that the next range gets.
+    /// The number of the next range.
     next: u64,
-    /// The next search for unused places begins at the range with this number.
+    /// The number of the range at which the next search for unused places begins, as the hand of a clock.
     hand: u64,
     open: BTreeMap<u64, Arc<Mutex<RangeEnds>>>,
 }
 
-/// The two places of a range, together with its entry in the registry. The entry is removed when this value is
-/// dropped.
+/// The two places of a range, registered until this value is dropped.
 pub struct Registered {
     ends: Arc<Mutex<RangeEnds>>,
     number: u64,
     ranges: Arc<Ranges>,
 }
 
-/// A walk over the registry releases its lock after this many ranges.
+/// How many ranges a walk over the registry visits before it releases the registry's lock for a moment.
 const WALKED_AT_ONCE: usize = 64;
 
-/// When a range finds that the others pin too much, it looks for unused places in this many other ranges.
+/// How many ranges are searched for unused places at a time.
 const LOOKED_AT: usize = 32;
 
 impl Ranges {
@@ -174,14 +171,13 @@ impl Ranges {
         Registered { ends, number, ranges: Arc::clone(self) }
     }
 
-    /// The number of ranges that were asked for a row and have neither ended nor been dropped.
+    /// The number of open ranges from which a row was requested.
     pub fn count(&self) -> usize {
         self.0.lock().open.len()
     }
 
-    /// Drops the places in views that are older than `generation`. Places of a range that a thread is asking for a
-    /// row are left out: such a range drops its old places itself. The caller must hold no lock, because this
-    /// frees memory and removes files.
+    /// Drops the places in views older than `generation`, except those of ranges that a thread is using: such a range
+    /// drops its old places itself. The caller must hold no lock, because this frees memory and removes files.
     pub fn let_go(&self, generation: u64) {
         let (mut next, end) = (0, self.0.lock().next);
         while next < end {
@@ -197,20 +193,20 @@ impl Ranges {
 }
 
 impl Registered {
-    /// Locks the places, for use by their own range.
+    /// Locks the places for their own range.
     #[inline]
     pub fn lock(&self) -> MutexGuard<'_, RangeEnds> {
         self.ends.lock()
     }
 
-    /// Takes the places in views that are older than `generation`. If a reader waits for pages, takes none.
+    /// Takes the places in views older than `generation`, or none if a reader waits for pages.
     pub fn take_old(&self, generation: u64) -> Vec<End> {
         self.ends.lock().take_old(generation).collect()
     }
 
-    /// Drops the places of some other ranges, as long as `goes_on` returns true. A range loses its places if it
-    /// was not asked for a row since the last look at it. Later, it makes its places again from its keys. The
-    /// caller must not hold the lock of its own range.
+    /// Drops the places of some other ranges while `goes_on` returns true. A range loses its places if no row was
+    /// requested since it was last looked at here; it can make them again from its keys. The caller must not hold the
+    /// lock of its own places.
     pub fn take_unused(&self, goes_on: impl Fn() -> bool) {
         let some: Vec<(u64, Arc<Mutex<RangeEnds>>)> = {
             let mut registry = self.ranges.0.lock();
@@ -235,7 +231,7 @@ impl Registered {
 
 impl Drop for Registered {
     fn drop(&mut self) {
-        // The lock of the registry is released before the places are dropped.
+        // Releases the registry's lock before the places are dropped.
         let left = self.ranges.0.lock().open.remove(&self.number);
         drop(left);
     }

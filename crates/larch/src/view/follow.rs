@@ -1,7 +1,7 @@
-//! Gives a range its next rows without a step of the merge. The rows come from *streaks*. Each source of the merge
-//! can have one: the rest of the page in which the source stands, or copies of the next rows of a memtable. The
-//! rows are given without the lock of the [ends](super::ends). Streaks pin pages, but they keep no file and no
-//! memtable. A reader at the version of the range would see the same rows in every later view.
+//! Gives a range its next rows without a step of the merge. The rows come from *streaks*, one for each source of the
+//! merge: the rest of the page in which the source stands, or copies of the next rows of a memtable. Rows are given
+//! without the lock of the [ends](super::ends). Streaks pin pages, but no files and no memtables: every later view
+//! would show the same rows at the range's version.
 //!
 //! ```text
 //!   newest   [ a     d  e        ]               it stands at d, and the runner-up is c, so the
@@ -10,10 +10,10 @@
 //!                                                was passed, the merge goes on.
 //! ```
 //!
-//! One source has the row that comes next. The *runner-up* is the other source with the nearest row. While rows of
-//! the first source come before the row of the runner-up, each row costs one comparison. If there is only one
-//! source, a row costs no comparison. All keys of the streaks begin with the same prefix. Two keys are compared by
-//! the eight bytes after this prefix. If these bytes are equal, the whole keys are compared.
+//! One source has the next row. The *runner-up* is the other source with the nearest row. As long as the rows of the
+//! first source come before that of the runner-up, each row costs one comparison, or none if there is only one
+//! source. All keys of the streaks share a prefix, so two keys are compared by the eight bytes after it, and only if
+//! these are equal by the whole keys.
 
 use super::found::Spot;
 use super::merge::{SourceStreak, StreakRows};
@@ -27,51 +27,49 @@ pub struct Following {
     /// The sources, newest first.
     sources: Vec<Source>,
     direction: Direction,
-    /// The generation of the view in which the rows were found. After a call of [`Following::renew`], this is the
-    /// generation of a newer view. In that case, the place of the merge was dropped.
+    /// The generation of the view in which the rows were found, or of a newer view after [`Following::renew`]. In
+    /// that case the place of the merge was dropped.
     generation: u64,
-    /// The length of the prefix with which all keys begin.
+    /// The length of the prefix that all keys share.
     prefix_bytes: usize,
     /// The source whose row comes next.
     now: usize,
-    /// Among the other sources, the one with the nearest row. This row may have the same key as the next row, if
-    /// its source is older.
+    /// The other source with the nearest row. Its row may have the same key as the next row if the source is older.
     runner_up: Option<usize>,
     state: RowState,
-    /// Whether a streak has no row left although its source may have more rows. If so, only the merge can find the
-    /// next row.
+    /// Whether a streak has run out of rows although its source may have more. Then only the merge can find the next
+    /// row.
     is_over: bool,
-    /// The row that was given last: its source, and its place in the page.
+    /// The row that was given last: its source, and its place in the page or among the copies.
     given: Option<(usize, usize)>,
-    /// Whether the row that was passed last does not decide about its key. If so, an older source may have a
-    /// visible row with this key.
+    /// Whether the last row that was passed left its key undecided, so that an older source may have a visible row
+    /// with it.
     is_key_open: bool,
 }
 
-/// What has happened to the row that comes next.
+/// The state of the row that comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RowState {
-    /// The row was read. It is still to be given or skipped.
+    /// Read, but not yet given or skipped.
     Read,
-    /// The row was given, or it erases its key. In both cases, rows of older sources with the same key are passed,
-    /// too.
+    /// Given, or an erase. Rows of older sources with the same key are passed together with it.
     Done,
-    /// The row is not visible and does not decide about its key.
+    /// Not visible to the reader, so it does not decide about its key.
     Skipped,
 }
 
 struct Source {
     beside: SourceStreak,
-    /// The row at which the source stands. It is `None` if the streak has no more rows.
+    /// The row at which the source stands. `None` if the streak has no more rows.
     row: Option<StreakRow>,
-    /// The eight bytes after the prefix in the key of this row, as a number. For a walk backward, the number is
-    /// reversed, so that the row that comes first always has the lesser number.
+    /// The eight bytes after the prefix in the key of this row, as a number. For a backward walk its bits are
+    /// inverted, so that the row that comes first always has the smaller number.
     head: u64,
 }
 
 impl Following {
-    /// Follows the rows of `streaks`, which were found in the view with the number `generation`. `streaks` must not
-    /// be empty.
+    /// Follows the rows of `streaks`, which were found in the view with this `generation`. There must be at least
+    /// one.
     pub fn new(streaks: Vec<SourceStreak>, generation: u64) -> Self {
         let direction = streaks[0].rows.direction();
         let shared = |bytes: usize, other: &SourceStreak| {
@@ -102,25 +100,26 @@ impl Following {
         self.sources.iter().map(|source| &source.beside)
     }
 
-    /// Whether the row that was passed last does not decide about its key. If so, an older source may have a
-    /// visible row with this key.
+    /// Whether the last row that was passed left its key undecided, so that an older source may have a visible row
+    /// with it.
     pub fn is_key_open(&self) -> bool {
         self.is_key_open
     }
 
-    /// The bytes that the pages of the streaks take in the cache, and the bytes that the copies take in memory.
+    /// The bytes that the pages of the streaks take in the cache, plus those of the copies.
     pub fn pinned_bytes(&self) -> u64 {
         self.streaks().map(|beside| beside.rows.memory_bytes()).sum()
     }
 
-    /// Stores the generation of the newest view. Returns true if this generation was not stored before.
+    /// Stores the generation of the newest view. Returns whether it has changed.
     #[inline]
     pub fn renew(&mut self, newest: u64) -> bool {
         std::mem::replace(&mut self.generation, newest) != newest
     }
 
-    /// Goes to the next row, or stays at the present row if this row was not yet [given](Self::give). Returns
-    /// false if only the merge can find the next row. This function and [`Following::row`] are inlined.
+    /// Steps to the next row, or stays at the current row if it was not [given](Self::give) yet. Returns false if
+    /// only the merge can find the next row. Inlined, as is [`Following::row`], because each row of a scan goes
+    /// through them.
     #[inline(always)]
     pub fn next(&mut self) -> bool {
         loop {
@@ -137,8 +136,7 @@ impl Following {
         }
     }
 
-    /// The row to which [`Following::next`] went. The function is inlined, because each row of a scan goes through
-    /// it.
+    /// The row to which [`Following::next`] stepped.
     #[inline(always)]
     pub fn row(&self) -> FollowedRow<'_> {
         let beside_main = match &self.sources[self.now].beside.rows {
@@ -149,7 +147,7 @@ impl Following {
         FollowedRow { key, beside_main, spot }
     }
 
-    /// The key of the row to which [`Following::next`] went, and the place of its part in the main group.
+    /// The key of the row to which [`Following::next`] stepped, and where its main-group part lies.
     #[inline(always)]
     pub fn main(&self) -> (&[u8], Spot<'_>) {
         let Source { row, beside, .. } = &self.sources[self.now];
@@ -161,23 +159,22 @@ impl Following {
         (beside.rows.key(), spot)
     }
 
-    /// The key of the row at which the next source stands.
+    /// The key at which the next source stands.
     #[inline]
     pub fn key(&self) -> &[u8] {
         self.sources[self.now].beside.rows.key()
     }
 
-    /// Called when the row to which [`Following::next`] went is given to the reader.
+    /// Called when the row to which [`Following::next`] stepped is given.
     #[inline]
     pub fn give(&mut self) {
         self.given = self.sources[self.now].beside.rows.row().map(|row| (self.now, row));
         self.state = RowState::Done;
     }
 
-    /// Calls `take` with the row to which [`Following::next`] went. Then it calls `take` with the next visible
-    /// rows of the same page, as long as they come before the nearest row of the other sources. Each row counts as
-    /// given even before `take` is called with it. If `take` breaks, the result is the value with which `take`
-    /// broke.
+    /// Calls `take` with the row to which [`Following::next`] stepped, and then with the next visible rows of the
+    /// same page as long as they come before the nearest row of the other sources. A row counts as given before
+    /// `take` gets it. Returns the value with which `take` broke, if it did.
     #[inline]
     pub fn run<B>(&mut self, mut take: impl FnMut(FollowedRow<'_>) -> ControlFlow<B>) -> Option<B> {
         // The row must count as given even if `take` panics.
@@ -186,8 +183,7 @@ impl Following {
         let nearest = runner_up.map(|other| sources[other].head);
         let Source { beside, row, head } = &mut sources[*now];
         let Some(StreakRow::Shown(start, end)) = *row else { unreachable!("the caller has gone to a row") };
-        // If the eight bytes are equal, the other source may have the same key, so whole keys would have to be
-        // compared.
+        // If the eight bytes are equal, the runner-up may have the same key, and only whole keys can tell.
         let comes_first = |head: u64| nearest.is_none_or(|nearest| head < nearest);
         let streak = match &mut beside.rows {
             StreakRows::Page(streak) if comes_first(*head) => streak,
@@ -214,21 +210,19 @@ impl Following {
         }
     }
 
-    /// Gives the same rows as [`Following::run`], but at most `most` rows. Puts the places of their values in the
-    /// page into `values`, which must be empty. If the first row is not in a page, no row is given, and the result
-    /// is false.
+    /// Gives the same rows as [`Following::run`], but at most `most`, and puts the places of their values in the page
+    /// into `values`, which must be empty. If the first row is not in a page, gives no row and returns false.
     #[inline]
     pub fn gather(&mut self, most: usize, values: &mut Vec<(u32, u32)>) -> bool {
         let Self { sources, direction, prefix_bytes, now, runner_up, given, .. } = self;
         let (now, nearest) = (*now, runner_up.map(|other| sources[other].head));
-        // If the last row came from another source, rows of several sources probably alternate. Then it is mostly
-        // not worth the time to look at the next row of this source.
+        // If the last row came from another source, the rows of several sources probably alternate. Then looking at
+        // the next row of this source usually does not pay.
         let is_same = given.is_some_and(|(source, _)| source == now);
         let Source { beside, row, head } = &mut sources[now];
         let Some(StreakRow::Shown(start, end)) = *row else { unreachable!("the caller has gone to a row") };
         let StreakRows::Page(streak) = &mut beside.rows else { return false };
-        // If the eight bytes are equal, the other source may have the same key, so whole keys would have to be
-        // compared.
+        // If the eight bytes are equal, the runner-up may have the same key, and only whole keys can tell.
         let most = if nearest.is_none_or(|nearest| is_same && *head < nearest) { most } else { 1 };
         match nearest {
             None => streak.gather((start, end), most, None::<fn(&[u8]) -> bool>, values),
@@ -237,8 +231,8 @@ impl Following {
                 streak.gather((start, end), most, Some(comes_first), values);
             }
         }
-        // The last row that was gathered counts as given, as if all rows had been given one by one. The streak may
-        // now have the key of the next row, which was not gathered, so the last row is read again.
+        // The last gathered row counts as given, as if the rows had been given one by one. The streak may already
+        // have read the key of the row after it, so the last row is read again.
         if most > 1 {
             self.read(now);
         }
@@ -246,8 +240,7 @@ impl Following {
         true
     }
 
-    /// If the row that was given last is in a page, returns its streak. The streak can be used until the next row
-    /// is requested.
+    /// The streak of the row that was given last, if this row is in a page. Usable until the next row is requested.
     #[inline]
     pub fn given_streak(&self) -> Option<&Streak> {
         match &self.sources[self.now].beside.rows {
@@ -256,8 +249,7 @@ impl Following {
         }
     }
 
-    /// Moves `near` to the row that was given last. `near` is the bound of the range at the end from which it is
-    /// read.
+    /// Moves `near` to the row that was given last. It is the bound at the end from which the range is read.
     pub fn close_in(&self, near: &mut Bound<Vec<u8>>) {
         if self.given.is_none() {
             return;
@@ -270,8 +262,7 @@ impl Following {
         *near = Bound::Excluded(key);
     }
 
-    /// Replaces the content of `key` with the key of the row that was given last. Returns false if no row was
-    /// given.
+    /// Replaces `key` with the key of the row that was given last. Returns false if no row was given.
     pub fn read_given(&self, key: &mut Vec<u8>) -> bool {
         let Some((source, row)) = self.given else { return false };
         self.sources[source].beside.rows.read_key(row, key);
@@ -285,7 +276,7 @@ impl Following {
         self.arrive(source, row);
     }
 
-    /// Stores that `source` now stands at `next`, which was just read.
+    /// Notes that `source` now stands at `next`, which was just read.
     #[inline]
     fn arrive(&mut self, source: usize, next: Option<StreakRow>) {
         let is_alone = self.sources.len() == 1;
@@ -298,8 +289,7 @@ impl Following {
         }
     }
 
-    /// Goes past the present row if its state is `Done` or `Skipped`. A row that was given can be read until this
-    /// call.
+    /// Passes the current row if its state is `Done` or `Skipped`. Until then, a row that was given stays readable.
     #[inline]
     pub fn pass_done(&mut self) {
         if self.state == RowState::Read {
@@ -316,13 +306,13 @@ impl Following {
         self.state = RowState::Read;
     }
 
-    /// Goes past the present row if there is a runner-up.
+    /// Passes the current row when there is a runner-up.
     #[inline(never)]
     fn pass(&mut self) {
         let (now, is_decided) = (self.now, self.state == RowState::Done);
         let is_shared = is_decided && self.runner_up.is_some_and(|other| self.order(now, other) == Ordering::Equal);
         if is_shared {
-            // Older sources with the same key also go past this key.
+            // Older sources that stand at the same key pass it, too.
             for older in now + 1..self.sources.len() {
                 if self.sources[older].row.is_some() && self.order(older, now) == Ordering::Equal {
                     self.sources[older].beside.rows.advance();
@@ -338,7 +328,7 @@ impl Following {
         }
     }
 
-    /// Compares the next rows of the sources `a` and `b` in the direction of the range. The result is `Less` if the
+    /// Compares the rows at which the sources `a` and `b` stand, in the direction of the range. `Less` means that the
     /// row of `a` comes first.
     #[inline]
     fn order(&self, a: usize, b: usize) -> Ordering {
@@ -349,7 +339,7 @@ impl Following {
         })
     }
 
-    /// Compares all sources, and chooses the next source and the runner-up.
+    /// Compares all sources to find the next source and the runner-up.
     fn choose(&mut self) {
         let (mut now, mut runner_up) = (None, None);
         for source in (0..self.sources.len()).filter(|&source| self.sources[source].row.is_some()) {
@@ -359,39 +349,37 @@ impl Following {
                 runner_up = Some(source);
             }
         }
-        // If no source has a row left, it does not matter which source is the next one, because each source says
-        // that it has no row.
+        // If no source has a row left, any source will do as the next one, because each says that it has none.
         self.now = now.unwrap_or(0);
         self.runner_up = runner_up;
     }
 }
 
-/// A row in its page, or a copy of a row in memory.
+/// A row in its page, or the copy of a row of a memtable.
 pub struct FollowedRow<'r> {
     pub key: &'r [u8],
-    /// If the row is in a page, these are its parts in the groups that the reader wants, without the main group.
+    /// If the row is in a page: its wanted parts except the one in the main group.
     pub beside_main: &'r [StoredValue],
     pub spot: Spot<'r>,
 }
 
-/// The [head](head_of) of `key`. For a walk backward, the head is subtracted from the greatest number. So the key
-/// that comes first in `direction` has the lesser number.
+/// The [head](head_of) of `key`, with inverted bits for a backward walk. So the key that comes first in `direction`
+/// has the smaller head.
 #[inline]
 fn head_towards(direction: Direction, key: &[u8], prefix_bytes: usize) -> u64 {
     let head = head_of(key, prefix_bytes);
     if direction == Direction::Forward { head } else { !head }
 }
 
-/// The eight bytes of `key` after its first `prefix_bytes`, as a number. If fewer bytes follow, zeros take their
-/// place. The key must begin with the prefix. If two keys have the same prefix and different numbers, the key with
-/// the lesser number is the lesser key.
+/// The eight bytes of `key` after its first `prefix_bytes`, as a big-endian number, padded with zeros if fewer
+/// follow. The key must begin with the prefix. Of two keys with the same prefix and different heads, the one with the
+/// smaller head is the smaller key.
 #[inline]
 fn head_of(key: &[u8], prefix_bytes: usize) -> u64 {
     let rest = key.len() - prefix_bytes;
     match key.last_chunk::<8>() {
         _ if rest >= 8 => u64::from_be_bytes(*key[prefix_bytes..].first_chunk().expect("eight bytes follow")),
-        // These are the last eight bytes of the key. The shift removes those that belong to the prefix, and adds
-        // zeros at the end.
+        // These are the last eight bytes of the key. The shift drops those of the prefix and appends zeros.
         Some(_) if rest == 0 => 0,
         Some(end) => u64::from_be_bytes(*end) << (8 * (8 - rest)),
         None => {

@@ -1,4 +1,4 @@
-//! A row that a read has found, with its place. Its value is not loaded yet. This module does not know how the row
+//! A row that a read has found: where it lies, with its value not loaded yet. This module does not know how the row
 //! was found.
 
 use crate::manifest::DbFile;
@@ -8,13 +8,13 @@ use pages::PageRef;
 use sst::{Row, Version};
 use std::ops::Range;
 
-/// A row that is visible to the reader. `F` is the file of the row. A range owns the file, because the range may
-/// take a newer view that no longer has this file. A get only borrows the file.
+/// A row that the reader sees. `F` is the row's file. A range owns it, because it may move to a newer view that no
+/// longer has the file; a get only borrows it.
 #[derive(Clone, Debug)]
 pub enum FoundRow<F = Arc<DbFile>> {
     /// The row is in memory.
     Memory(MemRow),
-    /// The row is in a file, and its value may have to be read.
+    /// The row is in a file. Its value may still have to be read.
     File(Row, F),
 }
 
@@ -28,13 +28,12 @@ impl<F> FoundRow<F> {
     }
 }
 
-/// The place of a row.
+/// Where the content of a row lies.
 pub enum Spot<'r> {
     /// A merge or a look-up has found the row.
     Found(FoundRow),
-    /// The value of the row is at this place in a page. The row was taken directly from the page, without a step
-    /// of the merge.
+    /// The row was taken from a page without a step of the merge. Its value is at this place in the page.
     InPage(&'r PageRef, Range<usize>),
-    /// The row is in memory, and this is a copy of its value.
+    /// The row was taken from a memtable without a step of the merge. This is a copy of its value.
     Copied(&'r [u8]),
 }

@@ -1,5 +1,5 @@
-//! Walks over several sorted cursors as if they were one. The frontier is the place between the keys that this
-//! walk has passed and the keys that it has not reached yet.
+//! Walks over several sorted cursors as if they were one. The frontier lies between the keys that this walk has
+//! passed and the keys that it has yet to reach.
 //!
 //! ```text
 //!            passed   | next
@@ -9,17 +9,17 @@
 //!                     ^ the frontier, in the direction of the walk
 //! ```
 //!
-//! Cursors are moved together. Even if the move of one cursor faults, all other cursors that have to move are
-//! moved before the fault is returned. When the step runs again after the fault, it does not move the cursors that
-//! have arrived. This module does not know the content of rows: a read uses the newest cursor that has a visible
-//! version of the key, and a compaction takes all versions from all cursors.
+//! Cursors are moved together: even if the move of one cursor faults, all others that have to move are moved before
+//! the fault is returned. When the step runs again after the fault, it does not move those that have arrived. This
+//! module does not know the content of rows: a read uses the newest cursor that has a visible version of the key, and
+//! a compaction takes all versions from all cursors.
 
 use pages::Stop;
 use sst::Direction;
 
 /// A cursor that can be part of a frontier.
 pub trait Sorted {
-    /// The key at which the cursor stands; `None` if it stands at no key.
+    /// The key at which the cursor stands. `None` if it stands at none.
     fn key(&self) -> Option<&[u8]>;
 }
 
@@ -28,7 +28,7 @@ pub trait Sorted {
 pub struct Frontier<C, M> {
     direction: Direction,
     sources: Vec<FrontierSource<C, M>>,
-    /// Whether no source has to move.
+    /// Whether every source has arrived.
     has_arrived: bool,
 }
 
@@ -48,21 +48,21 @@ enum Progress<M> {
 }
 
 impl<C: Sorted, M> Frontier<C, M> {
-    /// A frontier of `cursors`, newest first. The first move of each cursor is the result of `first`.
+    /// A frontier of `cursors`, newest first. `first` returns the first move of each.
     pub fn new(direction: Direction, cursors: impl IntoIterator<Item = C>, first: impl Fn() -> M) -> Self {
         let source = |cursor| FrontierSource { cursor, progress: Progress::Moving(first()) };
         Self { direction, sources: cursors.into_iter().map(source).collect(), has_arrived: false }
     }
 
-    /// Whether no source has to move.
+    /// Whether every source has arrived.
     #[inline]
     pub fn has_arrived(&self) -> bool {
         self.has_arrived
     }
 
-    /// Moves each source that has to move. `go` makes the move, and returns whether the cursor has reached a key.
-    /// If several moves fault, one fault is returned for all of them. A fault is also returned if `is_missing`
-    /// says that the caller itself misses pages. This is a step.
+    /// Moves each source that has to move. `go` makes the move and returns whether the cursor has reached a key. All
+    /// faults together become one, which is also returned if `is_missing`, because the caller itself misses pages. A
+    /// step.
     ///
     /// # Errors
     ///
@@ -90,7 +90,7 @@ impl<C: Sorted, M> Frontier<C, M> {
         Ok(())
     }
 
-    /// The nearest key of all sources, and the newest source that has this key. All sources must have arrived.
+    /// The nearest key of all sources, with the newest source that stands at it. All sources must have arrived.
     #[inline]
     pub fn nearest(&self) -> Option<(usize, &[u8])> {
         let mut nearest: Option<(usize, &[u8])> = None;
@@ -107,16 +107,14 @@ impl<C: Sorted, M> Frontier<C, M> {
         nearest
     }
 
-    /// The key at which source `i` stands. If the source still has to move, this is the key from which it will
-    /// move. The result is `None` if the source has ended.
+    /// The key at which source `i` stands, or from which it still has to move. `None` if the source has ended.
     #[inline]
     pub fn key(&self, i: usize) -> Option<&[u8]> {
         let FrontierSource { cursor, progress } = &self.sources[i];
         if matches!(progress, Progress::Ended) { None } else { cursor.key() }
     }
 
-    /// Leaves `key`. For every source that stands at this key, `next` returns the move that the source has to
-    /// make.
+    /// Leaves `key`. For every source that stands at it, `next` returns the move that the source has to make.
     #[inline]
     pub fn leave(&mut self, key: &[u8], mut next: impl FnMut(usize, &mut C) -> M) {
         self.has_arrived = false;
@@ -127,14 +125,14 @@ impl<C: Sorted, M> Frontier<C, M> {
         }
     }
 
-    /// Makes source `i` do the move `to` before keys are compared again.
+    /// Lets source `i` move `to` before keys are compared again.
     #[inline]
     pub fn send(&mut self, i: usize, to: M) {
         self.has_arrived = false;
         self.sources[i].progress = Progress::Moving(to);
     }
 
-    /// The move that source `i` has to make; `None` if it does not have to move.
+    /// The move that source `i` still has to make, if any.
     #[inline]
     pub fn moving(&self, i: usize) -> Option<&M> {
         if let Progress::Moving(to) = &self.sources[i].progress { Some(to) } else { None }
@@ -168,7 +166,7 @@ impl<C: Sorted, M> Frontier<C, M> {
 mod tests {
     use super::*;
 
-    /// A cursor over keys in order. At the first try of each move, the key is missing, so each move faults once.
+    /// A cursor over sorted keys. The first try of each move faults.
     struct Keys {
         keys: Vec<&'static [u8]>,
         next: usize,
@@ -192,8 +190,7 @@ mod tests {
         }
     }
 
-    /// Walks over `sources`. Returns all keys, each with the sources that have it, and the number of times that
-    /// the walk faulted.
+    /// Walks over `sources`. Returns all keys, each with the sources that have it, and how often the walk faulted.
     fn merged(direction: Direction, sources: &[&[&'static str]]) -> (Vec<(String, Vec<usize>)>, usize) {
         let keys = |keys: &&[&'static str]| {
             let mut keys: Vec<&'static [u8]> = keys.iter().map(|key| key.as_bytes()).collect();
@@ -234,8 +231,8 @@ mod tests {
     #[test]
     fn cursors_that_move_together_fault_together() {
         let same: [&[&str]; 3] = [&["a", "b"], &["a", "b"], &["a", "b"]];
-        // The walk faults three times: on the way to the first key, on the way to the second key, and on the way
-        // past it. Each fault is one fault for all three sources.
+        // The walk faults once on the way to each key, and once on the way past the last one, for all sources
+        // together.
         assert_eq!(merged(Direction::Forward, &same).1, 3);
         let apart: [&[&str]; 2] = [&["a", "b"], &["c", "d"]];
         assert_eq!(merged(Direction::Forward, &apart).1, 5);

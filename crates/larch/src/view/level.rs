@@ -1,5 +1,5 @@
-//! A cursor over a sorted level. The cursor reads the files of the level one after the other. It does not decide
-//! which versions a reader sees.
+//! A cursor over a sorted level, which reads the files of the level one after the other. It does not decide which
+//! versions a reader sees.
 
 use crate::manifest::Level;
 use crate::manifest::db_file::DbFile;
@@ -9,20 +9,19 @@ use sst::{Direction, Groups, Readahead, Row, RowPlace, Seek, SstCursor, StoredVa
 use std::collections::VecDeque;
 use std::ops::{Bound, Range};
 
-/// A place in a level whose files do not overlap. For each file of level 0, there is one cursor, which treats the
-/// file as a level with only this file.
+/// A place in a level whose files do not overlap. Each file of level 0 gets a cursor of its own, as a level of one
+/// file.
 #[derive(Debug)]
 pub struct LevelCursor {
     files: Level,
-    /// The files through which the cursor walks. It reads no other files of the level.
+    /// The files through which the cursor walks. It reads no others.
     walked: Range<usize>,
-    /// The prefix that all keys of this walk have. It is set only if filters contain prefixes of this length.
+    /// The prefix that all keys of this walk share. Set only if the filters have prefixes of this length.
     prefix: Option<Vec<u8>>,
-    /// The file in which the cursor stands. After a fault, this is the file in which the next run of the step goes
-    /// on.
+    /// The index of the file in which the cursor stands or, after a fault, in which the step will go on.
     at: usize,
     cursor: Option<SstCursor>,
-    /// Cursors over the next files, in the order of the walk. These cursors have already asked for pages.
+    /// Cursors over the next files, in walk order, which have already asked for pages.
     ready: VecDeque<(usize, SstCursor)>,
     direction: Direction,
     readahead: Readahead,
@@ -30,7 +29,7 @@ pub struct LevelCursor {
     far: Bound<Arc<[u8]>>,
 }
 
-/// Which files of a sorted level may have keys from `low` to `high`. Only the bounds of the files are used.
+/// The files of a sorted level that may have keys from `low` to `high`, judging by their bounds alone.
 pub fn files_between(files: &[Arc<DbFile>], low: Bound<&[u8]>, high: Bound<&[u8]>) -> Range<usize> {
     let ends_before = |file: &Arc<DbFile>| match (file.sst.bounds().high.as_deref(), low) {
         (None, _) | (_, Bound::Unbounded) => false,
@@ -47,9 +46,8 @@ pub fn files_between(files: &[Arc<DbFile>], low: Bound<&[u8]>, high: Bound<&[u8]
     start..end
 }
 
-/// The same as [`files_between`], but the first and last files are left out if pages in memory show that they have
-/// no such key. Nothing is read from disk for this. A file is not left out if its range erases may cover some of
-/// the keys.
+/// As [`files_between`], but leaves out files at both ends if filter pages in memory show that they have no such key
+/// and their range erases cover none either. It reads nothing from disk.
 pub fn files_asked_between<S: PageSource + ?Sized>(
     source: &S,
     files: &[Arc<DbFile>],
@@ -72,17 +70,17 @@ pub fn files_asked_between<S: PageSource + ?Sized>(
 }
 
 impl LevelCursor {
-    /// A cursor over `files` that stands nowhere yet.
+    /// A cursor over all of `files`. It stands nowhere yet.
     pub fn new(files: Level, readahead: Readahead) -> Self {
         let walked = 0..files.len();
         let (prefix, cursor, ready, far) = (None, None, VecDeque::new(), Bound::Unbounded);
         Self { at: 0, prefix, files, walked, cursor, ready, direction: Direction::Forward, readahead, far }
     }
 
-    /// A cursor over those `files` that may have keys from `low` to `high`. The cursor walks in `direction`, and reads
-    /// ahead only up to the bound at which the walk ends. It may also stand at keys outside these bounds, but it opens
-    /// no file if all its keys are outside. The result is `None` if no file may have such keys. A cursor is large, so
-    /// it is made in the memory where it stays.
+    /// A cursor over those `files` that may have keys from `low` to `high`, or `None` if there are none. It walks in
+    /// `direction` and reads ahead only up to the bound at which the walk ends. It may also stand at keys outside the
+    /// bounds, but opens no file that lies outside them as a whole. It is boxed because a cursor is large and should
+    /// not be moved.
     pub fn within<S: PageSource + ?Sized>(
         source: &S,
         files: Level,
@@ -102,17 +100,17 @@ impl LevelCursor {
         self.readahead = readahead;
     }
 
-    /// The stored bytes of the files through which the cursor walks, as far as the table sees them.
+    /// The stored bytes of the files through which the cursor walks, as far as the table's slices see them.
     pub fn bytes(&self) -> u64 {
         self.files[self.walked.clone()].iter().map(|file| file.sst.visible_bytes()).sum()
     }
 
-    /// All files of the level, and which of them the cursor walks through.
+    /// All files of the level, and the range of them through which the cursor walks.
     pub fn walked(&self) -> (&Level, Range<usize>) {
         (&self.files, self.walked.clone())
     }
 
-    /// The bytes of the pages that the cursor keeps pinned between two steps.
+    /// The bytes of the pages that the cursor pins between two steps.
     pub fn pinned_bytes(&self) -> u64 {
         let ready = self.ready.iter().map(|(_, cursor)| cursor);
         self.cursor.iter().chain(ready).map(SstCursor::pinned_bytes).sum()
@@ -146,8 +144,7 @@ impl LevelCursor {
         }
     }
 
-    /// Goes forward to the first row at or after `key` (`Lower`), or to the first row after `key` (`Upper`). This
-    /// is a step.
+    /// Seeks the first row at or after `key` (`Lower`) or after `key` (`Upper`). A step.
     pub fn seek<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
         self.direction = Direction::Forward;
         let first = self.files.partition_point(|file| file.sst.bounds().high.as_deref().is_some_and(|high| high < key));
@@ -161,8 +158,7 @@ impl LevelCursor {
         Ok(false)
     }
 
-    /// Goes backward to the last row at or before `key` (`Lower`), or to the last row before `key` (`Upper`). This
-    /// is a step.
+    /// Seeks the last row at or before `key` (`Lower`) or before `key` (`Upper`). A step.
     pub fn seek_back<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
         self.direction = Direction::Backward;
         let end = self.files.partition_point(|file| file.sst.bounds().low.as_slice() <= key);
@@ -193,8 +189,8 @@ impl LevelCursor {
         Ok(false)
     }
 
-    /// Goes into file number `at` of the level: `seek` moves a cursor in this file. Returns false if it finds no
-    /// row. After a fault, the place of this level cursor is the same as before, so the move can be made again.
+    /// Enters file `at`, in which `seek` moves a cursor. Returns false if it finds no row. After a fault, the level
+    /// cursor is where it was, so the move can be made again.
     fn enter(&mut self, at: usize, seek: impl FnOnce(&mut SstCursor) -> Result<bool, Stop>) -> Result<bool, Stop> {
         let mut cursor = match self.ready.pop_front() {
             Some((ready, cursor)) if ready == at => cursor,
@@ -217,7 +213,7 @@ impl LevelCursor {
         }
     }
 
-    /// Asks for pages of the next files, if reading ahead goes beyond the end of the present file.
+    /// Asks for pages of the next files, if readahead goes beyond the end of the current file.
     #[inline]
     fn ask_ahead<S: PageSource + ?Sized>(&mut self, source: &S) {
         if self.cursor.as_ref().is_some_and(SstCursor::has_rest) {
@@ -288,8 +284,8 @@ impl LevelCursor {
         there
     }
 
-    /// The file into which the next move forward will go. The result is `None` if this move stays in the present
-    /// file, or if no file is left.
+    /// The file that the next forward move will enter. `None` if that move stays in the current file or no file is
+    /// left.
     #[inline]
     pub fn file_ahead(&self) -> Option<&Arc<DbFile>> {
         let next = match &self.cursor {
@@ -300,7 +296,7 @@ impl LevelCursor {
         self.files.get(next).filter(|_| self.walked.contains(&next))
     }
 
-    /// Skips the file into which the next move forward would go.
+    /// Skips the file that the next forward move would enter.
     pub fn skip_file_ahead(&mut self) {
         match self.cursor {
             Some(_) => self.at += 1,
@@ -324,13 +320,13 @@ impl LevelCursor {
         self.cursor.as_ref().expect("the last move found a row").key()
     }
 
-    /// The newest version of the present row that a reader at `at` sees. This is a step.
+    /// The newest version of the current row that a reader at `at` sees. A step.
     pub fn visible<S: PageSource + ?Sized>(&self, source: &S, at: Version) -> Result<Option<Row>, Stop> {
         self.cursor.as_ref().expect("the last move found a row").visible(source, at)
     }
 
-    /// Appends the parts of the row at `place` to `parts`, in order: all parts in `groups` except the main group.
-    /// This is a step: if it faults, nothing is appended.
+    /// Appends to `parts` the parts of the row at `place` in all `groups` except the main group, in group order. A
+    /// step: if it faults, nothing is appended.
     pub fn parts<S: PageSource + ?Sized>(
         &mut self,
         source: &S,
@@ -343,15 +339,14 @@ impl LevelCursor {
         read
     }
 
-    /// Asks ahead for values outside pages, for the parts in `groups`. They belong to the row at `place`, which
-    /// was found last, and to the rows after it that a reader at `at` sees. The caller will load these parts. The
-    /// cursor does not move.
+    /// Asks ahead for the values outside pages that the caller will load: the parts in `groups` of the row at
+    /// `place`, which was found last, and of the rows after it that a reader at `at` sees. The cursor does not move.
     pub fn load_ahead<S: PageSource + ?Sized>(&mut self, source: &S, groups: Groups, place: RowPlace, at: Version) {
         self.cursor.as_mut().expect("the last move found a row").load_ahead(source, groups, place, Some(at));
     }
 
-    /// The rows of the present page from the present row on, for a reader at `at`, with their parts in `groups`.
-    /// Rows older than `erased` are left out. The cursor does not move.
+    /// The rows of the current page from the current row on, as a reader at `at` sees them, with their parts in
+    /// `groups`. Rows older than `erased` count as erased. The cursor does not move.
     pub fn streak(
         &self,
         start: StreakStart,
@@ -362,13 +357,13 @@ impl LevelCursor {
         self.cursor.as_ref()?.streak(start, direction, (at, erased), groups)
     }
 
-    /// Goes to the last row that `streak` has passed. The streak must have begun at the present row, and must have
-    /// passed at least one row.
+    /// Moves to the last row that `streak` has passed. The streak must have begun at the current row and passed at
+    /// least one row.
     pub fn resume(&mut self, streak: &Streak) {
         self.cursor.as_mut().expect("a streak began at a row").resume(streak);
     }
 
-    /// The versions of the present row, for a caller that copies all versions.
+    /// The cursor in the current file, for a caller that copies all versions of the row.
     pub fn versions(&mut self) -> &mut SstCursor {
         self.cursor.as_mut().expect("the last move found a row")
     }

@@ -1,4 +1,4 @@
-//! Reads many sorted sources as if they were one. The sources are memtables and levels, newest first. A merge
+//! Merges the sorted sources of a table, memtables and levels, newest first, into one sequence of visible rows. It
 //! walks over all of them together, in either direction.
 //!
 //! ```text
@@ -9,12 +9,11 @@
 //!                                                               c=2 is hidden by the range, and c=9 is newer
 //! ```
 //!
-//! The sources are in a [`Frontier`]: even if one source faults, all others that have to move are moved before the
-//! fault is returned. For each key, the newest source with a visible version of the key decides, unless a range
-//! erase in this source or in a newer source hides the row. A merge keeps its state between steps. So even while
-//! it skips a hundred thousand erased rows, it pins only one page of each source at a time. If a range erase hides
-//! only a few rows of older sources, these sources step over the rows one by one. If it hides more rows, these
-//! sources seek the end of the range erase. This module does not know who reads.
+//! The sources form a [`Frontier`]: even if one source faults, all others that have to move are moved before the
+//! fault is returned. For each key, the newest source with a visible version decides, unless a range erase in this
+//! source or a newer one hides the row. A merge keeps its state between steps, so even while it skips a hundred
+//! thousand erased rows it pins only one page of each source at a time. Sources step over rows that a range erase in
+//! a newer source hides; if there are many, they seek its end. This module does not know who reads.
 
 use super::TableView;
 use super::cover::{MergeCovers, comes_before};
@@ -39,32 +38,31 @@ pub struct Merge {
     covers: MergeCovers,
     /// The source of the row that was found last.
     giver: Option<usize>,
-    /// Whether the merge expects that streaks have rows. It does so in three cases: it has not looked for streaks
-    /// yet; the streaks at the last look had rows; or since the last look, two rows one after the other were found
-    /// in files.
+    /// Whether the merge expects that [streaks](Merge::streaks) have rows: it has not looked for any yet, the last
+    /// look found some, or since then two consecutive rows were found in files.
     expects_streaks: bool,
-    /// Whether this merge can use streaks. Streaks assume that memory is newer than all files. This is not so in a
-    /// transaction whose own files are newer than the memtables.
+    /// Whether this merge can use streaks. They assume that memory is newer than all files, but a transaction's own
+    /// files are newer than the memtables.
     has_streaks: bool,
-    /// How many rows of a memtable are copied at once. The number begins small, and doubles each time that all
-    /// copied rows were taken.
+    /// How many rows of a memtable are copied at once. The number starts small, and doubles each time that all copies
+    /// were used up.
     copies: usize,
 }
 
-/// The next rows of one source, if they need no step.
+/// The next rows of one source that need no step.
 #[derive(Debug)]
 pub struct SourceStreak {
-    /// The number of the source in the merge.
+    /// The index of the source in the merge.
     source: usize,
     pub rows: StreakRows,
 }
 
-/// The place of the next rows of a source.
+/// Where the next rows of a source are.
 #[derive(Debug)]
 pub enum StreakRows {
-    /// The rows are in the page in which the source stands.
+    /// In the page in which the source stands.
     Page(Streak),
-    /// The rows were copied from memory.
+    /// Copied from a memtable.
     Copied(CopiedRows),
 }
 
@@ -72,28 +70,26 @@ pub enum StreakRows {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Came {
     Nowhere,
-    /// The merge has come to the row with its key. It has left all rows before this row.
+    /// To the row with the merge's key. All rows before it are left.
     To,
-    /// The merge has left the row with its key, too.
+    /// Past the row with the merge's key.
     Past,
 }
 
 #[derive(Debug)]
 struct MergeSource {
     cursor: Cursor,
-    /// The version at which the rows of the source are read.
+    /// The version at which the source is read.
     at: Version,
-    /// How many rows, one after the other, the source has stepped over because a range erase in a newer source
-    /// hides them.
+    /// How many consecutive rows the source has stepped over because a range erase in a newer source hides them.
     hidden: usize,
 }
 
-/// If range erases in newer sources hide many rows of a source, the source steps over at most this many of them,
-/// and then seeks the end of the range erase. A seek starts at the root of the index, while a step mostly stays in
-/// its page.
+/// How many consecutive hidden rows a source steps over before it seeks the end of the range erase. A seek starts at
+/// the root of the index, while a step usually stays in its page.
 const HIDDEN_ROWS: usize = 8;
 
-/// The first time, this many rows of a memtable are copied.
+/// How many rows of a memtable are copied the first time.
 const FIRST_COPIES: usize = 2;
 
 #[derive(Debug)]
@@ -102,32 +98,32 @@ enum Cursor {
     Level(Box<LevelCursor>),
 }
 
-/// How a source goes to its next row.
+/// The next move of a source.
 #[derive(Debug)]
 enum NextMove {
-    /// The source seeks the start of the walk.
+    /// Seek the start of the walk.
     Seek,
-    /// The source seeks the first key after the range that ends at this bound.
+    /// Seek the first key after the range that ends at this bound.
     SeekAfter(Bound<Vec<u8>>),
     Step,
 }
 
-/// What a reader does with the values of the rows that it gets.
+/// What a reader does with the values of its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loads {
-    /// The reader uses only keys, and perhaps values that are in the same pages as the keys.
+    /// Uses only keys, and perhaps values that lie in the same pages as the keys.
     Nothing,
-    /// The reader loads the parts that it wants, even from other pages.
+    /// Loads the wanted parts, even from other pages.
     Parts,
 }
 
-/// The place where a merge starts: the lower bound of the range for a walk forward, and the upper bound for a walk
-/// backward.
+/// The bound at which a merge starts: the lower bound of the range for a forward walk, the upper bound for a backward
+/// one.
 pub type Start<'a> = Bound<&'a [u8]>;
 
 impl Merge {
-    /// A merge of all sources of `table`, for keys from `low` to `high`. If the bounds of a file, or its filters
-    /// in memory, show that it has no such key, the file is left out.
+    /// A merge of all sources of `table` for keys from `low` to `high`. It leaves out files whose bounds or filters
+    /// in memory show that they have no such key.
     pub fn new<S: PageSource + ?Sized>(
         source: &S,
         table: TableView<'_>,
@@ -180,8 +176,7 @@ impl Merge {
         &self.key
     }
 
-    /// The place at which another merge can start to continue this one. The result is `None` if this merge has not
-    /// found a row yet.
+    /// The bound from which another merge can continue this one. `None` if this merge has not found a row yet.
     pub fn place(&self) -> Option<Start<'_>> {
         match self.came {
             Came::Nowhere => None,
@@ -190,14 +185,13 @@ impl Merge {
         }
     }
 
-    /// Finds the next visible row before `far`. If the row that was found last was not [left](Self::leave), finds
-    /// it again. The first search begins at `start`; later searches do not use `start`. Of rows beyond `far`, only
-    /// the keys are read. If the row is in a file, `parts` gets its parts in `groups`, except the part in the main
-    /// group. If `loads` says that the reader loads parts, the merge also asks ahead for values outside pages.
+    /// Finds the next visible row before `far`, or again the row that was found last if it was not
+    /// [left](Self::leave). Only the first search uses `start`. Of rows beyond `far`, only keys are read. If the row
+    /// is in a file, `parts` gets its parts in `groups`, except the one in the main group. With [`Loads::Parts`], the
+    /// merge also asks ahead for values outside pages.
     ///
-    /// The call consists of steps that keep their results: if it runs again after a fault, it continues where it
-    /// was. Sources that have arrived are not moved again. Invisible rows are left, and the pages that were pinned
-    /// for them are released.
+    /// A composite step: if it runs again after a fault, it goes on where it was, without moving the sources that
+    /// have arrived. It leaves invisible rows behind and releases the pages that were pinned for them.
     pub fn find<S: PageSource + ?Sized>(
         &mut self,
         reader: &S,
@@ -237,8 +231,8 @@ impl Merge {
         }
     }
 
-    /// Moves every source that has to move, and then releases the pages that were pinned for these moves. If no
-    /// row was left since the last call, this does nothing. This is a step.
+    /// Moves every source that has to move, and then releases the pages that were pinned for these moves. Does
+    /// nothing if no row was left since the last call. A step.
     pub fn arrive<S: PageSource + ?Sized>(
         &mut self,
         reader: &S,
@@ -248,8 +242,8 @@ impl Merge {
             return Ok(());
         }
         let mut is_cover_missing = false;
-        // The range erases around the start are asked for here, so that their pages are read in the same rounds as
-        // the pages of rows.
+        // Asks for the range erases around the start, so that their pages are read in the same rounds as those of the
+        // rows.
         if let Bound::Included(key) | Bound::Excluded(key) = start
             && !self.covers.is_known()
         {
@@ -274,8 +268,8 @@ impl Merge {
         Ok(())
     }
 
-    /// Returns the visible row of the current key and the source that has this row. `first` is the newest source
-    /// that has the key.
+    /// The visible row of the current key, with the source that has it. `first` is the newest source that has the
+    /// key.
     fn resolve<S: PageSource + ?Sized>(&self, reader: &S, first: usize) -> Result<Option<(usize, FoundRow)>, Stop> {
         let key = self.key.as_slice();
         for i in first..self.sources.len() {
@@ -295,7 +289,7 @@ impl Merge {
         Ok(None)
     }
 
-    /// Leaves the row that was found last. All sources that stand at its key will move before keys are compared
+    /// Leaves the row that was found last: all sources that stand at its key will move before keys are compared
     /// again.
     pub fn leave(&mut self) {
         self.came = Came::Past;
@@ -313,7 +307,7 @@ impl Merge {
         });
     }
 
-    /// The bytes of the pages that the merge keeps pinned between two steps.
+    /// The bytes of the pages that the merge pins between two steps.
     pub fn pinned_bytes(&self) -> u64 {
         let levels = self.sources.cursors().map(|source| match &source.cursor {
             Cursor::Memory(..) => 0,
@@ -322,19 +316,18 @@ impl Merge {
         levels.sum()
     }
 
-    /// Whether a call of [`Merge::streaks`] is worth its time. It is not if the next rows are probably all in
-    /// memory.
+    /// Whether calling [`Merge::streaks`] is worth its time. It is not if the next rows are probably all in
+    /// memtables.
     pub fn expects_streaks(&self) -> bool {
         self.expects_streaks
     }
 
-    /// Returns the next rows of each source, as far as they need no step and are before `far`. All of them come
-    /// after the row that was left last. The newest source is the first element. The rows are in the pages in
-    /// which the sources stand, or they are copies of rows in memory that lie between the rows of these pages. If
-    /// the next row of some source needs a step, the result ends before this row. The same range erases cover all
-    /// rows of the result. If `is_alone`, only rows in the page of the row that was left are returned. The caller
-    /// will take at most `most` of the rows, with their parts in `groups`. The merge stays where it is until
-    /// [`Merge::resume`] is called.
+    /// Returns the next rows of each source, newest source first, as far as they need no step and come before `far`.
+    /// All of them come after the row that was left last. They lie in the pages in which the sources stand, or are
+    /// copies of memtable rows between them. They end before the next row of any source that needs a step, and the
+    /// same range erases cover all of them. If `is_alone`, only rows in the page of the row that was left are
+    /// returned. The caller will take at most `most` rows, with their parts in `groups`. The merge stays where it is
+    /// until [`Merge::resume`] is called.
     pub fn streaks(&mut self, far: Bound<&[u8]>, groups: Groups, (is_alone, most): (bool, usize)) -> Vec<SourceStreak> {
         let giver = self.giver.filter(|_| self.has_streaks);
         let streaks = giver.and_then(|giver| self.find_streaks(giver, far, groups, (is_alone, most)));
@@ -351,11 +344,11 @@ impl Merge {
         (is_alone, most): (bool, usize),
     ) -> Option<Vec<SourceStreak>> {
         let (mut pages, mut in_memory, mut next_keys) = (Vec::new(), Vec::new(), Vec::new());
-        // A hidden source is about to seek the end of a range erase. This range erase hides all rows of the source
-        // up to the edge, and all streaks end at the edge, so the source is left out.
+        // A hidden source is about to seek the end of a range erase that hides its rows up to the edge. All streaks
+        // end at the edge, so such a source is left out.
         let is_hidden = |source| matches!(self.sources.moving(source), Some(NextMove::SeekAfter(_)));
         let giver_goes_on = self.sources.key(giver).is_some() && !is_hidden(giver);
-        // The streak of the giver is made first, because without it the other streaks are not used.
+        // The streak of the giver comes first, because without it the other streaks are not used.
         let mut of_giver = match giver_goes_on && self.sources.cursor(giver).cursor.is_level() {
             true => Some(self.streak_of(giver, far, groups).filter(Streak::has_parts)?),
             false => None,
@@ -387,8 +380,8 @@ impl Merge {
         let (_, oldest) = pages.last_mut()?;
         let mut copies = Vec::new();
         if !in_memory.is_empty() {
-            // Rows in memory are copied up to the last row in the page of the oldest source, because this source
-            // mostly has the most rows.
+            // Memtable rows are copied up to the last row in the page of the oldest source, which usually has the
+            // most rows.
             oldest.limit(most);
             let mut last = Vec::new();
             let end = if oldest.is_cut() { Bound::Unbounded } else { oldest.last_key(&mut last) };
@@ -412,8 +405,7 @@ impl Merge {
         Some(copies.into_iter().chain(pages).collect())
     }
 
-    /// The next rows of `source` that need no step and are before `far`. The result is `None` if the next row
-    /// needs a step.
+    /// The next rows of `source` that need no step and come before `far`. `None` if the next row needs a step.
     fn streak_of(&self, source: usize, far: Bound<&[u8]>, groups: Groups) -> Option<Streak> {
         let MergeSource { cursor: Cursor::Level(cursor), at, .. } = self.sources.cursor(source) else { return None };
         let shown = (*at, self.covers.over(source));
@@ -423,14 +415,14 @@ impl Merge {
         Some(streak)
     }
 
-    /// Whether the next row of `source` is the row at which it stands or the row after that.
+    /// Whether the next row of `source` is the one at which it stands or the one after it.
     fn start_of(&self, source: usize) -> StreakStart {
         if self.sources.moving(source).is_some() { StreakStart::After } else { StreakStart::At }
     }
 
-    /// Continues after the rows that were taken from `streaks`, which began at the present place of the merge. If
-    /// `is_key_open`, the row that was passed last does not decide about its key, and another source may have a
-    /// visible row with this key.
+    /// Continues after the rows that were taken from `streaks`, which began at the current place of the merge. If
+    /// `is_key_open`, the last row that was passed left its key undecided, and another source may have a visible row
+    /// with it.
     pub fn resume<'s>(&mut self, streaks: impl IntoIterator<Item = &'s SourceStreak>, is_key_open: bool) {
         let mut last: Option<usize> = None;
         for SourceStreak { source, rows } in streaks.into_iter().filter(|beside| beside.rows.has_advanced()) {
@@ -465,7 +457,7 @@ impl Merge {
     }
 }
 
-/// The start of a walk that continues after a range whose end is `edge`. It is unbounded if `edge` is unbounded.
+/// The start of a walk that continues after `edge`, the end of a range.
 fn after(edge: &Bound<Vec<u8>>) -> Start<'_> {
     match edge {
         Bound::Included(last) => Bound::Excluded(last),
@@ -483,7 +475,7 @@ impl StreakRows {
         }
     }
 
-    /// A prefix that all keys of the rows have.
+    /// The prefix that all keys of the rows share.
     pub fn prefix(&self) -> &[u8] {
         match self {
             Self::Page(streak) => streak.prefix(),
@@ -491,8 +483,8 @@ impl StreakRows {
         }
     }
 
-    /// Whether the common end of all streaks comes before the next row of the source. If not, the source may have
-    /// more rows before that end.
+    /// Whether the streak was cut at the common end of all streaks. If not, the source may have more rows before that
+    /// end.
     #[inline]
     pub fn is_cut(&self) -> bool {
         match self {
@@ -501,7 +493,7 @@ impl StreakRows {
         }
     }
 
-    /// The bytes that the pinned page or the copies take.
+    /// The bytes of the pinned page or of the copies.
     pub fn memory_bytes(&self) -> u64 {
         match self {
             Self::Page(streak) => streak.pinned_bytes(),
@@ -509,7 +501,7 @@ impl StreakRows {
         }
     }
 
-    /// The place, in the page or among the copies, of the row that comes next; `None` if no row is left.
+    /// The place of the next row, in the page or among the copies. `None` if no row is left.
     #[inline]
     pub fn row(&self) -> Option<usize> {
         match self {
@@ -518,7 +510,7 @@ impl StreakRows {
         }
     }
 
-    /// Reads the row that comes next, and returns what the source says about it. Returns `None` if no row is left.
+    /// Reads the next row and returns what the source says about it. `None` if no row is left.
     #[inline]
     pub fn read(&mut self) -> Option<StreakRow> {
         match self {
@@ -536,7 +528,7 @@ impl StreakRows {
         }
     }
 
-    /// Replaces the content of `key` with the key of the row at the place `row`.
+    /// Replaces `key` with the key of the row at place `row`.
     pub fn read_key(&self, row: usize, key: &mut Vec<u8>) {
         match self {
             Self::Page(streak) => streak.read_key(row, key),
@@ -544,7 +536,7 @@ impl StreakRows {
         }
     }
 
-    /// Goes past the row that comes next.
+    /// Passes the next row.
     #[inline]
     pub fn advance(&mut self) {
         match self {

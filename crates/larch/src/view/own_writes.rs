@@ -1,20 +1,18 @@
-//! The writes of a transaction. The reads of the same transaction see these writes before they are committed. This
-//! module does not know how rows are read.
+//! The writes of a transaction, which its own reads see before they are committed. This module does not know how rows
+//! are read.
 //!
-//! The writes are the operations of one batch, in order. If the transaction reads a table to which it has written,
-//! the writes to this table are also put into a separate memtable, which counts as newer than all other memtables.
-//! In this memtable, operation number `i` has the version `base + 1 + i`. This version is newer than all others
-//! that the transaction can see. A range reads at the version of the last write before it began, so it never sees
-//! later writes.
+//! The writes are the operations of one batch, in order. If the transaction reads a table that it has written to, its
+//! writes to this table are also put into a memtable of their own, which counts as newer than all others. In it,
+//! operation `i` has the version `base + 1 + i`, which is newer than every other version that the transaction can
+//! see. A range reads at the version of the last write before it began, so it never sees later writes.
 //!
-//! If the writes take too much memory, they are moved into files, which are called [runs](Run). A run counts as
-//! older than the transaction's own memtable, and as newer than all other memtables.
+//! Writes that take too much memory are spilled to files, called [runs](Run). A run counts as older than the
+//! transaction's own memtable, and as newer than all other memtables.
 //!
-//! When the transaction goes back to a savepoint, the operations after the savepoint are removed from the batch.
-//! Rows cannot be removed from a memtable, so the memtable is dropped, and another one is filled when it is
-//! needed. If this happened for each savepoint, the time would be quadratic. So if only few operations come after
-//! the newest savepoint, a read of one key puts only the operations before the savepoint into the memtable. It
-//! examines the operations after the savepoint one by one.
+//! Rolling back to a savepoint removes the operations after it from the batch. Rows cannot be removed from a
+//! memtable, so the memtable is dropped and filled again when it is needed. Doing that for each savepoint would take
+//! quadratic time. So if only few operations come after the newest savepoint, a read of one key puts only the
+//! operations before it into the memtable, and looks through those after it one by one.
 
 use super::run::Run;
 use crate::base::ops::{BatchMark, BatchOps, Op};
@@ -30,16 +28,15 @@ use sst::{RowKind, Version};
 pub struct OwnWrites {
     /// The operations that are in no run.
     ops: BatchOps,
-    /// The operations that are in runs. It is `None` if there are no runs. This keeps the value of a small
-    /// transaction small.
+    /// The operations that are in runs, if there are any. Boxed, to keep a small transaction small.
     spilled: Option<Box<Spilled>>,
     /// The version at which the transaction reads.
     base: Version,
-    /// The tables to which the transaction has written, sorted by their ids.
+    /// The tables that the transaction has written to, sorted by id.
     tables: Vec<Arc<TableInfo>>,
-    /// For each of these tables: the number of writes before the first write to this table.
+    /// For each of these tables, the number of writes before its first one.
     first_writes: Vec<u64>,
-    /// The newest place to which the transaction may go back; `None` if it has no savepoint.
+    /// The newest savepoint, if there is one. The transaction may go back to it.
     kept_to: Option<WriteMark>,
     #[cfg(test)]
     applied: os::sync::atomic::AtomicU64,
@@ -55,23 +52,23 @@ struct Spilled {
     files: Vec<(TableId, Arc<[Level]>)>,
 }
 
-/// A place between two writes.
+/// A position between two writes.
 #[derive(Clone, Copy, Debug)]
 pub struct WriteMark {
-    /// The number of writes before this place.
+    /// The number of writes before it.
     count: u64,
-    /// When the mark was made, the writes before this place consisted of two parts: `in_runs` writes were in runs,
-    /// and the others were in memory, before the place `in_memory`.
+    /// When the mark was made, `in_runs` of the writes before it were in runs. The others were in memory, before
+    /// `in_memory`.
     in_runs: u64,
     in_memory: BatchMark,
 }
 
-/// A memtable with the transaction's writes to a table.
+/// A memtable with the transaction's writes to one table.
 #[derive(Debug)]
 struct FilledTable {
     table: TableId,
     memtable: Arc<Memtable>,
-    /// The memtable has all writes to its table that come before this place.
+    /// The memtable has all writes to its table before this mark.
     to: BatchMark,
 }
 
@@ -81,7 +78,7 @@ struct FilledTable {
 pub struct OwnRows {
     /// The newest rows.
     pub memtable: Arc<Memtable>,
-    /// A reader sees the rows with this version or an older one.
+    /// A reader sees the rows up to this version.
     pub at: Version,
     files: Option<Arc<[Level]>>,
 }
@@ -94,7 +91,7 @@ impl WriteMark {
 }
 
 impl OwnRows {
-    /// Files with older rows, newest first, each as a level.
+    /// Files with older rows, newest first, each as a level of its own.
     pub fn files(&self) -> &[Level] {
         self.files.as_deref().unwrap_or_default()
     }
@@ -105,16 +102,16 @@ impl OwnRows {
     }
 }
 
-/// If a transaction has at most this many operations, a read of one key first looks through all of them. If none
-/// of them writes to the key, no memtable is needed.
+/// In a transaction of at most this many operations, a read of one key first looks through all of them. If none of
+/// them writes to the key, it needs no memtable.
 const SEARCHED_OPS: u32 = 16;
 
 /// If at most this many operations come after the newest savepoint, a read of one key looks through them. If there
-/// are more, they are put into the memtable.
+/// are more, it puts them into the memtable.
 const SEARCHED_OPS_KEPT: u32 = 64;
 
 impl OwnWrites {
-    /// A value without writes, for a transaction that reads at `base`.
+    /// No writes yet, in a transaction that reads at `base`.
     pub fn new(base: Version) -> Self {
         Self {
             ops: BatchOps::new(),
@@ -144,7 +141,7 @@ impl OwnWrites {
         self.runs().last().map_or(0, |run| run.through)
     }
 
-    /// The version of write number `count`, counted from 1.
+    /// The version of the `count`-th write, counted from 1.
     pub fn version(&self, count: u64) -> Version {
         Version(self.base.0 + count)
     }
@@ -154,7 +151,7 @@ impl OwnWrites {
         self.runs().iter().all(|run| run.is_erases_only) && self.ops.is_erases_only()
     }
 
-    /// The tables to which the writes go, sorted by their ids.
+    /// The tables that the writes go to, sorted by id.
     pub fn tables(&self) -> &[Arc<TableInfo>] {
         &self.tables
     }
@@ -168,7 +165,7 @@ impl OwnWrites {
         self.spilled.as_deref().map_or(&[], |spilled| &spilled.files)
     }
 
-    /// Replaces the runs from number `from` on with `run`.
+    /// Replaces the runs from index `from` on with `run`.
     pub fn replace_runs(&mut self, from: usize, run: Option<Run>) {
         let mut runs = self.spilled.take().map_or_else(Vec::new, |spilled| spilled.runs);
         runs.truncate(from);
@@ -188,7 +185,7 @@ impl OwnWrites {
         self.spilled = Some(Box::new(Spilled { runs, files }));
     }
 
-    /// Adds `run`, which must have all writes that were in no run until now.
+    /// Adds `run`, which must contain all writes that were in no run.
     pub fn moved_into(&mut self, run: Run) {
         let runs = self.runs().len();
         self.replace_runs(runs, Some(run));
@@ -201,15 +198,15 @@ impl OwnWrites {
         self.filled.get_mut().clear();
     }
 
-    /// Memtables with the writes that are in no run.
+    /// Makes memtables of the writes that are in no run.
     pub fn memtables(&self) -> MemSet {
         let rows = MemSet::new(0, Arc::default());
         self.apply(&BatchMark::default(), &self.ops.mark(), |table| Some(rows.table_or_new(table)));
         rows
     }
 
-    /// Puts the writes from the place `from` to the place `to` into memtables. These writes must be in no run. If
-    /// `memtable` returns `None` for a table, the writes to this table are left out.
+    /// Puts the writes between the marks `from` and `to`, which must be in no run, into memtables. If `memtable`
+    /// returns `None` for a table, its writes are left out.
     fn apply<'m>(&self, from: &BatchMark, to: &BatchMark, memtable: impl Fn(TableId) -> Option<&'m Arc<Memtable>>) {
         let first = self.in_runs() + u64::from(from.count());
         let versions = (self.base.0 + 1 + first..).map(Version);
@@ -231,7 +228,7 @@ impl OwnWrites {
         &self.ops
     }
 
-    /// The operations that are in no run, and the tables to which all writes go, sorted by their ids.
+    /// The operations that are in no run, and the tables that all writes go to, sorted by id.
     pub fn parts_mut(&mut self) -> (&mut BatchOps, &[Arc<TableInfo>]) {
         (&mut self.ops, &self.tables)
     }
@@ -253,12 +250,12 @@ impl OwnWrites {
         self.ops.append(ops);
     }
 
-    /// The place after the last write.
+    /// The position after the last write.
     pub fn mark(&self) -> WriteMark {
         WriteMark { count: self.count(), in_runs: self.in_runs(), in_memory: self.ops.mark() }
     }
 
-    /// Takes back all writes after `mark`. No write after the mark may be in a run.
+    /// Takes back all writes after `mark`, none of which may be in a run.
     pub fn rewind(&mut self, mark: &WriteMark) {
         let in_memory = match mark.in_runs == self.in_runs() {
             true => mark.in_memory,
@@ -271,19 +268,19 @@ impl OwnWrites {
         self.first_writes.retain(|first| *first < mark.count);
     }
 
-    /// Stores the newest place to which the transaction may go back.
+    /// Sets the newest savepoint.
     pub fn keep_to(&mut self, newest: Option<WriteMark>) {
         self.kept_to = newest;
     }
 
-    /// The newest place to which the transaction may go back, among the writes in memory. If writes were moved
-    /// into runs after the mark was made, this is the start of the writes in memory.
+    /// The newest savepoint as a position among the writes in memory. If writes were spilled after it was set, this
+    /// is the start of the writes in memory.
     fn kept_in_memory(&self) -> Option<BatchMark> {
         let kept = self.kept_to?;
         Some(if kept.in_runs == self.in_runs() { kept.in_memory } else { BatchMark::default() })
     }
 
-    /// Lets the transaction read at `base` from now on. The transaction must not have writes.
+    /// Makes the transaction read at `base` from now on. It must have no writes.
     pub fn rebase(&mut self, base: Version) {
         assert!(self.is_empty(), "the versions of own writes follow the base");
         self.base = base;
@@ -299,7 +296,8 @@ impl OwnWrites {
         self.tables.iter().any(|written| written.id == table) && !self.is_empty()
     }
 
-    /// The same as [`OwnWrites::rows`], but only for a read of `key`.
+    /// As [`OwnWrites::rows`], for a read of `key` only. `None` also if the transaction surely has not written to the
+    /// key.
     #[inline]
     pub fn rows_for(&self, table: TableId, key: &[u8]) -> Option<OwnRows> {
         if self.spilled.is_none()
@@ -314,8 +312,8 @@ impl OwnWrites {
         }
     }
 
-    /// The same as [`OwnWrites::rows_for`]. No operation after `kept` is put into the memtable of `table`. So this
-    /// memtable can still be used if the transaction goes back to `kept`.
+    /// As [`OwnWrites::rows_for`]. It puts no operation after `kept` into the memtable of `table`, so the memtable
+    /// remains usable if the transaction goes back to `kept`.
     #[cold]
     fn rows_kept_for(&self, kept: &BatchMark, table: TableId, key: &[u8]) -> Option<OwnRows> {
         if !self.is_written(table) {
@@ -324,7 +322,7 @@ impl OwnWrites {
         if !self.ops.iter_from(kept).any(|(of, op)| of == table.0 && op.writes_to(key)) {
             return Some(self.fill(table, kept));
         }
-        // An operation after `kept` writes to the key, so earlier operations need not be looked at.
+        // An operation after `kept` writes to the key, so earlier ones do not matter.
         let memtable = Arc::new(Memtable::new());
         self.apply(kept, &self.ops.mark(), |of| (of == table).then_some(&memtable));
         Some(OwnRows { memtable, at: self.version(self.count()), files: None })
@@ -336,7 +334,7 @@ impl OwnWrites {
         self.applied.load(os::sync::atomic::Ordering::Relaxed)
     }
 
-    /// Fills the memtable of `table` up to the place `end`.
+    /// Fills the memtable of `table` up to `end`.
     #[cold]
     fn fill(&self, table: TableId, end: &BatchMark) -> OwnRows {
         let mut all = self.filled.lock();

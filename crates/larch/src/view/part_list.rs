@@ -1,5 +1,5 @@
-//! Which parts of rows a read returns, and in which order. This module does not know the names of groups, nor where
-//! a row is found.
+//! Which parts of rows a read returns, in which order. Column group 0 is the main group, whose parts lie in the same
+//! pages as the keys. This module does not know the names of groups, nor where rows lie.
 
 use super::value::{Parts, Value};
 use crate::base::parts::{self, MAX_GROUPS};
@@ -11,26 +11,26 @@ use std::ops::Range;
 /// Some of the parts of a row, each at most once.
 #[derive(Clone, Copy, Debug)]
 pub struct PartList {
-    /// The number of parts that every row of the table has.
+    /// The number of parts of every row in the table.
     row_parts: u8,
     len: u8,
-    /// The group of each part, in the order of the caller.
+    /// The group of each part, in the caller's order.
     groups: [u8; MAX_GROUPS],
     set: Groups,
 }
 
 impl PartList {
-    /// A list without parts, for rows that have `row_parts` parts. The read returns only keys.
+    /// A list of no parts, for a read that returns only keys. The rows have `row_parts` parts.
     pub fn nothing(row_parts: usize) -> Self {
         Self { row_parts: row_parts.max(1) as u8, len: 0, groups: [0; MAX_GROUPS], set: Groups::NONE }
     }
 
-    /// A list for rows that have one part: the whole value.
+    /// A list of one part, the whole value, for rows that are not split.
     pub fn whole() -> Self {
         Self { row_parts: 1, len: 1, groups: [0; MAX_GROUPS], set: Groups::MAIN }
     }
 
-    /// Adds the part in `group` at the end of this list. The result is `None` if the list already has this part.
+    /// Appends the part in `group`. `None` if the list already has it.
     pub fn with(mut self, group: usize) -> Option<Self> {
         if self.set.contains(group) {
             return None;
@@ -59,19 +59,19 @@ impl PartList {
         self.set
     }
 
-    /// The place of part `i` of this list in `value`, the value of a row in memory.
+    /// Where part `i` of this list lies in `value`, the encoded value of a row in a memtable.
     pub fn place(&self, i: usize, value: &[u8]) -> Range<usize> {
         let place = parts::find(value, usize::from(self.row_parts), self.group(i));
         place.expect("commits and recovery let in only values that were made of the table's parts")
     }
 
-    /// Takes the parts of this list from a row in memory.
+    /// Takes the parts of this list from a row in a memtable.
     pub fn of_memory(&self, row: &MemRow) -> Parts {
         Parts::of((0..self.len()).map(|i| Value::from_memory(row, self.place(i, row.value()))))
     }
 
-    /// Takes part `i` of this list from a row in a file. `beside_main` has the row's parts in all groups of this
-    /// list except the main group, in the order of the groups.
+    /// Part `i` of this list, in a row of a file. `beside_main` has the row's wanted parts except the one in the main
+    /// group, in group order.
     pub fn stored<'s>(&self, i: usize, row: &'s Row, beside_main: &'s [StoredValue]) -> &'s StoredValue {
         match self.group(i) {
             0 => &row.value,
@@ -79,8 +79,7 @@ impl PartList {
         }
     }
 
-    /// The part in `group`, which is not the main group. `beside_main` has the parts in all groups of this list
-    /// except the main group, in the order of the groups.
+    /// The part in `group`, which is not the main group. `beside_main` is as in [`PartList::stored`].
     #[inline]
     pub fn beside<'s>(&self, group: usize, beside_main: &'s [StoredValue]) -> &'s StoredValue {
         &beside_main[self.set.beside_main_before(group)]
@@ -88,8 +87,8 @@ impl PartList {
 }
 
 impl PartList {
-    /// Loads all parts of this list. `load` loads one part, given by its place in the list. If several parts are
-    /// missing, they cause one fault together. This is a step.
+    /// Loads all parts of this list with `load`, which gets the index of a part in the list. All missing pages cause
+    /// one fault together. A step.
     pub fn load(
         &self,
         cache: &PageCache,

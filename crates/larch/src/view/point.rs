@@ -1,6 +1,6 @@
-//! Looks up one key in a view, for a reader at a version. The look-up asks the sources from the newest to the
-//! oldest, and uses the first answer. This is right because every version of the key in a source is newer than the
-//! versions in all older sources. This module does not know who reads.
+//! Looks up one key in a view, at a version. The look-up asks the sources from the newest to the oldest and takes the
+//! first answer. That is correct because all versions of a key in a source are newer than those in older sources.
+//! This module does not know who reads.
 
 use super::TableView;
 use super::found::FoundRow;
@@ -10,35 +10,33 @@ use crate::memtable::Memtable;
 use pages::{PageSource, Stop};
 use sst::{Reached, Row, RowKind, SoughtKey, Version};
 
-/// The answer of a source about a key.
+/// What a source says about a key.
 pub enum Answer<'v> {
-    /// The source says nothing. An older source may have the key.
+    /// The source has no visible version of the key. An older source may have one.
     Silent,
-    /// The key has no value, because it was erased.
+    /// The key was erased.
     Gone,
     /// The key has this row.
     Row(FoundRow<&'v DbFile>),
 }
 
-/// A search for a key. Its methods are steps that keep their results: if a step runs again after a fault, it
-/// continues where it was.
+/// A search for a key. Its methods are composite steps: if one runs again after a fault, it goes on where it was.
 pub struct PointRead<'v, 'k> {
     table: TableView<'v>,
     key: SoughtKey<'k>,
-    /// How many sources were asked and have said nothing about the key. All memtables together count as the first
-    /// source.
+    /// How many sources have said nothing about the key. All memtables together count as the first source.
     silent: usize,
-    /// The row of the key, if the row was found but the page with one of its parts was missing.
+    /// The row, if it was found but a page with one of its parts was missing.
     row: Option<FoundRow<&'v DbFile>>,
 }
 
 impl<'v, 'k> PointRead<'v, 'k> {
-    /// A search that has not asked any source yet.
+    /// A search that has asked no source yet.
     pub fn new(table: TableView<'v>, key: &'k [u8]) -> Self {
         Self { table, key: SoughtKey::new(key), silent: 0, row: None }
     }
 
-    /// The answer of the first source that knows the key.
+    /// The answer of the newest source that knows the key.
     pub fn answer<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<Answer<'v>, Stop> {
         if self.silent == 0 {
             match ask_memory(source, self.table, &self.key)? {
@@ -58,7 +56,7 @@ impl<'v, 'k> PointRead<'v, 'k> {
         Ok(Answer::Silent)
     }
 
-    /// The row of the key, if its newest version is a put. Pages with further parts of the row are not read.
+    /// The row of the key, if its newest version is a put. It reads no further pages with parts of the row.
     pub fn find<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<Option<FoundRow<&'v DbFile>>, Stop> {
         Ok(match self.answer(source)? {
             Answer::Row(row) => Some(row),
@@ -66,9 +64,8 @@ impl<'v, 'k> PointRead<'v, 'k> {
         })
     }
 
-    /// Calls `load` with the row of the key, and returns the result. `load` is a step. If the row is in a file and
-    /// `needs_more` says that the reader needs further pages of it, which may be missing, the pages on the way to
-    /// the row are released first.
+    /// Calls `load`, a step, with the row of the key and returns the result. If the row is in a file and `needs_more`
+    /// says that the reader needs further pages of it, the pages on the way to the row are released first.
     #[inline]
     pub fn load<S: PageSource + ?Sized, T>(
         &mut self,
@@ -83,9 +80,8 @@ impl<'v, 'k> PointRead<'v, 'k> {
         }
     }
 
-    /// The row of the key, if its newest version is a put. `more` says whether the reader needs further pages of
-    /// the row, which may be missing. If so, the pages on the way to the row are released as soon as the row is
-    /// found.
+    /// The row of the key, if its newest version is a put. If `more` says that the reader needs further pages of the
+    /// row, the pages on the way to the row are released as soon as it is found.
     #[inline]
     fn row_with_more<S: PageSource + ?Sized>(
         &mut self,
@@ -104,7 +100,7 @@ impl<'v, 'k> PointRead<'v, 'k> {
         Ok(found)
     }
 
-    /// Keeps the found row for the next run of the step, because a page with one of its parts is missing.
+    /// Keeps the found row for the next run of the step, because a page of its content is missing.
     #[cold]
     fn come_back(&mut self, found: FoundRow<&'v DbFile>, stop: Stop) -> Stop {
         self.row = Some(found);
@@ -112,8 +108,8 @@ impl<'v, 'k> PointRead<'v, 'k> {
     }
 }
 
-/// What the memtables say about the key. If a transaction reads, its own writes are asked before the memtables.
-/// This is a step, and it reads pages only if the transaction has files.
+/// What the memtables say about the key, after the transaction's own writes if there are any. A step, which reads
+/// pages only if the transaction has runs.
 #[inline]
 pub fn ask_memory<'v, S: PageSource + ?Sized>(
     source: &S,
@@ -126,8 +122,8 @@ pub fn ask_memory<'v, S: PageSource + ?Sized>(
     }
 }
 
-/// The same as [`ask_memory`], in a transaction that has written to the table. It is never inlined, because most
-/// reads have no transaction.
+/// As [`ask_memory`], in a transaction that has written to the table. Never inlined, because most reads have no
+/// transaction.
 #[inline(never)]
 fn ask_own<'v, S: PageSource + ?Sized>(
     source: &S,
@@ -141,7 +137,7 @@ fn ask_own<'v, S: PageSource + ?Sized>(
     }
     for file in own.files_with_key(key.bytes()) {
         match ask_file(source, TableView { at: own.at, ..table }, file, key, None)? {
-            // The pages of this file stay pinned: if the next file faults, the step runs again and asks this file
+            // The pages of this file stay pinned, because after a fault in the next file the step asks this file
             // again.
             Answer::Silent => {}
             decided => return Ok(decided),
@@ -156,7 +152,7 @@ fn ask_memtables(table: TableView<'_>, key: &SoughtKey<'_>) -> Answer<'static> {
     answers.find(|answer| !matches!(answer, Answer::Silent)).unwrap_or(Answer::Silent)
 }
 
-/// The answer of a memtable about the key.
+/// What a memtable says about the key.
 pub fn ask_memtable(memtable: &Memtable, at: Version, key: &SoughtKey<'_>) -> Answer<'static> {
     let cover = memtable.cover(key.bytes(), at);
     match memtable.look_up(key, at) {
@@ -168,8 +164,8 @@ pub fn ask_memtable(memtable: &Memtable, at: Version, key: &SoughtKey<'_>) -> An
     }
 }
 
-/// The answer of a file about the key. If an earlier search has already gone a part of the way to the key, the
-/// search continues at the place that it has `reached`. This is a step.
+/// What a file says about the key. If an earlier descent has `reached` a place on the way to the key, the search goes
+/// on from there. A step.
 pub fn ask_file<'v, S: PageSource + ?Sized>(
     source: &S,
     table: TableView<'_>,
@@ -177,8 +173,7 @@ pub fn ask_file<'v, S: PageSource + ?Sized>(
     key: &SoughtKey<'_>,
     reached: Option<Reached<'_, '_>>,
 ) -> Result<Answer<'v>, Stop> {
-    // The row and the range erases are both looked up before a fault is returned, so that they cause one fault
-    // together.
+    // Looks up both the row and the range erases before it returns a fault, so that they share one round.
     let row = file.sst.get_filtered(source, key, table.at, reached);
     let cover = file.sst.cover(source, key.bytes(), table.at);
     let (row, cover) = (row?, cover?);

@@ -1,11 +1,10 @@
-//! A precharge of a key range loads, from all files of a table, everything that a read of the range will need:
-//! files, groups and values together, in one round for each level of the index. [`sst::precharge`] does this for
-//! one file.
+//! A precharge of a key range loads everything that a read of the range will need from all files of a table: index
+//! nodes, groups and values, in one round for each level of the index. [`sst::precharge`] does this for one file.
 //!
-//! The files of a level follow each other in key order. If the number of rows is limited, the precharge cannot
-//! know at the start how many files of a level the read will reach. So it asks for pages of the next file only
-//! when it is certain that the read reaches this file. It also cannot know how many rows the merge will take from
-//! each level. So it assumes for each level that all rows up to the limit come from this level.
+//! The files of a level follow one another in key order. With a limit on the rows, nobody knows beforehand how many
+//! files of a level the read will reach, so the precharge asks for pages of the next file only when the read is
+//! certain to reach it. Nor is it known how many rows the merge will take from each level, so it assumes that every
+//! level gives all rows up to the limit.
 
 use super::TableView;
 use super::level::files_asked_between;
@@ -28,8 +27,8 @@ pub struct Prefetched {
     pub rounds: u64,
 }
 
-/// Loads the pages of `table` that `reading` needs, up to a quarter of the cache, and waits for them. The row ids
-/// of `reading` are ignored.
+/// Loads the pages of `table` that `reading` needs, up to a quarter of the cache, and waits for them. It ignores the
+/// row ids of `reading`.
 pub fn precharge(session: &Session, table: TableView<'_>, reading: &ReadPlan<'_>) -> Result<Prefetched> {
     let (reads, rounds) = (session.page_reads(), session.rounds());
     let mut precharge = Precharge::new(session, table, reading);
@@ -37,18 +36,17 @@ pub fn precharge(session: &Session, table: TableView<'_>, reading: &ReadPlan<'_>
     Ok(Prefetched { page_reads: session.page_reads() - reads, rounds: session.rounds() - rounds })
 }
 
-/// A precharge that is under way: its files, and the pages for which it has asked so far.
+/// A precharge under way: its files, and the pages that it has asked for so far.
 #[derive(Debug)]
 pub struct Precharge {
     runs: Vec<Vec<Arc<DbFile>>>,
-    /// The most memory for the pages of one tree of one run, in bytes.
+    /// The most bytes for the pages of one tree of one run.
     share_bytes: u64,
     passes: Passes,
 }
 
 impl Precharge {
-    /// A precharge that has not asked for any page yet. Each later call of [`Precharge::pass`] must get the same
-    /// `reading`.
+    /// A precharge that has asked for no page yet. Every call of [`Precharge::pass`] must get the same `reading`.
     pub fn new(session: &Session, table: TableView<'_>, reading: &ReadPlan<'_>) -> Self {
         let (level0, deeper) = table.files.levels.split_at(1);
         let level0 = level0.iter().flat_map(|files| files.chunks(1));
@@ -56,8 +54,8 @@ impl Precharge {
         let asked = |run: &[Arc<DbFile>]| run[files_asked_between(session, run, reading.low, reading.high)].to_vec();
         let runs: Vec<Vec<Arc<DbFile>>> = runs.map(asked).filter(|run| !run.is_empty()).collect();
 
-        // A quarter of the cache is divided into equal shares. Each tree of each run gets one, and the values
-        // outside pages get such shares, too.
+        // A quarter of the cache is split into equal shares: in each run, one for each kind of tree and one for the
+        // values outside pages.
         let trees: usize =
             runs.iter().map(|run| precharge::shares_of(run.iter().map(|file| &*file.sst), reading)).sum();
         let share_bytes = session.cache().budget_bytes() / 4 / trees.max(1) as u64;
@@ -67,8 +65,8 @@ impl Precharge {
         Self { runs, share_bytes, passes }
     }
 
-    /// Asks for all pages that are known to be needed. It faults as long as some of these pages are missing, or as
-    /// long as further needed pages may become known. This is a step.
+    /// Asks for all pages that are known to be needed. It faults as long as some of them are missing or more may
+    /// become known. A step.
     pub fn pass(&mut self, session: &Session, reading: &ReadPlan<'_>) -> Result<(), Stop> {
         self.passes.next(|asked| {
             let mut sum = Pass::default();
@@ -83,8 +81,8 @@ impl Precharge {
     }
 }
 
-/// Asks for the known pages of the files of a run, up to the last file that the reader certainly reads. The files
-/// follow each other in key order. The pages of one tree in all these files may take `memory_bytes` bytes.
+/// Asks for the known pages of the files of a `run`, which follow one another in key order, up to the last file that
+/// the reader certainly reaches. The pages of one tree in all these files may take `memory_bytes`.
 pub fn pass<S: PageSource + ?Sized>(
     source: &S,
     run: &[Arc<DbFile>],
@@ -105,8 +103,7 @@ pub fn pass<S: PageSource + ?Sized>(
         sum.noted |= found.noted;
         sum.overshot = found.overshot;
         if reading.limits.rows < u64::MAX {
-            // As long as it is not known how many rows of a file are read, the pass assumes the greatest possible
-            // number.
+            // As long as it is unknown how many rows of a file are read, the largest possible number is assumed.
             reading.limits.rows = reading.limits.rows.saturating_sub(found.items);
             sum.items += found.items;
         }
@@ -118,7 +115,7 @@ pub fn pass<S: PageSource + ?Sized>(
     Ok(sum)
 }
 
-/// Whether some of the keys to be read come after the bounds of `file`, in the direction of the read.
+/// Whether some of the keys to read lie beyond the bounds of `file`, in the direction of the read.
 fn goes_on_after(file: &DbFile, reading: &ReadPlan<'_>) -> bool {
     let bounds = file.sst.bounds();
     match (reading.direction, reading.low, reading.high) {

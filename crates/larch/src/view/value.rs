@@ -65,10 +65,9 @@ impl From<Key> for bytes::Bytes {
     }
 }
 
-/// The bytes of a value. The bytes of a short value are copied. A longer value refers to its bytes in a page of
-/// the cache, or in the memory of rows that were not in files yet. This page or memory stays as long as the value
-/// lives. But if values already keep a quarter of the cache, or flushed rows that take a quarter of the write
-/// buffer, further long values are copied, too.
+/// The bytes of a value. Up to 126 bytes are copied. A longer value refers to a page of the cache or to the memory of
+/// a memtable, and keeps that alive as long as it lives. But once values keep a quarter of the cache, or flushed rows
+/// that take a quarter of the write buffer, further long values are copied, too.
 pub struct Value(ValueBytes);
 
 enum ValueBytes {
@@ -78,9 +77,8 @@ enum ValueBytes {
     Owned(Arc<[u8]>),
 }
 
-/// A value of at most this number of bytes is copied. A value that refers to a page changes three shared counters
-/// when it is made, and again when it is dropped. To copy a few bytes is faster. With this number of bytes, a
-/// [`Value`] takes two cache lines.
+/// The longest value that is copied. A value that refers to a page changes three shared counters when it is made, and
+/// again when it is dropped, so copying a few bytes is faster. With this limit, a [`Value`] takes two cache lines.
 const SHORT_BYTES: usize = 126;
 
 const _: () = assert!(size_of::<Value>() == 128, "the length of a short value counts on it");
@@ -92,7 +90,7 @@ impl Value {
         Self::from_memory(row, 0..row.value().len())
     }
 
-    /// The bytes at `place` within the value of `row`.
+    /// The bytes at `place` of the value of `row`.
     #[inline]
     pub(crate) fn from_memory(row: &MemRow, place: Range<usize>) -> Self {
         let bytes = &row.value()[place.clone()];
@@ -154,8 +152,8 @@ impl Deref for Value {
     }
 }
 
-/// A clone keeps the same page or the same memory as the original. If values already keep as much of the cache as
-/// they may, a clone is a copy.
+/// A clone refers to the same page or memory as the original. Once values keep as much of the cache as they may, a
+/// clone of a value in a page is a copy.
 impl Clone for Value {
     fn clone(&self) -> Self {
         match &self.0 {
@@ -176,8 +174,7 @@ impl From<Value> for Vec<u8> {
     }
 }
 
-/// The bytes are not copied. The page or memory to which the value refers stays as long as the `Bytes` object
-/// lives.
+/// The bytes are not copied. The `Bytes` object keeps the page or memory of the value alive.
 #[cfg(feature = "bytes")]
 impl From<Value> for bytes::Bytes {
     fn from(value: Value) -> Self {
@@ -185,7 +182,7 @@ impl From<Value> for bytes::Bytes {
     }
 }
 
-/// A key is written as bytes.
+/// A key is serialized as bytes.
 #[cfg(feature = "serde")]
 impl serde::Serialize for Key {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -193,9 +190,9 @@ impl serde::Serialize for Key {
     }
 }
 
-/// Implements the traits that make keys and values usable as their bytes. They are shown, compared, ordered and
-/// hashed by their bytes, and are equal to any other type of bytes with the same content. So a map of them can be
-/// searched for bytes.
+/// Implements the traits that make keys and values usable as their bytes: they are shown, compared, ordered and
+/// hashed by their bytes, and are equal to other byte types with the same content. So a map of them can be searched
+/// with a `&[u8]`.
 macro_rules! used_as_bytes {
     ($($owned:ty),*) => {
         $(
@@ -287,8 +284,8 @@ macro_rules! equal_to {
 
 used_as_bytes!(Key, Value);
 
-/// Parts of the value of a row, in the order in which the [`Selection`](crate::Selection) names their groups. One
-/// or two parts need no memory allocation.
+/// Parts of a row's value, in the order in which the [`Selection`](crate::Selection) names their groups. One or two
+/// parts need no allocation.
 #[derive(Clone)]
 pub struct Parts(Few);
 
@@ -309,7 +306,7 @@ impl Parts {
         Self(Few::Many([first, second, third].into_iter().chain(parts).collect()))
     }
 
-    /// The only part. The caller must have asked for exactly one part.
+    /// The only part. There must be exactly one.
     pub(crate) fn into_only(self) -> Value {
         self.into_iter().next().expect("one part was asked for")
     }

@@ -1,6 +1,6 @@
-//! The *heat* of a page tells how much the page was used. The outputs of a compaction inherit the heat of its
-//! inputs. If pages of the inputs were in memory, the pages of the outputs with the same keys are loaded before
-//! readers see the new files, index nodes first. This module does not know what a compaction merges.
+//! The *heat* of a page tells how much it was used. The outputs of a compaction inherit the heat of its inputs: if
+//! pages of the inputs were in memory, the output pages with the same keys are loaded before readers see the new
+//! files, index nodes first. This module does not know what a compaction merges.
 //!
 //! ```text
 //!   inputs   [ hot ][     ][  hot   ][ ]          pages in memory and how much they were used, by keys
@@ -9,21 +9,19 @@
 //!     heat     1/2  1/2   0    1/2   1/2          outputs that share keys with it; the hottest pages are loaded
 //! ```
 //!
-//! * The loaded pages may take about as much memory as the pages of the inputs took: all their nodes, and those
-//!   data pages that were used since they were loaded. An eighth is added to both numbers, because old and new
-//!   pages do not match exactly. Data pages that replace unused data pages are loaded only while the cache has
-//!   free room.
-//! * All nodes are loaded before the install, but data pages only while the cache has free room, or up to a
-//!   quarter of the cache. The reason is that readers use the inputs until the install. At the install, the pages
-//!   of the inputs leave the cache. After that, the other data pages are loaded.
-//! * A new page inherits from old pages that have the same keys. Pages of rows, filters and range erases have
-//!   keys. A page of a column group or of older versions has none, so it gets the keys of those main pages that
-//!   begin within its rows. Its rows and the rows of these main pages do not end at the same row. So the
-//!   neighbours of such a page are loaded, too, while the cache has free room. Three kinds of pages inherit no
-//!   heat, and are loaded only when a reader asks for them: older versions of column groups, values outside pages,
-//!   and the nodes above these.
-//! * Errors in this module are ignored, because a compaction must not fail because of a page that is loaded before
-//!   a reader needs it. The reader that needs the page later gets the error and reports it.
+//! * The loaded pages may take about as much memory as those of the inputs: all their nodes, and the data pages that
+//!   were used since they were loaded. Both numbers are raised by an eighth, because old and new pages do not match
+//!   exactly. Data pages that replace unused ones are loaded only while the cache has free room.
+//! * Before the install, readers still use the inputs. So all nodes are loaded then, but data pages only while the
+//!   cache has free room, or up to a quarter of the cache. At the install the pages of the inputs leave the cache,
+//!   and then the other data pages are loaded.
+//! * A new page inherits from old pages with the same keys. Pages of rows, filters and range erases have keys. A page
+//!   of a column group or of older versions has none, so it gets the keys of the main pages that begin within its
+//!   rows. Its rows and theirs do not end at the same row, so its neighbours are loaded, too, while the cache has
+//!   free room. Older versions of column groups, values outside pages, and the nodes above these inherit no heat.
+//!   They are loaded when a reader asks for them.
+//! * Errors in this module are ignored: a compaction must not fail because of a page that no reader needs yet. The
+//!   reader that needs it later gets the error.
 
 use super::loader::PageLoader;
 use crate::core::Core;
@@ -33,25 +31,25 @@ use pages::{Address, Loaded, PageKind, PageSource, Reason};
 use sst::{KeyRange, KeyedSubtree, TreeKind, next_string};
 use std::ops::Range;
 
-/// The trees whose pages have keys of rows. The main tree comes first, because it says which keys the rows of a
+/// The trees whose pages have the keys of rows. The main tree comes first, because it tells which keys the rows of a
 /// file have.
 const KEYED: [TreeKind; 3] = [TreeKind::Main, TreeKind::Filter, TreeKind::RangeErases];
 
 /// The heat of a data page that was not used since it was loaded.
 const UNUSED: f32 = 0.25;
 
-/// The keys of the rows below a page that was in memory, and how much the page was used.
+/// The keys below a page that was in memory, and how much the page was used.
 struct Hot {
     keys: KeyRange,
     heat: f32,
 }
 
-/// Those pages of one tree of the inputs that were in memory.
+/// The pages of one tree of the inputs that were in memory.
 #[derive(Default)]
 struct TreeHeat {
-    /// For each run of inputs, the lowest nodes, sorted by keys.
+    /// For each run of inputs, the lowest nodes, sorted by key.
     nodes: Vec<Vec<Hot>>,
-    /// For each run of inputs, the data pages, sorted by keys.
+    /// For each run of inputs, the data pages, sorted by key.
     data: Vec<Vec<Hot>>,
 }
 
@@ -64,31 +62,30 @@ pub struct InputHeat {
     history: TreeHeat,
     /// The pages of all column groups except the main group.
     groups: Vec<TreeHeat>,
-    /// The memory that may be used for nodes, and for other pages that serve many reads, in bytes.
+    /// The most bytes for nodes and other pages that serve many reads.
     index_bytes: u64,
-    /// The memory that may be used for data pages because of old data pages that were used since they were loaded,
-    /// in bytes.
+    /// The most bytes for data pages that replace ones that were used since they were loaded.
     data_bytes: u64,
-    /// The memory, in bytes, for data pages that are loaded only while the cache has free room. These data pages
-    /// replace pages that were not used since they were loaded, or are neighbours in column groups.
+    /// The most bytes for data pages that are loaded only while the cache has free room: those that replace unused
+    /// pages, and neighbours in column groups.
     unused_bytes: u64,
 }
 
-/// The rows and the keys of the data pages in the main tree of a file. Only pages below nodes in memory are known.
-/// The elements are sorted. The list is empty for a file without column groups and older versions.
+/// The rows and keys of each data page in the main tree of a file, sorted, as far as the nodes above them are in
+/// memory. Empty for a file without column groups and older versions.
 #[derive(Default)]
 struct RowKeys(Vec<(Range<u64>, KeyRange)>);
 
 impl RowKeys {
-    /// The keys of the rows in a page of `tree`, if these keys are known. If the page is a data page of the main
-    /// tree, its rows and keys are added to this list.
+    /// The keys of the rows in a page of `tree`, if they are known. A data page of the main tree is added to this
+    /// list.
     fn keys_of(&mut self, file: &DbFile, tree: TreeKind, keyed: &KeyedSubtree) -> Option<KeyRange> {
         match tree {
             TreeKind::Main => {
                 let meta = &file.sst.meta;
                 if keyed.subtree.level == 0 && (!meta.groups.is_empty() || meta.history.get().is_some()) {
                     let rows = keyed.subtree.rows();
-                    // Pages mostly come in the order of their rows, so this mostly inserts at the end.
+                    // Pages usually come in row order, so this usually appends.
                     let at = self.0.partition_point(|(page, _)| page.start < rows.start);
                     self.0.insert(at, (rows, keyed.keys.clone()));
                 }
@@ -100,9 +97,9 @@ impl RowKeys {
         }
     }
 
-    /// The keys of those main pages that begin within `rows`. If no main page begins there, returns the keys of
-    /// the main page that has these rows. The result is `None` if no such page is known. So two neighbouring pages
-    /// of a group get the same keys only if one main page has all their rows.
+    /// The keys of the main pages that begin within `rows` or, if none does, of the main page that contains `rows`.
+    /// `None` if no such page is known. So two neighbouring pages of a group get the same keys only if one main page
+    /// has all their rows.
     fn of(&self, rows: &Range<u64>) -> Option<KeyRange> {
         let from = self.0.partition_point(|(page, _)| page.start < rows.start);
         let to = self.0.partition_point(|(page, _)| page.start < rows.end);
@@ -127,13 +124,13 @@ struct InheritedPage {
 }
 
 impl InputHeat {
-    /// The heat of `runs`. The files of each run do not overlap. Nothing is read from disk, and the pages do not
-    /// count as used because of this call.
+    /// The heat of `runs`. The files of a run do not overlap. Nothing is read from disk, and no page counts as used
+    /// because of this.
     pub fn of(core: &Core, runs: &[Level]) -> Self {
         let mut heat = Self::default();
         let loaded = Loaded::new(&core.env.cache);
         for run in runs {
-            // Files that were written before the table was altered have fewer groups.
+            // Files from before the table was altered have fewer groups.
             let most_groups = run.iter().max_by_key(|file| file.sst.meta.groups.len());
             let groups = most_groups.into_iter().flat_map(|file| file.sst.meta.group_trees());
             let mut keys: Vec<RowKeys> = run.iter().map(|_| RowKeys::default()).collect();
@@ -186,7 +183,7 @@ impl InputHeat {
             let Ok(below) = file.sst.subtrees_below(tree, &keyed, &page) else { continue };
             left.extend(below.into_iter().rev());
             let heat = core.env.cache.heat_of(&page);
-            // If a page has inherited its heat and was not used since, `chances` is `None` or 0.
+            // A page that has inherited its heat and was not used since has the `chances` `None` or 0.
             let is_unused = heat.uses == 0 && heat.chances.unwrap_or(0) == 0;
             let degrees = heat.degrees();
             let level = keyed.subtree.level;
@@ -197,7 +194,7 @@ impl InputHeat {
                 (true, false) => &mut self.data_bytes,
             } += page.cost_bytes();
             if is_data && is_by_rows {
-                // The same memory again is for a neighbour of this page.
+                // Reserves the same memory again for a neighbour of this page.
                 self.unused_bytes += page.cost_bytes();
             }
             match level {
@@ -215,8 +212,7 @@ impl InputHeat {
 }
 
 impl TreeHeat {
-    /// Adds to `heats` the heat that each new page inherits from `runs`. `keys` has the keys of the new pages,
-    /// which follow each other.
+    /// Adds to `heats` what each new page inherits from `runs`. `keys` are the keys of consecutive new pages.
     fn add(runs: &[Vec<Hot>], keys: &[KeyRange], heats: &mut [f32]) {
         let (Some(first), Some(last)) = (keys.first(), keys.last()) else { return };
         for run in runs {
@@ -233,8 +229,8 @@ impl TreeHeat {
         }
     }
 
-    /// The heat that each new page of `level` inherits. `keys` has the keys of the new pages, which follow each
-    /// other. A new node inherits from old nodes and from the data pages below them.
+    /// The heat that each new page of `level` inherits. `keys` are the keys of consecutive new pages. A new node
+    /// inherits from old nodes and from the data pages below them.
     fn of(&self, level: u8, keys: &[KeyRange]) -> Vec<f32> {
         let mut heats = vec![0.0; keys.len()];
         Self::add(&self.data, keys, &mut heats);
@@ -245,20 +241,20 @@ impl TreeHeat {
     }
 }
 
-/// The pages that are still to be loaded after the install of the new files.
+/// The pages that remain to be loaded after the install of the new files.
 pub struct Rest {
     files: Vec<Arc<DbFile>>,
     data: Vec<InheritedPage>,
     data_bytes: u64,
 }
 
-/// Loads pages of `new` files before readers see them, if they inherit heat from `runs`. The files of each run do
-/// not overlap. This call loads index pages, and the hottest data pages as far as they have room. It returns the
-/// data pages that are to be loaded after the install. It calls `new` only if a page of `runs` has heat.
+/// Loads pages of the `new` files before readers see them, if they inherit heat from `runs`: index pages, and the
+/// hottest data pages that there is room for. Returns the data pages to load after the install. Calls `new` only if a
+/// page of `runs` has heat. The files of a run do not overlap.
 pub fn inherit(core: &Core, runs: Vec<Level>, new: impl FnOnce() -> Vec<Arc<DbFile>>) -> Rest {
     let heat = InputHeat::of(core, &runs);
-    // The references to the old files are dropped now: a file that was removed from the database leaves the disk
-    // only when nobody refers to it.
+    // Drops the references to the old files now: a file that was removed from the database is deleted from disk only
+    // when nobody refers to it.
     drop(runs);
     let mut rest = Rest { files: Vec::new(), data: Vec::new(), data_bytes: 0 };
     if heat.is_cold() {
@@ -306,8 +302,8 @@ impl Rest {
 }
 
 impl InputHeat {
-    /// The most memory for nodes, in bytes: the memory that the nodes of the inputs took, plus the nodes on one
-    /// path from the root of each tree in each new file.
+    /// The most bytes for nodes: what the nodes of the inputs took, plus the nodes on one path from the root of each
+    /// tree in each new file.
     fn most_index_bytes(&self, files: &[Arc<DbFile>]) -> u64 {
         let way = |file: &DbFile, tree| {
             file.sst
@@ -320,9 +316,8 @@ impl InputHeat {
     }
 }
 
-/// A key in the history of a file begins with the number of a row in the main tree. Returns the rows whose older
-/// versions have the keys `keys`. If such a key is only a separator, it may have only the first bytes of the
-/// number.
+/// The rows whose older versions have `keys` in a file's history, where a key begins with the row's number in the
+/// main tree. A separator may have only the first bytes of that number.
 fn main_rows(keys: &KeyRange) -> Range<u64> {
     let row = |key: &[u8]| {
         let mut number = [0; 8];
@@ -333,8 +328,8 @@ fn main_rows(keys: &KeyRange) -> Range<u64> {
     row(&keys.start)..keys.end.as_ref().map_or(u64::MAX, |end| row(end).saturating_add(1))
 }
 
-/// The top page of a tree, with the keys that the tree may have: the keys within the bounds of its file, or all
-/// keys if the tree is a history.
+/// The top page of a tree, with the keys that the tree may have: those within the bounds of its file, or all keys for
+/// a history.
 fn top_of(file: &DbFile, tree: TreeKind) -> Option<KeyedSubtree> {
     if tree == TreeKind::History {
         return file.sst.top(tree);
@@ -344,10 +339,9 @@ fn top_of(file: &DbFile, tree: TreeKind) -> Option<KeyedSubtree> {
     Some(KeyedSubtree { keys: KeyRange { start: bounds.low.clone(), end }, ..file.sst.top(tree)? })
 }
 
-/// Loads those nodes of one tree in all files that have inherited heat. It loads one level after the other, and
-/// prefers the hottest nodes of a level. Returns the data pages below the loaded nodes, each with the heat that it
-/// inherits. For the main tree, it also stores in `row_keys` which keys the rows of each file have, because the
-/// trees of groups need these keys later.
+/// Loads the nodes of one tree in all files that have inherited heat, level by level, preferring the hottest nodes of
+/// each level. Returns the data pages below the loaded nodes, each with its inherited heat. For the main tree, also
+/// stores in `row_keys` which keys the rows of each file have, which the trees of groups need later.
 fn load_nodes(
     loader: &mut PageLoader<'_>,
     (files, row_keys): (&[Arc<DbFile>], &mut [RowKeys]),
@@ -355,8 +349,7 @@ fn load_nodes(
     heat: &TreeHeat,
 ) -> Vec<InheritedPage> {
     let mut data = Vec::new();
-    // The top pages belong to different files and do not follow each other, so the heat of each top page is
-    // computed separately.
+    // The top pages belong to different files and are not consecutive, so the heat of each is computed separately.
     let mut level: Vec<(usize, KeyedSubtree, f32)> = Vec::new();
     for (file, of) in files.iter().enumerate() {
         if let Some(top) = top_of(of, tree)
@@ -368,8 +361,7 @@ fn load_nodes(
     }
     while !level.is_empty() {
         level.retain(|(.., heat)| *heat > 0.0);
-        // The hottest nodes are selected, as far as they have room. Then they are loaded in the order in which
-        // they lie in the files.
+        // Selects the hottest nodes that there is room for, and then loads them in file order.
         level.sort_by(|(.., a), (.., b)| b.total_cmp(a));
         let mut left_bytes = loader.most_bytes.saturating_sub(loader.bytes);
         let mut nodes = Vec::new();
@@ -406,8 +398,7 @@ fn load_nodes(
     data
 }
 
-/// Sorts pages by their heat, the hottest first. Returns how many of the first pages together have at most `bytes`
-/// stored bytes.
+/// Sorts pages by heat, hottest first. Returns how many of the first pages fit in `bytes` stored bytes together.
 fn hottest_first(pages: &mut [InheritedPage], bytes: u64) -> usize {
     pages.sort_by(|a, b| b.heat.total_cmp(&a.heat).then((a.file, a.at).cmp(&(b.file, b.at))));
     let mut taken_bytes = 0;
@@ -418,8 +409,8 @@ fn hottest_first(pages: &mut [InheritedPage], bytes: u64) -> usize {
     pages.iter().take_while(fits).count()
 }
 
-/// Loads pages in the order in which they lie in the files, and stops when no room is left. Returns how many of
-/// `pages` belong to files of which all pages were loaded.
+/// Loads pages in file order until there is no room left or a page cannot be read. Returns how many of `pages` are
+/// in files whose pages were all loaded.
 fn load(loader: &mut PageLoader<'_>, files: &[Arc<DbFile>], mut pages: Vec<InheritedPage>) -> usize {
     pages.sort_by_key(|page| (page.file, page.at));
     let mut loaded_count = 0;

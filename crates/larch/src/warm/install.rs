@@ -21,15 +21,14 @@ use os::sync::Arc;
 use pages::{Loaded, PageSource as _, Reason};
 use sst::{KeyRange, TreeKind};
 
-/// Installs `new` files and lets `change` change the memtables of the view, all in one step. `edits` gets the
-/// edits that add the files, and returns all edits that are to be installed. The new files inherit the heat of
-/// `inputs`, which are the runs of files that they replace. The files of each run do not overlap. For a flush,
-/// `inputs` is empty.
+/// Installs `new` files and lets `change` change the memtables of the view, in one step. `edits` gets the edits that
+/// add the files, and returns all edits to install. The new files inherit the heat of `inputs`, the runs of files
+/// that they replace. The files of a run do not overlap. For a flush, `inputs` is empty.
 ///
 /// # Errors
 ///
-/// The errors of [`Core::install`]. If a page cannot be loaded, no error is returned: the next reader that needs
-/// the page gets the error.
+/// The errors of [`Core::install`]. Pages that cannot be loaded cause no error here: the next reader that needs them
+/// gets it.
 pub fn install(
     core: &Core,
     new: NewFiles,
@@ -64,13 +63,13 @@ fn open_early(core: &Core, new: &NewFile) -> Arc<DbFile> {
     file
 }
 
-/// Whether the table of `new` is to be in memory.
+/// Whether the table of `new` is kept in memory.
 fn is_kept(core: &Core, new: &NewFile) -> bool {
     core.views.table_info(new.table).is_some_and(|info| info.options.in_memory)
 }
 
-/// Before the install, loads pages of new files whose tables are to be in memory, as many as fit into the share of
-/// the cache for such tables.
+/// Before the install, loads pages of new files whose tables are kept in memory, as many as fit into their share of
+/// the cache.
 fn load_kept_early(core: &Core, new: &[NewFile]) {
     let files: Vec<_> = new.iter().filter(|new| is_kept(core, new)).map(|new| open_early(core, new)).collect();
     if files.is_empty() {
@@ -79,12 +78,12 @@ fn load_kept_early(core: &Core, new: &[NewFile]) {
     let cache = &core.env.cache;
     let most_bytes = cache.most_kept_bytes().saturating_sub(cache.kept_bytes());
     let mut go_on = |_| !core.background.is_closing();
-    // An error is ignored here: the next reader that needs the page gets it and reports it.
+    // Ignores an error: the next reader that needs the page gets it.
     PageLoader::new(&core.env, Reason::Warm, most_bytes, &mut go_on).files(&files, &KeyRange::ALL).ok();
 }
 
-/// Before the install of a flush, loads pages of the new files whose tables are read, as many as the cache has
-/// free room for. The loading stops early if commits may soon have to wait for the end of the flush.
+/// Before a flush is installed, loads pages of the new files whose tables are being read, as many as the cache has
+/// free room for. Stops early if commits may soon have to wait for the flush.
 fn load_read_early(core: &Core, new: &[NewFile]) {
     let view = core.views.newest();
     let mut tables: Vec<TableId> = new.iter().map(|new| new.table).collect();
@@ -95,31 +94,31 @@ fn load_read_early(core: &Core, new: &[NewFile]) {
     let files: Vec<_> = new.iter().filter(is_wanted).map(|new| open_early(core, new)).collect();
     let cache = &core.env.cache;
     let mut go_on = |_| !core.background.is_closing() && cache.free_bytes() > 0 && !is_awaited(core);
-    // An error is ignored here: the next reader that needs the page gets it and reports it.
+    // Ignores an error: the next reader that needs the page gets it.
     PageLoader::new(&core.env, Reason::Warm, cache.free_bytes(), &mut go_on).files(&files, &KeyRange::ALL).ok();
 }
 
-/// Loads pages of new files that another process has flushed, as many as the cache has free room for. Index pages
-/// may also replace other pages, up to a sixteenth of the cache. The loading stops early if `go_on` returns false.
+/// Loads pages of files that another process has flushed, as many as the cache has free room for. Index pages may
+/// also replace other pages, up to a sixteenth of the cache. Stops early if `go_on` returns false.
 pub fn load_flushed(core: &Core, files: &[Arc<DbFile>], go_on: &mut dyn FnMut(u64) -> bool) {
     let cache = &core.env.cache;
     let free_bytes = cache.free_bytes();
     let mut loader = PageLoader::new(&core.env, Reason::Warm, free_bytes.max(cache.budget_bytes() / 16), go_on);
-    // An error is ignored here: the next reader that needs the page gets it and reports it.
+    // Ignores an error: the next reader that needs the page gets it.
     if loader.nodes(files, &KeyRange::ALL).is_ok_and(|is_whole| is_whole) {
         loader.most_bytes = free_bytes;
         loader.files(files, &KeyRange::ALL).ok();
     }
 }
 
-/// Whether commits may soon wait for a flush, because little of the write buffer is left.
+/// Whether commits may soon have to wait for a flush, because little of the write buffer is left.
 fn is_awaited(core: &Core) -> bool {
     let (view, buffer_bytes) = (core.views.newest(), core.env.options.write_buffer_bytes);
     let left_bytes = view.left_bytes(buffer_bytes).saturating_sub(view.memory[0].used_bytes());
     left_bytes < buffer_bytes / 8
 }
 
-/// Whether a read has lately used the top page of at least one file of `table`.
+/// Whether reads have lately used the top page of at least one file of `table`.
 pub fn is_read(core: &Core, files: &FileSet, table: TableId) -> bool {
     let loaded = Loaded::new(&core.env.cache);
     let is_used = |file: &DbFile| {

@@ -1,6 +1,5 @@
-//! The job that loads pages in the background. It loads pages of tables that are to be in memory, and pages that
-//! were in memory at the last close. The job does not choose the pages that were in memory, and no thread waits
-//! for the job.
+//! The background job that loads pages of tables that are kept in memory, and pages that were in memory at the last
+//! close. It does not choose the latter, and no thread waits for it.
 
 use super::loader::PageLoader;
 use super::state;
@@ -13,7 +12,7 @@ use os::{Job, Polled};
 use pages::Reason;
 use sst::KeyRange;
 
-/// The job that loads pages when this was requested.
+/// Loads pages on request.
 #[derive(Debug)]
 pub struct WarmJob(pub Weak<Core>);
 
@@ -25,7 +24,7 @@ impl Job for WarmJob {
             return Polled::Idle;
         }
         if tables {
-            // An error is ignored here: the next reader that needs the page gets it and reports it.
+            // Ignores an error: the next reader that needs the page gets it.
             load_kept_tables(&core).ok();
         }
         if state {
@@ -36,8 +35,8 @@ impl Job for WarmJob {
     }
 }
 
-/// Loads pages of all tables that are to be in memory, index nodes first. It loads as many pages as fit into the
-/// share of the cache for such tables.
+/// Loads pages of all tables that are kept in memory, index nodes first, as many as fit into their share of the
+/// cache.
 fn load_kept_tables(core: &Core) -> Result<()> {
     let view = core.views.newest();
     let tables = view.files.tables.values().filter(|table| table.info.options.in_memory);

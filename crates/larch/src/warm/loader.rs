@@ -1,9 +1,9 @@
-//! Loads pages into the cache, some at a time, up to a limit in bytes. A loader loads index nodes first, then the
-//! pages below them. It pins a page only until all pages that are read at the same time have arrived. This module
-//! does not know which pages are worth loading.
+//! Loads pages into the cache, a piece at a time, up to a byte limit. A loader loads index nodes first, then the
+//! pages below them, and pins a page only until its whole piece has arrived. This module does not know which pages
+//! are worth loading.
 //!
-//! At first, the cache keeps a page that was loaded here as if a reader had already used it. It stays until the
-//! eviction policy finds that no reader has used it.
+//! At first the cache treats a loaded page as if a reader had used it once. The page stays until the eviction policy
+//! finds that no reader has.
 
 use crate::base::error::Result;
 use crate::core::environment::Environment;
@@ -15,9 +15,9 @@ use pages::{retry, together};
 use sst::{KeyRange, KeyedSubtree, Sst, TreeKind};
 use std::ops::Range;
 
-/// The pages that are read together are called a piece. They are pinned until all of them have arrived, and have
-/// at most this many bytes. In a small cache, a piece has only a sixteenth of the budget. If reads take long, a
-/// piece has more, up to an eighth of the budget, because the loader waits once for each piece.
+/// The most bytes of a piece, the pages that are read together and pinned until all of them have arrived. In a small
+/// cache, a piece has only a sixteenth of the budget. If reads take long, it has more, up to an eighth of the budget,
+/// because the loader waits once for each piece.
 const PIECE_BYTES: u64 = 1 << 20;
 
 /// Which pages below a node are wanted.
@@ -42,27 +42,25 @@ enum TreePart {
     Data,
 }
 
-/// A callback. It gets the number of bytes of all pages that the loader has loaded or found in memory so far, and
-/// returns whether to go on.
+/// Called with the bytes of all pages that the loader has loaded or found in memory so far. Returns whether to go on.
 type Progress<'p> = &'p mut dyn FnMut(u64) -> bool;
 
-/// Loads pages into the cache, some at a time.
+/// Loads pages into the cache, a piece at a time.
 pub struct PageLoader<'p> {
     session: Session,
     loaded: Loaded,
     piece_bytes: u64,
-    /// The limit, in bytes, for the pages that this loader loads and the pages that it finds in memory.
+    /// The most bytes of pages that this loader loads or finds in memory.
     pub most_bytes: u64,
-    /// The memory of the pages that this loader has loaded or found in memory so far, in bytes.
+    /// The bytes of the pages that this loader has loaded or found in memory so far.
     pub bytes: u64,
-    /// Whether this loader has skipped pages that are too large.
+    /// Whether this loader has skipped pages that are too large for the cache.
     pub has_skipped: bool,
     progress: Progress<'p>,
 }
 
 impl<'p> PageLoader<'p> {
-    /// A loader for at most `most_bytes` bytes of pages. After each read, `progress` is called with the number of
-    /// bytes that are in memory so far.
+    /// A loader for at most `most_bytes` of pages, which calls `progress` after each piece.
     pub fn new(env: &Environment, reason: Reason, most_bytes: u64, progress: Progress<'p>) -> Self {
         let (cache, budget_bytes) = (&env.cache, env.cache.budget_bytes());
         let near_bytes = PIECE_BYTES.min(budget_bytes / 16);
@@ -77,17 +75,17 @@ impl<'p> PageLoader<'p> {
         }
     }
 
-    /// Sets the limit to `more_bytes` more than the pages have now.
+    /// Sets the limit to `more_bytes` beyond what was loaded so far.
     pub fn allow(&mut self, more_bytes: u64) {
         self.most_bytes = self.bytes + more_bytes;
     }
 
-    /// Loads the pages of `files` within `keys`. First the nodes are loaded, and then the data pages, of all trees
-    /// that a read of newest versions uses. Returns false if some pages had to be left out.
+    /// Loads the pages of `files` within `keys`, first the nodes and then the data pages, of all trees that reads of
+    /// newest versions use. Returns false if some pages had to be left out.
     ///
     /// # Errors
     ///
-    /// A page cannot be read.
+    /// [`Error::Page`](crate::Error::Page) if a page cannot be read.
     pub fn files(&mut self, files: &[Arc<DbFile>], keys: &KeyRange) -> Result<bool> {
         for part in [TreePart::Nodes, TreePart::Data] {
             for file in files.iter().filter(|file| file.sst.bounds().meets(keys)) {
@@ -99,11 +97,11 @@ impl<'p> PageLoader<'p> {
         Ok(!self.has_skipped)
     }
 
-    /// Loads only the nodes, which is the first part of [`PageLoader::files`].
+    /// Loads only the nodes, as the first half of [`PageLoader::files`] does.
     ///
     /// # Errors
     ///
-    /// A node cannot be read.
+    /// [`Error::Page`](crate::Error::Page) if a node cannot be read.
     pub fn nodes(&mut self, files: &[Arc<DbFile>], keys: &KeyRange) -> Result<bool> {
         for file in files {
             if !self.file(&file.sst, keys, TreePart::Nodes)? {
@@ -132,7 +130,7 @@ impl<'p> PageLoader<'p> {
         Ok(true)
     }
 
-    /// The rows of the main tree with the keys `keys`, together with all other rows in the same pages.
+    /// The rows of the main tree within `keys`, rounded out to whole pages.
     fn rows(&mut self, sst: &Sst, keys: &KeyRange) -> Result<Range<u64>> {
         let Some(top) = sst.top(TreeKind::Main) else { return Ok(0..0) };
         let (mut first, mut last) = (top.clone(), top);
@@ -155,7 +153,7 @@ impl<'p> PageLoader<'p> {
 
     fn tree(&mut self, sst: &Sst, tree: TreeKind, wanted: &WantedPages<'_>, part: TreePart) -> Result<bool> {
         let Some(top) = sst.top(tree).filter(|top| wanted.has(top)) else { return Ok(true) };
-        // The top of a tree may be a data page. Then the tree consists of this page.
+        // The top of a tree may be a data page, which is then the whole tree.
         let is_part = (top.subtree.level == 0) == (part == TreePart::Data);
         if is_part && !self.load(&sst.file, [(top.subtree.address, top.kind)])? {
             return Ok(false);
@@ -163,7 +161,7 @@ impl<'p> PageLoader<'p> {
         self.under(sst, tree, &top, wanted, part)
     }
 
-    /// Loads the pages under `keyed`. Each node is loaded before the pages below it.
+    /// Loads the pages under `keyed`, each node before the pages below it.
     fn under(
         &mut self,
         sst: &Sst,
@@ -193,12 +191,11 @@ impl<'p> PageLoader<'p> {
         Ok(true)
     }
 
-    /// The children of a node. If the node is not in memory, it is loaded. If it is in memory, it does not count
-    /// as used because of this call.
+    /// The children of a node, which is loaded if it is not in memory. If it is in memory, it does not count as used.
     ///
     /// # Errors
     ///
-    /// The node cannot be read.
+    /// [`Error::Page`](crate::Error::Page) if the node cannot be read.
     pub fn below(&self, sst: &Sst, tree: TreeKind, keyed: &KeyedSubtree) -> Result<Vec<KeyedSubtree>> {
         let at = sst.file.at(&keyed.subtree.address, keyed.kind);
         let page = match self.loaded.peek(at) {
@@ -208,12 +205,12 @@ impl<'p> PageLoader<'p> {
         Ok(sst.subtrees_below(tree, keyed, &page)?)
     }
 
-    /// Loads pages of `file` in the given order. Pages that are too large for the cache are skipped. Returns false
-    /// if another page had no room, or if `progress` has ended the work.
+    /// Loads pages of `file` in the given order. Skips pages that are too large for the cache. Returns false if
+    /// another page had no room, or if `progress` has stopped the loader.
     ///
     /// # Errors
     ///
-    /// A page cannot be read.
+    /// [`Error::Page`](crate::Error::Page) if a page cannot be read.
     pub fn load(
         &mut self,
         file: &Arc<PagedFile>,
@@ -232,14 +229,14 @@ impl<'p> PageLoader<'p> {
                 stored_bytes += u64::from(at.bytes);
                 piece.extend(pages.next());
             }
-            // A single page may have more bytes than a whole piece should have. It is not worth loading a page of
-            // more than a quarter of the cache, because too many other pages would be evicted.
+            // A single page may be larger than a piece should be. But a page of more than a quarter of the cache is
+            // not worth loading, because too many others would be evicted.
             if piece_bytes > self.session.cache().budget_bytes() / 4 {
                 self.has_skipped = true;
                 continue;
             }
-            // The memory of a compressed page is known only after the page was loaded. So the limit can be
-            // exceeded, but only by the memory of the pages that are read together.
+            // The memory of a compressed page is known only after it is loaded. So the limit may be exceeded, but
+            // only by the pages of one piece.
             if self.bytes + stored_bytes > self.most_bytes {
                 return Ok(false);
             }
@@ -265,14 +262,14 @@ impl<'p> PageLoader<'p> {
             if file.is_kept() {
                 session.cache().keep(&page);
             }
-            // Pages that serve many reads stay longer in the cache, even if no reader uses them.
+            // Pages that serve many reads survive longer in the cache, even if no reader uses them.
             session.cache().prove(&page, if page.kind().serves_many() { 3 } else { 0 });
             self.bytes += page.cost_bytes();
         }
         Ok(())
     }
 
-    /// The number of pages that this loader has read from disk so far.
+    /// The number of pages that this loader has read from disk.
     pub fn page_reads(&self) -> u64 {
         self.session.page_reads()
     }

@@ -1,11 +1,11 @@
-//! The warm state is a file that says which pages were in memory when the database was closed. The close writes
-//! it. The next open reads it, and loads as many of these pages as have room. The file contains addresses and no
-//! bytes of pages, see `docs/format/warm.md`. This module does not know the content of the pages.
+//! The warm state: a file that says which pages were in memory when the database was closed. The close writes it, and
+//! the next open reads it and loads as many of these pages as there is room for. It has only addresses, no page
+//! bytes; see `docs/format/warm.md`. This module does not know the content of the pages.
 //!
-//! * If the warm state is lost, the next reads are only slower. So it is not synced. If it is incomplete or
-//!   belongs to another database, it is removed, and a metric counts this. If it does not exist, no call fails.
-//! * Each page is read and verified like any other page: its checksum and its kind must be right. So wrong bytes in
-//!   the warm state cannot bring a wrong page into memory.
+//! * Losing the warm state only makes the next reads slower. So it is not synced. If it is incomplete or comes from
+//!   another database, it is removed, and a metric counts this. If it is missing, nothing fails.
+//! * Each page is read and verified like any other: its checksum and kind must be right. So wrong bytes in the warm
+//!   state cannot bring a wrong page into memory.
 
 use super::loader::PageLoader;
 use crate::core::background::warmth::{Restored, Warmed};
@@ -25,15 +25,14 @@ const FORMAT_VERSION: u32 = 1;
 const HEAD_BYTES: usize = 24;
 const CRC_BYTES: usize = 4;
 
-/// The maximum number of pages in a warm state. A page takes 8 to 12 bytes, so the largest warm state takes about
-/// 700 KiB. Such a warm state describes 1 GiB of pages of 16 KiB.
+/// The most pages in a warm state. A page takes 8 to 12 bytes, so the largest warm state has about 700 KiB. It
+/// describes 1 GiB if the pages have 16 KiB.
 const MAX_PAGES: usize = 1 << 16;
 
-/// So many pages are loaded in one call. If one of them is damaged, the others may not be loaded.
+/// How many pages are loaded in one call. After a damaged page, the rest of its call may not be loaded.
 const CHUNK_PAGES: usize = 16;
 
-/// A warm state is never longer than this: a page takes at most 32 bytes, including its share of the entry for its
-/// file.
+/// The longest possible warm state: a page takes at most 32 bytes, including its share of the entry for its file.
 const MAX_BYTES: u64 = 32 * MAX_PAGES as u64;
 
 /// The pages of one file.
@@ -41,7 +40,7 @@ const MAX_BYTES: u64 = 32 * MAX_PAGES as u64;
 struct FilePages {
     number: u64,
     epoch: u64,
-    /// The pages, in the order of their offsets.
+    /// The pages, by offset.
     pages: Vec<Saved>,
 }
 
@@ -91,7 +90,7 @@ fn encode(database: u64, files: &[FilePages]) -> Vec<u8> {
     out
 }
 
-/// `None` if `bytes` were not written by [`encode`] for the database `database`.
+/// `None` unless [`encode`] has written `bytes` for this `database`.
 fn decode(bytes: &[u8], database: u64) -> Option<Vec<FilePages>> {
     let (body, crc) = bytes.split_at_checked(bytes.len().checked_sub(CRC_BYTES)?)?;
     let (head, mut left) = body.split_at_checked(HEAD_BYTES)?;
@@ -100,7 +99,7 @@ fn decode(bytes: &[u8], database: u64) -> Option<Vec<FilePages>> {
     if crc_fast::crc32_iscsi(body).to_le_bytes() != crc || &format[..8] != MAGIC || of != database.to_le_bytes() {
         return None;
     }
-    // A warm state that only a newer release can read is treated like a damaged one.
+    // A warm state that only a newer release can read is treated as a damaged one.
     features::check_version(number(8), FORMAT_VERSION).ok()?;
     features::check(number(12), 0).ok()?;
     let left = &mut left;
@@ -128,12 +127,12 @@ fn decode(bytes: &[u8], database: u64) -> Option<Vec<FilePages>> {
     Some(files)
 }
 
-/// Writes the warm state: which pages of the database's files are in memory now. If there are more than
-/// [`MAX_PAGES`] such pages, nodes come first, and then the pages that were used most.
+/// Writes the warm state: which pages of the database's files are in memory now. Beyond [`MAX_PAGES`], nodes come
+/// first, and then the pages that were used most.
 ///
 /// # Errors
 ///
-/// The file cannot be written.
+/// Fails if the file cannot be written.
 pub fn save(env: &Environment, view: &View) -> std::io::Result<()> {
     let files: HashMap<u32, &Arc<DbFile>> = view
         .files
@@ -167,8 +166,8 @@ fn path(env: &Environment) -> PathBuf {
     env.directory.join(WARM)
 }
 
-/// Reads the warm state. The result is `None` if there is no warm state, and `Some(None)` if the warm state cannot
-/// be used. A warm state that cannot be used is removed.
+/// Reads the warm state. Returns `None` if there is none, and `Some(None)` if it cannot be used. Then it is removed,
+/// unless the database is read-only.
 fn read_state(env: &Environment, database: u64) -> Option<Option<Vec<FilePages>>> {
     let disk = &env.machine.disk;
     let path = path(env);
@@ -181,13 +180,13 @@ fn read_state(env: &Environment, database: u64) -> Option<Option<Vec<FilePages>>
     };
     let decoded = read().ok().and_then(|bytes: Vec<u8>| decode(&bytes, database));
     if decoded.is_none() && !env.options.read_only {
-        // If the file cannot be removed, the next open finds it again and does not use it.
+        // If this fails, the next open finds the file again and does not use it either.
         disk.remove(&path).ok();
     }
     Some(decoded)
 }
 
-/// Loads the pages that were in memory at the last close. As many pages are loaded as the cache has free room for.
+/// Loads the pages that were in memory at the last close, as many as the cache has free room for.
 pub fn restore(env: &Environment, view: &View, progress: &mut dyn FnMut(u64) -> bool) -> Restored {
     let Some(state) = read_state(env, view.files.database) else { return Restored::default() };
     let Some(state) = state else { return Restored { is_refused: true, ..Restored::default() } };
@@ -204,15 +203,15 @@ pub fn restore(env: &Environment, view: &View, progress: &mut dyn FnMut(u64) -> 
     Restored { warmed, is_refused: false }
 }
 
-/// Loads the nodes of all files first, then the other pages, with the hottest pages first. Returns whether all
-/// pages were loaded.
+/// Loads the nodes of all files first, and then the other pages, hottest first. Returns whether all pages were
+/// loaded.
 fn load_pages(loader: &mut PageLoader<'_>, state: &[FilePages], files: &HashMap<(u64, u64), &Arc<DbFile>>) -> bool {
     let mut is_whole = true;
     let heats: BTreeSet<u8> = state.iter().flat_map(|of| &of.pages).map(|page| page.heat).collect();
     let ranks = std::iter::once(None).chain(heats.into_iter().rev().map(Some));
     for rank in ranks {
         for FilePages { number, epoch, pages } in state {
-            // The database may not have this file any more, for example because a compaction has replaced it.
+            // A compaction may have replaced the file since then.
             let Some(file) = files.get(&(*number, *epoch)) else { continue };
             let is_wanted = |page: &&Saved| match rank {
                 None => page.kind.serves_many(),
@@ -224,7 +223,7 @@ fn load_pages(loader: &mut PageLoader<'_>, state: &[FilePages], files: &HashMap<
                 match loader.load(&file.sst.file, some.iter().copied()) {
                     Ok(true) => {}
                     Ok(false) => return false,
-                    // After an error, the loop goes on, because the next pages may be readable.
+                    // Goes on after an error, because the next pages may be readable.
                     Err(_) => is_whole = false,
                 }
             }

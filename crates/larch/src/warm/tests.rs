@@ -1,4 +1,5 @@
-//! Tests which pages come into memory before readers ask for them: the right pages, and no more than have room.
+//! Tests which pages come into memory before readers ask for them: the right ones, and no more than there is room
+//! for.
 
 use crate::options::LevelOptions;
 use crate::{Database, Error, Readable as _, Table, TableOptions};
@@ -12,7 +13,7 @@ use std::ops::ControlFlow;
 
 const ROWS: u32 = 20_000;
 
-/// Options for levels with which nothing is compacted unless the test asks for it.
+/// Options with which nothing is compacted unless the test asks for it.
 fn levels() -> LevelOptions {
     LevelOptions { level0_files: 100, slow_files: 100, file_bytes: 256 << 10, ..LevelOptions::default() }
 }
@@ -31,7 +32,7 @@ fn key(row: u32) -> Vec<u8> {
     format!("row{row:07}").into_bytes()
 }
 
-/// A table of [`ROWS`] rows of about 100 bytes in files of the deepest level.
+/// Makes a table of [`ROWS`] rows of about 100 bytes in files of the deepest level.
 fn fill(db: &Database, options: TableOptions) -> Table {
     let table = db.table_with("t", options).expect("the disk works");
     for row in 0..ROWS {
@@ -49,10 +50,10 @@ fn index_reads(db: &Database, reason: Reason) -> u64 {
     db.metrics().pages.pages(reason, PageKind::Index).faults
 }
 
-/// A reader that often asks for some rows, the hot rows, and seldom for the others.
+/// Reads some rows, the hot rows, often and the others seldom.
 struct Workload {
     rng: StdRng,
-    /// Hot rows come in stretches of neighbouring rows. This list has the first row of each stretch.
+    /// The first row of each stretch of neighbouring hot rows.
     hot: Vec<u32>,
     hot_rows: u32,
 }
@@ -69,8 +70,8 @@ impl Workload {
         stretch + self.rng.random_range(0..self.hot_rows)
     }
 
-    /// Calls `get` `gets` times, in `hot_percent` percent of the cases for a hot row. Returns how many of these
-    /// calls read nothing from disk.
+    /// Makes `gets` calls of `get`, `hot_percent` percent of them for hot rows. Returns how many read nothing from
+    /// disk.
     fn hits(&mut self, db: &Database, table: &Table, gets: u32, hot_percent: u32) -> u32 {
         let mut hits = 0;
         for _ in 0..gets {
@@ -90,8 +91,7 @@ impl Workload {
 #[test]
 fn a_point_workload_keeps_its_hit_rate_beside_compactions_of_all_its_files() {
     for seed in 0..6 {
-        // Hot rows are close to each other in the first case. In the second case, each hot row is far from the
-        // next.
+        // Hot rows are clustered in the first case, and far from each other in the second.
         let (stretches, hot_rows) = [(60, 60), (150, 1)][seed as usize % 2];
         let (_, disk) = Machine::simulated(seed);
         let db = open(&disk, 1 << 20);
@@ -143,7 +143,7 @@ fn a_warm_range_is_read_without_the_disk() {
             table.insert_parts(key(row), &[[b'a'; 60], [b'b'; 60]]).expect("the disk works");
         }
         db.compact().expect("the disk works");
-        // There are files in the deepest level. These rows go to one more file, whose keys are spread over all of
+        // The deepest level already has files. These rows go to one more file, whose keys are spread over all of
         // them.
         for row in (0..4_000).step_by(37) {
             table.insert_parts(key(row), &[[b'x'; 60], [b'y'; 60]]).expect("the disk works");
@@ -181,15 +181,15 @@ fn what_is_warmed_stays_within_its_limit_and_begins_with_the_index() {
         table.get(key(row)).expect("the disk works");
     }
     assert_eq!(index_reads(&db, Reason::Point), index);
-    // The callback can end the loading at any time.
+    // The callback can stop the loading at any time.
     let warmed = table.warm_with(.., u64::MAX, |_| ControlFlow::Break(()));
     assert!(matches!(warmed, Err(Error::Cancelled("loading pages"))), "{warmed:?}");
-    // Without a limit from the caller, `warm` takes half of the cache.
+    // Without a limit from the caller, `warm` uses half of the cache.
     let warmed = table.warm(..).expect("the disk works");
     assert!(!warmed.is_whole && warmed.bytes <= 512 << 10, "{warmed:?}");
 }
 
-/// Makes a small table that is to be in memory and a large table that is not.
+/// Makes a small table that is kept in memory and a large table that is not.
 fn fill_small_and_large(db: &Database) -> (Table, Table) {
     let small = db.table_with("small", TableOptions { in_memory: true, ..options() }).expect("the disk works");
     for row in 0..1_000 {
@@ -211,7 +211,7 @@ fn a_table_in_memory_stays_there_whatever_else_is_read() {
     let db = open(&disk, 1 << 20);
     let (small, large) = fill_small_and_large(&db);
     let check = |what: &str| {
-        // Reading the large table evicts everything from the cache that can be evicted.
+        // Reading the large table evicts everything that can be evicted.
         assert_eq!(large.iter().count(), ROWS as usize);
         let mut rng = StdRng::seed_from_u64(1);
         for _ in 0..3_000 {
@@ -288,7 +288,7 @@ fn of_a_table_larger_than_its_share_the_index_stays_and_some_rows() {
     assert!(reads(&db, Reason::Point) <= before + 10);
 }
 
-/// Reads every hundredth row in both of its groups. Returns how many pages this has read.
+/// Reads every hundredth row in both of its groups. Returns how many pages this reads.
 fn reads_of_groups(db: &Database, table: &Table) -> u64 {
     let before = reads(db, Reason::Point);
     let both = table.select(["a", "b"]).expect("it has these groups");
@@ -343,8 +343,7 @@ fn what_was_loaded_and_not_read_is_not_loaded_again_for_ever() {
 #[test]
 fn a_flush_loads_its_pages_if_its_table_is_read_and_there_is_room() {
     let (_, disk) = Machine::simulated(1);
-    // Each case is the size of the cache, whether the table is read, and whether the flush is expected to load
-    // pages.
+    // The size of the cache, whether the table is read, and whether the flush should load pages.
     for (cache_bytes, is_read, loads) in [(16 << 20, true, true), (16 << 20, false, false), (1 << 20, true, false)] {
         let db = open(&disk, cache_bytes);
         let table = fill(&db, options());
@@ -381,7 +380,7 @@ fn pages_of_older_versions_are_passed_on_by_the_keys_of_their_rows() {
         }
         db.flush().expect("the disk works");
     };
-    // A snapshot keeps the older versions, so the compaction writes them into the history of the file.
+    // A snapshot pins the older versions, so the compaction writes them into the history of the file.
     write(b'x');
     table.compact().expect("the disk works");
     let read = || {

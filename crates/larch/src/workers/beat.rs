@@ -1,5 +1,5 @@
-//! The beats of a worker are files that tell the writer that the worker lives. A worker beats as long as it makes
-//! progress, whatever it is doing.
+//! The beats of a worker: files that tell the writer that the worker lives. A job in the background writes them as
+//! long as the worker makes progress.
 
 use crate::levels::offers::exchange::{Exchange, Pauses};
 use os::process::ProcessOrigin;
@@ -10,8 +10,7 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A worker counts as stuck if it has neither looked for a job nor made progress with its job for this long. A
-/// stuck worker makes no more beats.
+/// A worker that has neither looked for a job nor made progress with one for this long is stuck, and stops beating.
 const STUCK: Duration = Duration::from_secs(60);
 
 /// The beats of one worker. They end when this value is dropped.
@@ -48,7 +47,7 @@ impl Job for BeatJob {
 }
 
 impl Beats {
-    /// Begins to beat for `worker`.
+    /// Begins the beats of `worker`.
     pub fn begin(machine: &Machine, database: PathBuf, worker: u64) -> Self {
         let state = Arc::new(BeatState {
             pause: Pauses::of(machine).beat,
@@ -66,7 +65,7 @@ impl Beats {
         Self { state }
     }
 
-    /// The worker calls this when it makes progress. On a machine without threads, the call also makes a beat.
+    /// Notes progress of the worker. On a machine without threads, this also writes a beat.
     pub fn go_on(&self) {
         let now = self.state.machine.clock.now().as_nanos() as u64;
         self.state.went_on.store(now, Ordering::Relaxed);
@@ -75,7 +74,7 @@ impl Beats {
         }
     }
 
-    /// Whether this process has begun the beats. After a fork, this is false in the child process.
+    /// Whether this process has begun the beats. False in a forked child.
     pub fn are_here(&self) -> bool {
         self.state.origin.is_here()
     }
@@ -93,13 +92,12 @@ impl BeatState {
         }
         let count = self.count.load(Ordering::Relaxed) + 1;
         let (exchange, disk) = (self.exchange(), &self.machine.disk);
-        // An error is ignored. If no beat can be written, the writer does its work without this worker, and the
-        // worker meets the same error of the disk later and reports it.
+        // Errors are ignored: without beats, the writer does its work without this worker, and the worker meets the
+        // same error of the disk later and reports it.
         let path = exchange.beat(self.worker, count);
         let mut beaten = disk.create_with(&path, b"");
         if beaten.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
-            // Another worker has removed the directory: when a worker ends, it removes the directory if it is
-            // empty.
+            // Another worker has removed the directory, as a worker that ends does if it is empty.
             beaten =
                 exchange.create().map_err(|_| ErrorKind::NotFound.into()).and_then(|()| disk.create_with(&path, b""));
         }

@@ -1,5 +1,5 @@
-//! Compactions by workers on a simulated machine: workers die at any operation, writers die, and disks fail.
-//! Whatever fails, the database keeps its rows, and at the end of each test it has only the files that it needs.
+//! Compactions by workers on a simulated machine: workers die at any operation, writers die, and disks fail. Whatever
+//! fails, the database keeps its rows, and at the end it has only the files that it needs.
 
 use super::worker::CompactionWorker;
 use crate::base::options::{Durability, LevelOptions};
@@ -38,7 +38,7 @@ fn found(machine: &Machine) -> Exchanged {
     Exchange { disk: &*machine.disk, database: Path::new(DIRECTORY) }.look().expect("the disk works")
 }
 
-/// Writes rows for some flushes.
+/// Writes and removes some rows.
 fn write(db: &Database, random: &mut Xoshiro256PlusPlus, rows: &mut Rows) {
     let table = db.table("t").expect("the disk works");
     for _ in 0..random.random_range(1..40) {
@@ -67,8 +67,7 @@ fn expect_rows(db: &Database, rows: &Rows) {
     assert!(all == *rows, "the database has other rows than were written");
 }
 
-/// Lets some time pass. During this time, the jobs of the writer look at the directory `workers`, and the workers
-/// make beats and do jobs.
+/// Lets some time pass, in which the writer's jobs look at the directory `workers`, and the workers beat and do jobs.
 fn pass(machine: &Machine, db: &Database, workers: &mut [CompactionWorker]) {
     for _ in 0..4 {
         machine.clock.sleep(Duration::from_millis(600));
@@ -97,7 +96,7 @@ fn a_worker_compacts_and_the_writer_does_not() {
     let db = writer(&machine);
     write(&db, &mut random, &mut rows);
     let mut workers = [worker(&machine)];
-    // The beats of the worker now show the writer that it lives.
+    // The writer sees the beats of the worker now.
     db.flush().expect("the disk works");
     db.core().background.wake_offers_after(Duration::ZERO);
     pass(&machine, &db, &mut workers);
@@ -147,7 +146,7 @@ fn what_a_worker_cannot_do_is_reported_and_done_by_the_writer() {
     let db = builder.open().expect("the disk works");
     let mut workers = [worker(&machine)];
     while found(&machine).jobs.is_empty() {
-        // The worker makes beats, but the writer has not offered a job yet.
+        // The worker beats, but the writer has not offered a job yet.
         assert!(workers[0].work_once().expect("the disk works").is_none());
         machine.clock.sleep(Duration::from_millis(600));
         db.core().background.drive();
@@ -219,8 +218,7 @@ fn whoever_dies_when_the_rows_are_there() {
                 15 => _ = workers.pop(),
                 16 => machine.clock.sleep(Duration::from_secs(random.random_range(0..10))),
                 17 => {
-                    // Some operations of the writer fail. The writer tries its background work again by itself,
-                    // and then succeeds.
+                    // Some operations of the writer fail. It tries its background work again, and then succeeds.
                     let at = random.random_range(0..20);
                     disk.fail_operations(at..at + 3, ErrorKind::Other);
                     machine.clock.sleep(Duration::from_millis(600));
@@ -235,7 +233,7 @@ fn whoever_dies_when_the_rows_are_there() {
                 18 => {
                     let totals = db.core().writes.offers.totals();
                     (by_workers, withdrawn) = (by_workers + totals.installed, withdrawn + totals.withdrawn);
-                    // The process of the writer is killed, so it removes no files.
+                    // The writer's process is killed, so it removes no files.
                     disk.fail_all_after(0, ErrorKind::Other);
                     drop(db);
                     disk.clear_faults();
@@ -256,7 +254,7 @@ fn whoever_dies_when_the_rows_are_there() {
         }
         let totals = db.core().writes.offers.totals();
         (by_workers, withdrawn) = (by_workers + totals.installed, withdrawn + totals.withdrawn);
-        // After some time, no offer is left. This is so while workers live, and also when none lives any more.
+        // After some time, no offer is left, whether workers live or not.
         (0..30).for_each(|_| pass(&machine, &db, &mut workers));
         assert_eq!(db.core().writes.offers.out(), 0, "seed {seed}: no offer waits for ever");
         workers.clear();
@@ -279,7 +277,7 @@ fn whoever_dies_when_the_rows_are_there() {
     );
 }
 
-/// The seeds of the runs. There are fifty, or as many as the environment variable `WORKER_SEEDS` says.
+/// The seeds of the runs: fifty, or as many as the environment variable `WORKER_SEEDS` says.
 fn seeds() -> std::ops::Range<u64> {
     let count = std::env::var("WORKER_SEEDS").ok().and_then(|count| count.parse().ok());
     0..count.unwrap_or(50)

@@ -1,5 +1,5 @@
-//! The worker. The writer of a database offers a compaction. The worker becomes the owner of this job, merges the
-//! files, and says which files it has written. It changes nothing else in the database.
+//! The worker: becomes the owner of a compaction that the writer offers, merges the files, and reports the files that
+//! it has written. It changes nothing else in the database.
 
 use super::beat::Beats;
 use crate::base::error::{Error, Result};
@@ -27,23 +27,23 @@ use std::time::Duration;
 /// The name of this work in errors.
 const WORK: &str = "the worker";
 
-/// A process that does compactions for the writer of a database.
-/// [`Builder::compaction_worker`](crate::Builder::compaction_worker) makes it.
+/// A worker that does compactions for the writer of a database in another process, made by
+/// [`Builder::compaction_worker`](crate::Builder::compaction_worker).
 #[derive(Debug)]
 pub struct CompactionWorker {
     machine: Machine,
     directory: PathBuf,
     options: Options,
     cache: Arc<PageCache>,
-    /// The number of the worker. If the worker could not tell the writer the result of a job, it takes another
-    /// number. So the owner of that job counts as dead.
+    /// The number of the worker. If it cannot tell the writer the result of a job, it takes a new number, so that the
+    /// owner of that job counts as dead.
     id: u64,
     beats: Beats,
-    /// Jobs that this worker does not do.
+    /// Offered jobs that this worker cannot do.
     passed_over: HashSet<JobName>,
 }
 
-/// Describes a compaction that a worker has done, or that has failed.
+/// A compaction that a worker has done, or failed to do.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -60,13 +60,13 @@ pub struct CompactedJob {
     pub output_bytes: u64,
     /// How long the compaction took.
     pub time: Duration,
-    /// Why the compaction failed, if it failed. After a failure, the writer does the compaction itself, and removes
-    /// the files that this worker could not remove.
+    /// Why the compaction failed, if it did. The writer then does it itself, and removes the files that this worker
+    /// could not remove.
     pub error: Option<Error>,
 }
 
 impl CompactionWorker {
-    /// A worker for the database in `directory`.
+    /// Begins to beat as a worker for the database in `directory`.
     pub(crate) fn begin(machine: Machine, directory: PathBuf, options: Options) -> Result<Self> {
         options.check()?;
         machine.threads.start().map_err(|error| Error::NoThreads(error.to_string()))?;
@@ -81,14 +81,13 @@ impl CompactionWorker {
         Ok(Self { machine, directory, options, cache, id, beats, passed_over: HashSet::new() })
     }
 
-    /// Does jobs until `watch` ends the work. After each job, `watch` is called with a description of the job.
-    /// During a job, and while there is no job, `watch` is called with `None` again and again. Each time, its
-    /// return value may end the work.
+    /// Does jobs until `watch` ends the work. It is called with each job that is done or has failed, and again and
+    /// again with `None`, during jobs and while none is offered. Each time, it decides whether to go on.
     ///
     /// # Errors
     ///
-    /// The directory of the database cannot be read or written. If only a compaction fails, this call returns no
-    /// error.
+    /// An error if the directory of the database cannot be read or written; [`Error::Forked`] in a forked child. A
+    /// failed compaction is not an error.
     pub fn run<G: GoOn>(&mut self, mut watch: impl FnMut(Option<&CompactedJob>) -> G) -> Result<()> {
         let pause = Pauses::of(&self.machine).look;
         while watch(None).goes_on() {
@@ -101,8 +100,7 @@ impl CompactionWorker {
         Ok(())
     }
 
-    /// If the writer offers a job that no other worker owns, does this job. Returns `None` if there is no such
-    /// job.
+    /// Does one job that the writer offers and no other worker owns. Returns `None` if no such job exists.
     ///
     /// # Errors
     ///
@@ -132,8 +130,8 @@ impl CompactionWorker {
         Ok(None)
     }
 
-    /// Tries to become the owner of a job, and returns the job. The result is `None` if another worker owns the
-    /// job, if the job no longer exists, or if this release cannot do it.
+    /// Tries to become the owner of a job, and returns it. `None` if another worker owns it, if it no longer
+    /// exists, or if this release cannot do it.
     fn own(&mut self, name: JobName) -> Result<Option<OfferedJob>> {
         if self.read_job(name)?.is_none() {
             return Ok(None);
@@ -141,19 +139,18 @@ impl CompactionWorker {
         let path = self.exchange().owner(name);
         match self.machine.disk.create_with(&path, &self.id.to_le_bytes()) {
             Ok(()) => {}
-            // If the file exists, another worker is the owner. If the directory does not exist, somebody has
-            // removed it because no job and no beat was left in it.
+            // If the file exists, another worker is the owner. If the directory is missing, it was removed because no
+            // job and no beat was left in it.
             Err(error) if matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) => return Ok(None),
             Err(error) => {
-                // In spite of the error, the owner file may exist, so this worker may be the owner without knowing
-                // it.
+                // The owner file may exist in spite of the error, so this worker may be the owner without knowing it.
                 self.machine.disk.remove(&path).ok();
                 self.begin_anew();
                 return Err(Error::io("create", &path, error));
             }
         }
-        // The writer removes the file of a job before the owner file of the job. So if the file of the job still
-        // exists now, no other worker has done the job before.
+        // The writer removes a job's file before its owner file. So if the job's file still exists now, no other
+        // worker has done the job.
         let job = self.read_job(name)?;
         if job.is_none() {
             self.machine.disk.remove(&path).ok();
@@ -161,8 +158,7 @@ impl CompactionWorker {
         Ok(job)
     }
 
-    /// The job with this name. The result is `None` if its file is missing or incomplete, or if this release
-    /// cannot do the job.
+    /// Reads a job. `None` if its file is missing or incomplete, or if this release cannot do it.
     fn read_job(&mut self, name: JobName) -> Result<Option<OfferedJob>> {
         let path = self.exchange().job(name);
         let bytes = match self.machine.disk.read_all(&path) {
@@ -176,12 +172,12 @@ impl CompactionWorker {
                 self.passed_over.insert(name);
                 Ok(None)
             }
-            // The writer is writing the file of the job at this moment.
+            // The writer is still writing the file.
             Err(Unreadable::Corrupt(_)) => Ok(None),
         }
     }
 
-    /// Takes another number for this worker. The jobs of the old number then count as jobs of a dead worker.
+    /// Takes a new number for this worker. The owner of jobs under the old number then counts as dead.
     fn begin_anew(&mut self) {
         self.id = new_id(&self.machine);
         self.beats = Beats::begin(&self.machine, self.directory.clone(), self.id);
@@ -203,7 +199,7 @@ impl CompactionWorker {
         let outcome = self.merge(job, goes_on, &mut done);
         let told = match &outcome {
             Ok((result, _)) => self.tell(job, result),
-            // The writer has taken the job back, or `watch` has ended the work.
+            // The writer has taken the job back, or `watch` has ended the work, so no result is written.
             Err(error @ Error::Cancelled(_)) => Err(error.clone()),
             Err(error) => self.tell(job, &JobResult::Failed(error.to_string())),
         };
@@ -211,7 +207,7 @@ impl CompactionWorker {
             self.begin_anew();
         }
         match (outcome, told) {
-            // The writer knows the result, so it may read the new files. Therefore they are not removed here.
+            // The writer may read the new files now, so they are not removed here.
             (Ok((_, mut new)), Ok(())) => drop(new.fresh.take_paths()),
             (Err(error), _) | (_, Err(error)) => done.error = Some(error),
         }
@@ -223,13 +219,13 @@ impl CompactionWorker {
         let path = self.exchange().result(job.name());
         let told = self.machine.disk.create_with(&path, &result.encode(job));
         told.map_err(|error| {
-            // A part of the file with the result may exist.
+            // The file may exist in part.
             self.machine.disk.remove(&path).ok();
             Error::io("create", &path, error)
         })
     }
 
-    /// A file set that has the inputs of `job`, and the opener of its files.
+    /// A file set with the inputs of `job`, and the opener of its files.
     fn files_for(&self, job: &OfferedJob) -> Result<(FileSet, FileOpener)> {
         let opener = opener(&self.machine, &self.directory, &self.options, self.cache.clone());
         let pauses = Pauses::of(&self.machine);
@@ -241,8 +237,7 @@ impl CompactionWorker {
                 tail.files().check_codecs()?;
                 return Ok((tail.into_files(), opener));
             }
-            // An object store may answer with an older state of the manifest, so the worker tries again for a
-            // while.
+            // A store may answer with an older state of the manifest, so the worker tries again for a while.
             if self.machine.clock.now() >= end {
                 return Err(self.does_not_fit(job));
             }
@@ -257,7 +252,7 @@ impl CompactionWorker {
         Error::WorkerFailed { result: self.exchange().job(job.name()), why }
     }
 
-    /// Does the merge. The new files are durable. They are removed when the returned value is dropped.
+    /// Merges the files of a job. The new files are durable, and are removed when the returned value is dropped.
     fn merge(
         &mut self,
         job: &OfferedJob,
@@ -308,7 +303,7 @@ impl CompactionWorker {
     }
 }
 
-/// A random number for a worker, so that no other worker has it.
+/// A random number, which no other worker has.
 fn new_id(machine: &Machine) -> u64 {
     machine.random.next_u64().max(NOBODY + 1)
 }

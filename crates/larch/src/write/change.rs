@@ -1,9 +1,9 @@
-//! A change of whole tables that takes effect as one commit. All calls that create, drop or share tables use this,
-//! and so do imports and large batches. This module does not know what is changed.
+//! Changes whole tables in one atomic step. Calls that create, drop or share tables use this, and so do imports and
+//! large batches. This module does not know what is changed.
 //!
-//! A change holds the lock of the writer, so that no commit comes between its steps. If the change must not run at
-//! the same time as compactions, it also holds the lock of levels. The locks are taken in the same order as in
-//! [`writes`](crate::core::writes): levels, writer, manifest.
+//! A change holds the writer's lock, so that no commit comes between its steps. If it must not run beside
+//! compactions, it also holds the levels lock. The lock order is that of [`writes`](crate::core::writes): levels,
+//! writer, manifest.
 
 use crate::base::error::{Error, Result};
 use crate::base::table::{TableId, TableInfo};
@@ -16,9 +16,8 @@ use crate::write::room::{table_to_files, wait_for_level0};
 use os::sync::MutexGuard;
 use sst::Version;
 
-/// Makes all commits so far durable before the lock of the writer is taken. Under this lock, the change syncs
-/// again, and other commits have to wait for the second sync. But this sync is short, because only the commits
-/// between the two syncs have to become durable.
+/// Makes all commits so far durable, before the writer's lock is taken. The change syncs again under the lock,
+/// while other commits wait. That second sync is short, because it covers only the commits since the first.
 fn sync_before_locking(core: &Core) -> Result<()> {
     core.check_writable()?;
     if core.env.options.read_only {
@@ -27,7 +26,8 @@ fn sync_before_locking(core: &Core) -> Result<()> {
     core.make_durable(core.views.visible())
 }
 
-/// The tables whose rows `edits` change, if the edits only add files; `None` if the edits may change any table.
+/// The tables to which `edits` add files; `None` if some edit does more than that, so that any table may have
+/// changed.
 fn changed_tables(edits: &[Edit]) -> Option<Vec<TableId>> {
     let tables = edits.iter().filter_map(|edit| match edit {
         Edit::AddFile(file) => Some(Some(file.table)),
@@ -46,26 +46,26 @@ pub struct TableChange<'c> {
 }
 
 impl<'c> TableChange<'c> {
-    /// Takes the lock of the writer.
+    /// Makes all commits so far durable, and takes the writer's lock.
     ///
     /// # Errors
     ///
-    /// The reason why writes are refused; [`Error::ReadOnly`].
+    /// The errors of [`Core::check_writable`]; [`Error::ReadOnly`] in a read-only database;
+    /// [`Error::OutcomeUnknown`] if the sync failed.
     pub fn begin(core: &'c Core) -> Result<Self> {
         sync_before_locking(core)?;
         Self::take(core, None)
     }
 
-    /// Waits until level 0 has room for the rows in memory, and for one more file in each table of `targets`. Then
-    /// it takes the lock of levels and the lock of the writer, writes the rows that `tables` have in memory to
-    /// files, and makes all commits durable. All commits must be durable because this change comes after them: the
-    /// durable commits must always be a prefix of all commits.
+    /// Waits until level 0 has room for the rows in memory, and for one more file in each of the `targets`. Then
+    /// takes the levels lock and the writer's lock, flushes `tables`, and makes all commits durable. They must be
+    /// durable before this change, because durable commits are always a prefix of all commits.
     ///
     /// # Errors
     ///
-    /// The errors of [`TableChange::begin`]; the reason why a flush or a compaction fails; the error of `check`.
-    /// `check` is called with the version of the last commit, under the locks and before anything is written. When
-    /// `check` is called, reads already see this version.
+    /// The errors of [`TableChange::begin`]; the reason why a flush or a compaction fails; the error of `check`,
+    /// which is called under the locks, before anything is written, with the version of the last commit. Reads
+    /// already see this version.
     pub fn begin_with_levels<E: From<Error>>(
         core: &'c Core,
         tables: &[&TableInfo],
@@ -116,8 +116,8 @@ impl<'c> TableChange<'c> {
         self.writer().next_version()
     }
 
-    /// Installs `edits`. `fresh` has the files that were written for these edits. The change is not a commit and
-    /// gets no version.
+    /// Installs `edits` without making a commit, so the change gets no version. `fresh` has the files written for
+    /// the edits.
     ///
     /// # Errors
     ///
@@ -126,8 +126,8 @@ impl<'c> TableChange<'c> {
         self.finish(edits, fresh, None)
     }
 
-    /// Installs `edits` as a commit with the version [`TableChange::version`]. `fresh` has the files that were
-    /// written for these edits.
+    /// Installs `edits` as a commit with the version [`TableChange::version`]. `fresh` has the files written for
+    /// the edits.
     ///
     /// # Errors
     ///
@@ -136,9 +136,8 @@ impl<'c> TableChange<'c> {
         self.commit_versions(1, edits, fresh).map(drop)
     }
 
-    /// The same as [`TableChange::commit`], but with `count` versions. The first of them is
-    /// [`TableChange::version`]. Reads see all of them at once, when they see the last version. Returns the last of
-    /// these versions.
+    /// Like [`TableChange::commit`], but takes `count` versions, beginning with [`TableChange::version`]. Reads see
+    /// all of them at once. Returns the last of them.
     ///
     /// # Errors
     ///
@@ -156,9 +155,9 @@ impl<'c> TableChange<'c> {
     fn finish(mut self, edits: &[Edit], fresh: FreshFiles, version: Option<Version>) -> Result<()> {
         let core = self.core;
         let outcome = core.install_in(&mut core.writes.manifest.lock(), edits, fresh, |_| {});
-        // Some edits have the effect that a transaction has read a table under one id while its rows are written
-        // under another id. Then the reads cannot be compared with the writes. If the edits only add tables or
-        // change indexes, they can be compared, because no transaction has read a new table.
+        // After some edits, a transaction has read a table under one id while its rows are written under another,
+        // so its reads cannot be compared with the writes. Edits that only add tables or change indexes are
+        // harmless, because no transaction has read a new table.
         let is_comparable =
             |edit: &Edit| matches!(edit, Edit::Table { .. } | Edit::AlterIndex { .. } | Edit::LastVersion(_));
         let is_comparable = version.is_none() && edits.iter().all(is_comparable);

@@ -1,13 +1,12 @@
-//! Commits a batch: gives it a version, a record in the log and rows in the memtables. If the caller wants it, the
-//! commit waits until it is durable. This module does not know how rows get into files.
+//! Commits a batch: gives it a version, appends it to the log, and applies it to the memtables. If the caller asks
+//! for it, the commit also waits until it is durable. This module does not know how rows get into files.
 //!
-//! One lock, the lock of the writer, decides the order of commits. It is held only briefly. Under this lock, a
-//! batch gets its version and is appended to the log. So the order in the log is the order of the versions. After
-//! the lock is released, the batch is applied to the memtables. Other commits may be applied at the same time. The
-//! batch becomes visible when all older commits are visible (decision 48). All waiting commits share syncs
-//! (decision 65). The code for syncs is not in this file. Reads may see a commit before it is durable. If a thread
-//! has read such a commit, and then waits until its own commit is durable, the commit that it has read is durable,
-//! too. The reason is that a sync makes the whole log durable, after the previous log.
+//! The writer's lock decides the order of commits. A batch gets its version and is appended to the log under this
+//! lock, which is held only briefly, so the log is in version order. The batch is applied to the memtables after
+//! the lock is released, in parallel with other commits, and becomes visible when all older commits are visible
+//! (decision 48). Waiting commits share syncs (decision 65), see [`SyncPoint`](crate::log::SyncPoint). Reads may
+//! see a commit before it is durable. But a thread that has read such a commit, and then waits for a later commit
+//! of its own, knows that both are durable: a sync covers the whole log, and the previous log before it.
 //!
 //! Any thread may call the functions of this file.
 
@@ -32,12 +31,13 @@ use os::sync::atomic::Ordering;
 use sst::Version;
 use std::time::Duration;
 
-/// If `durability` is [`Durability::Synced`], makes all commits so far durable. Returns the version of the newest
-/// commit.
+/// Waits until reads see the newest commit and, with [`Durability::Synced`], until it is durable. Returns its
+/// version.
 ///
 /// # Errors
 ///
-/// The reason why writes are refused; [`Error::ReadOnly`]; [`Error::OutcomeUnknown`] if the sync failed.
+/// The errors of [`Core::check_writable`]; [`Error::ReadOnly`] if there is no writer; [`Error::OutcomeUnknown`] if
+/// the sync failed.
 pub fn sync(core: &Core, durability: Durability) -> Result<Version> {
     core.check_writable()?;
     let newest = newest(core)?;
@@ -54,14 +54,15 @@ fn newest(core: &Core) -> Result<Version> {
     Ok(newest)
 }
 
-/// Commits `ops` on `tables` and returns their version. If `durability` is [`Durability::Synced`], the call
-/// returns only when the ops are durable. Without ops, it does the same as [`sync`]. If one of the tables has an
-/// index, the result is a conflict, because only a transaction may write to such a table.
+/// Commits `ops` to `tables` and returns their version. With [`Durability::Synced`], returns only when the ops are
+/// durable. Without ops, this is [`sync`]. If one of the tables has an index, the commit fails with a conflict,
+/// because only transactions may write to such a table.
 ///
 /// # Errors
 ///
-/// [`Conflict::Indexes`](crate::base::conflict::Conflict::Indexes); [`Error::Full`] with the cause, if no room is
-/// left and background work fails; an error if a table was dropped; the errors of [`sync`].
+/// [`Conflict::Indexes`](crate::base::conflict::Conflict::Indexes) if a table has an index; [`Error::Full`] with
+/// the cause, if there is no room because background work fails; an error if a table was dropped; the errors of
+/// [`sync`].
 pub fn commit(
     core: &Arc<Core>,
     ops: &mut BatchOps,
@@ -76,8 +77,8 @@ pub fn commit(
     Ok(version)
 }
 
-/// The same as [`commit`], but without a sync. When the call returns, reads see the returned version, but it may
-/// not be durable yet. Without ops, the result is the newest version.
+/// Like [`commit`], but without a sync: when the call returns, reads see the returned version, but it may not be
+/// durable yet. Without ops, returns the newest version.
 ///
 /// # Errors
 ///
@@ -88,16 +89,16 @@ pub fn submit(core: &Arc<Core>, ops: &mut BatchOps, tables: &[Arc<TableInfo>]) -
     Ok(version)
 }
 
-/// If the machine has no threads, does the background work that a commit has caused.
+/// On a machine without real threads, runs the background work that a commit has caused.
 pub fn work_if_simulated(core: &Core) {
     if !core.env.machine.threads.are_real() {
         core.background.drive();
     }
 }
 
-/// The same as [`submit`], but as a future, and only for `ops` that are not [large](is_large). While the commit is
-/// slowed or has no room, other tasks run. If other transactions had reserved some of its keys, the caller has
-/// already waited for them. If the future is dropped before it is ready, nothing is committed.
+/// The async form of [`submit`], for `ops` that are not [large](is_large). While the commit is slowed down or has
+/// no room, other tasks run. The caller must already have waited for keys that other transactions have reserved. If
+/// the future is dropped before it is ready, nothing is committed.
 ///
 /// # Errors
 ///
@@ -114,7 +115,7 @@ pub async fn submit_async(
     apply_async(core, ops, (tables, Indexed::Not), None).await
 }
 
-/// The same as [`newest`], but as a future: while another thread holds the lock of the writer, other tasks run.
+/// The async form of [`newest`]: while another thread holds the writer's lock, other tasks run.
 async fn newest_async(core: &Core) -> Result<Version> {
     loop {
         let newest = core.writes.writer.try_lock().map(|writer| writer.as_ref().map(|writer| writer.last_version()));
@@ -127,8 +128,8 @@ async fn newest_async(core: &Core) -> Result<Version> {
     }
 }
 
-/// The same as [`submit`], but if the commit would have to wait, this does nothing and returns `None`. `ops` must
-/// not be empty, and must not be [large](is_large).
+/// Like [`submit`], but returns `None` and does nothing if the commit would have to wait. `ops` must be neither
+/// empty nor [large](is_large).
 ///
 /// # Errors
 ///
@@ -166,12 +167,12 @@ fn apply_ops(core: &Arc<Core>, ops: &mut BatchOps, tables: &[Arc<TableInfo>]) ->
     apply_valid(core, ops, (tables, Indexed::Not), None)
 }
 
-/// The same as [`submit`], but for a transaction: it commits only if no other commit contradicts `validation`.
+/// Like [`submit`], but for a transaction: commits only if `validation` finds no conflict with another commit.
 /// `ops` must not be empty.
 ///
 /// # Errors
 ///
-/// The conflict with another commit; the errors of [`submit`].
+/// [`NotCommitted::Conflict`] if there is a conflict with another commit; the errors of [`submit`].
 pub fn submit_valid(
     core: &Arc<Core>,
     ops: &mut BatchOps,
@@ -183,13 +184,14 @@ pub fn submit_valid(
     Ok(applied)
 }
 
-/// Whether a commit of `ops` writes files, which occupies a thread for a long time.
+/// Whether `ops` would take more than half of the write buffer. Their commit then writes files, which occupies a
+/// thread for long.
 pub fn is_large(core: &Core, ops: &BatchOps) -> bool {
     memory_bytes(ops) > core.env.options.write_buffer_bytes / 2
 }
 
-/// The same as [`submit_valid`], but as a future, and only for `ops` that are not [large](is_large). While the
-/// commit is slowed or has no room, other tasks run.
+/// The async form of [`submit_valid`], for `ops` that are not [large](is_large). While the commit is slowed down or
+/// has no room, other tasks run.
 ///
 /// # Errors
 ///
@@ -203,8 +205,8 @@ pub async fn submit_valid_async(
     apply_async(core, ops, tables, Some(validation)).await
 }
 
-/// The time that is reserved for a slowed commit. If this value is dropped because the commit was not made, later
-/// commits can use the time.
+/// The time that a slowed commit has reserved. Dropping this value gives the time back, for a commit that was not
+/// made.
 struct SlowedTime<'c> {
     core: &'c Core,
     time: Duration,
@@ -240,17 +242,16 @@ async fn apply_async(
     Ok(committed)
 }
 
-/// If a task finds the lock of the writer taken, it tries again after this time. Most commits hold the lock for
-/// only some microseconds. But an import or a large batch holds it until all rows that its tables have in memory
-/// are in files.
+/// A task that finds the writer's lock taken tries again after this time. Most commits hold the lock for a few
+/// microseconds. But an import or a large batch holds it until its tables have been flushed.
 const LOCKED_PAUSE: Duration = Duration::from_micros(50);
 
-/// What happens if a commit has to wait.
+/// Who waits if a commit has to wait.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Patience {
     /// The thread of the commit waits.
     OfThread,
-    /// The call returns [`NotCommitted::Later`], and the task of the commit calls again later.
+    /// The call returns [`NotCommitted::Later`], and the commit's task calls again later.
     OfTask,
 }
 
@@ -270,8 +271,7 @@ fn apply_valid(
     append(core, ops, tables, validation.as_mut(), &mut None, Patience::OfThread)
 }
 
-/// Prepares `ops`. If they belong to a transaction, compares the transaction with the commits that are visible
-/// now.
+/// Resolves `ops`, and compares their transaction, if they have one, with the commits that are visible now.
 #[inline]
 fn begin_valid(core: &Core, ops: &mut BatchOps, validation: Option<&mut Validation<'_>>) -> Result<(), NotCommitted> {
     core.check_writable()?;
@@ -286,24 +286,22 @@ fn begin_valid(core: &Core, ops: &mut BatchOps, validation: Option<&mut Validati
 ///
 /// # Errors
 ///
-/// The conflict.
+/// [`NotCommitted::Conflict`] if one of them has changed what the transaction depends on.
 pub fn compare(core: &Core, validation: &mut Validation<'_>, ops: &BatchOps) -> Result<(), NotCommitted> {
-    // The version is read first, and then the view. So every commit up to this version is in the memory or the
-    // files of the view.
+    // The version is read before the view, so the view has every commit up to this version, in memory or in files.
     let visible = core.views.visible();
     let view = core.views.newest();
     Ok(validation.compare(&view, &core.writes.recent, ops, visible)?)
 }
 
-/// How much time background work will need for a commit of `bytes` bytes. The result is `None` if background work
-/// is not behind.
+/// How much time background work will need for a commit of `bytes` bytes; `None` if background work is not behind.
 fn slowed_time(core: &Core, bytes: u64) -> Option<Duration> {
     let options = &core.env.options;
     pace::slowed(&core.views.newest(), &options.levels, options.write_buffer_bytes, bytes)
 }
 
-/// Two times for a commit of `bytes` bytes: how long it has to wait because background work is behind, and the
-/// time that is reserved for it.
+/// How long a commit of `bytes` bytes has to wait because background work is behind, and how much time it has
+/// reserved; `None` if it need not wait.
 fn slowed(core: &Core, bytes: u64) -> Option<(Duration, Duration)> {
     let time = slowed_time(core, bytes)?;
     let wait = core.writes.pace.reserve(core.env.machine.clock.now(), time);
@@ -314,8 +312,7 @@ fn slowed(core: &Core, bytes: u64) -> Option<(Duration, Duration)> {
     Some((wait, time))
 }
 
-/// Puts a commit into the log and the memtables. If the disk is full and the commit only erases, the reserve gives
-/// its disk space to the commit.
+/// Puts a commit into the log and the memtables. On a full disk, a commit that only erases may use the reserve.
 fn append<'c>(
     core: &'c Core,
     ops: &BatchOps,
@@ -330,7 +327,7 @@ fn append<'c>(
                 if error.is_disk_full() && ops.is_erases_only() && core.writes.reserve.give_back() =>
             {
                 if matches!(error, Error::Full { .. }) {
-                    // With the space of the reserve, the flush that has failed can succeed.
+                    // The flush that failed can now succeed, in the space of the reserve.
                     wait_for_flushes(core)?;
                 }
             }
@@ -354,8 +351,8 @@ fn append_once<'c>(
     waits: (&mut Option<StalledCommit<'c>>, Patience),
 ) -> Result<Version, NotCommitted> {
     let bytes = memory_bytes(ops);
-    // If this function panics, nobody knows which parts of the commit are in the log and the memtables. So this
-    // guard then makes the database refuse writes.
+    // After a panic, nobody knows which parts of the commit are in the log and the memtables, so this guard then
+    // makes the database refuse writes.
     let _guard = StopOnPanic::new(core);
     let Logged { applying, version, memory } = log(core, ops, bytes, tables, validation, waits)?;
     apply(&memory, version, ops, bytes);
@@ -363,7 +360,7 @@ fn append_once<'c>(
     Ok(version)
 }
 
-/// Waits until a commit has room, and puts it into the log if no other commit contradicts `validation`.
+/// Waits until a commit has room, and appends it to the log if `validation` finds no conflict.
 fn log<'c>(
     core: &'c Core,
     ops: &BatchOps,
@@ -372,23 +369,23 @@ fn log<'c>(
     mut validation: Option<&mut Validation<'_>>,
     (stalled, patience): (&mut Option<StalledCommit<'c>>, Patience),
 ) -> Result<Logged<'c>, NotCommitted> {
-    // Running transactions use the signature of a commit to see quickly that it wrote other keys. A transaction
-    // that begins after this line does not need the signature: for it, either this commit is visible already, or
-    // the keys of the commit count as unknown.
+    // With a commit's signature, running transactions see quickly that it wrote other keys. A transaction that
+    // begins after this line does not need the signature: it either sees this commit, or treats its keys as
+    // unknown.
     let is_asked_for = core.writes.recent.running() > 0;
     let written = if is_asked_for { Signature::of_ops(ops) } else { Signature::ANY };
     let depends_on = validation.as_ref().map_or(Signature::NONE, |validation| validation.keys(ops));
     loop {
         let seen = core.background.progress_seen();
-        // The view is taken before the lock, so that the lock is held for less time. When the lock is held, this
-        // view is mostly still the newest one.
+        // The view is taken before the lock, to hold the lock for less time. It is usually still the newest view
+        // when the lock is taken.
         let mut view = core.views.newest();
         let mut guard = match patience {
             Patience::OfThread => core.writes.writer.lock(),
             Patience::OfTask => core.writes.writer.try_lock().ok_or(NotCommitted::Later(Later::Unlocked))?,
         };
-        // After a panic, this guard makes the database refuse writes. It is dropped before the lock is released,
-        // so a thread that waits for the lock then sees that writes are refused.
+        // After a panic, this guard makes the database refuse writes. It drops before the lock is released, so the
+        // next thread to get the lock sees that writes are refused.
         let _guard = StopOnPanic::new(core);
         let writer = guard.as_mut().ok_or(Error::ReadOnly)?;
         core.check_writable()?;
@@ -398,16 +395,15 @@ fn log<'c>(
         indexed.check(&core.indexes, tables)?;
         check_tables(core, &view, tables)?;
         if !core.writes.reserve.is_full() && !ops.is_erases_only() {
-            // Erases may have used the space of the reserve. It is filled again first. Otherwise puts would use up
-            // all space that erases have freed.
+            // Erases may have used the reserve. Refill it before a put, or puts would use up the space that erases
+            // have freed.
             core.writes.reserve.fill()?;
         }
         match room::room(core, &view, writer, bytes) {
             Room::Here => {}
             Room::AfterRotation => {
                 rotate(core, writer)?;
-                // The memtables that were just frozen still take memory, so there may not be enough room for this
-                // commit yet.
+                // The frozen memtables still take memory, so there may be no room for this commit yet.
                 continue;
             }
             Room::AfterFlush if room::is_erase_taken_beyond(core, &view, writer, ops, bytes) => {
@@ -445,8 +441,7 @@ fn log<'c>(
             && validation.is_behind(writer.last_version())
             && validation.may_be_changed(writer.latest_keys(), depends_on, writer.last_version())
         {
-            // The commits in the log will soon be applied. As long as this thread holds the lock, no other commit
-            // follows them.
+            // Logged commits are applied soon, and no more can follow while this thread holds the lock.
             core.wait_for_commits(writer)?;
             validation.compare(&view, &core.writes.recent, ops, writer.last_version())?;
         }

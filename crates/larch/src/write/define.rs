@@ -19,13 +19,13 @@ pub fn check_name(name: &str) -> Result<&str> {
     if name.is_empty() || name.len() > 255 { Err(Error::BadTableName(name.to_owned())) } else { Ok(name) }
 }
 
-/// Returns an error for the name of a new table if the name is not valid or contains control characters. People
-/// and scripts read lists of names with one name on each line, so a name must not break a line. Tables of earlier
-/// releases may have names with control characters.
+/// Returns an error if a new table must not have this name. Besides the rules of [`check_name`], control characters
+/// are refused, because people and scripts read lists with one name per line. Tables from earlier releases may have
+/// such names.
 ///
 /// # Errors
 ///
-/// [`Error::BadTableName`].
+/// [`Error::BadTableName`] if the name breaks one of these rules.
 pub fn check_new_name(name: &str) -> Result<&str> {
     if has_control(name) { Err(Error::BadTableName(name.to_owned())) } else { check_name(name) }
 }
@@ -35,15 +35,14 @@ pub fn has_control(name: &str) -> bool {
     name.chars().any(char::is_control)
 }
 
-/// The table `name`. If it does not exist, it is created with `options`.
+/// Returns the table `name`, and creates it with `options` if it does not exist.
 ///
 /// # Errors
 ///
 /// The errors of [`TableChange::begin`] and [`Core::install`]. If the table is new, also the errors of
 /// [`check_new_name`].
 pub fn create(core: &Core, name: &str, options: TableOptions) -> Result<Arc<TableInfo>> {
-    // The change holds the lock of the writer, so no other table can get this name before the new table is
-    // installed.
+    // The change holds the writer's lock, so no other table can take this name meanwhile.
     let change = TableChange::begin(core)?;
     let view = core.views.newest();
     if let Some(table) = view.files.tables.named(name) {
@@ -68,8 +67,7 @@ pub fn drop_table(core: &Core, name: &str) -> Result<bool> {
     let mut edits = drops_of_indexes(&view.files, table.info.id);
     edits.push(Edit::DropTable(table.info.id));
     drop(view);
-    // The durable commits must be a prefix of all commits. So all commits before this change are made durable
-    // first.
+    // Durable commits must be a prefix of all commits, so make the earlier commits durable first.
     change.sync()?;
     change.install(&edits, FreshFiles::new(&core.env.opener.leftovers))?;
     Ok(true)
@@ -80,26 +78,25 @@ fn drops_of_indexes(files: &FileSet, table: TableId) -> Vec<Edit> {
     files.tables.indexes_of(table).map(|index| Edit::DropTable(index.info.id)).collect()
 }
 
-/// Returns an error if the table has indexes. `work` names, for the error, the work that the caller wants to do.
-/// Such work does not update indexes.
+/// Returns an error if the table has indexes. Called before `work` that does not update indexes. The error names
+/// this work.
 ///
 /// # Errors
 ///
-/// [`Error::HasIndexes`].
+/// [`Error::HasIndexes`] if the table has indexes.
 pub fn check_unindexed(files: &FileSet, table: &TableInfo, work: &'static str) -> Result<()> {
     let indexes = files.tables.indexes_of(table.id).filter_map(|files| files.info.index.as_ref());
     let indexes: Vec<String> = indexes.map(|index| index.name.clone()).collect();
     if indexes.is_empty() { Ok(()) } else { Err(Error::HasIndexes { table: table.name.clone(), work, indexes }) }
 }
 
-/// Changes the options with which `table` is stored from now on. A lock is held from the moment when the old
-/// options are read until the new ones are installed. So if two threads alter the table at the same time, no
-/// change is lost.
+/// Changes the options with which `table` is stored from now on. Holds the lock `altering` from reading the old
+/// options until the new ones are installed, so that two threads that alter a table lose no change.
 ///
 /// # Errors
 ///
-/// [`Error::BadOptions`] if the options cannot be used or the column groups differ; the errors of
-/// [`Core::install`].
+/// [`Error::ReadOnly`] in a read-only database; [`Error::BadOptions`] if the options cannot be used or the column
+/// groups differ; an error if the table was dropped; the errors of [`Core::install`].
 pub fn alter(core: &Core, table: &TableInfo, change: impl FnOnce(&mut TableOptions)) -> Result<()> {
     core.check_writable()?;
     let _altering = core.writes.altering.lock();
@@ -124,24 +121,23 @@ pub fn alter(core: &Core, table: &TableInfo, change: impl FnOnce(&mut TableOptio
     install_options(core, &old, options, is_alike)
 }
 
-/// Records in the manifest that all files so far may have been written with other options than the present options
-/// of the table.
+/// Records in the manifest that files so far may not have been written with the table's current options.
 ///
 /// # Errors
 ///
-/// [`Error::TableDropped`]; the errors of [`Core::install`].
+/// [`Error::TableDropped`] if the table was dropped; the errors of [`Core::install`].
 pub fn note_other_options(core: &Core, table: &TableInfo) -> Result<()> {
     let _altering = core.writes.altering.lock();
     let now = core.views.newest().files_of(table)?.info.clone();
     install_options(core, &now, now.options.clone(), false)
 }
 
-/// Installs new options for the table `old`. `is_alike` says that the new options have the same effect on files as
-/// the old options. The caller must hold the lock `altering`.
+/// Installs new options for the table `old`. `is_alike` says that files come out the same with the new options as
+/// with the old. The caller must hold the lock `altering`.
 fn install_options(core: &Core, old: &TableInfo, options: TableOptions, is_alike: bool) -> Result<()> {
     let mut manifest = core.writes.manifest.lock();
-    // Files with numbers below `since` may have been written with the old options. All files that get a number
-    // after this are written with the new options.
+    // Files with numbers below `since` may have been written with the old options. Files that get their numbers
+    // later are written with the new ones.
     let _numbering = core.writes.numbering.write();
     let since = if is_alike { old.since } else { core.writes.new_number() };
     let edit = Edit::AlterTable { id: old.id, since, options };

@@ -1,9 +1,8 @@
-//! Flushes: writes memtables to files of level 0 and removes the logs of these memtables. This module does not know
-//! deeper levels.
+//! Flushes memtables to files of level 0, and removes their logs. This module does not know deeper levels.
 //!
-//! The flush job flushes one memory set at a time, the oldest set. Other threads never flush themselves; they wait
-//! for the job. If a flush has found the disk full, all frozen sets are flushed as if they were one set. So if a
-//! newer set erases rows of an older set, these rows are not written, and the flush needs less room.
+//! The flush job flushes one memory set at a time, oldest first. Other threads never flush themselves; they wait
+//! for the job. After a flush has found the disk full, the job flushes all frozen sets as if they were one. Rows of
+//! an older set that a newer set erases are then not written, so the flush needs less room.
 
 use super::joined::{Joined, joined_erases};
 use super::room::{freeze_for_room, rotate, wait_for_flushes, wait_for_level0};
@@ -29,7 +28,7 @@ use os::{Job, Polled};
 use sst::{RangeErase, Version};
 use std::collections::BTreeMap;
 
-/// The job that flushes the oldest frozen memtables.
+/// The job that flushes the oldest frozen memory set.
 #[derive(Debug)]
 pub struct FlushJob(pub Weak<Core>);
 
@@ -40,8 +39,7 @@ impl Job for FlushJob {
     }
 }
 
-/// Flushes the oldest frozen memtables. Does nothing if the last try failed and the time for the next try has not
-/// come yet.
+/// Flushes the oldest frozen memory set. Does nothing if the last attempt failed and it is too early to retry.
 pub fn attempt(core: &Arc<Core>) -> Polled {
     if core.check_writable().is_err() {
         return Polled::Idle;
@@ -64,12 +62,11 @@ pub fn attempt(core: &Arc<Core>) -> Polled {
         return Polled::Idle;
     }
     if is_joint && sets.iter().any(|set| set.has_erases()) {
-        // This flush has erases, so the flush itself or later compactions free disk space. Therefore it may use
-        // the space of the reserve.
+        // The erases in this flush will free disk space, now or in later compactions, so it may use the reserve.
         core.writes.reserve.give_back();
     }
     let flushed = flush(core, &sets);
-    // Commits that wait for the memory of these sets are woken below, so the memory is freed first.
+    // Free the memory of these sets before the commits that wait for it are woken below.
     drop(sets);
     match flushed {
         Ok(()) => {
@@ -82,13 +79,13 @@ pub fn attempt(core: &Arc<Core>) -> Polled {
             core.background.tell_progress();
             Polled::Worked
         }
-        // A table was dropped during the flush. The next poll writes the files again, without this table.
+        // A table was dropped during the flush. The next poll flushes again, without this table.
         Err(Error::NoSuchTable(_)) => Polled::Worked,
         Err(error) => {
             let trouble = troubles.flush_failed(&error, core.env.machine.clock.now());
             core.background.wake_flush_after(trouble.retry_in.unwrap_or_default());
             if is_joint {
-                // If the reserve cannot be filled because the disk is full, the next put reports this.
+                // If the disk is too full for the reserve, the next put reports it.
                 core.writes.reserve.fill().ok();
             }
             core.env.report(|| trouble.event());
@@ -98,13 +95,13 @@ pub fn attempt(core: &Arc<Core>) -> Polled {
     }
 }
 
-/// The memory sets that are frozen, the oldest first.
+/// The frozen memory sets, oldest first.
 fn frozen(core: &Core) -> Vec<Arc<MemSet>> {
     core.views.newest().memory.iter().skip(1).rev().cloned().collect()
 }
 
 /// Writes `sets` to level 0 as if they were one set, and removes their logs. `sets` are the oldest memory sets,
-/// ordered by age.
+/// oldest first.
 ///
 /// # Errors
 ///
@@ -141,27 +138,26 @@ pub fn flush(core: &Arc<Core>, sets: &[Arc<MemSet>]) -> Result<()> {
     Ok(())
 }
 
-/// Returns the newest version for which this is true: all commits up to it are in files or in the memtables of
-/// `logs`.
+/// The newest version up to which all commits are in files or in the memtables of `logs`.
 fn flushed_with(core: &Core, logs: &[u64]) -> Version {
-    // The version is read first, and then the view. So the view has every commit up to this version.
+    // The version is read before the view, so the view has every commit up to this version.
     let visible = core.views.visible();
     let view = core.views.newest();
     let others = view.memory.iter().filter(|other| !logs.contains(&other.log));
     others.map(|other| Version(other.oldest().0 - 1)).fold(visible, Version::min)
 }
 
-/// For each table that has rows in `memory`, writes a file for level 0. The file has the rows that readers at the
+/// Writes a file of level 0 for each table that has rows in `memory`. A file has the rows that readers at the
 /// versions `boundaries` see.
 ///
 /// # Errors
 ///
-/// A file cannot be written.
+/// An error if a file cannot be written.
 pub fn write_files(core: &Arc<Core>, memory: &MemSet, boundaries: &[Version]) -> Result<NewFiles> {
     write_files_to(core, memory, boundaries, &core.env.place())
 }
 
-/// The same as [`write_files`], but the files go to `place`.
+/// Like [`write_files`], but writes to `place`.
 ///
 /// # Errors
 ///
@@ -175,9 +171,9 @@ pub fn write_files_to(core: &Arc<Core>, memory: &MemSet, boundaries: &[Version],
     )
 }
 
-/// The same as [`write_files`], but the files go to `place`. Only the rows are written that a reader at the
-/// version `at` sees in the tables of `files`. All commits up to this version must have been applied. During the
-/// call, later commits may be applied and tables may be dropped.
+/// Like [`write_files`], but writes to `place`, and only the rows that a reader at the version `at` sees in the
+/// tables of `files`. All commits up to `at` must have been applied. Meanwhile, later commits may be applied and
+/// tables may be dropped.
 ///
 /// # Errors
 ///
@@ -196,8 +192,7 @@ pub fn write_version_to(
     )
 }
 
-/// The same as [`write_files`], but for the rows of a transaction that has not committed. The files go to
-/// `target`.
+/// Like [`write_files`], but for the rows of a transaction that has not committed. The files go to `target`.
 ///
 /// # Errors
 ///
@@ -207,20 +202,20 @@ pub fn write_run(core: &Arc<Core>, memory: &MemSet, boundaries: &[Version], targ
     write_tables(core, &[memory], &Extract { info, boundaries, up_to: Version::MAX, is_run: true, target })
 }
 
-/// Says which rows of the memtables are written, and to which place.
+/// Which rows of the memtables are written, and where to.
 struct Extract<'a> {
-    /// A function that returns a table by its id. If it returns `None`, the rows of this table are left out.
+    /// Returns a table by its id. A table for which this returns `None` is skipped.
     info: &'a dyn Fn(TableId) -> Option<Arc<TableInfo>>,
-    /// The rows are written that readers at these versions see.
+    /// Only rows that readers at these versions see are written.
     boundaries: &'a [Version],
     /// Rows that are newer than this version are left out.
     up_to: Version,
-    /// Whether the rows belong to a transaction that has not committed.
+    /// Whether these are the rows of a transaction that has not committed.
     is_run: bool,
     target: &'a Target,
 }
 
-/// Writes the rows of `sets`, the newest set first, as if they were one set.
+/// Writes the rows of `sets`, which are newest first, as if they were one set.
 fn write_tables(core: &Arc<Core>, sets: &[&MemSet], extract: &Extract<'_>) -> Result<NewFiles> {
     let mut all = NewFiles::none(&extract.target.place(&core.env));
     let mut tables: BTreeMap<TableId, Vec<Arc<Memtable>>> = BTreeMap::new();
@@ -272,14 +267,14 @@ fn write_table(
     Ok(new)
 }
 
-/// Freezes the present memtables, and waits until the rows of all memtables are in files.
+/// Freezes the current memtables, and waits until all memtables are flushed.
 ///
 /// # Errors
 ///
-/// The reason why writes are refused, or why a flush or a compaction failed.
+/// The errors of [`Core::check_writable`]; the error of a flush or a compaction that failed.
 pub fn flush_all(core: &Arc<Core>) -> Result<()> {
     core.check_writable()?;
-    // Memtables that are frozen already are flushed first, so that memory stays within the write buffer.
+    // First wait for memtables that are frozen already, so that memory stays within the write buffer.
     wait_for_flushes(core)?;
     wait_for_level0(core, None)?;
     {

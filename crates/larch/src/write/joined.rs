@@ -1,6 +1,5 @@
-//! Reads the rows and range erases of several memtables of one table, as if they were one memtable. The newest
-//! memtable comes first, and all its versions are newer than those in the next memtable. This module does not know
-//! what the rows are used for.
+//! Reads several memtables of one table as if they were one. The memtables are ordered newest first, and all
+//! versions in one are newer than all in the next. This module does not know what the rows are used for.
 
 use crate::memtable::{MemRow, Memtable};
 use os::sync::Arc;
@@ -31,7 +30,7 @@ impl<I: Iterator<Item = MemRow>> Iterator for Joined<I> {
             return only.next();
         }
         let rows = self.sources.iter_mut().enumerate().filter_map(|(i, source)| Some((i, source.peek()?)));
-        // If several sources have the same key, the first of them has the newest version.
+        // Of several sources with the same key, the first has the newest version, and `min_by` returns the first.
         let (first, _) = rows.min_by(|(_, a), (_, b)| a.key().cmp(b.key()))?;
         self.sources[first].next()
     }
@@ -66,7 +65,7 @@ pub fn joined_erases(memtables: &[Arc<Memtable>]) -> Erases<'_> {
     let mut erases: Vec<_> = fragments
         .flat_map(|erase| erase.versions.into_iter().map(move |version| (version, erase.keys.clone())))
         .collect();
-    // Range erases are added to a memtable in the order of their versions.
+    // A memtable takes range erases in version order.
     erases.sort_by_key(|(version, _)| *version);
     for (version, keys) in erases {
         joined.remove_range(&keys.start, keys.end.as_deref().unwrap_or_default(), version);

@@ -1,10 +1,10 @@
-//! Commits a batch that is too large for the write buffer. Its rows go into files of level 0, and become visible
-//! and durable together with these files. This module does not look at the rows.
+//! Commits a batch that is too large for the write buffer. Its rows are written to files of level 0, and become
+//! visible and durable when these files are installed. This module does not look at the rows.
 //!
-//! The files are written before any lock is taken. All rows in them have version 0, as in an import. Under the
-//! lock of the writer, the rows that the same tables have in memory are first written to files, which are older
-//! than the files of the batch. Then the files of the batch are installed as one commit, in all tables at once. If
-//! the batch fails or the process crashes, nothing is left of the batch.
+//! The files are written before any lock is taken. All their rows have version 0, as in an import. Under the
+//! writer's lock, the tables of the batch are then flushed, so that older rows lie in older files, and the files of
+//! the batch are installed as one commit, in all tables at once. After a failure or a crash, nothing is left of the
+//! batch.
 
 use super::change::TableChange;
 use super::flush::write_files;
@@ -22,17 +22,17 @@ use crate::memtable::set::MemSet;
 use os::sync::Arc;
 use sst::Version;
 
-/// The version of the rows as it is stored in the files. The install adds an offset to this version, so that
-/// readers see the version of the commit.
+/// The version that the files store for their rows. The install sets an offset in each file, so that readers see
+/// the version of the commit.
 pub const FILE_VERSION: Version = Version(0);
 
-/// Commits `ops` on `tables`, if no commit contradicts `validation`. The ops must have been resolved. When this
-/// returns, the ops are durable. If the disk is full and the commit only erases, it uses the space of the reserve.
+/// Commits `ops`, which must be resolved, on `tables`, if `validation` finds no conflict. When this returns, the
+/// ops are durable. On a full disk, a commit that only erases may use the reserve.
 ///
 /// # Errors
 ///
-/// The conflict; an error if a table was dropped; the reason why files cannot be written or installed. After an
-/// error, nothing has taken effect.
+/// [`NotCommitted::Conflict`] if there is a conflict with another commit; an error if a table was dropped, or if
+/// files cannot be written or installed. After an error, nothing has taken effect.
 pub fn commit(
     core: &Arc<Core>,
     ops: &BatchOps,
@@ -42,7 +42,7 @@ pub fn commit(
     let is_erases_only = ops.is_erases_only();
     loop {
         let outcome = write_and_install(core, ops, tables, validation.as_deref_mut(), is_erases_only);
-        // While the lock of levels was taken, the compaction job could not begin a compaction. So it is woken now.
+        // The compaction job could begin nothing while the levels lock was held, so wake it now.
         core.background.wake_compact();
         match outcome {
             Err(NotCommitted::Failed(error))
@@ -60,8 +60,8 @@ fn write_and_install(
     is_erases_only: bool,
 ) -> Result<Version, NotCommitted> {
     if !core.writes.reserve.is_full() && !is_erases_only {
-        // Erases may have used the space of the reserve. It is filled again first. Otherwise puts would use up all
-        // space that erases have freed.
+        // Erases may have used the reserve. Refill it before a put, or puts would use up the space that erases have
+        // freed.
         core.writes.reserve.fill()?;
     }
     let rows = MemSet::new(0, Arc::default());
@@ -73,13 +73,13 @@ fn write_and_install(
     install(core, new, ops, tables, validation)
 }
 
-/// Installs `new` files as a commit on `tables`, if no commit contradicts `validation` and `ops`. The rows of the
-/// files have the version [`FILE_VERSION`].
+/// Installs `new` files, whose rows have the version [`FILE_VERSION`], as a commit on `tables`, if `validation`
+/// finds no conflict. `ops` are the writes that it compares.
 ///
 /// # Errors
 ///
-/// The conflict; an error if a table was dropped; the reason why the files cannot be installed. After an error,
-/// nothing has taken effect.
+/// [`NotCommitted::Conflict`] if there is a conflict with another commit; an error if a table was dropped, or if
+/// the files cannot be installed. After an error, nothing has taken effect.
 pub fn install(
     core: &Arc<Core>,
     mut new: NewFiles,

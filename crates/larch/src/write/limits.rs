@@ -1,5 +1,5 @@
-//! Decides which rows a table accepts. This depends on the lengths of keys and values, and on whether values are
-//! whole or in parts. It does not depend on the rows that the table already has.
+//! Decides which rows a table accepts, by the lengths of keys and values, and by whether values are whole or in
+//! parts. The rows that the table already has do not matter.
 
 use crate::base::error::{Error, Result};
 use crate::base::options::Options;
@@ -16,7 +16,7 @@ pub fn max_value_bytes(write_buffer_bytes: u64) -> u64 {
 ///
 /// # Errors
 ///
-/// [`Error::KeyTooLong`].
+/// [`Error::KeyTooLong`] if the key has more than [`MAX_KEY_BYTES`] bytes.
 pub fn check_key(key: &[u8]) -> Result<()> {
     if key.len() > MAX_KEY_BYTES {
         return Err(Error::KeyTooLong { bytes: key.len(), max: MAX_KEY_BYTES });
@@ -39,8 +39,8 @@ fn check_lengths(options: &Options, key: &[u8], value_bytes: usize) -> Result<()
 ///
 /// # Errors
 ///
-/// [`Error::Grouped`] if the table splits its values into column groups; [`Error::KeyTooLong`],
-/// [`Error::ValueTooLong`].
+/// [`Error::Grouped`] if the table splits its values into column groups; [`Error::KeyTooLong`] or
+/// [`Error::ValueTooLong`] if the row is too long.
 pub fn check_row(options: &Options, table: &TableInfo, key: &[u8], value: &[u8]) -> Result<()> {
     let groups = &table.options.groups;
     if groups.len() > 1 {
@@ -53,8 +53,8 @@ pub fn check_row(options: &Options, table: &TableInfo, key: &[u8], value: &[u8])
 ///
 /// # Errors
 ///
-/// [`Error::PartCount`] if the number of parts differs from the number of groups; [`Error::KeyTooLong`],
-/// [`Error::ValueTooLong`].
+/// [`Error::PartCount`] if the number of parts differs from the number of groups; [`Error::KeyTooLong`] or
+/// [`Error::ValueTooLong`] if the row is too long.
 pub fn check_parts(options: &Options, table: &TableInfo, key: &[u8], parts: &[impl AsRef<[u8]>]) -> Result<()> {
     let groups = &table.options.groups;
     if parts.len() != groups.len().max(1) {

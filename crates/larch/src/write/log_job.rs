@@ -1,13 +1,11 @@
-//! A rotation is the change from one log to the next. Commits wait during a rotation, so this job does the slow
-//! parts of the rotation before or after it. While a log grows, the job makes the appended bytes durable piece by
-//! piece, creates the file of the next log, and allocates disk space for it. Without allocated space, the file
-//! system would have to look for free space while it syncs the log. For this, it would read its maps from a busy
-//! disk, and an append would wait. When the next log has begun, the job makes the rest of the previous log
-//! durable. The job does not decide when a log ends.
+//! The job that takes the slow work out of rotations. Commits wait during a rotation, the change from one log to
+//! the next. So while a log grows, this job syncs it piece by piece, creates the file of the next log, and
+//! allocates disk space for it. Without allocated space, the file system would look for free space during a sync,
+//! read its maps from a busy disk for this, and make appends wait. When the next log has begun, the job syncs the
+//! rest of the previous one. It does not decide when a log ends.
 //!
-//! So a rotation usually waits for no sync. It waits for a sync in three cases: the file of the next log does not
-//! exist, so that the rotation has to create it; nothing of the log is durable yet; or an older release must be
-//! able to read the logs.
+//! So a rotation usually waits for no sync. It waits for one in three cases: it has to create the next log's file
+//! itself; nothing of the current log is durable yet; or an older release must be able to read the logs.
 
 use crate::base::error::Result;
 use crate::base::record::{BEGIN_RECORD, LogError, LogKind};
@@ -16,16 +14,16 @@ use crate::core::{Core, StopOnPanic};
 use os::sync::Weak;
 use os::{Job, Polled};
 
-/// When the job has created the file of the next log, it allocates at most this much disk space for it, in bytes.
+/// The job allocates at most this much disk space for the next log, in bytes.
 const MOST_AHEAD_BYTES: u64 = 64 << 20;
 
-/// Wakes the job because the log of `writer` has begun. The caller must hold the lock of the writer.
+/// Wakes the job because the log of `writer` has begun. The caller must hold the writer's lock.
 pub fn begun(core: &Core, writer: &Writer) {
     core.writes.ahead.begin_log(writer);
     core.background.wake_log();
 }
 
-/// Wakes the job if the log has grown enough. Call this after a commit was appended, under the lock of the writer.
+/// Wakes the job if the log has grown enough. Called under the writer's lock, after a commit was appended.
 pub fn appended(core: &Core, writer: &Writer) {
     let limit_bytes = core.writes.fill.limit(core.env.options.write_buffer_bytes);
     if core.writes.ahead.appended(writer, limit_bytes) {
@@ -33,15 +31,15 @@ pub fn appended(core: &Core, writer: &Writer) {
     }
 }
 
-/// The file of the log that is to continue the log of `writer`. If the file does not exist, it is created. The
-/// caller must hold the lock of the writer.
+/// The file for the log after that of `writer`: the one that the job has created, or else a new one. The caller
+/// must hold the writer's lock.
 ///
 /// # Errors
 ///
-/// The file cannot be created.
+/// An error if the file cannot be created.
 pub fn next_log(core: &Core, writer: &Writer) -> Result<NextLog> {
     match core.writes.ahead.take_next() {
-        // The job has created this file too late: meanwhile, a rotation has begun a log with a greater number.
+        // The job was too late: a rotation has meanwhile begun a log with a greater number.
         Some(old) if old.number() <= writer.memory().log => remove(core, old.number()),
         Some(next) => return Ok(next),
         None => {}
@@ -83,22 +81,20 @@ impl Job for LogJob {
         let _guard = StopOnPanic::new(&core);
         let ahead = &core.writes.ahead;
         let Some(unsynced) = ahead.take_unsynced() else { return Polled::Idle };
-        // If the sync fails, the database accepts no more writes. The same is true after every failed sync of a
-        // log.
+        // If the sync fails, the database accepts no more writes, as after every failed sync of a log.
         if core.check_writable().is_err() || core.sync(unsynced).is_err() {
             return Polled::Idle;
         }
-        // This appends a note that proves which bytes are durable. The job does not wait for the lock, because the
-        // holder of the lock may be waiting for background work. If a commit holds the lock, the record of the
-        // commit serves as the same proof. Otherwise, the idle job tries again later. If the note cannot be
-        // written, no commit is lost.
+        // Append a note that proves which bytes are durable. Do not wait for the lock, because its holder may be
+        // waiting for background work. If that is a commit, its own record is such a proof; otherwise, the idle job
+        // tries again later. No commit is lost if the note cannot be written.
         if let Some(writer) = core.writes.writer.try_lock().as_deref_mut().and_then(Option::as_mut) {
             writer.prove_begin().ok();
         }
         if !ahead.needs_next() {
             return Polled::Idle;
         }
-        // An error is ignored here: the rotation tries to create the file again, and reports the error.
+        // Ignore an error here: the rotation will try again to create the file, and report the error.
         let ahead_bytes = core.writes.fill.limit(core.env.options.write_buffer_bytes).min(MOST_AHEAD_BYTES);
         if let Ok(next) = create(&core, ahead_bytes) {
             ahead.put_next(next);

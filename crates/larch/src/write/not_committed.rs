@@ -7,29 +7,28 @@ use sst::Version;
 /// Why a commit was not made. Nothing of the commit has taken effect.
 #[derive(Debug)]
 pub enum NotCommitted {
-    /// Another commit contradicts this commit.
+    /// The commit conflicts with another commit.
     Conflict(Conflict),
     /// The commit failed.
     Failed(Error),
-    /// The commit has to wait. A task is making it, so the thread must not wait.
+    /// The commit has to wait, but a task is making it, so the thread must not block.
     Later(Later),
 }
 
 /// What a task must wait for before it tries to commit again.
 #[derive(Clone, Copy, Debug)]
 pub enum Later {
-    /// The task must wait until the lock of the writer is free.
+    /// The task must wait until the writer's lock is free.
     Unlocked,
-    /// The task must wait until the counter for the progress of background work is greater than this number.
+    /// The task must wait until the progress counter of background work exceeds this number.
     Progress(u64),
 }
 
-/// The result of a commit in the form that programs get. The outer error is the reason why the commit failed. The
-/// inner result is the version or the conflict.
+/// The result of a commit as programs get it: the version or the conflict, or an outer error if the commit failed.
 ///
 /// # Errors
 ///
-/// The reason why the commit failed.
+/// The error with which the commit failed.
 pub fn outcome(committed: Result<Version, NotCommitted>) -> Result<Result<Version, Conflict>, Error> {
     match committed {
         Ok(version) => Ok(Ok(version)),

@@ -1,6 +1,5 @@
-//! Recovers the commits that are in logs and not in files yet. The rows of these commits go to files of level 0.
-//! If the disk has no room for the files, the rows go to memory. This module knows the file set that was read from
-//! the manifest, but nothing else of the manifest.
+//! Replays the logs whose commits are not in files yet. Their rows go to files of level 0, or to memory if the disk
+//! is full. Of the manifest, this module knows only the file set that was read from it.
 
 use crate::base::error::Result;
 use crate::base::ops::{BatchOps, Op};
@@ -20,16 +19,17 @@ use os::sync::Arc;
 use sst::Version;
 use std::path::Path;
 
-/// The result of a recovery. `R` has the recovered rows: in files, or in memory if the disk has no room for files.
+/// The result of a recovery. `R` holds the recovered rows, in files or in memory.
 pub struct Recovered<R> {
     /// The recovered rows.
     pub rows: R,
     /// The version of the newest commit; 0 if there are no commits.
     pub newest: Version,
-    /// The log that the next log will continue. It is the last log that has commits, or the first log if none has.
+    /// The log that the next log will continue: usually the last log with commits, or the first log if none has
+    /// any.
     pub previous: Option<Previous>,
-    /// The numbers of the log `previous` and of all logs before it, ascending. These logs stay until their rows
-    /// are in files.
+    /// The numbers of the log `previous` and all logs before it, ascending. They are kept until their rows are in
+    /// files.
     pub needed: Vec<u64>,
     /// The number of logs that were read.
     pub logs: u64,
@@ -42,11 +42,11 @@ trait Sink {
     /// Receives a commit of a log.
     fn take(&mut self, version: Version, ops: &BatchOps) -> Result<()>;
 
-    /// Called when all commits of a log were received.
+    /// Called after the last commit of each log.
     fn end_log(&mut self) -> Result<()>;
 }
 
-/// Collects rows, and writes them to files of level 0 each time that they fill half of the write buffer. So a long
+/// Collects rows, and writes them to files of level 0 whenever they fill half of the write buffer, so that a long
 /// log needs no more memory than a short one.
 struct ToFiles<'c> {
     core: &'c Arc<Core>,
@@ -87,12 +87,12 @@ impl Sink for MemSet {
     }
 }
 
-/// Reads those logs among the `listed` files of `directory` whose rows are not in files yet, from the oldest to the
-/// newest. Writes their rows to files in `place`, which must be on the same disk.
+/// Replays the logs among the `listed` files of `directory` whose rows are not in files yet, oldest first. Writes
+/// their rows to files in `place`, which must be on the same disk.
 ///
 /// # Errors
 ///
-/// An error if a log that is needed is missing or corrupt; an error of the disk. After an error, no new file is
+/// An error if a log that is needed is missing or corrupt, or if the disk fails. After an error, no new file is
 /// left.
 pub fn replay(core: &Arc<Core>, directory: &Path, listed: &[ListedFile], place: &Place) -> Result<Recovered<NewFiles>> {
     let (files, memory) = (NewFiles::none(place), MemSet::new(0, Arc::default()));
@@ -100,14 +100,13 @@ pub fn replay(core: &Arc<Core>, directory: &Path, listed: &[ListedFile], place: 
         .map(|recovered| recovered.with(|sink| sink.files))
 }
 
-/// The same as [`replay`], but the rows stay in memory. They take as much memory as when they were committed,
-/// which was at most the write buffer of that time. All rows are in one set. So when this set is flushed, rows of
-/// older logs are not written if newer logs erase them.
+/// Like [`replay`], but keeps the rows in memory. They need as much memory as when they were committed, which was
+/// at most the write buffer of that time. All rows go to one set, so that its flush does not write rows of older
+/// logs that newer logs erase.
 ///
 /// # Errors
 ///
-/// The errors of [`replay`], but never the error that the disk is full, because this call takes no room on the
-/// disk.
+/// The errors of [`replay`], except for a full disk, because this call needs no disk space.
 pub fn replay_to_memory(core: &Arc<Core>, listed: &[ListedFile]) -> Result<Recovered<MemSet>> {
     let disk = &*core.env.machine.disk;
     let memory = MemSet::new(0, core.env.held.rows.clone()).with_filter();
@@ -172,30 +171,29 @@ fn read_logs<R: Sink>(
         }
         let is_short = named_end.is_some_and(|end| reader.end() < end.at);
         if is_short {
-            // This log ends before the end that the next log names. So the next log is the newest one, and this
-            // log was not durable when the newest log began.
+            // This log ends before the end that the next log names. So the next log is the newest, and began before
+            // this one was durable.
             check_never_synced(disk, &path, reader.end(), &log_path(directory, chain[i + 1].number))?;
         }
         rewrite_tail(disk, &path, reader.proven_end()..reader.end())?;
-        // Logs at the end without commits need not be continued, so they can be removed. Otherwise such logs would
-        // accumulate on a disk that stays full.
+        // Trailing logs without commits need not be continued, and can be removed. Otherwise they would pile up on
+        // a disk that stays full.
         if i == 0 || recovered.commits > before || is_short {
             recovered.previous = Some(Previous { number, end: KnownEnd::durable(reader.end()) });
             recovered.needed = chain[..=i].iter().map(|log| log.number).collect();
         }
         recovered.rows.end_log()?;
         if is_short {
-            // The commits of the newest log come after commits that were lost, so they are dropped. The log that
-            // will be made next continues the present log.
+            // Drop the commits of the newest log, because commits before them were lost. The next log will continue
+            // this one.
             break;
         }
     }
     Ok(recovered)
 }
 
-/// The log at `path` ends at `end`, although the log `next` names a later end for it. Returns an error if
-/// something proves that `next` was synced, because such a sync would also have made the whole log at `path`
-/// durable.
+/// The log at `path` ends at `end`, although the log `next` names a later end for it. Returns an error if `next` is
+/// proven to have been synced, because that sync would have made the whole log at `path` durable first.
 fn check_never_synced(disk: &dyn Disk, path: &Path, end: u64, next: &Path) -> Result<()> {
     match LogReader::open(disk, next, None)?.proof_of_sync()? {
         None => Ok(()),
@@ -203,7 +201,7 @@ fn check_never_synced(disk: &dyn Disk, path: &Path, end: u64, next: &Path) -> Re
     }
 }
 
-/// Those of `ops` that write to tables which still exist.
+/// The `ops` on tables that still exist.
 fn known_tables(ops: &BatchOps, files: &FileSet) -> BatchOps {
     let known = |table: u32| files.tables.contains_key(&TableId(table));
     if ops.iter().all(|(table, _)| known(table)) {

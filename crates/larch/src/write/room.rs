@@ -1,7 +1,7 @@
-//! Decides whether there is room for a commit, when memtables are frozen and a new log begins, and what commits
-//! and flushes wait for. This module does not know how a flush or a compaction is done.
+//! Decides whether a commit has room, when memtables are frozen and a new log begins, and what commits and flushes
+//! wait for. This module does not know how a flush or a compaction is done.
 //!
-//! If a function takes a [`Writer`], it must be called under the lock of the writer.
+//! Functions that take a [`Writer`] must be called under the writer's lock.
 
 use super::log_job;
 use crate::base::error::{Error, Result};
@@ -17,15 +17,15 @@ use crate::memtable::{Memtable, ROW_BYTES};
 use crate::view::View;
 use os::sync::Arc;
 
-/// An estimate of the memory that a batch will take in memtables, in bytes. `ROW_BYTES` does not include the
-/// further links and the padding of a row, which take 6 bytes on average. This does not matter, because an op in a
-/// batch has at least 7 bytes in addition to its key and its value.
+/// Estimates the memory that a batch will take in memtables, in bytes. `ROW_BYTES` leaves out a row's further
+/// skiplist links and padding, 6 bytes on average. The 7 or more bytes that an op has besides its key and value
+/// make up for them.
 pub fn memory_bytes(ops: &BatchOps) -> u64 {
     ops.bytes().len() as u64 + u64::from(ops.count()) * ROW_BYTES
 }
 
-/// Returns an error with the cause if compactions of `table` fail. Without this error, a caller that waits for
-/// such a compaction would wait forever.
+/// Returns an error with the cause if compactions of `table` fail, because a caller would otherwise wait for one
+/// forever.
 fn check_compaction(core: &Core, table: TableId) -> Result<()> {
     match core.background.troubles.compaction_cause(table) {
         Some(cause) => Err(Error::Full { what: "level 0 of a table is full", cause: Box::new(cause) }),
@@ -33,12 +33,12 @@ fn check_compaction(core: &Core, table: TableId) -> Result<()> {
     }
 }
 
-/// Returns an error if one of `tables` was dropped. Returns an error also if level 0 of one of them is full and
-/// stays full because compactions fail.
+/// Returns an error if one of `tables` was dropped, or if its level 0 is full and stays full because compactions
+/// fail.
 ///
 /// # Errors
 ///
-/// [`Error::TableDropped`]; [`Error::Full`] with the cause.
+/// [`Error::TableDropped`] if a table was dropped; [`Error::Full`], with the cause, if its compactions fail.
 pub fn check_tables(core: &Core, view: &View, tables: &[Arc<TableInfo>]) -> Result<()> {
     let stop = pick::stop_files(&core.env.options.levels);
     for table in tables {
@@ -50,8 +50,7 @@ pub fn check_tables(core: &Core, view: &View, tables: &[Arc<TableInfo>]) -> Resu
     Ok(())
 }
 
-/// Counts a commit that has to wait for `reason`. A commit that waits several times for the same reason is counted
-/// only once.
+/// Counts a commit that stalls for `reason`. A commit that stalls again for the same reason is not counted again.
 pub fn note_stall<'c>(core: &'c Core, stalled: &mut Option<StalledCommit<'c>>, reason: StallReason) {
     if stalled.as_ref().is_none_or(|stalled| stalled.reason() != reason) {
         *stalled = None;
@@ -59,13 +58,13 @@ pub fn note_stall<'c>(core: &'c Core, stalled: &mut Option<StalledCommit<'c>>, r
     }
 }
 
-/// Says when a commit will have room in the write buffer.
+/// When a commit will have room in the write buffer.
 pub enum Room {
-    /// The commit has room now, in the present memtables.
+    /// The commit has room now, in the current memtables.
     Here,
-    /// The commit will have room as soon as the present memtables are frozen and a new log has begun.
+    /// The commit has room once the current memtables are frozen and a new log has begun.
     AfterRotation,
-    /// The commit has to wait until a flush has ended.
+    /// The commit has to wait for a flush to end.
     AfterFlush,
     /// The commit has to wait until a compaction has removed files from level 0.
     AfterCompaction,
@@ -77,8 +76,8 @@ fn is_level0_full(view: &View, table: TableId, stop: usize) -> bool {
 }
 
 /// Whether a flush of `memory` has to wait for a compaction, because level 0 of one of its tables has at least
-/// `stop` files. Tables whose compactions fail are ignored. Such a table accepts no more writes, see
-/// [`check_tables`], and its rows in memory must not make writers of other tables wait.
+/// `stop` files. Tables whose compactions fail do not count: they accept no more writes, see [`check_tables`], and
+/// their rows in memory must not stall writers of other tables.
 fn must_wait(core: &Core, view: &View, memory: &MemSet, stop: usize) -> bool {
     let troubles = &core.background.troubles;
     let tables = memory.all().into_iter().filter(|(_, memtable)| !memtable.is_empty()).map(|(table, _)| table);
@@ -86,13 +85,12 @@ fn must_wait(core: &Core, view: &View, memory: &MemSet, stop: usize) -> bool {
     full.any(|table| troubles.compaction_cause(table).is_none())
 }
 
-/// Waits until level 0 has room for files with the rows that are in memory. If `also` is set, waits also until
-/// level 0 of this table has room for one more file. This is for callers that add files to level 0 without a usual
-/// commit. The caller must hold no lock.
+/// Waits until level 0 has room to flush all memtables, and for one more file in the table `also`. This is for
+/// callers that add files to level 0 themselves or ask for a flush. The caller must hold no lock.
 ///
 /// # Errors
 ///
-/// The reason why writes are refused; [`Error::Full`] with the cause, if compactions of the table `also` fail.
+/// The errors of [`Core::check_writable`]; [`Error::Full`] with the cause, if compactions of the table `also` fail.
 pub fn wait_for_level0(core: &Core, also: Option<TableId>) -> Result<()> {
     let stop = pick::asked_stop_files(&core.env.options.levels);
     let mut stalled = None;
@@ -112,8 +110,8 @@ pub fn wait_for_level0(core: &Core, also: Option<TableId>) -> Result<()> {
     }
 }
 
-/// Says when a commit of `bytes` bytes will have room. While memtables are flushed, commits can use that part of
-/// the write buffer which these memtables do not use.
+/// Says when a commit of `bytes` bytes will have room. While frozen memtables are being flushed, commits can use
+/// the rest of the write buffer.
 pub fn room(core: &Core, view: &View, writer: &Writer, bytes: u64) -> Room {
     let buffer_bytes = core.env.options.write_buffer_bytes;
     let is_flushing = view.memory.len() > 1;
@@ -126,15 +124,15 @@ pub fn room(core: &Core, view: &View, writer: &Writer, bytes: u64) -> Room {
     } else if is_flushing {
         Room::AfterFlush
     } else {
-        // A rotation is followed by a flush, which needs room for one more file in level 0.
+        // A rotation leads to a flush, which needs room for one more file in level 0.
         let stop = pick::stop_files(&core.env.options.levels);
         if must_wait(core, view, writer.memory(), stop) { Room::AfterCompaction } else { Room::AfterRotation }
     }
 }
 
-/// Called when the write buffer is full. If the disk has no room for a flush, erases may nevertheless go into
-/// memory: memory may then exceed the write buffer by as many bytes as the reserve has. Returns whether the erases
-/// `ops` of `bytes` bytes may do so. Otherwise a program could not erase rows to make room.
+/// Whether `ops`, of `bytes` bytes, may exceed the write buffer, which is full. They may if they only erase and a
+/// flush has found the disk full, because a program must be able to erase rows to make room. Memory may exceed the
+/// write buffer by as many bytes as the reserve has.
 pub fn is_erase_taken_beyond(core: &Core, view: &View, writer: &Writer, ops: &BatchOps, bytes: u64) -> bool {
     let (buffer_bytes, beyond_bytes) = (core.env.options.write_buffer_bytes, core.env.options.reserve_bytes);
     ops.is_erases_only()
@@ -142,15 +140,14 @@ pub fn is_erase_taken_beyond(core: &Core, view: &View, writer: &Writer, ops: &Ba
         && core.background.troubles.flush_cause().is_some_and(|cause| cause.is_disk_full())
 }
 
-/// Freezes the present memtables, and begins a new log with new memtables. Later, a sync of the new log first
-/// makes the old log durable. So the old log is synced here only if the new log cannot begin before that. The call
-/// waits for the commits that are being applied, because frozen memtables must not change.
+/// Freezes the current memtables, and begins a new log with new memtables. Syncs the old log only if the new log
+/// cannot begin before that; otherwise the first sync of the new log makes the old one durable. Waits for commits
+/// that are being applied, because frozen memtables must not change.
 ///
 /// # Errors
 ///
-/// An error if a sync failed or the new log cannot be made. After an error, nothing is lost, and the next commit
-/// tries to rotate again. The next commit must not be appended to the old log: after a crash, there may be a new
-/// log that says where the old log ended.
+/// An error if a sync failed or the new log cannot be made. Nothing is lost, and the next commit tries to rotate
+/// again. It must not be appended to the old log, because a crash may leave a new log that names the old log's end.
 pub fn rotate(core: &Core, writer: &mut Writer) -> Result<()> {
     core.wait_for_commits(writer)?;
     let next = log_job::next_log(core, writer)?;
@@ -169,10 +166,10 @@ pub fn rotate(core: &Core, writer: &mut Writer) -> Result<()> {
     Ok(())
 }
 
-/// Freezes the memtables if they have many erased rows, or if they may hide many rows in files. Background work
-/// can then free the space of these rows. In an idle database, nothing else causes a flush. The function does
-/// nothing if the flush would have to wait, or if the disk is full: a full disk may still have room for a small
-/// commit in the old log, but not for a new log.
+/// Freezes the memtables of an idle database if they have many erased rows or may hide many rows in files, so that
+/// background work can free the space of these rows. Nothing else would cause a flush. Does nothing if the flush
+/// would have to wait, or if the disk is full, because a full disk may still have room for a small commit in the
+/// old log, but not for a new log.
 ///
 /// # Errors
 ///
@@ -190,26 +187,25 @@ pub fn freeze_idle(core: &Core, writer: &mut Writer) -> Result<()> {
     if is_due && core.writes.reserve.fill().is_ok() { rotate(core, writer) } else { Ok(()) }
 }
 
-/// Called after a flush has found the disk full. If the present memtables have erases, freezes them. The next
-/// flush then flushes all frozen memtables together, and need not write the rows that these erases remove. If
-/// another thread holds the lock of the writer, this does nothing, because that thread may be waiting for a flush.
+/// Called after a flush has found the disk full. Freezes the current memtables if they have erases, so that the
+/// next flush, which takes all frozen memtables together, need not write the rows that they erase. Does nothing if
+/// another thread holds the writer's lock, because that thread may be waiting for a flush.
 pub fn freeze_for_room(core: &Core) {
     let Some(mut writer) = core.writes.writer.try_lock() else { return };
     let _guard = StopOnPanic::new(core);
     if let Some(writer) = writer.as_mut().filter(|writer| writer.memory().has_erases()) {
         core.writes.reserve.give_back();
-        // If the disk has no room for a new log, the memtables are not frozen. Before the flush is tried again,
-        // freezing is tried again.
+        // Without room for a new log, nothing is frozen. The next attempt to flush tries again.
         rotate(core, writer).ok();
     }
 }
 
-/// Waits until all frozen memtables are in files. If the last flush failed, the next try begins at once because of
-/// this call.
+/// Waits until all frozen memtables are flushed. A flush that has failed is retried at once.
 ///
 /// # Errors
 ///
-/// The reason why writes are refused, or why a flush failed. Such a flush is tried again in the background.
+/// The errors of [`Core::check_writable`]; the error of a flush that failed, which the background job goes on
+/// retrying.
 pub fn wait_for_flushes(core: &Core) -> Result<()> {
     let troubles = &core.background.troubles;
     let failed_before = troubles.failed_flushes();
@@ -230,8 +226,8 @@ pub fn wait_for_flushes(core: &Core) -> Result<()> {
     }
 }
 
-/// Waits until no row of `table` is in memory any more. The caller holds the lock of the writer, so that no commit
-/// comes during this call. Flushes do not need this lock.
+/// Waits until no rows of `table` are in memory. The caller holds the writer's lock, so no commit adds rows
+/// meanwhile. Flushes do not need this lock.
 ///
 /// # Errors
 ///

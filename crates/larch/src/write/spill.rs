@@ -1,5 +1,5 @@
-//! If the writes of a transaction take too much memory, this module moves them into files. It also commits a
-//! transaction with writes in files. It does not look at the rows.
+//! Moves the writes of a transaction into files when they take too much memory, and commits a transaction whose
+//! writes are in files. This module does not look at the rows.
 //!
 //! ```text
 //! operations in memory ──▶ run ┐
@@ -8,13 +8,13 @@
 //!                                      run ────┘
 //! ```
 //!
-//! A run is one file, which has a part for each table. For each savepoint within its writes, a run keeps the rows
-//! that were visible at this savepoint. If there are eight runs that were merged equally often, these are merged
-//! into one run. So a transaction of any size has only a few dozen files. The commit merges all runs, and installs
-//! the result as a [large batch](super::large).
+//! A run is one file with a part for each table. For each savepoint among its writes, a run keeps the rows that
+//! were visible at this savepoint. Eight runs that were merged equally often are merged into one, so a transaction
+//! of any size has only a few dozen files. The commit merges all runs, and installs the result as a [large
+//! batch](super::large).
 //!
-//! No manifest names the files of runs. These files are removed when the transaction ends. After a crash, the next
-//! open removes them.
+//! No manifest names the files of runs. They are removed when the transaction ends or, after a crash, by the next
+//! open.
 
 use super::commit::{compare, work_if_simulated};
 use super::flush::write_run;
@@ -36,15 +36,15 @@ use os::sync::Arc;
 use sst::Version;
 use std::collections::BTreeSet;
 
-/// If there are this many runs that were merged equally often, these are merged into one run.
+/// This many runs that were merged equally often are merged into one.
 const MERGED_RUNS: usize = 8;
 
-/// Moves all `writes` into files. The transaction may go back to its savepoints. `savepoints` has the number of
-/// writes before each savepoint.
+/// Moves all `writes` into files. `savepoints` has the number of writes before each savepoint to which the
+/// transaction may still roll back.
 ///
 /// # Errors
 ///
-/// A file cannot be written or read. After an error, the writes are where they were before.
+/// An error if a file cannot be written or read. The writes then stay where they were.
 pub fn spill(core: &Arc<Core>, writes: &mut OwnWrites, savepoints: &[u64]) -> Result<()> {
     move_into_run(core, writes, savepoints)?;
     while let [.., first, _, _, _, _, _, _, last] = writes.runs()
@@ -60,7 +60,7 @@ pub fn spill(core: &Arc<Core>, writes: &mut OwnWrites, savepoints: &[u64]) -> Re
     Ok(())
 }
 
-/// Moves the writes that are in no run into a new run.
+/// Moves the writes that are still in memory into a new run.
 fn move_into_run(core: &Arc<Core>, writes: &mut OwnWrites, savepoints: &[u64]) -> Result<()> {
     if writes.ops().is_empty() {
         return Ok(());
@@ -79,8 +79,8 @@ fn move_into_run(core: &Arc<Core>, writes: &mut OwnWrites, savepoints: &[u64]) -
     Ok(())
 }
 
-/// Calls `write`, which writes files. On a full disk, erases may use the space of the reserve. Before puts are
-/// written, the reserve is filled again, so that puts do not use up the space that erases have freed.
+/// Calls `write`, which writes files. On a full disk, erases may use the reserve. The reserve is refilled before
+/// puts are written, or they would use up the space that erases have freed.
 fn with_reserve<T>(core: &Core, is_erases_only: bool, mut write: impl FnMut() -> Result<T>) -> Result<T> {
     core.check_writable()?;
     if core.env.options.read_only {
@@ -98,10 +98,9 @@ fn with_reserve<T>(core: &Core, is_erases_only: bool, mut write: impl FnMut() ->
     }
 }
 
-/// Returns an error if the transaction has written to a table that was dropped meanwhile. Rows of such a table
-/// were not written to files, so the transaction can neither be committed nor go back to an earlier state. A
-/// dropped index is no error, because nobody needs its entries: the commit will find that the indexes have
-/// changed, and the work is done again without this index.
+/// Returns an error if the transaction has written to a table that was dropped meanwhile. The rows of such a table
+/// were not written to files, so the transaction can neither commit nor roll back to a savepoint. A dropped index
+/// is no error: the commit will find that the indexes have changed, and the work is done again without this index.
 fn check_not_dropped(core: &Core, writes: &OwnWrites) -> Result<()> {
     let view = core.views.newest();
     let mut of_users = writes.tables().iter().filter(|table| table.index.is_none());
@@ -124,7 +123,7 @@ fn run_of(
     Ok(open(&scratch.opener, new))
 }
 
-/// Takes back all writes after `mark`. `savepoints` has the same meaning as in [`spill`].
+/// Rolls back all writes after `mark`. `savepoints` is as in [`spill`].
 ///
 /// # Errors
 ///
@@ -150,12 +149,13 @@ pub fn rewind(core: &Arc<Core>, writes: &mut OwnWrites, mark: &WriteMark, savepo
     Ok(())
 }
 
-/// Commits `writes`, if no commit contradicts `validation`. Some of the writes are in files. When this returns, the
-/// writes are durable.
+/// Commits `writes`, some of which are in files, if `validation` finds no conflict. When this returns, the writes
+/// are durable.
 ///
 /// # Errors
 ///
-/// The conflict; the errors of [`large::install`].
+/// [`NotCommitted::Conflict`] if there is a conflict with another commit; the errors of [`spill`] and
+/// [`large::install`].
 pub fn commit(
     core: &Arc<Core>,
     writes: &mut OwnWrites,
@@ -173,7 +173,7 @@ pub fn commit(
         })?;
         let (ops, tables) = (writes.ops(), writes.tables());
         let installed = large::install(core, new, ops, (tables, indexed), Some(&mut validation));
-        // While the lock of levels was taken, the compaction job could not begin a compaction. So it is woken now.
+        // The compaction job could begin nothing while the levels lock was held, so wake it now.
         core.background.wake_compact();
         match installed {
             Err(NotCommitted::Failed(error))
@@ -185,8 +185,8 @@ pub fn commit(
     Ok(installed)
 }
 
-/// The versions at which the transaction may read a run. The last write in this run is number `through` of the
-/// transaction.
+/// The versions at which the transaction may read a run whose last write is the transaction's write number
+/// `through`.
 fn boundaries(writes: &OwnWrites, savepoints: &[u64], through: u64) -> Vec<Version> {
     let before = savepoints.iter().copied().filter(|&savepoint| savepoint < through);
     let mut all: Vec<Version> = before.chain([through]).map(|count| writes.version(count)).collect();
@@ -201,7 +201,8 @@ fn open(opener: &FileOpener, mut new: NewFiles) -> Vec<(TableId, Arc<DbFile>)> {
     new.files.iter().map(|file| file.table).zip(opened).collect()
 }
 
-/// Merges `runs`, oldest first. The result has one file, or one part of a file, for each table that still exists.
+/// Merges `runs`, which are oldest first. The result has one file, or one part of a file, for each table that still
+/// exists.
 fn merge(
     core: &Arc<Core>,
     runs: &[Run],

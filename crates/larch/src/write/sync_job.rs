@@ -1,8 +1,8 @@
-//! The job that runs syncs for tasks and callbacks, which cannot run a sync themselves. When their commits are
-//! durable, the job wakes the tasks and calls the callbacks. This module does not know who waits.
+//! The job that syncs the log for waiting tasks and callbacks, which cannot sync themselves, and then wakes or
+//! calls them. This module does not know who waits.
 //!
-//! The job also runs when the database no longer accepts writes, so that every waiter learns whether its commit is
-//! durable. It has its own priority, so that no flush and no compaction delays it.
+//! The job runs even when the database no longer accepts writes, so that every waiter learns whether its commit is
+//! durable. It has its own priority, so that no flush or compaction delays it.
 
 use crate::core::{Core, StopOnPanic};
 use os::sync::Weak;

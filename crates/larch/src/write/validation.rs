@@ -1,11 +1,9 @@
-//! Compares the keys on which a transaction depends with all commits since the transaction began. This module does
-//! not know how a commit gets its version.
+//! Looks for conflicts: compares the keys on which a transaction depends with all commits since it began. This
+//! module does not know how a commit gets its version.
 //!
-//! A validation compares twice. First, without a lock, it compares the transaction with the commits that are
-//! visible at that time. Then it takes the lock that orders commits, and compares the transaction with the few
-//! commits that came after the first comparison. Because of the lock, no other commit comes between the second
-//! comparison and the commit of the transaction. If no commit came after the first comparison, the second one does
-//! nothing.
+//! A transaction is compared twice: first, without a lock, with the commits that are visible then; and again, under
+//! the writer's lock, with the few commits that came since. The lock keeps other commits from coming between the
+//! second comparison and the transaction's own commit.
 
 use crate::base::conflict::Conflict;
 use crate::base::ops::{BatchOps, Op};
@@ -19,31 +17,30 @@ use crate::view::View;
 use os::sync::Arc;
 use sst::{KeyRange, Version};
 
-/// The keys on which a transaction depends, and the commits with which it was already compared.
+/// The keys on which a transaction depends, and how far it was compared with other commits.
 #[derive(Debug)]
 pub struct Validation<'t> {
     began: Version,
     reads: [Option<&'t ReadSet>; 2],
     /// The tables that the transaction has read or to which it has written.
     tables: Tables,
-    /// Whether the transaction depends on the keys that it writes, so that a commit that writes the same keys is a
+    /// Whether the transaction depends on the keys that it writes, so that another commit to these keys is a
     /// conflict.
     guards_writes: bool,
     /// The transaction was compared with all commits up to this version.
     compared: Version,
 }
 
-/// What recent commits have written: the rows that are still in memory, and the keys of the rows that were
-/// flushed.
+/// What recent commits have written: the rows in memory, and the keys of rows that were flushed.
 struct Commits<'v> {
     memory: &'v [Arc<MemSet>],
     flushed: FlushedKeys,
 }
 
 impl<'t> Validation<'t> {
-    /// A validation for a transaction that began at the version `began` and has read or written to `tables`.
-    /// `reads` has the keys that it has read, in up to two sets. If `guards_writes`, the transaction also depends
-    /// on the keys that it writes.
+    /// A validation for a transaction that began at the version `began` and has read or written `tables`. `reads`
+    /// are up to two sets of keys that it has read. With `guards_writes`, it also depends on the keys that it
+    /// writes.
     pub fn new(began: Version, tables: Tables, reads: [Option<&'t ReadSet>; 2], guards_writes: bool) -> Self {
         let reads = reads.map(|set| set.filter(|set| !set.is_empty()));
         Self { began, reads, tables, guards_writes, compared: began }
@@ -54,12 +51,12 @@ impl<'t> Validation<'t> {
         self.reads.iter().all(Option::is_none) && !self.guards_writes
     }
 
-    /// Whether the transaction still has to be compared with some commits up to `to`.
+    /// Whether the transaction has yet to be compared with some commit up to `to`.
     pub fn is_behind(&self, to: Version) -> bool {
         to > self.compared && !self.is_trivial()
     }
 
-    /// The keys on which the transaction depends, as a signature. `ops` are the writes of the transaction.
+    /// The signature of the keys on which the transaction depends. `ops` are its writes.
     pub fn keys(&self, ops: &BatchOps) -> Signature {
         let mut keys = if self.guards_writes { Signature::of_ops(ops) } else { Signature::NONE };
         for reads in self.reads.into_iter().flatten() {
@@ -71,9 +68,8 @@ impl<'t> Validation<'t> {
         keys
     }
 
-    /// Uses `commits` to find out whether one of `keys` may have been changed by a commit up to `to` with which
-    /// the transaction was not compared yet. If not, the transaction counts as compared with all commits up to
-    /// `to`.
+    /// Whether one of `keys` may have been changed by a commit up to `to` with which the transaction was not
+    /// compared yet, judging by the signatures in `commits`. If not, the transaction counts as compared up to `to`.
     pub fn may_be_changed(&mut self, commits: &LatestKeys, keys: Signature, to: Version) -> bool {
         let may_be = commits.may_have(keys, self.compared, to);
         if !may_be {
@@ -82,12 +78,13 @@ impl<'t> Validation<'t> {
         may_be
     }
 
-    /// Compares the transaction with those commits up to `to` with which it was not compared yet. All commits up
-    /// to `to` must be in the files of `view` or in memory.
+    /// Compares the transaction with the commits up to `to` with which it was not compared yet. All commits up to
+    /// `to` must be in the memory or the files of `view`.
     ///
     /// # Errors
     ///
-    /// The conflict.
+    /// [`Conflict::Changed`] if one of them has changed a key on which the transaction depends;
+    /// [`Conflict::TooOld`] if the keys of some of them are no longer known.
     pub fn compare(&mut self, view: &View, recent: &Recent, ops: &BatchOps, to: Version) -> Result<(), Conflict> {
         if !self.is_behind(to) {
             return Ok(());
@@ -131,7 +128,7 @@ fn borrowed(range: &KeyRange) -> KeyRange<&[u8]> {
 }
 
 impl Commits<'_> {
-    /// Those memtables of `table` that may have rows of commits after `since`.
+    /// The memtables of `table` that may have rows of commits after `since`.
     fn memtables(&self, table: TableId, since: Version) -> impl Iterator<Item = &Arc<Memtable>> {
         let sets = self.memory.iter().filter(move |set| set.newest() > since);
         sets.filter_map(move |set| set.table(table)).chain(self.flushed.of(table, since))

@@ -1,4 +1,4 @@
-//! Backups share files. Each backup is either complete or does not exist.
+//! Tests that backups share files, and that each backup is either complete or does not exist.
 
 use crate::rows::{Rows, rows};
 use larch::backup::Backups;
@@ -23,7 +23,7 @@ fn backups(machine: &Machine) -> Backups {
     Backups::at(KEPT).on(machine)
 }
 
-/// Adds the rows of the round `round`, which go into a separate file.
+/// Adds the rows of a round, which go into a file of their own.
 fn add(db: &Database, round: u8) {
     let table = db.table("t").expect("a table");
     for i in 0..300u32 {
@@ -33,7 +33,7 @@ fn add(db: &Database, round: u8) {
     table.insert(format!("{round} in memory"), "yes").expect("the disk works");
 }
 
-/// All files in `directory` and in the directories within it, with their bytes, except lock files.
+/// All files in `directory` and its subdirectories with their bytes, except lock files.
 fn files(disk: &SimDisk, directory: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut all = BTreeMap::new();
     for entry in disk.list(directory).expect("it is there") {
@@ -76,8 +76,8 @@ fn each_backup_is_restored_as_it_was_and_copies_only_new_files() {
         let report = db.backup(KEPT).expect("the disk works");
         let written = disk.counts().write_bytes - before;
         assert_eq!((report.number, report.version), (u64::from(round) + 1, db.version()));
-        // The new files are the file of the flush, the file with the row from memory, and the manifest. The
-        // directory of the backups already has all older files.
+        // New are the file of the flush, the file with the row from memory, and the manifest. The directory of the
+        // backups already has all older files.
         assert_eq!((report.files, report.new_files), (u64::from(round) + 3, 3), "{report:?}");
         assert!(report.new_bytes <= written && written < report.new_bytes + 2_000, "{report:?}, {written} written");
         assert!(report.new_bytes < report.bytes || round == 0);
@@ -128,7 +128,7 @@ fn old_backups_go_with_the_files_that_only_they_have() {
     assert_eq!(backups(&machine).keep(2).expect("the disk works"), [0; 0]);
     let report = db.backup(KEPT).expect("the disk works");
     assert_eq!((report.number, report.new_files), (6, 1), "the manifest is all that is new");
-    // Each file that is still there belongs to a backup.
+    // Each file that is left belongs to a backup.
     backups(&machine).keep(1).expect("the disk works");
     let report = backups(&machine).verify(|_| {}).expect("the disk works");
     assert_eq!(files(&disk, Path::new(KEPT)).len() as u64, report.files + 1, "and there is its list");
@@ -141,7 +141,7 @@ fn a_backup_that_cannot_be_read_is_removed_only_if_enough_newer_ones_are_whole()
     disk.flip_bit("kept/backup-1/LIST", 30, 1);
     assert_eq!(backups(&machine).keep(3).expect("the disk works"), [0; 0], "two are whole");
     assert_eq!(backups(&machine).keep(2).expect("the disk works"), [1]);
-    // This bit changes the format version of the list to a version that only a newer release writes.
+    // With this bit, the format version of the list is one that only a newer release writes.
     disk.flip_bit("kept/backup-2/LIST", 8, 1);
     db.backup(KEPT).expect("the disk works");
     assert_eq!(backups(&machine).keep(1).expect("the disk works"), [3], "a newer release made backup 2");
@@ -149,8 +149,8 @@ fn a_backup_that_cannot_be_read_is_removed_only_if_enough_newer_ones_are_whole()
     expect_sound(&machine, &[2, 4]);
 }
 
-/// Makes three backups. The tests then call an act that makes or removes backups. Whatever fails then, the backups
-/// that the act does not remove must stay complete.
+/// Makes three backups. The tests then call an [`Act`]. Whatever fails in it, the backups that it does not remove
+/// must stay complete.
 fn prepare(machine: &Machine) -> (Database, Vec<Rows>) {
     let db = open(machine, HERE).expect("the disk works");
     let mut made = Vec::new();
@@ -164,13 +164,13 @@ fn prepare(machine: &Machine) -> (Database, Vec<Rows>) {
     (db, made)
 }
 
-/// An act that makes or removes backups, and how many of the first three backups it does not remove.
+/// A call that makes or removes backups, and how many of the first three backups it leaves.
 type Act = (fn(&Machine, &Database) -> larch::Result<()>, usize);
 
 const ACTS: [Act; 2] = [(|_, db| db.backup(KEPT).map(drop), 3), (|machine, _| backups(machine).keep(1).map(drop), 1)];
 
-/// Checks three things: each backup that exists is complete; the newest `stay` of the first three backups exist;
-/// and another backup can be made.
+/// Checks that each backup is complete, that the newest `stay` of the first three exist, and that another backup
+/// can be made.
 fn expect_whole_backups(machine: &Machine, disk: &SimDisk, made: &[Rows], stay: usize) {
     let db = open(machine, HERE).expect("the database is whole");
     let listed = backups(machine).list().expect("the disk works");
@@ -234,8 +234,7 @@ fn a_failed_operation_leaves_whole_backups_and_nothing_else() {
         };
         let mut ignored = 0;
         for n in 1..=operations {
-            // In the first case, only this operation fails. In the second case, the next operation fails, too. In
-            // the third case, all later operations fail, so nothing can be cleaned up.
+            // Only this operation fails, or the next one, too, or all later ones, so that nothing can be cleaned up.
             for count in [1, 2, u64::MAX] {
                 let (machine, disk) = Machine::simulated(5);
                 let (db, made) = prepare(&machine);
@@ -245,8 +244,8 @@ fn a_failed_operation_leaves_whole_backups_and_nothing_else() {
                     _ => disk.fail_operations(n..n + count, ErrorKind::StorageFull),
                 }
                 let outcome = act(&machine, &db);
-                // If the operation that fails appends a proof to the manifest, this is no error, because the
-                // manifest can be read without the proof.
+                // A failure to append a proof to the manifest is ignored, because the manifest can be read without
+                // it.
                 ignored += u32::from(outcome.is_ok() && count == 1);
                 if let Err(error) = outcome {
                     assert!(error.to_string().contains("a fault asked for"), "operation {n}: {error}");
@@ -332,8 +331,8 @@ fn damage_of_any_file_is_found_and_refused() {
     }
 }
 
-/// Checks that a verification reports damage of `path`. The backups that the verification names cannot be
-/// restored, and all other backups can.
+/// Checks that a verification reports damage of `path`, that the backups that it names cannot be restored, and that
+/// all others can.
 fn expect_found(machine: &Machine, path: &str, made: &[Rows]) {
     let report = backups(machine).verify(|_| {}).expect("damage is no error");
     let [problem] = &report.problems[..] else { panic!("one file is damaged: {:?}", report.problems) };
@@ -393,8 +392,7 @@ fn files_of_copies_that_went_on_apart_do_not_get_mixed() {
     let db = open(&machine, HERE).expect("the disk works");
     db.checkpoint("twin").expect("the disk works");
     db.close().expect("the disk works");
-    // Both databases are opened again. Each then makes new files, which have the same numbers and the same epoch
-    // as those of the other.
+    // Both databases are opened again, and make new files with the same numbers and the same epoch.
     let mut made = Vec::new();
     for (directory, round) in [(HERE, 1), ("twin", 2)] {
         let db = open(&machine, directory).expect("the disk works");

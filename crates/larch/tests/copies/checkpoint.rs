@@ -24,8 +24,7 @@ fn look_at(machine: &Machine, directory: &str) -> larch::Result<Database> {
     Database::builder(directory).machine(machine.clone()).read_only(true).cache_bytes(1 << 20).open()
 }
 
-/// The files in a directory with their bytes, except the lock file. The result is empty if the directory does not
-/// exist.
+/// The files in a directory with their bytes, except the lock file. Empty if the directory does not exist.
 fn files(disk: &SimDisk, directory: &str) -> BTreeMap<String, Vec<u8>> {
     let directory = Path::new(directory);
     let listed = disk.list(directory).unwrap_or_default();
@@ -33,8 +32,8 @@ fn files(disk: &SimDisk, directory: &str) -> BTreeMap<String, Vec<u8>> {
     names.map(|name| (name.clone(), disk.read_all(&directory.join(&name)).expect("it is there"))).collect()
 }
 
-/// Makes a database with two tables. Some rows are in files and some in memory, some are older versions in the
-/// history of files, some are hidden by range erases, and some have long values.
+/// Makes a database with two tables, with rows in files and in memory, older versions in the history of files, range
+/// erases, and long values.
 fn prepare(machine: &Machine) -> Database {
     let db = open(machine, HERE).expect("the disk works");
     let (a, b) = (db.table("a").expect("a table"), db.table_with("b", small_pages()).expect("a table"));
@@ -58,8 +57,8 @@ fn small_pages() -> TableOptions {
     TableOptions { page_bytes: 1 << 10, node_bytes: 1 << 10, ..TableOptions::default() }
 }
 
-/// Checks that the copy is complete: the check finds no problem, and the copy has the rows `expected`. A database
-/// opened read-only sees these rows, too, without a recovery.
+/// Checks that the copy is sound and has the rows `expected`, also when it is opened read-only and so without a
+/// recovery.
 fn expect_copy(machine: &Machine, expected: &Rows) {
     let read_only = look_at(machine, THERE).expect("it is a database");
     assert!(rows(&read_only) == *expected, "a look at the copy shows the rows of that moment");
@@ -127,16 +126,15 @@ fn a_directory_with_files_is_refused_and_left_as_it_is() {
     assert!(files(&disk, THERE) == before);
 }
 
-/// Checks what is left after a checkpoint that may have failed, and then makes a checkpoint. Whatever has failed
-/// before, the directory must have a complete copy or none.
+/// Checks that a checkpoint that may have failed has left a complete copy, or an unfinished one that another
+/// checkpoint replaces.
 fn expect_all_or_nothing(machine: &Machine, disk: &SimDisk, expected: &Rows) {
     match open(machine, THERE) {
         Ok(copy) => {
             assert!(rows(&copy) == *expected, "what opens is whole");
             assert_eq!(copy.check(|_| {}).expect("the disk works").problems.len(), 0);
         }
-        // The checkpoint had not written anything, so the open has made a new database, which does not have the
-        // table.
+        // An unfinished copy can be neither opened nor read.
         Err(error) => {
             assert!(matches!(error, Error::UnfinishedCopy(_)), "{error}");
             assert!(look_at(machine, THERE).is_err(), "nor is it read");
@@ -260,7 +258,7 @@ fn a_checkpoint_whose_clean_up_fails_too_is_made_by_the_next_attempt() {
             return;
         }
         if disk.exists(Path::new("copy/CURRENT")).expect("the disk works") {
-            // The last sync has failed, and the rename before this sync could not be undone.
+            // The last sync has failed, and the rename before it could not be undone.
             drop(db);
             expect_copy(&machine, &expected);
             continue;
@@ -377,9 +375,9 @@ fn a_checkpoint_does_not_have_what_is_lost_when_a_log_is_damaged() {
     assert!(!disk.exists(Path::new(THERE)).expect("the disk works"));
 }
 
-/// Each writer remembers the version and the keys of each of its commits. Most commits have one key. Some commits
-/// are so large that their rows go into files at once. A copy at a version must have exactly the keys of all
-/// commits up to this version.
+/// Writers note the version and the keys of each of their commits. Most commits have one key, and some are so large
+/// that their rows go into files at once. A copy at a version must have exactly the keys of all commits up to this
+/// version.
 #[test]
 fn checkpoints_beside_writers_have_exactly_the_commits_up_to_their_version() {
     const WRITERS: u64 = 3;

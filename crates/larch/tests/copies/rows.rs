@@ -1,4 +1,4 @@
-//! Reads all rows of a database, to compare two databases.
+//! Reads all rows of a database, to compare databases.
 
 use super::Database;
 use std::collections::BTreeMap;

@@ -1,9 +1,9 @@
-//! Brings files into the journal that the previous writer has left on this machine. When the next writer takes
-//! over, these files replace the files with the same names in the journal. This module does not know the content
-//! of these files, nor where they are.
+//! Brings files that the previous writer has left on this machine into the journal. When the next writer takes
+//! over, they replace the files with the same names there. This module does not know what is in these files, or
+//! where they are.
 //!
-//! Short files are in the first sheet that the next writer puts after its takeover. Long files need several
-//! sheets, and have other names until the last of these sheets gives all files their final names at once:
+//! Short files are in the new writer's first sheet after its takeover. Long files need several sheets, and have
+//! other names until the last of these sheets gives all of them their final names at once:
 //!
 //! ```text
 //! sheet  35   a writer takes over
@@ -12,12 +12,11 @@
 //! sheet  99   00000031.log.brought becomes 00000031.log; bringing-7 is gone
 //! ```
 //!
-//! The files that are brought are those of the last writer that has put a sheet after its takeover. A writer with
-//! logs on its machine puts such a sheet before it promises that a commit is durable. So if a writer dies before
-//! this sheet, nothing of it has to be brought, and the commits of earlier writers are not lost. As long as the
-//! name `bringing-7` exists, each process that takes over looks for the files of writer 7, and not for files of
-//! later writers, because they have promised nothing. If a process finds no such files, because it is on another
-//! machine, it uses the journal as it is.
+//! The files are those of the last writer that has put a sheet after its takeover. A writer with logs on its
+//! machine puts such a sheet before it promises that any commit is durable. So if a writer dies before this sheet,
+//! it has left nothing to bring, and the commits of earlier writers are not lost. While the name `bringing-7`
+//! exists, each process that takes over looks for the files of writer 7 and not for those of later writers, which
+//! have promised nothing. A process on another machine finds no such files, and uses the journal as it is.
 
 use super::state::{Journal, State};
 use super::table::Table;
@@ -43,11 +42,11 @@ impl LeftFile {
     }
 }
 
-/// While files are being brought in several sheets, the journal has a name that starts with this. The name ends
-/// with the epoch of the writer that has left these files.
+/// The journal has a name with this prefix while files are being brought in several sheets. The rest of the name is
+/// the epoch of the writer that has left these files.
 const BRINGING: &str = "bringing-";
 
-/// The ending of the name of a brought file that is not complete yet.
+/// The suffix of a brought file that is not complete yet.
 const BROUGHT: &str = ".brought";
 
 /// Whether a name exists only while files are being brought.
@@ -62,13 +61,13 @@ pub fn source(table: &Table) -> u64 {
 }
 
 impl Journal {
-    /// Brings the files in `left` into the journal. If all files together have at most `most` bytes, they come in
-    /// one sheet, and otherwise in sheets of `most` bytes each. Call this directly after a takeover, before
-    /// anything else is written. If this call fails, this process is not the writer.
+    /// Brings the files in `left` into the journal: in one sheet if they have at most `most` bytes in total,
+    /// otherwise in sheets of `most` bytes each. Call this right after a takeover, before anything else is written.
+    /// If it fails, this process is not the writer.
     ///
     /// # Errors
     ///
-    /// An error if a file cannot be read; the errors of [`Journal::sync`].
+    /// An error of reading a file; the errors of [`Journal::sync`].
     pub(super) fn bring(&self, left: &[LeftFile], most: u64) -> io::Result<()> {
         let at_once = left.iter().map(|file| file.bytes).sum::<u64>() <= most;
         let brought = self.begin_bringing(at_once).and_then(|()| match at_once {
@@ -82,8 +81,8 @@ impl Journal {
         brought
     }
 
-    /// Removes the names of files that another writer has begun to bring. If several sheets are needed, makes the
-    /// name which says whose files are being brought.
+    /// Removes the names of files that another writer has begun to bring. If several sheets are needed, creates the
+    /// name that says whose files are being brought.
     fn begin_bringing(&self, at_once: bool) -> io::Result<()> {
         let (bringing, names) = {
             let state = self.state.lock();

@@ -13,7 +13,7 @@ use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::sync::mpsc;
 
-/// When this many bytes are not in a sheet yet, they are put even if nobody asks for a sync.
+/// Once this many bytes are in no sheet yet, they are put even without a sync.
 const MOST_PENDING_BYTES: u64 = 16 << 20;
 
 impl Journal {
@@ -55,7 +55,7 @@ impl Journal {
         Ok(file)
     }
 
-    /// Gives a file another name. If another file has the name `to`, that file loses it.
+    /// Renames a file. A file that has the name `to` loses it.
     pub fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         let state = &mut *self.state.lock();
         state.check_writer()?;
@@ -98,7 +98,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Sets the length of a file: cuts the file, or adds zeros at its end.
+    /// Sets the length of a file: cuts it, or appends zeros.
     pub fn set_len(&self, file: u64, bytes: u64) -> io::Result<()> {
         let is_cut = {
             let state = &mut *self.state.lock();
@@ -116,8 +116,8 @@ impl Journal {
         self.change(file, bytes, |pending| pending.bytes.resize((bytes - pending.from) as usize, 0))
     }
 
-    /// Lets `change` change the bytes of a file that are not in a sheet yet, from the offset `from` on. If these
-    /// bytes begin after `from`, earlier bytes are first read from sheets and added.
+    /// Lets `change` change the bytes of a file from `from` on that are in no sheet yet. If some of them are in
+    /// sheets, they are read first and made pending.
     fn change(&self, file: u64, from: u64, change: impl FnOnce(&mut Pending)) -> io::Result<()> {
         loop {
             let (start, end) = {
@@ -132,8 +132,8 @@ impl Journal {
                 }
                 (from, pending.from)
             };
-            // The change overwrites bytes that are already in sheets. These bytes are read here, and will be put
-            // again in the next sheet.
+            // The change overwrites bytes that are already in sheets. Read them; they will be put again in the next
+            // sheet.
             let before = self.read(file, start..end)?;
             let state = &mut *self.state.lock();
             if let Some(pending) = state.pending.get_mut(&file).filter(|pending| pending.from == end) {
@@ -143,11 +143,11 @@ impl Journal {
         }
     }
 
-    /// The bytes of a range of a file. If the file ends within the range, fewer bytes are returned.
+    /// Reads a range of a file, or less if the file ends within it.
     ///
     /// # Errors
     ///
-    /// An error of the store.
+    /// `NotFound` if a sheet was removed; `InvalidData` if one is damaged; an error of the store.
     pub fn read(&self, file: u64, range: Range<u64>) -> io::Result<Vec<u8>> {
         let pieces = self.state.lock().pieces(file, range);
         let mut parts: Vec<Vec<u8>> = Vec::with_capacity(pieces.len());
@@ -162,7 +162,7 @@ impl Journal {
                 }
             });
         }
-        // Short sheets are read as a whole, so that their checksums show whether they are damaged.
+        // Sheets with a piece near their beginning are read as a whole, so that their checksums reveal damage.
         let sheets: BTreeSet<u64> = small.iter().map(|(_, sheet, _)| *sheet).collect();
         let sheets = self.get_each(&sheets.into_iter().collect::<Vec<_>>())?;
         for (place, sheet, range) in small {

@@ -1,6 +1,6 @@
-//! Folds small pieces of files: from time to time, a sheet contains again, as one piece, the small pieces of the
-//! sheets before it. So a reader of many commits has to read only a few sheets (decision 91). Folding reads
-//! nothing from the store, because the writer still has the bytes of the sheets that it has put lately.
+//! Folds small pieces of files: from time to time, a sheet repeats the small pieces of the sheets before it as one
+//! piece, so that a reader of many commits has to read only a few sheets (decision 91). Folding reads nothing from
+//! the store, because the writer still has the bytes of its latest sheets.
 //!
 //! ```text
 //! sheets    1   2   3  …  63   64                      65  66  …  127   128
@@ -8,22 +8,21 @@
 //!           a reader reads sheet 64 only                    a reader reads sheet 128 only
 //! ```
 //!
-//! Bytes that were folded before are folded again only together with at least half as many newer bytes. No folded
-//! piece is longer than [`FOLDED_BYTES`]. So each byte is put again only a few times: at most five times for a
-//! commit of a hundred bytes. Folding costs no additional request.
+//! Folded bytes are folded again only together with at least half as many newer bytes, and no folded piece is
+//! longer than [`FOLDED_BYTES`]. So each byte is put again only a few times: at most five times for commits of a
+//! hundred bytes. Folding costs no additional request.
 
 use super::state::{Pending, State};
 use super::table::Extent;
 
-/// A folded piece has at most this many bytes.
+/// The longest folded piece.
 pub const FOLDED_BYTES: u64 = 128 << 10;
 
-/// If a piece was never folded and is longer than this, it stays as it is: it is worth a request of its own.
+/// A piece longer than this that was never folded stays as it is: it is worth a request of its own.
 pub const SMALL_BYTES: u64 = 16 << 10;
 
-/// An extent is a piece of a file in a sheet. Returns the index of the first extent that is folded together with
-/// all extents after it; `None` if folding is not worth it. Extents in sheets after sheet `table` were never
-/// folded.
+/// Returns the index of the first of a file's last pieces that are folded together; `None` if folding is not worth
+/// it. Extents in sheets after sheet `table` were never folded.
 fn first_to_fold(extents: &[Extent], table: u64, is_kept: impl Fn(&Extent) -> bool) -> Option<usize> {
     let (mut first, mut sum) = (extents.len(), 0);
     for (place, extent) in extents.iter().enumerate().rev() {
@@ -34,18 +33,18 @@ fn first_to_fold(extents: &[Extent], table: u64, is_kept: impl Fn(&Extent) -> bo
         }
         (first, sum) = (place, sum + bytes);
     }
-    // One piece alone needs no folding.
+    // A single piece needs no folding.
     (first + 1 < extents.len()).then_some(first)
 }
 
 impl State {
-    /// Adds to the next sheet the small pieces of files that are in the last sheets.
+    /// Adds the small pieces of files in the last sheets to the next sheet.
     pub(super) fn fold(&mut self) {
         let mut folded = Vec::new();
         for (file, extents) in &self.table.files {
             let end = self.table.len(*file);
             if self.pending.get(file).is_some_and(|pending| pending.from != end) {
-                // The next sheet cuts this file, so its last pieces change and are not folded.
+                // The next sheet cuts this file, so its last pieces change.
                 continue;
             }
             let is_kept = |extent: &Extent| self.recent.bytes_of(extent).is_some();

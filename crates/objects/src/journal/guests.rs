@@ -1,18 +1,18 @@
-//! Sheets of guests. A guest is a process that makes a branch of a database, while another process may be writing
-//! to this database. Guests do not take over, and the writer goes on after their sheets.
+//! Sheets of guests. A guest is a process that makes a branch of a database while another process may be writing to
+//! it. A guest does not take over, and the writer goes on after its sheets.
 //!
 //! ```text
 //! writer   31  32  33                34: there is one, of a guest      34 becomes 35
 //! guest                34: a branch at a/b
 //! ```
 //!
-//! A busy writer puts one sheet after the other. To get a sheet between two of them, a guest puts the same sheet
-//! under several later numbers at once, in the same way as a process that takes over. Only the first of these
-//! sheets has an effect. The writer reads all of them in one round trip, and goes on after the last of them.
+//! A busy writer puts one sheet right after the other. To get in between, a guest puts the same sheet under several
+//! later numbers at once, as a process that takes over does. Only the first of them has an effect. The writer reads
+//! all of them in one round trip, and goes on after the last.
 //!
-//! So the making of a branch has a place in the order of all sheets. The branch gets the state of the database
-//! before this place. Every later writer reads the sheet of the guest before it can put a sheet which says that a
-//! file is not needed any more. So it knows the branch in time.
+//! So the making of a branch has a place in the order of all sheets, and the branch gets the state of the database
+//! before this place. Every later writer reads the guest's sheet before it can put a sheet that gives up a file, so
+//! it learns of the branch in time.
 
 use super::bringing::is_passing;
 use super::newest::{ATTEMPTS, Read, apply, read_as};
@@ -26,26 +26,26 @@ use os::sync::{Arc, Mutex};
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
 
-/// Decodes `bytes`. The result is `None` if they are not a sheet that a guest has put under this number.
+/// Decodes a guest's sheet; `None` if `bytes` are not one with this number.
 pub fn of_guest(number: u64, bytes: &[u8]) -> Option<Sheet> {
     decode(bytes).ok().filter(|sheet| sheet.is_of_guest() && sheet.number == number)
 }
 
-/// When a writer meets the sheet of a guest, it reads this many further numbers at once, because a guest puts
-/// several sheets if the writer is busy.
+/// How many further numbers a writer reads at once when it meets a guest's sheet, because a guest puts several
+/// sheets if the writer is busy.
 const MET_TOGETHER: u64 = 16;
 
 impl State {
     fn note_guest(&mut self, guest: &Sheet) {
-        // A table in this sheet is not applied, because the writer already knows everything that it says.
+        // The writer already knows everything in a table of this sheet, so it is not applied.
         self.table.apply_branches(&guest.changes);
         self.sheets.insert(guest.number);
     }
 }
 
 impl Journal {
-    /// A journal that has a database as it was at one moment: `table` and the contents of all files. It never
-    /// looks for newer sheets, and nothing can be written to it.
+    /// A journal of a database as it was at one moment, with `table` and the contents of all files. It never looks
+    /// for newer sheets, and takes no writes.
     pub fn fixed(store: Arc<dyn Store>, outside: Outside, table: Table, contents: &[(String, Vec<u8>)]) -> Journal {
         let bytes_of: BTreeMap<&str, &Vec<u8>> = contents.iter().map(|(name, bytes)| (&**name, bytes)).collect();
         let pending = table.names.iter().filter_map(|(name, file)| {
@@ -57,8 +57,8 @@ impl Journal {
         Journal { store, outside, cuts: CUTS, puts_again: false, state, putting: Mutex::new(()) }
     }
 
-    /// The names and the contents of all files in `table`, a table of this journal. Files that are still being
-    /// brought are left out.
+    /// The names and contents of all files in `table`, a table of this journal, except files that are still being
+    /// brought.
     ///
     /// # Errors
     ///
@@ -69,7 +69,7 @@ impl Journal {
         table.names.iter().filter(|(name, _)| !is_passing(name)).map(read).collect()
     }
 
-    /// The table after the last sheet, and the number that the next sheet will have.
+    /// The table after the last sheet, and the number of the next sheet.
     ///
     /// # Errors
     ///
@@ -79,14 +79,14 @@ impl Journal {
         Ok((newest.table, newest.next))
     }
 
-    /// Adds a branch to the list of branches, in the role of a guest. Returns the table before the guest's sheet,
-    /// which has everything that was durable before this sheet and nothing that came later.
+    /// As a guest, adds a branch to the list of branches. Returns the table before the guest's sheet, which has
+    /// everything that was durable before this sheet, and nothing later.
     ///
     /// # Errors
     ///
     /// `InvalidData` if a sheet is damaged; `Unsupported` if the store ignores the conditions of puts; `TimedOut`
-    /// if this process is so slow that sheets were removed again and again before it had read them; an error of
-    /// the store. After an error, the branch may or may not exist.
+    /// if sheets were removed again and again before this process could read them; an error of the store. After an
+    /// error, the branch may or may not exist.
     pub fn add_branch(&self, id: u64, branch: &Branch) -> io::Result<Table> {
         self.list_and_probe()?;
         let sheet = |number| {
@@ -109,20 +109,20 @@ impl Journal {
             if self.read_newest(&known)?.table.branches.contains_key(&id) {
                 return Ok(table);
             }
-            // The newest sheets do not have the branch, so the sheets of this guest are in a gap that a removal
-            // has left. The guest begins again.
+            // The newest sheets do not have the branch, so this guest's sheets are in a gap that a removal has
+            // left. Start again.
         }
         let why = format!("sheets were removed while they were read, {ATTEMPTS} times");
         Err(io::Error::new(ErrorKind::TimedOut, why))
     }
 
-    /// Puts sheet `number`, with which a new database begins. The sheet has `files`, and an epoch that is greater
-    /// than `epoch`. `table` is the table of the journal before this sheet, and must have no files.
+    /// Puts sheet `number`, with which a new database begins. It has `files`, and an epoch greater than `epoch`.
+    /// `table` is the journal's table before this sheet, and must have no files.
     ///
     /// # Errors
     ///
-    /// `AlreadyExists` if a sheet with this number exists; an error of the store. After an error of the store, the
-    /// sheet may or may not exist.
+    /// `AlreadyExists` if a sheet with this number exists, or if another database was made here; an error of the
+    /// store, after which the sheet may or may not exist.
     pub fn begin_at(&self, number: u64, table: &Table, epoch: u64, files: &[(String, Vec<u8>)]) -> io::Result<()> {
         let (epoch, since) = (table.epoch().max(epoch) + 1, self.outside.clock.wall().as_secs());
         let mut writer = SheetWriter::new(number, epoch, self.token());
@@ -142,7 +142,7 @@ impl Journal {
         if newest.first() <= number || newest.table.fences.contains_key(&number) || newest.table.term.sheet == number {
             return Ok(());
         }
-        // The sheet is in a gap, so there are later sheets here: another database was made under this prefix.
+        // The sheet is in a gap, so later sheets exist: another database was made under this prefix.
         Err(ErrorKind::AlreadyExists.into())
     }
 
@@ -153,7 +153,7 @@ impl Journal {
         branches.map(|(id, branch)| (*id, branch.clone())).collect()
     }
 
-    /// Removes a branch that needs no files any more from the list of branches. The next sheet will say this.
+    /// Drops a branch that no longer needs files from the list of branches, with the next sheet.
     pub fn forget_branch(&self, id: u64) {
         let state = &mut *self.state.lock();
         if state.is_writer && state.table.branches.contains_key(&id) && state.gone_branches.insert(id) {
@@ -161,12 +161,11 @@ impl Journal {
         }
     }
 
-    /// Makes a file with the content `bytes` in one step. If another file already has this name, the new file
-    /// replaces it.
+    /// Makes a file with the contents `bytes` in one step, in place of a file that has this name already.
     ///
     /// # Errors
     ///
-    /// This process is not the writer.
+    /// `PermissionDenied` if this process is not the writer; the error that ended its writing.
     pub fn replace(&self, name: &str, bytes: Vec<u8>) -> io::Result<()> {
         let state = &mut *self.state.lock();
         state.check_writer()?;
@@ -177,19 +176,18 @@ impl Journal {
         Ok(())
     }
 
-    /// Reads the sheets of guests from the number `number` on. `found` has the bytes of the first of them.
+    /// Reads the sheets of guests from number `number` on. `found` is the first of them.
     pub(super) fn guests_from(&self, number: u64, found: &[u8]) -> Vec<Sheet> {
         let Some(first) = of_guest(number, found) else { return Vec::new() };
         let numbers: Vec<u64> = (number + 1..=number + MET_TOGETHER).collect();
-        // An error is ignored: if some of these sheets cannot be read now, the next put meets them.
+        // An error is ignored: sheets that cannot be read now are met by the next put.
         let mut others = self.get_each(&numbers).unwrap_or_default();
         let others = numbers.iter().map_while(|number| others.remove(number)).map(|Read { sheet, .. }| sheet);
         std::iter::once(first).chain(others.take_while(Sheet::is_of_guest)).collect()
     }
 
-    /// Gives the sheet `bytes` a new number, because a guest has taken its number. The new number is the one after
-    /// the last sheet of `guests`. The table is changed, so that bytes of files are looked up in this sheet under
-    /// its new number.
+    /// Moves the sheet `bytes`, whose number a guest has taken, to the number after the last sheet of `guests`. The
+    /// table is adjusted, so that it finds bytes of files in the moved sheet.
     pub(super) fn make_room(&self, bytes: &[u8], guests: &[Sheet]) -> (u64, Arc<Vec<u8>>) {
         let own = decode(bytes).expect("it was written here");
         let (number, next) = (own.number, guests.last().map_or(own.number, |guest| guest.number + 1));
@@ -216,7 +214,7 @@ impl Journal {
         let state = &mut *self.state.lock();
         for change in &changes {
             let Change::Write { file, at, .. } = change else { continue };
-            // A sheet has at most one write for each file, so each file has at most one extent in it.
+            // A sheet has at most one write, and so at most one extent, per file.
             let extents = state.table.files.get_mut(file).into_iter().flatten();
             for extent in extents.filter(|extent| extent.sheet == number) {
                 (extent.sheet, extent.at) = (next, *at);
@@ -232,12 +230,12 @@ impl Journal {
         (next, bytes)
     }
 
-    /// Puts a sheet, even if nothing has changed. Because a put meets all earlier sheets of guests, the writer
-    /// then knows everything that guests had put before this call.
+    /// Puts a sheet even if nothing has changed. A put meets all earlier sheets of guests, so afterwards the writer
+    /// knows all that guests put before this call.
     ///
     /// # Errors
     ///
-    /// The errors of [`Journal::sync`]; this process is not the writer.
+    /// The errors of [`Journal::sync`]; `PermissionDenied` if this process is not the writer.
     pub fn put_now(&self) -> io::Result<()> {
         {
             let state = &mut *self.state.lock();

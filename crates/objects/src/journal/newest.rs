@@ -1,13 +1,11 @@
-//! Reads the newest sheets. The number of sheets that are read is limited, even if a writer puts many sheets at
-//! the same time. This module changes nothing in the store.
+//! Reads the newest sheets: a bounded number of them, however many a writer puts meanwhile. This module changes
+//! nothing in the store.
 //!
-//! The list of objects says which sheets exist. The sheets from the newest table on are read, many of them at the
-//! same time. They give the state of the journal at the time when the store answered with the list. Later sheets
-//! are read when somebody looks again.
+//! The list of objects says which sheets exist. The sheets from the newest table on are read concurrently, and give
+//! the journal's state when the store answered with the list. Later sheets are read when somebody looks again.
 //!
-//! After the newest table, a number may be missing. This happens if a process that takes over puts sheets ahead
-//! and dies before it can put the sheets before them. Then the journal ends at this gap for now, and the next
-//! sheet is put there.
+//! A number may be missing after the newest table, if a process that takes over puts sheets ahead and dies before
+//! it can put those before them. The journal then ends at this gap for now, and the next sheet is put there.
 
 use super::sheet::{Sheet, decode};
 use super::sheet_name::{FOLDER, name_of, number_of};
@@ -19,24 +17,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
-/// A process that is not the writer makes at most this many attempts, if other processes get in its way or remove
-/// sheets that it needs.
+/// How many attempts a process that is not the writer makes, if other processes get in its way or remove sheets
+/// that it needs.
 pub const ATTEMPTS: u32 = 5;
 
-/// A reader that finds no next sheet asks for the list of all sheets only once in this time. It needs the list
-/// because its next sheet may have been removed while the reader was idle.
+/// How long a reader that finds no next sheet waits before it asks for the list of all sheets again. It needs the
+/// list because its next sheet may have been removed while it was idle.
 pub const ASKS_AGAIN_AFTER: Duration = Duration::from_secs(10);
 
-/// A sheet that seems damaged is read at most this many times, because the damage may have happened during the
-/// transfer.
+/// How many times a sheet that seems damaged is read, because the damage may have happened in transit.
 pub const READS_OF_DAMAGED: u32 = 4;
 
-/// First, this many of the last sheets are read at the same time. If none of them has a table, as many further
-/// sheets are read at the same time as usually lie between two tables.
+/// How many of the last sheets are read first, concurrently. If none of them has a table, the next ones are read in
+/// batches as long as the usual distance between two tables.
 const FIRST_READS: usize = 8;
 
-/// A reader that continues after the sheet that it has read last asks for this many sheets in each of its rounds.
-/// If all of them exist, it asks for the list.
+/// How many sheets a reader asks for in each round when it continues after the last sheet that it has read. If all
+/// of them exist, it asks for the list.
 const READS_AHEAD: [u64; 7] = [1, 1, 2, 4, 8, 16, 32];
 
 /// A sheet with its bytes.
@@ -52,14 +49,14 @@ pub struct Newest {
     /// The table after all sheets before sheet `next`.
     pub table: Table,
     pub next: u64,
-    /// The numbers of all sheets, including those after `next`.
+    /// The numbers of all sheets, including those from `next` on.
     pub sheets: BTreeSet<u64>,
-    /// The sheets that were read: from the newest table on, or from the first sheet on if no sheet has a table.
+    /// The sheets that were read: those from the newest table on, or all if none has a table.
     pub read: BTreeMap<u64, Read>,
 }
 
 impl Newest {
-    /// The number of the first sheet that was read for the table.
+    /// The first sheet that was read for the table.
     pub fn first(&self) -> u64 {
         self.read.first_key_value().map_or(1, |(number, _)| *number)
     }
@@ -97,7 +94,7 @@ impl Journal {
         Ok(listed.iter().filter_map(|object| number_of(&object.name)).collect())
     }
 
-    /// The sheet with this number; `None` if it seems not to exist.
+    /// The sheet with this number; `None` if it does not seem to exist.
     pub(super) fn get(&self, number: u64) -> io::Result<Option<Read>> {
         let mut again = self.again();
         for attempt in 1.. {
@@ -114,15 +111,15 @@ impl Journal {
         Ok(None)
     }
 
-    /// The contents of those sheets that seem to exist. All are requested at the same time.
+    /// Those of the sheets that seem to exist, all requested at the same time.
     pub(super) fn get_each(&self, numbers: &[u64]) -> io::Result<BTreeMap<u64, Read>> {
         let names: Vec<String> = numbers.iter().map(|number| name_of(*number)).collect();
         let mut sheets = BTreeMap::new();
         for (number, read) in numbers.iter().zip(read_each(&*self.store, &names)) {
             let read = match read {
                 Err(error) if error.kind() == ErrorKind::NotFound => None,
-                // The read has failed, or the sheet is damaged. The sheet is read again here, and the read is
-                // repeated after errors.
+                // The read has failed, or the sheet is damaged: read it again, this time with repetitions after
+                // errors.
                 read => match read.and_then(|bytes| read_as(*number, bytes)) {
                     Ok(read) => Some(read),
                     Err(_) => self.get(*number)?,
@@ -133,8 +130,7 @@ impl Journal {
         Ok(sheets)
     }
 
-    /// Reads the state of the journal. `known` has sheets that certainly exist, even if the list of the store does
-    /// not have them.
+    /// Reads the state of the journal. The sheets in `known` certainly exist, even if the store's list lacks them.
     pub(super) fn read_newest(&self, known: &BTreeMap<u64, Read>) -> io::Result<Newest> {
         let mut again = self.again();
         for attempt in 1.. {
@@ -144,7 +140,7 @@ impl Journal {
             if let Some(newest) = self.read_listed(sheets, known)? {
                 return Ok(newest);
             }
-            // A needed sheet is missing: the list was too old, or the sheet was removed after the list.
+            // A needed sheet is missing: the list was too old, or the sheet was removed after it.
             if !again.pause() && attempt >= ATTEMPTS {
                 return Err(corrupt(last, "a sheet before it is missing"));
             }
@@ -152,7 +148,7 @@ impl Journal {
         unreachable!("it begins again, or ends")
     }
 
-    /// The same as [`Journal::read_newest`]; `None` if a needed sheet is not there.
+    /// Like [`Journal::read_newest`], but for one list of sheets; `None` if a needed sheet is missing.
     fn read_listed(&self, sheets: BTreeSet<u64>, known: &BTreeMap<u64, Read>) -> io::Result<Option<Newest>> {
         let (mut found, mut first) = (BTreeMap::new(), None);
         let (mut left, mut many) = (sheets.iter().rev().copied().peekable(), FIRST_READS);
@@ -171,7 +167,7 @@ impl Journal {
         let begins = first.unwrap_or(1);
         let is_of_writer = |read: &Read| !read.sheet.is_of_guest() && !read.sheet.takes_over();
         if !found.contains_key(&begins) && found.values().any(is_of_writer) {
-            // If no sheet has a table, sheet 1 is needed, but it was not found.
+            // Without any table, sheet 1 is needed, but it was not found.
             return Ok(None);
         }
         let (mut table, mut next, mut read) = (Table::default(), begins, BTreeMap::new());
@@ -183,7 +179,7 @@ impl Journal {
         Ok(Some(Newest { table, next, sheets, read }))
     }
 
-    /// If another process is the writer, reads the sheets that it has put after the last call.
+    /// Reads the sheets that were put since the last call, if another process is the writer.
     ///
     /// # Errors
     ///
@@ -206,8 +202,8 @@ impl Journal {
                 let mut found = self.get_each(&numbers)?;
                 let mut is_from_gap = false;
                 while let Some(sheet) = found.remove(&next).filter(|_| !is_from_gap) {
-                    // If a sheet contradicts the sheets before it, it was put into a gap from which other sheets
-                    // were removed. In this case, the list is needed.
+                    // A sheet that contradicts those before it was put into a gap that a removal has left. Only the
+                    // list can help then.
                     is_from_gap = apply(&mut table, &sheet.sheet).is_err();
                     read.insert(next, sheet);
                     next += 1;
@@ -222,8 +218,7 @@ impl Journal {
                 }
             }
         }
-        // If no next sheet was found, this sheet and sheets after it may have been removed. Only the list can
-        // tell.
+        // If no next sheet was found, it and later ones may have been removed. Only the list can tell.
         let looks = is_behind || (next == begin && now > last_list + ASKS_AGAIN_AFTER);
         if is_behind || (looks && self.list()?.last().is_some_and(|last| *last >= next)) {
             let newest = self.read_newest(&BTreeMap::new())?;

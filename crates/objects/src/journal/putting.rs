@@ -1,5 +1,5 @@
-//! Puts the sheets of the writer, until another process takes over. Removes sheets that are not needed any more.
-//! This module does not know the meaning of the files.
+//! Puts the writer's sheets, until another process takes over, and removes sheets that are no longer needed. This
+//! module does not know what the files mean.
 
 use super::folding::{FOLDED_BYTES, SMALL_BYTES};
 use super::newest::ASKS_AGAIN_AFTER;
@@ -13,13 +13,12 @@ use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
-/// A sheet that is not needed any more stays for this long. We assume that the store never answers with a state
-/// that is older than a quarter of this time. The store services that we know never answer with an old state.
+/// How long a sheet stays after it is no longer needed. The assumption is that the store never answers with a state
+/// that is older than a quarter of this time. The known services never answer with an old state.
 pub const KEPT: Duration = Duration::from_secs(60);
 
-/// When a writer ends, it removes at most as many sheets as it has put, plus this number. It has to wait for these
-/// removals, so there is a limit. Because the limit includes the number of its own sheets, the number of all
-/// sheets stays limited even if writers live only for a short time and put many sheets.
+/// A writer that ends waits for its last removals, so it removes at most this many sheets, plus as many as it has
+/// put. The latter bounds the number of all sheets even if writers are short-lived and put many sheets.
 const MOST_REMOVED_AT_END: usize = 256;
 
 impl Journal {
@@ -29,7 +28,7 @@ impl Journal {
         state.failed.is_some() || state.durable == state.changes
     }
 
-    /// Whether some name was changed and this change is not in a sheet yet.
+    /// Whether a name was changed since the last sheet.
     pub fn has_changed_names(&self) -> bool {
         !self.state.lock().changed_names.is_empty()
     }
@@ -38,8 +37,8 @@ impl Journal {
     ///
     /// # Errors
     ///
-    /// `StaleNetworkFileHandle` if another writer has taken over; an error of the store. After such an error, every
-    /// call returns the same error.
+    /// `StaleNetworkFileHandle` if another writer has taken over; an error of the store. Every later call returns
+    /// the same error, unless failed puts are repeated ([`Journal::puts_again`]).
     pub fn sync(&self) -> io::Result<()> {
         let wanted = {
             let state = self.state.lock();
@@ -88,8 +87,8 @@ impl Journal {
         state.check()
     }
 
-    /// Makes the next sheet, with all changes that are in no sheet yet. The result is `None` if all changes up to
-    /// number `wanted` are already durable.
+    /// Makes the next sheet, with all changes that are in no sheet yet; `None` if the first `wanted` changes are
+    /// already durable.
     fn next_sheet(&self, wanted: u64) -> io::Result<Option<NextSheet>> {
         let token = self.token();
         let state = &mut *self.state.lock();
@@ -138,18 +137,18 @@ impl Journal {
         Ok(Some(NextSheet { number, bytes, changes: state.changes }))
     }
 
-    /// Puts a sheet. If a sheet with this number exists already, finds out who has put it.
+    /// Puts a sheet. If its number is taken, finds out whose sheet has it.
     ///
     /// # Errors
     ///
-    /// An error of the store. After this error, nobody knows whether the sheet exists.
+    /// An error of the store. It is then unknown whether the sheet exists.
     pub(super) fn put(&self, number: u64, bytes: &[u8]) -> io::Result<Put> {
         let put = put_once(&*self.store, self.again(), &name_of(number), bytes)?;
         self.ascertain(number, bytes, put)
     }
 
-    /// `put` has found another sheet in place of `bytes`. If the found sheet seems damaged, reads it again,
-    /// because damage during the transfer could make a sheet of this process look like a sheet of another process.
+    /// Checks the sheet that `put` has found in place of `bytes`. If it seems damaged, it is read again, because
+    /// damage in transit could make this process's own sheet look like another's.
     fn ascertain(&self, number: u64, bytes: &[u8], put: Put) -> io::Result<Put> {
         let Put::Taken(found) = &put else { return Ok(put) };
         if decode(found).is_ok() {
@@ -158,16 +157,15 @@ impl Journal {
         match self.get(number) {
             Ok(Some(read)) if *read.bytes == bytes => Ok(Put::Own),
             Ok(Some(read)) => Ok(Put::Taken(read.bytes.to_vec())),
-            // The sheet is really damaged, or a newer release has put it. In both cases, it is not a sheet of this
-            // process.
+            // Really damaged, or by a newer release. In both cases it is not this process's sheet.
             Ok(None) => Ok(put),
             Err(error) if error.kind() == ErrorKind::InvalidData => Ok(put),
             Err(error) => Err(error),
         }
     }
 
-    /// Returns an error if this process knows that it is not the writer, as [`Journal::check_writer`] does. If it
-    /// has not looked for sheets of other writers for [`ASKS_AGAIN_AFTER`], this call looks for them first.
+    /// Like [`Journal::check_writer`], but first looks for sheets of other writers, if this process has not done so
+    /// for [`ASKS_AGAIN_AFTER`].
     ///
     /// # Errors
     ///
@@ -188,8 +186,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Looks for sheets of other writers with numbers from `next` on. If another writer has put one, this process
-    /// is not the writer any more. Sheets of guests are ignored here, because the next put meets them.
+    /// Looks for other writers' sheets with numbers from `next` on. If one exists, this process is no longer the
+    /// writer. Sheets of guests are left to the next put, which meets them.
     fn look_for_others(&self, next: u64) -> io::Result<()> {
         let found: Vec<u64> = self.list()?.split_off(&next).into_iter().collect();
         for (number, read) in self.get_each(&found)? {
@@ -202,8 +200,8 @@ impl Journal {
         self.state.lock().check()
     }
 
-    /// Ends the writing. If the store takes them, the bytes that are in no sheet yet are put to it. Sheets that nobody
-    /// needs any more are removed.
+    /// Ends the writing. Puts the bytes that are in no sheet yet, if the store takes them, and removes sheets that
+    /// nobody needs any more.
     pub fn release(&self) {
         {
             let state = &mut *self.state.lock();
@@ -212,8 +210,8 @@ impl Journal {
                 state.changes += 1;
             }
         }
-        // An error is ignored: only bytes that were not synced may be lost. If no sheet can say that this writer
-        // has ended, the fence for this writer stays.
+        // If this fails, only bytes that were not synced are lost. If no sheet says that this writer has ended, its
+        // fence stays.
         self.sync().ok();
         let _putting = self.putting.lock();
         let state = std::mem::take(&mut *self.state.lock());
@@ -221,24 +219,22 @@ impl Journal {
             return;
         }
         let gone: BTreeSet<u64> = self.due(&state).into_iter().chain(settled(&state)).collect();
-        // The next writer finds the sheets that are not removed. After the first failure, no more removals are
-        // tried, because they would mostly fail for the same reason.
+        // The next writer finds the sheets that are left. Stop at the first failure, because later removals would
+        // mostly fail for the same reason.
         let mut gone = gone.into_iter().take(MOST_REMOVED_AT_END + state.put);
         gone.try_for_each(|sheet| self.store.remove(&name_of(sheet))).ok();
     }
 
-    /// The sheets that have not been needed for [`KEPT`] or longer.
+    /// The sheets that have been unneeded for [`KEPT`].
     fn due(&self, state: &State) -> Vec<u64> {
         let now = self.outside.clock.now();
         let is_due = |since: &Duration| now >= *since + KEPT;
         state.useless.iter().filter(|(_, since)| is_due(since)).map(|(sheet, _)| *sheet).collect()
     }
 
-    /// Returns the sheets that can be removed now. Adds the sheets that are no longer needed to the list of
-    /// useless sheets.
+    /// Notes the sheets that are no longer needed, and returns those that can be removed now.
     fn take_useless(&self, state: &mut State) -> Vec<u64> {
-        // As long as no later sheet has a table, a sheet is needed. So sheets that are no longer needed are looked
-        // for only right after a sheet with a table.
+        // A sheet is needed until a later sheet has a table. So look only right after a sheet with a table.
         if state.last_table + 1 != state.next {
             return Vec::new();
         }
@@ -257,8 +253,8 @@ impl Journal {
         gone
     }
 
-    /// Removes sheets, in the background if the machine has threads for it. If a removal fails, the next writer
-    /// finds the sheet.
+    /// Removes sheets, in the background if the machine has threads. If a removal fails, the next writer finds the
+    /// sheet.
     fn remove_sheets(&self, gone: Vec<u64>) {
         if gone.is_empty() {
             return;
@@ -270,9 +266,8 @@ impl Journal {
     }
 }
 
-/// The sheets that were useless when this writer took over, and that are old enough to be removed. A sheet is old
-/// enough if it comes before the takeover of some writer, and another writer took over at least a day after that
-/// takeover.
+/// The old sheets among those that were already useless when this writer took over: those from before a takeover
+/// that was followed by another one at least a day later.
 fn settled(state: &State) -> impl Iterator<Item = u64> {
     let until = state.table.marks.settled;
     state
@@ -282,8 +277,8 @@ fn settled(state: &State) -> impl Iterator<Item = u64> {
         .map(|(sheet, _)| *sheet)
 }
 
-/// The error for a writer with the epoch `epoch` that must stop writing, because it has met a sheet of another
-/// writer: `bytes`, with the number `number`.
+/// The error of the writer with epoch `epoch` that has met the sheet `bytes` of another writer under the number
+/// `number`.
 fn fenced(epoch: u64, number: u64, bytes: &[u8]) -> (ErrorKind, String) {
     let who = decode(bytes).ok().and_then(|sheet| {
         sheet.changes.into_iter().find_map(|change| match change {

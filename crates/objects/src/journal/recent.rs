@@ -1,4 +1,4 @@
-//! The bytes of sheets that were put or read lately. This module does not know the content of the sheets.
+//! The bytes of sheets that were put or read lately. This module does not know what is in the sheets.
 
 use super::table::Extent;
 use os::sync::Arc;
@@ -8,7 +8,7 @@ use std::ops::Range;
 /// The most bytes of sheets that are kept.
 const MOST_RECENT_BYTES: usize = 2 << 20;
 
-/// Sheets with more bytes than this are not kept.
+/// Longer sheets are not kept.
 const MOST_SHEET_BYTES: usize = 256 << 10;
 
 /// The bytes of the most recent sheets.
@@ -19,8 +19,7 @@ pub struct Recent {
 }
 
 impl Recent {
-    /// Keeps a sheet. If the kept sheets then have too many bytes, those with the lowest numbers are no longer
-    /// kept.
+    /// Keeps a sheet. If the kept sheets get too long, those with the lowest numbers are dropped.
     pub fn add(&mut self, number: u64, bytes: &Arc<Vec<u8>>) {
         if bytes.len() > MOST_SHEET_BYTES || self.sheets.contains_key(&number) {
             return;
@@ -38,7 +37,7 @@ impl Recent {
         self.sheets.get(&number)?.get(range)
     }
 
-    /// The bytes of an extent, a piece of a file in a sheet, if this sheet is kept.
+    /// The bytes of an extent, if its sheet is kept.
     pub fn bytes_of(&self, extent: &Extent) -> Option<&[u8]> {
         let at = extent.at as usize;
         self.get(extent.sheet, at..at + extent.bytes as usize)

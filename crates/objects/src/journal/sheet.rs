@@ -12,7 +12,7 @@
 //! name:    5u8 | name text | file u64
 //! ```
 //!
-//! A sheet that has one of the following changes, or the name `PARENTS`, has another magic:
+//! A sheet with one of these changes, or with the name `PARENTS`, has another magic:
 //!
 //! ```text
 //! branch:  6u8 | id u64                    it needs nothing any more
@@ -20,7 +20,7 @@
 //! table:   8u8 | as 1u8 | branches u32 | { id u64 | branch }
 //! ```
 //!
-//! A sheet that has one of the following changes has a third magic:
+//! A sheet with one of these changes has a third magic:
 //!
 //! ```text
 //! claim:   9u8 | id u64 | since u64 | who text     the only change of its sheet
@@ -32,11 +32,11 @@
 use super::table::{Branch, CLAIM, Change, Extent, GUEST, Holder, Last, Marks, PARENTS, Table, Term};
 use std::collections::BTreeMap;
 
-/// The magics of sheets. A reader must refuse a sheet with a magic that it does not know. Otherwise it could miss
-/// files, remove files, or go on writing after another process has taken over.
+/// The magics of sheets. A reader must refuse a sheet whose magic it does not know. Otherwise it could miss files,
+/// remove files, or go on writing after another process has taken over.
 const MAGICS: [[u8; 8]; 3] = [*b"LARCHJS1", *b"LARCHJS2", *b"LARCHJS3"];
 
-/// The indexes of the magics in [`MAGICS`].
+/// Indexes into [`MAGICS`].
 const PLAIN: usize = 0;
 const OF_BRANCHES: usize = 1;
 const OF_TERMS: usize = 2;
@@ -68,12 +68,12 @@ impl Sheet {
         matches!(self.changes.first(), Some(Change::Table(_)))
     }
 
-    /// Whether the sheet was put by a process that is taking over and does not know its epoch yet.
+    /// Whether the sheet is by a process that is taking over and does not know its epoch yet.
     pub fn takes_over(&self) -> bool {
         self.epoch == CLAIM
     }
 
-    /// Whether the sheet was put by a process that makes a branch. The writer goes on after such a sheet.
+    /// Whether the sheet is by a process that makes a branch. The writer goes on after such a sheet.
     pub fn is_of_guest(&self) -> bool {
         self.epoch == GUEST
     }
@@ -84,15 +84,15 @@ impl Sheet {
 pub struct SheetWriter {
     bytes: Vec<u8>,
     changes: Vec<Change>,
-    /// The magic of the sheet, as an index in [`MAGICS`].
+    /// The sheet's magic, as an index into [`MAGICS`].
     magic: usize,
 }
 
-/// The offset at which a sheet has the number of its changes.
+/// The offset of the number of changes in a sheet.
 const COUNT_AT: usize = 40;
 
 impl SheetWriter {
-    /// An empty sheet. `token` is a number that no other sheet contains.
+    /// An empty sheet. `token` is unique to this sheet.
     pub fn new(number: u64, epoch: u64, token: [u64; 2]) -> SheetWriter {
         let mut bytes = MAGICS[PLAIN].to_vec();
         for value in [number, epoch, token[0], token[1]] {
@@ -125,7 +125,7 @@ impl SheetWriter {
         self.text(&holder.who);
     }
 
-    /// Adds the table in its state before the other changes of this sheet. The table must be the first change.
+    /// Adds the table, as it is before the other changes of this sheet. It must be the first change.
     pub fn table(&mut self, table: &Table) {
         assert!(self.changes.is_empty(), "the table comes first");
         let has_branches = !table.branches.is_empty();
@@ -184,8 +184,7 @@ impl SheetWriter {
         self.changes.push(Change::Table(Table { last: Last::default(), ..table.clone() }));
     }
 
-    /// The sheet gets at least this magic, because it contains a change that readers without this magic do not
-    /// know.
+    /// Raises the magic to at least `magic`, for a change that readers of lower magics do not know.
     fn needs(&mut self, magic: usize) {
         self.magic = self.magic.max(magic);
     }
@@ -196,7 +195,7 @@ impl SheetWriter {
         self.text(&branch.prefix);
     }
 
-    /// Adds a change: a branch is being made, or, without `branch`, it needs no files any more.
+    /// Adds a change: a branch is being made or, without `branch`, no longer needs files.
     pub fn branch(&mut self, id: u64, branch: Option<&Branch>) {
         self.needs(OF_BRANCHES);
         self.u8(if branch.is_some() { BRANCH } else { NO_BRANCH });
@@ -214,8 +213,8 @@ impl SheetWriter {
         self.changes.push(Change::Begin(holder.clone()));
     }
 
-    /// Adds a change: a writer takes over without knowing its epoch. The sheet must have the epoch [`CLAIM`] and
-    /// no other change.
+    /// Adds a change: a writer takes over without knowing its epoch. The sheet must have the epoch [`CLAIM`] and no
+    /// other change.
     pub fn claim(&mut self, id: u64, since: u64, who: &str) {
         self.needs(OF_TERMS);
         self.u8(CLAIM_OF_TERM);
@@ -243,7 +242,7 @@ impl SheetWriter {
         self.changes.push(Change::Write { file, from, at, bytes: bytes.len() as u32 });
     }
 
-    /// Adds a change: from now on a name stands for `file`, or for no file.
+    /// Adds a change: a name now stands for `file`, or for no file.
     pub fn name(&mut self, name: &str, file: Option<u64>) {
         if name == PARENTS {
             self.needs(OF_BRANCHES);
@@ -267,11 +266,11 @@ impl SheetWriter {
     }
 }
 
-/// Reads a sheet.
+/// Decodes a sheet.
 ///
 /// # Errors
 ///
-/// The bytes are not the bytes of a sheet.
+/// A text that says what is wrong with the bytes.
 pub fn decode(bytes: &[u8]) -> Result<Sheet, String> {
     let Some((body, crc)) = bytes.split_last_chunk::<4>() else {
         return Err(format!("{} bytes are too few for a sheet", bytes.len()));
@@ -284,7 +283,7 @@ pub fn decode(bytes: &[u8]) -> Result<Sheet, String> {
     }
     let mut reader = SheetReader { bytes: body, at: MAGICS[PLAIN].len() };
     let (number, epoch) = (reader.u64()?, reader.u64()?);
-    // The token is only there so that no two sheets have the same bytes.
+    // The token only keeps two sheets from having the same bytes.
     reader.take(16)?;
     let count = reader.u32()?;
     let mut changes = Vec::new();
@@ -421,8 +420,8 @@ impl<'b> SheetReader<'b> {
     }
 }
 
-/// The entry point for the fuzz target. It reads a sheet and applies it to an empty table. Then it writes the
-/// resulting table to a sheet, reads this sheet, and checks that the table is the same.
+/// The entry point of the fuzz target. It decodes a sheet, applies it to an empty table, and checks that this table
+/// is the same after it was written to a sheet and decoded.
 #[cfg(fuzzing)]
 pub fn check_sheet(bytes: &[u8]) {
     let Ok(sheet) = decode(bytes) else { return };

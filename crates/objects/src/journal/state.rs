@@ -1,5 +1,4 @@
-//! The state that a journal has in memory, in addition to the objects in its store. This module does not know how
-//! sheets are put, nor who reads them.
+//! A journal's state in memory. This module does not know how sheets are put, or who reads them.
 
 use super::recent::Recent;
 use super::table::{Extent, Table};
@@ -11,94 +10,92 @@ use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::time::Duration;
 
-/// A journal that never looks for newer sheets has this in place of the number of its next sheet.
+/// The number of the next sheet in a journal that never looks for newer sheets.
 pub const NO_NEXT: u64 = u64::MAX;
 
-/// How the content of a journal is divided into sheets.
+/// How a journal is divided into sheets.
 #[derive(Clone, Copy, Debug)]
 pub struct Cuts {
     /// At least one in this many sheets has a table.
     pub tables_every: u64,
-    /// If a writer has left files on this machine, their bytes are brought in sheets of at most this many bytes.
-    /// The limit is needed because the length of a put is limited in a store.
+    /// Files that a writer has left on this machine are brought in sheets of at most this many bytes, because a
+    /// store limits the length of a put.
     pub brought_bytes: u64,
 }
 
 /// How journals are divided into sheets, except in tests.
 pub const CUTS: Cuts = Cuts { tables_every: 64, brought_bytes: 64 << 20 };
 
-/// What a journal needs from the machine, in addition to the store.
+/// What a journal needs besides the store.
 #[derive(Clone, Debug)]
 pub struct Outside {
     /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// Random numbers, for the tokens of sheets.
+    /// Random numbers, for tokens, ids and pauses.
     pub random: Arc<dyn Random>,
-    /// The threads in which sheets are removed.
+    /// The threads for background work, such as removing sheets and putting logs.
     pub threads: Arc<dyn Threads>,
     /// A text that names the machine and the process, for people who want to know which process writes.
     pub who: String,
 }
 
-/// The journal of a database. It contains the files that can grow.
+/// The journal of a database, with the files that can grow.
 #[derive(Debug)]
 pub struct Journal {
     pub(super) store: Arc<dyn Store>,
     pub outside: Outside,
     pub(super) cuts: Cuts,
-    /// Whether the next sync repeats a put whose outcome is unknown. If this is false, such a put ends the
-    /// writing, and every caller that waits for the put gets its error.
+    /// Whether the next sync repeats a put whose outcome is unknown. If not, such a put ends the writing, and every
+    /// caller that waits for it gets its error.
     pub puts_again: bool,
     pub(super) state: Mutex<State>,
-    /// This lock is held while a sheet is put.
+    /// Held while a sheet is put.
     pub(super) putting: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
 pub struct State {
-    /// The table after all sheets before sheet `next`. While a sheet is being put, the table already includes its
-    /// changes.
+    /// The table after all sheets before `next`, including the changes of a sheet that is still being put.
     pub(super) table: Table,
     /// The number of the next sheet; 0 if the journal was not read yet.
     pub(super) next: u64,
     /// Whether this process is the writer.
     pub(super) is_writer: bool,
-    /// All names of files, including changes of names that are in no sheet yet.
+    /// All names of files, including changes that are in no sheet yet.
     pub(super) names: BTreeMap<String, u64>,
     /// The names that differ from the names in the table.
     pub(super) changed_names: BTreeSet<String>,
-    /// For each file, the bytes that were written after the last sheet.
+    /// For each file, what was written since the last sheet.
     pub(super) pending: HashMap<u64, Pending>,
-    /// The number of files that the writer has made.
+    /// How many files this writer has made.
     pub(super) files_made: u64,
-    /// The number of sheets that this writer has put since it took over.
+    /// How many sheets this writer has put since it took over.
     pub(super) put: usize,
-    /// The number of changes that this writer has made so far, and how many of them are durable.
+    /// How many changes this writer has made, and how many of them are durable.
     pub(super) changes: u64,
     pub(super) durable: u64,
-    /// The sheet that was put last, until it is known to exist.
+    /// The last sheet and its number, until it is known to exist.
     pub(super) under_way: Option<(u64, Arc<Vec<u8>>)>,
-    /// The sheet whose put has to be repeated.
+    /// A sheet whose put must be repeated.
     pub(super) unfinished: Option<NextSheet>,
-    /// The number of the last sheet that has a table.
+    /// The number of the last sheet with a table.
     pub(super) last_table: u64,
-    /// How many bytes in small pieces came after the sheet `last_table`.
+    /// How many bytes in small pieces were written since the sheet `last_table`.
     pub(super) small_bytes: u64,
-    /// The last sheets that were put or read.
+    /// The sheets that were put or read last.
     pub(super) recent: Recent,
     pub(super) failed: Option<(ErrorKind, String)>,
-    /// The last time at which it was certain that no other writer had put a sheet. The list of sheets or another
-    /// answer of the store has shown this.
+    /// When an answer of the store last showed that no other writer had put a sheet.
     pub(super) last_list: Duration,
     /// When the writer took over.
     pub(super) took_over: Duration,
-    /// Whether the next sheet is to say that the writer puts no more sheets.
+    /// Whether the next sheet says that this writer puts no more sheets.
     pub(super) is_ending: bool,
-    /// The sheets that are not needed any more, each with the time when this was found out.
+    /// The sheets that are no longer needed, each with the time when this was found out.
     pub(super) useless: BTreeMap<u64, Duration>,
     /// The sheets that exist, as far as the writer knows.
     pub(super) sheets: BTreeSet<u64>,
-    /// Branches in the table that need no files any more. The next sheet will say this.
+    /// Branches in the table that no longer need files. The next sheet will say this.
     pub(super) gone_branches: BTreeSet<u64>,
 }
 
@@ -109,12 +106,12 @@ pub struct Pending {
     pub(super) bytes: Vec<u8>,
 }
 
-/// A sheet that is to be put.
+/// A sheet that is about to be put.
 #[derive(Debug)]
 pub struct NextSheet {
     pub(super) number: u64,
     pub(super) bytes: Arc<Vec<u8>>,
-    /// The number of the writer's changes that are durable when this sheet is durable.
+    /// How many of the writer's changes are durable once this sheet is.
     pub(super) changes: u64,
 }
 
@@ -159,12 +156,12 @@ impl State {
         };
         self.changed_names.insert(name.to_owned());
         self.changes += 1;
-        // A file without a name is forgotten. Nobody can read it, so its bytes need not be put.
+        // A file without a name is forgotten: nobody can read it, so its bytes need not be put.
         let named: BTreeSet<u64> = self.names.values().copied().collect();
         self.pending.retain(|file, _| named.contains(file));
     }
 
-    /// The pieces of which a range of a file consists, in their order in the file.
+    /// The pieces that make up a range of a file, in order.
     pub(super) fn pieces(&self, file: u64, range: Range<u64>) -> Vec<Piece> {
         let pending = self.pending.get(&file);
         let durable_end = pending.map_or(u64::MAX, |pending| pending.from).min(range.end);
@@ -215,9 +212,8 @@ impl Journal {
         self.state.lock().check_writer()
     }
 
-    /// Returns an error if this process was the writer and another writer has taken over. After that, this process
-    /// must not put objects any more. A process that was never the writer, for example a compaction worker, may
-    /// put objects.
+    /// Returns an error if this process was the writer and another writer has taken over; this process must then
+    /// put no more objects. A process that was never the writer, such as a compaction worker, may put objects.
     pub fn check_not_fenced(&self) -> io::Result<()> {
         self.state.lock().check()
     }

@@ -1,4 +1,4 @@
-//! Lets a process take over as the writer, even while the present writer puts sheets.
+//! Makes a process the writer, even while the present writer puts sheets.
 //!
 //! ```text
 //! the writer     34  35  36      37 is there already, and not mine
@@ -8,16 +8,15 @@
 //!                4  reads the newest sheets, its own among them, and goes on with 52
 //! ```
 //!
-//! A process that takes over is called the newcomer. The writer puts one sheet after the other: only one of its
-//! puts is under way at a time. The faster its requests are, the more numbers it uses during one request of the
-//! newcomer. If the writer has used all numbers of a try before the newcomer, the newcomer tries again with many
-//! more numbers (see `SECOND_TRY`). The writer stops at the first number under which the newcomer has put a sheet.
-//! The newcomer also puts a sheet under every free number before its sheets. So no gap is left in which a sheet
-//! could be put later, by the writer or by a request that arrives late.
+//! The process that takes over is called the newcomer. The writer has only one put under way at a time, but the
+//! faster its requests are, the more numbers it uses up during one request of the newcomer. If it has used up all
+//! numbers of a try, the newcomer tries again with many more (see `SECOND_TRY`). The writer stops at the first
+//! number that the newcomer has got. The newcomer also fills every free number before its sheets. So no gap is left
+//! in which the writer, or a request that arrives late, could still put a sheet.
 //!
-//! A sheet with which a process takes over is a *claim*. It says who this process is, and nothing about files. So
-//! a claim can be put before anything is read. It does no harm in a gap that a removal of sheets has left. A *fence*
-//! is a sheet that is kept so that an earlier writer meets it (decision 90).
+//! A sheet with which a process takes over is a *claim*. It says who the process is, and nothing about files. So it
+//! can be put before anything is read, and does no harm in a gap that a removal of sheets has left. A *fence* is a
+//! sheet that is kept so that an earlier writer meets it (decision 90).
 
 use super::bringing::{self, LeftFile};
 use super::folding::FOLDED_BYTES;
@@ -31,37 +30,37 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
 use std::sync::mpsc;
 
-/// The second try to put a claim uses this many numbers. Each later try uses `GROWTH` times as many as the try
-/// before it.
+/// How many numbers the second try to put a claim uses. Each later try uses `GROWTH` times as many as the one
+/// before.
 const SECOND_TRY: u64 = 16;
 const GROWTH: u64 = 4;
 
-/// The name of an object that is put to find out whether the store obeys the condition "only if no object has this
-/// name". The object is never removed.
+/// An object that is put to find out whether the store obeys the condition "only if no object has this name". It is
+/// never removed.
 fn probe_name() -> String {
     format!("{FOLDER}/probe")
 }
 
-/// The bytes of this object, for people who read it.
+/// The contents of the probe, for people who read it.
 const PROBE: &[u8] =
     b"Put again and again, on the condition that there is none: so a writer learns that the store keeps conditions.\n";
 
-/// The sheet that has a number after this process has tried to put its own sheet under this number.
+/// The sheet under a number for which this process has tried to put its own.
 pub struct Ahead {
     pub read: Read,
     pub is_own: bool,
 }
 
 impl Journal {
-    /// Takes over as the writer, and returns its epoch. `find_left` gets the epoch of a writer, and returns the
-    /// files that this writer has left on this machine. These files replace the files with the same names in the
-    /// journal. `find_left` returns `None` if writers leave no files on this machine.
+    /// Takes over as the writer, and returns its epoch. `find_left` returns the files that the writer with the
+    /// given epoch has left on this machine; they replace the files with the same names in the journal. It returns
+    /// `None` if writers leave no files on this machine.
     ///
     /// # Errors
     ///
     /// `WouldBlock` if this process is the writer already; `InvalidData` if a sheet is damaged; `Unsupported` if
-    /// the store does not keep conditions; `TimedOut` if other processes took over again and again; an error of the
-    /// store or of `find_left`.
+    /// the store ignores the conditions of puts; `TimedOut` if other processes took over again and again; an error
+    /// of the store or of `find_left`.
     pub fn take_over(&self, find_left: impl Fn(u64) -> io::Result<Option<Vec<LeftFile>>>) -> io::Result<u64> {
         let putting = self.putting.lock();
         if self.state.lock().is_writer {
@@ -80,8 +79,7 @@ impl Journal {
             let mut known: BTreeMap<u64, Read> =
                 ahead.into_iter().map(|(number, ahead)| (number, ahead.read)).collect();
             let first = first.expect("it puts until one is its own");
-            // This process's own sheet is read again, to see whether the store really has the bytes of this
-            // process.
+            // Read this process's own sheet again, to see whether the store really has its bytes.
             let own = known.remove(&first).expect("it was just put");
             let newest = loop {
                 let newest = self.read_newest(&known)?;
@@ -89,8 +87,8 @@ impl Journal {
                 if newest.next > end || newest.first() > end {
                     break newest;
                 }
-                // If there is a gap before this process's own sheets, another process could still put a sheet
-                // there. So the gaps are filled.
+                // Another process could still put a sheet into a gap before this process's sheets, so fill the
+                // gaps.
                 let missing = (newest.next..=end).filter(|number| !newest.sheets.contains(number)).collect::<Vec<_>>();
                 let filled = self.put_at(&missing, &claim)?;
                 known.extend(filled.into_iter().map(|(number, ahead)| (number, ahead.read)));
@@ -109,8 +107,8 @@ impl Journal {
                 }
                 return Ok(epoch);
             }
-            // Another process is the writer. Either it took over after this process, or this process's sheets are
-            // in a gap that a removal has left. In both cases, this process tries again.
+            // Another process is the writer: it took over later, or this process's sheets are in a gap that a
+            // removal has left. Try again.
             last = newest.sheets.last().copied().unwrap_or_default();
         }
         let why = format!(
@@ -131,7 +129,7 @@ impl Journal {
             names: newest.table.names.clone(),
             useless: newest.sheets.iter().copied().filter(is_useless).map(|sheet| (sheet, now)).collect(),
             last_table: first,
-            // This value makes the first sheet of this writer get a table.
+            // So that the writer's first sheet has a table.
             small_bytes: FOLDED_BYTES,
             last_list: now,
             took_over: now,
@@ -143,12 +141,12 @@ impl Journal {
         state
     }
 
-    /// Lists the numbers of all sheets, and checks that the store obeys the conditions of puts.
+    /// The numbers of all sheets. Also checks that the store obeys the conditions of puts.
     ///
     /// # Errors
     ///
-    /// `Unsupported` if the store puts an object although its name is taken. Two writers would then destroy each
-    /// other's commits.
+    /// `Unsupported` if the store puts an object under a name that is taken, because two writers would then destroy
+    /// each other's commits; an error of the store.
     pub(super) fn list_and_probe(&self) -> io::Result<BTreeSet<u64>> {
         let (sender, receiver) = mpsc::channel::<io::Result<()>>();
         let done = Box::new(move |put| sender.send(put).unwrap_or_default());
@@ -158,7 +156,7 @@ impl Journal {
         if receiver.recv().is_ok_and(is_there) {
             return Ok(listed);
         }
-        // If the first put succeeds, it has made the object. Then the second put must be refused.
+        // If the first put succeeds, it has made the object, and the second must be refused.
         for _ in 0..2 {
             match self.again().ask(|| self.store.put_if_absent(&probe_name(), PROBE)) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(listed),
@@ -168,15 +166,14 @@ impl Journal {
         Err(ignores_conditions(&format!("{} was put over, twice", probe_name())))
     }
 
-    /// Tries to put sheets under the numbers after `last`, with more numbers in each try, until one put succeeds.
-    /// Returns all sheets from the number after `last` to the last number that was tried.
+    /// Puts sheets under the numbers after `last`, with more numbers in each try, until a put succeeds. Returns all
+    /// sheets from the number after `last` to the last one tried.
     pub(super) fn put_ahead(&self, last: u64, sheet: &dyn Fn(u64) -> Vec<u8>) -> io::Result<BTreeMap<u64, Ahead>> {
         let (mut ahead, mut taken) = (BTreeMap::new(), Vec::new());
         let (mut first, mut many) = (last + 1, 1);
         loop {
             let numbers: Vec<u64> = (first..first + many).collect();
-            // Sheets of other processes are read only after the last try, because the writer would put more sheets
-            // during the reads.
+            // Read other processes' sheets only after the last try, because the writer would put more meanwhile.
             taken.extend(self.put_free(&numbers, sheet, &mut ahead)?);
             if !ahead.is_empty() {
                 break;
@@ -188,7 +185,7 @@ impl Journal {
         Ok(ahead)
     }
 
-    /// Puts a sheet under each of these numbers. If a number is taken, reads the sheet that has it.
+    /// Puts a sheet under each of these numbers, or reads the sheet that has the number already.
     fn put_at(&self, numbers: &[u64], sheet: &dyn Fn(u64) -> Vec<u8>) -> io::Result<BTreeMap<u64, Ahead>> {
         let mut ahead = BTreeMap::new();
         let taken = self.put_free(numbers, sheet, &mut ahead)?;
@@ -196,8 +193,8 @@ impl Journal {
         Ok(ahead)
     }
 
-    /// Puts a sheet under each free number of `numbers`, and adds these sheets to `ahead`. Returns the numbers
-    /// that are taken, each with the bytes that could not be put.
+    /// Puts a sheet under each free number of `numbers`, and adds these sheets to `ahead`. Returns the taken
+    /// numbers, with the bytes that could not be put.
     fn put_free(
         &self,
         numbers: &[u64],
@@ -220,16 +217,16 @@ impl Journal {
         Ok(taken)
     }
 
-    /// Reads the sheets that have the numbers in `taken`, and adds them to `ahead`. An earlier attempt of this
-    /// process may have put some of these sheets.
+    /// Reads the sheets under the taken numbers, some of which an earlier attempt of this process may have put, and
+    /// adds them to `ahead`.
     fn read_taken(&self, taken: Vec<(u64, Vec<u8>)>, ahead: &mut BTreeMap<u64, Ahead>) -> io::Result<()> {
         let numbers: Vec<u64> = taken.iter().map(|(number, _)| *number).collect();
         let mut found = self.get_each(&numbers)?;
         for (number, bytes) in taken {
             let found = match found.remove(&number) {
                 Some(read) => Ahead { is_own: *read.bytes == bytes, read },
-                // Either the store has answered with an older state without the sheet, or the sheet was removed
-                // after the put. In the second case the number is free.
+                // Either the store has answered with an older state, or the sheet was removed after the put, and
+                // the number is free.
                 None => match self.put(number, &bytes)? {
                     Put::Own => Ahead { read: read_as(number, bytes)?, is_own: true },
                     Put::Taken(found) => Ahead { read: read_as(number, found)?, is_own: false },
@@ -241,7 +238,7 @@ impl Journal {
     }
 }
 
-/// The error for a store that puts an object although its name is taken.
+/// The error for a store that puts an object under a name that is taken.
 fn ignores_conditions(what: &str) -> io::Error {
     let why = "the store, or a proxy before it, ignores the condition If-None-Match of a put, so it cannot keep two writers apart; use \
                one that keeps it";

@@ -1,5 +1,5 @@
-//! Tests what a disk in a store promises: files behave as on a disk, and only one process writes at a time. In
-//! these tests, the store fails in every way in which a store can fail.
+//! Tests what a disk in a store promises: files behave as on any disk, and only one process writes at a time, while
+//! the store fails in every way in which a store can fail.
 
 mod busy;
 mod folded;
@@ -43,8 +43,8 @@ fn calm(seed: u64) -> (Arc<SimStore>, Arc<SimClock>) {
     (SimStore::new(seed, clock.clone()), clock)
 }
 
-/// The failures of the store. The random numbers leave out about half of the kinds, and decide how often each of the
-/// other kinds happens.
+/// The failures of the store. The random numbers leave out about half of the kinds, and decide how often each of
+/// the others happens.
 fn trouble(rng: &mut Xoshiro256PlusPlus) -> StoreTrouble {
     StoreTrouble::drawn(rng, 150, (KEPT / 4, Duration::from_millis(200)))
 }
@@ -202,14 +202,14 @@ impl Process {
     /// Takes over, and begins a log with the numbers of the newest log.
     fn open(&mut self) -> io::Result<()> {
         let lock = self.disk.lock(&path("LOCK"))?;
-        // A later writer has a greater epoch, so its log has a greater name. In the engine this is the same.
+        // A later writer has a greater epoch, and so a log with a greater name, as in the engine.
         let name = &format!("{:08}.log", lock.holder().expect("a store has holders"));
         self.lock = Some(lock);
         let found = read_numbers(&*self.disk)?;
         let log = self.disk.open(&path(name), Access::Create)?;
         found.iter().try_for_each(|number| log.append(&number.to_le_bytes()).map(drop))?;
         log.sync()?;
-        // The new log has all numbers, so the earlier logs are not needed any more.
+        // The new log has all numbers, so the earlier logs are no longer needed.
         for entry in self.disk.list(Path::new("/db"))? {
             if entry.name.ends_with(".log") && entry.name != *name {
                 self.disk.remove(&path(&entry.name))?;
@@ -221,7 +221,7 @@ impl Process {
     }
 }
 
-/// The numbers in the newest log, which is the log with the greatest name.
+/// The numbers in the newest log, the one with the greatest name.
 fn read_numbers(disk: &dyn Disk) -> io::Result<Vec<u64>> {
     let entries = disk.list(Path::new("/db"))?;
     let Some(newest) = entries.iter().map(|entry| &entry.name).filter(|name| name.ends_with(".log")).max() else {
@@ -250,7 +250,7 @@ fn take_over(seed: u64) {
                 }
             }
             2 => {
-                // The process dies, and another takes its place.
+                // The process dies, and another one takes its place.
                 processes[chosen].client.crash();
                 let dead =
                     std::mem::replace(&mut processes[chosen], Process::new(&store, &clock, seed * 100 + step + 10));
@@ -297,7 +297,7 @@ fn take_over(seed: u64) {
     let lost: Vec<u64> = promised.iter().copied().filter(|number| !found.contains(number)).collect();
     assert!(lost.is_empty(), "seed {seed}: {lost:?} were promised, of {found:?}");
     assert!(found.is_sorted_by(|a, b| a < b), "seed {seed}: {found:?}");
-    // The numbers of each writer are together, because no writer has written after the next writer had taken over.
+    // The numbers of each writer are contiguous, because none has written after the next had taken over.
     let epochs: Vec<u64> = found
         .iter()
         .filter_map(|found| made_by_epoch.iter().find(|(number, _)| number == found).map(|(_, epoch)| *epoch))
@@ -312,8 +312,7 @@ fn take_over(seed: u64) {
     }
 }
 
-/// With the environment variable `TAKE_OVER_SEED=17`, the test runs only this seed. With `TAKE_OVER_SEEDS=100000`,
-/// it runs the seeds from 0 to 99,999.
+/// `TAKE_OVER_SEED=17` runs only this seed, and `TAKE_OVER_SEEDS=100000` the seeds from 0 to 99,999.
 #[test]
 fn a_writer_that_takes_over_loses_nothing_and_the_one_before_finds_out() {
     let number = |name| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
@@ -359,8 +358,8 @@ fn processes_that_live_for_seconds_leave_no_growing_number_of_sheets() {
     check_short_processes(20, 400, 1);
 }
 
-/// Checks that many short-lived processes leave only few sheets. Each process syncs `syncs` times, and begins
-/// `days` days after the process before it.
+/// Checks that many short-lived processes leave only few sheets. Each of them syncs `syncs` times, and starts
+/// `days` days after the one before.
 fn check_short_processes(processes: u64, syncs: usize, days: u64) {
     let (store, clock) = calm(7);
     let client = store.client();
@@ -380,7 +379,7 @@ fn check_short_processes(processes: u64, syncs: usize, days: u64) {
         most = most.max(sheets());
         clock.advance(Duration::from_secs(days * 24 * 3600));
     }
-    // In addition to the syncs, each process puts a sheet for its takeover and a sheet for the new name of its list.
+    // Besides the syncs, each process puts one sheet for its takeover and one for the new name of its list.
     let of_each = syncs + 2;
     let all = of_each as u64 * processes;
     assert!(
@@ -396,7 +395,7 @@ fn check_short_processes(processes: u64, syncs: usize, days: u64) {
 struct CountedStore {
     client: Arc<SimStoreClient>,
     threads: Arc<dyn os::Threads>,
-    /// The number of reads that are under way now, and the greatest number that was under way so far.
+    /// The reads under way now, and the most so far.
     under_way: Arc<Mutex<(usize, usize)>>,
 }
 
@@ -466,7 +465,7 @@ fn a_log_of_many_sheets_is_read_with_some_reads_under_way() {
     assert!(most > 1 && most <= READS_UNDER_WAY, "{most} were under way");
 }
 
-/// In this test, each request may take half a minute.
+/// Each request may take half a minute.
 #[test]
 fn a_writer_takes_over_from_a_store_of_any_slowness_and_loses_nothing() {
     let mut taken = 0;

@@ -1,4 +1,4 @@
-//! Tests which commits remain if logs are written first to a machine and later to the store.
+//! Tests which commits survive if logs are written first to a machine and later to the store.
 
 use super::LocalLogs;
 use crate::disk::Nearby;
@@ -13,7 +13,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Stands for the threads of a machine, but polls jobs only when the test calls `run`.
+/// Stands in for a machine's threads, but polls jobs only when the test calls `run`.
 #[derive(Debug)]
 struct LaterThreads {
     threads: SimThreads,
@@ -88,8 +88,8 @@ fn process(store: &Arc<SimStore>, clock: &Arc<SimClock>, local: &Arc<SimDisk>, s
         who: format!("machine {seed}"),
     };
     let logs = LocalLogs::new(local.clone(), Path::new("/logs"));
-    // Depending on the seed, the logs that a process has left are brought in one sheet, or in sheets of three
-    // numbers each.
+    // Depending on the seed, the logs that a process has left are brought in one sheet or in sheets of three
+    // numbers.
     let cuts = Cuts { brought_bytes: [CUTS.brought_bytes, 24][seed as usize % 2], ..CUTS };
     let disk = StoreDisk::with_cuts(
         cuts,
@@ -107,7 +107,7 @@ fn numbers(disk: &dyn Disk) -> io::Result<Vec<u64>> {
         return Ok(Vec::new());
     };
     let bytes = disk.read_all(&path(newest))?;
-    // If the machine lost power while a number was written, only a part of the number may exist.
+    // If the machine lost power during a write, only a part of a number may exist.
     Ok(bytes
         .as_chunks::<8>()
         .0
@@ -117,8 +117,7 @@ fn numbers(disk: &dyn Disk) -> io::Result<Vec<u64>> {
         .collect())
 }
 
-/// Takes over, and begins a log with the numbers of the last log. After this call, these numbers are durable in
-/// the store.
+/// Takes over, and begins a log with the numbers of the last log, which are then durable in the store.
 fn open(process: &mut Process) -> io::Result<Vec<u64>> {
     let lock = process.disk.lock(&path("LOCK"))?;
     let name = format!("{:08}.log", lock.holder().expect("a store has holders"));
@@ -127,7 +126,7 @@ fn open(process: &mut Process) -> io::Result<Vec<u64>> {
     let log = process.disk.open(&path(&name), Access::Create)?;
     found.iter().try_for_each(|number| log.append(&number.to_le_bytes()).map(drop))?;
     log.sync()?;
-    // When the engine installs what it has recovered, it syncs a manifest, so this test does it, too.
+    // When the engine installs what it has recovered, it syncs a manifest. So does this test.
     let manifest = process.disk.open(&path(&format!("{name}.manifest")), Access::Create)?;
     manifest.append(b"x").and_then(|_| manifest.sync())?;
     process.log = Some(log);
@@ -140,14 +139,14 @@ fn check(seed: u64) {
     let store = SimStore::new(seed, clock.clone());
     let machines = [SimDisk::new(seed), SimDisk::new(seed + 1)];
     let (mut number, mut before): (u64, Option<usize>) = (0, None);
-    // `written` has the numbers that were written after the last takeover, and `promised` those of them that were
+    // `written` has the numbers that were written since the last takeover, and `promised` those of them that were
     // synced.
     let (mut kept, mut written, mut promised): (Vec<u64>, Vec<u64>, Vec<u64>) = Default::default();
     for round in 0..8 {
         let machine = rng.random_range(0..2);
         for attempt in 0..rng.random_range(0..3) {
-            // The process dies at one of its requests or directly after its takeover. In both cases it has not yet
-            // promised that any number is durable.
+            // The process dies at one of its requests or right after its takeover, before it has promised any
+            // number.
             let mut process = process(&store, &clock, &machines[machine], seed * 1000 + round * 10 + attempt);
             process.client.crash_after(rng.random_range(0..30));
             if open(&mut process).is_ok() {
@@ -218,7 +217,7 @@ fn long_logs_are_brought_in_many_sheets_and_a_reader_sees_them_all_at_once() {
     let clock = Arc::new(SimClock::new());
     let store = SimStore::new(3, clock.clone());
     let machine = SimDisk::new(3);
-    // The seed is odd, so the logs that a process has left are brought in sheets of three numbers each.
+    // The seed is odd, so the left logs are brought in sheets of three numbers.
     let mut first = process(&store, &clock, &machine, 1);
     open(&mut first).expect("there is no trouble");
     let log = first.log.clone().expect("it was opened");
@@ -229,7 +228,7 @@ fn long_logs_are_brought_in_many_sheets_and_a_reader_sees_them_all_at_once() {
     drop((log, first));
     let reader = process(&store, &clock, &machine, 2).disk;
     let mut seen = Vec::new();
-    // Each attempt to bring the logs gets a little further than the attempt before, and the last one succeeds.
+    // Each attempt to bring the logs gets a little further than the one before, until the last one succeeds.
     for requests in (2..).step_by(3) {
         let second = process(&store, &clock, &machine, 1000 + 2 * requests + 1);
         second.client.crash_after(requests);
@@ -268,8 +267,7 @@ fn a_store_that_does_not_answer_is_asked_again_later_and_no_log_takes_more_meanw
     let attempt_made = || {
         let begin = clock.now();
         process.threads.run();
-        // An attempt takes time on the clock, because it repeats its requests for half a minute. So the clock
-        // shows whether an attempt was made.
+        // An attempt repeats its requests for half a minute, so the clock shows whether one was made.
         clock.now() > begin
     };
     assert!(!attempt_made(), "it waits first");

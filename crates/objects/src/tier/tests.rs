@@ -139,7 +139,7 @@ fn blocks_of_a_database_that_had_the_same_names_are_not_used() {
     let disk = SimDisk::new(1);
     let near = tier(&client, &disk, &clock, 64 << 20);
     (0..4).for_each(|object| check(&near, object, 0, 49_152));
-    // The database is removed and made anew. Now object 0 has the bytes that object 1 had before.
+    // The database is removed and made again, and object 0 now has the bytes that object 1 had before.
     let bytes = client.get("sst/1.sst").expect("it is there");
     let mut upload = client.create("sst/0.sst").expect("there is no trouble");
     upload.write(&bytes).and_then(|()| upload.finish()).expect("there is no trouble");

@@ -5,9 +5,9 @@
 //! sst/00000024-9.sst.unfinished  one that is being written
 //! ```
 //!
-//! Each object is first written to a file with another name. When this file is synced, it gets the name of the
-//! object. If a process dies, its unfinished files stay, but no user of the store sees them. Whoever lists a folder
-//! to clean it up calls [`DirectoryStore::remove_unfinished`] to remove them.
+//! Each object is first written to a file with a temporary name. Once this file is synced, it gets the name of the
+//! object. If a process dies, its unfinished files stay, but the store does not list them.
+//! [`DirectoryStore::remove_unfinished`] removes them.
 
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 const UNFINISHED: &str = ".unfinished";
 
-/// The length of one write. The bytes of smaller pieces are collected until there are this many.
+/// Smaller pieces are collected until one write has this many bytes.
 const WRITE_BYTES: usize = 1 << 20;
 
 /// Objects as files in a directory.
@@ -25,15 +25,15 @@ const WRITE_BYTES: usize = 1 << 20;
 pub struct DirectoryStore {
     disk: Arc<dyn Disk>,
     directory: PathBuf,
-    /// A number for the name of the next file that is written.
+    /// The number in the temporary name of the next file.
     puts: AtomicU64,
-    /// A number that no other client of the directory has.
+    /// Unique among the clients of the directory.
     client: u64,
 }
 
 impl DirectoryStore {
-    /// Keeps objects in `directory`, which is made when it is needed. `client` is a number that no other client of
-    /// the directory has.
+    /// Keeps objects in `directory`, which is created when it is needed. `client` must be unique among the clients of
+    /// the directory.
     pub fn new(disk: Arc<dyn Disk>, directory: &Path, client: u64) -> DirectoryStore {
         DirectoryStore { disk, directory: directory.to_owned(), puts: AtomicU64::new(0), client }
     }
@@ -42,13 +42,13 @@ impl DirectoryStore {
         self.directory.join(name)
     }
 
-    /// The path of the file to which an object is written before the object gets its name.
+    /// A new temporary path, for an object that does not have its name yet.
     fn unfinished(&self, name: &str) -> PathBuf {
         let number = self.puts.fetch_add(1, Ordering::Relaxed);
         self.directory.join(format!("{name}.{:016x}-{number}{UNFINISHED}", self.client))
     }
 
-    /// Makes the folder of an object.
+    /// Creates the folder of an object.
     fn make_folder(&self, path: &Path) -> io::Result<()> {
         self.disk.create_dir(path.parent().expect("an object lies in the directory"))
     }
@@ -58,7 +58,7 @@ impl DirectoryStore {
     ///
     /// # Errors
     ///
-    /// The disk's.
+    /// The disk's error.
     pub fn remove_unfinished(&self, folder: &str) -> io::Result<()> {
         let directory = self.path(folder);
         for entry in listed(&*self.disk, &directory)? {
@@ -70,24 +70,23 @@ impl DirectoryStore {
     }
 }
 
-/// Gives the file `new` the name `path`, and makes this name durable. It fails if another file has the name.
+/// Gives the file `new` the name `path`, and makes this name durable. Fails if another file has the name.
 fn give_name(disk: &dyn Disk, new: &Path, path: &Path) -> io::Result<()> {
     let linked = disk.link(new, path);
-    // If the unfinished file cannot be removed now, it is removed later with other unfinished files.
+    // If this removal fails, `remove_unfinished` removes the file later.
     disk.remove(new).ok();
     if let Err(error) = &linked
         && error.kind() != ErrorKind::AlreadyExists
     {
         return linked;
     }
-    // If the name is taken, an earlier attempt to write this object may have given the name, and then failed to
-    // sync the directory. The caller may then treat the object with this name as the caller's own object, so the
-    // name must be durable.
+    // If the name is taken, it may be from an earlier attempt of this caller, which then failed to sync the
+    // directory. The caller may accept that object as its own, so the name must become durable here.
     disk.sync_dir(path.parent().expect("an object lies in the directory"))?;
     linked
 }
 
-/// What is in a directory. The directory need not exist.
+/// The entries of a directory, which need not exist.
 fn listed(disk: &dyn Disk, directory: &Path) -> io::Result<Vec<crate::DirectoryEntry>> {
     match disk.list(directory) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
@@ -158,17 +157,17 @@ impl Store for DirectoryStore {
     }
 }
 
-/// A file that gets its name when it is finished.
+/// A file that gets its final name in `finish`.
 #[derive(Debug)]
 struct DirectoryUpload {
     disk: Arc<dyn Disk>,
-    /// `None` once it was finished.
+    /// `None` once the upload is finished.
     file: Option<Arc<dyn File>>,
     new: PathBuf,
     path: PathBuf,
     buffer: Buffer,
     filled: usize,
-    /// The number of bytes in the file, without the bytes that are still in the buffer.
+    /// The bytes in the file, not counting those in the buffer.
     end: u64,
 }
 
@@ -199,7 +198,7 @@ impl Upload for DirectoryUpload {
     }
 
     fn finish(mut self: Box<Self>) -> io::Result<()> {
-        // The whole blocks are written first, in a write of their own, which goes around the system's page cache.
+        // The whole blocks go first, in a write of their own, because only whole blocks can go around the page cache.
         let whole = self.filled / BLOCK_BYTES * BLOCK_BYTES;
         if whole > 0 {
             self.flush(whole)?;
@@ -216,7 +215,7 @@ impl Upload for DirectoryUpload {
 impl Drop for DirectoryUpload {
     fn drop(&mut self) {
         if self.file.take().is_some() {
-            // If the unfinished file cannot be removed now, it is removed later with other unfinished files.
+            // If this removal fails, `remove_unfinished` removes the file later.
             self.disk.remove(&self.new).ok();
         }
     }

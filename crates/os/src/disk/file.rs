@@ -1,13 +1,12 @@
-//! A file, and a source: something that can be opened so that it can be read. A source is opened when a read is
-//! made, not when the read is asked for. This module does not know how files are found, or what bounds the number
-//! of open files.
+//! Files, and the sources that reads open to get at a file. This module does not know how files are found, or what
+//! bounds the number of open files.
 //!
-//! Files and sources are in one module because each needs the other: a file is a source that is always open, and
-//! every other source gives a file while it is open.
+//! A source is opened when a read is made, not when it is queued, so a queued read holds no descriptor. The thread
+//! that makes a read opens its source, reads, and closes the source before it calls the read's callback. A thread
+//! never waits to open a source while it has another one open.
 //!
-//! A read that waits in a queue holds no descriptor. The thread that makes a read opens its source, reads, and closes
-//! the source before it reports the end. A thread that has one source open does not wait for another source to be
-//! opened.
+//! Files and sources share a module because each needs the other: a file is a source that is always open, and any
+//! other source yields a file while it is open.
 
 use crate::BLOCK_BYTES;
 use crate::store::StoreObject;
@@ -16,19 +15,19 @@ use std::fmt::Debug;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-/// An open file. Thread safe. A file has no cursor: the caller of each method gives the position. A file is a
-/// [`ReadSource`] that is always open.
+/// An open file. Thread safe. A file has no cursor: the caller passes the position. A file is a [`ReadSource`] that
+/// is always open.
 pub trait File: ReadSource {
-    /// Fills `buffer` from `offset`, and returns how many bytes it has read. They are fewer than `buffer` holds
-    /// only at the end of the file. Any alignment is accepted. On a direct file, an aligned offset, length and
-    /// buffer (see [`crate::Buffer`]) avoid a copy.
+    /// Fills `buffer` from `offset`, and returns the number of bytes read, which is less than `buffer.len()` only at
+    /// the end of the file. Any alignment is accepted. On a direct file, an aligned offset, length and buffer (see
+    /// [`crate::Buffer`]) avoid a copy.
     ///
     /// # Errors
     ///
     /// The system's error. After an error, the contents of `buffer` are unspecified.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
-    /// Writes all of `bytes` at `offset`, and extends the file if needed. For a direct file, the arguments should
-    /// be aligned. Other arguments make the write go through the system's page cache.
+    /// Writes all of `bytes` at `offset`, and extends the file if needed. On a direct file, an unaligned write goes
+    /// through the system's page cache.
     ///
     /// # Errors
     ///
@@ -44,8 +43,8 @@ pub trait File: ReadSource {
     ///
     /// # Errors
     ///
-    /// The system's error. After an error it is unknown which bytes are durable. Even if a later sync succeeds,
-    /// some of these bytes may not be durable.
+    /// The system's error. After an error it is unknown which bytes are durable, and a later sync that succeeds
+    /// proves nothing about them.
     fn sync(&self) -> io::Result<()>;
     /// Length in bytes.
     ///
@@ -57,7 +56,7 @@ pub trait File: ReadSource {
     ///
     /// # Errors
     ///
-    /// As [`File::len`].
+    /// The errors of [`File::len`].
     fn is_empty(&self) -> io::Result<bool> {
         Ok(self.len()? == 0)
     }
@@ -67,20 +66,19 @@ pub trait File: ReadSource {
     ///
     /// The system's error.
     fn set_len(&self, bytes: u64) -> io::Result<()>;
-    /// Asks the file system to reserve room for the first `bytes` bytes, so that later writes need not look for
-    /// room. The length of the file stays the same. The call may do nothing, and if the disk is nearly full it
-    /// does nothing. When the file is removed or `set_len` is called, the file system takes back the room beyond
-    /// the end of the file. It does so even if `set_len` keeps the current length.
+    /// Asks the file system to reserve space for the first `bytes` bytes, so that later writes need not allocate. The
+    /// length of the file stays the same. The call may do nothing, and does nothing if the disk is nearly full. The
+    /// file system frees the space beyond the end when the file is removed or when `set_len` is called, even with
+    /// the current length.
     ///
     /// # Errors
     ///
-    /// The system's error, for example `StorageFull`. After an error, room may be reserved for some of the bytes.
+    /// The system's error, for example `StorageFull`. After an error, space may be reserved for some of the bytes.
     fn allocate_ahead(&self, _bytes: u64) -> io::Result<()> {
         Ok(())
     }
-    /// Extends the file to `bytes`, and takes room on the disk for all of them. So no later write below that length
-    /// fails because the disk is full. The contents of the new bytes are unspecified. After an error the file may
-    /// have any length up to `bytes`.
+    /// Extends the file to `bytes`, and allocates disk space for all of them, so that no later write below that
+    /// length fails because the disk is full. The contents of the new bytes are unspecified.
     ///
     /// # Errors
     ///
@@ -97,49 +95,43 @@ pub trait File: ReadSource {
     }
     /// Whether reads go around the system's page cache.
     fn is_direct(&self) -> bool;
-    /// A descriptor with which a caller can read whole blocks without asking the file. As long as the file lives,
-    /// reads of aligned blocks into aligned memory give the same bytes as the file gives. `None` if the file has
-    /// no such descriptor. Then the file makes all its reads itself. If a read with the descriptor fails or
-    /// returns too few bytes, the caller repeats the read with [`File::read_at`]. Then the file reads without this
-    /// descriptor, or reports the error.
+    /// A descriptor from which a caller can read aligned blocks into aligned memory by itself, as long as the file
+    /// lives. `None` if the file must make all its reads itself. If a read from the descriptor fails or is short,
+    /// the caller repeats it with [`File::read_at`], which reads in another way or reports the error.
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         None
     }
-    /// Returns the object if this file is an object of a store. While reads of an object are under way, no thread
-    /// has to wait for these reads.
+    /// The object, if this file is an object of a store. Reads of an object are asynchronous: no thread has to wait
+    /// while they are under way.
     fn object(&self) -> Option<StoreObject> {
         None
     }
 }
 
-/// Something that can be opened for a read. Thread safe. Two reads have the same source if both point to the same
-/// value in memory.
-///
-/// Every [`File`] is a source, and is always open.
+/// Something that can be opened for a read. Thread safe. Two reads have the same source if their `Arc`s point to the
+/// same value. Every [`File`] is a source that is always open.
 pub trait ReadSource: Send + Sync + Debug {
-    /// Opens the source. The call may wait until other reads are over, so the caller must have no other source
-    /// open.
+    /// Opens the source. The call may wait for other reads to end, so the caller must have no other source open.
     ///
     /// # Errors
     ///
-    /// The system's error, if the system refuses to open the source.
+    /// The system's error if it refuses to open the source.
     fn open(self: Arc<Self>) -> io::Result<OpenSource>;
 
-    /// Opens the source without waiting for other reads. `None` if it would have to wait.
+    /// Opens the source without waiting for other reads. `None` if that would need a wait.
     ///
     /// # Errors
     ///
-    /// As [`ReadSource::open`].
+    /// The errors of [`ReadSource::open`].
     fn try_open(self: Arc<Self>) -> io::Result<Option<OpenSource>>;
 
-    /// Whether it is worth making neighbouring reads of the source as one read. Only a source that has a
-    /// [descriptor](File::descriptor) or is an [object](File::object) can make one read of several. A source that
-    /// cannot know this before it is opened returns true.
+    /// Whether neighbouring reads of the source can be joined into one. This needs a [descriptor](File::descriptor)
+    /// or an [object](File::object). A source that cannot tell before it is opened returns true.
     fn may_join(&self) -> bool {
         true
     }
 
-    /// Notes that the result of [`ReadSource::open`] was dropped.
+    /// Called when the result of [`ReadSource::open`] was dropped.
     fn closed(&self) {}
 }
 
@@ -160,15 +152,14 @@ impl<F: File + 'static> ReadSource for F {
 /// An open source. The source is closed when this value is dropped.
 #[derive(Debug)]
 pub struct OpenSource {
-    // Fields are dropped in the order in which they are declared. So the source is notified after this reference to
-    // the file is gone.
+    // Fields are dropped in declaration order, so the source is notified after this reference to the file is gone.
     file: Arc<dyn File>,
     #[expect(dead_code, reason = "it is there to be dropped")]
     closing: CloseNotice,
 }
 
 impl OpenSource {
-    /// Holds `file`, which `source` has opened. `source` is notified when this value is dropped.
+    /// Wraps `file`, which `source` has opened. [`ReadSource::closed`] is called when this value is dropped.
     pub fn new(file: Arc<dyn File>, source: Arc<dyn ReadSource>) -> OpenSource {
         OpenSource { file, closing: CloseNotice(Some(source)) }
     }
@@ -179,7 +170,7 @@ impl OpenSource {
     }
 }
 
-/// Notifies a source.
+/// Calls [`ReadSource::closed`] when it is dropped.
 #[derive(Debug)]
 struct CloseNotice(Option<Arc<dyn ReadSource>>);
 

@@ -1,5 +1,4 @@
-//! A held directory stays the same directory, wherever it is moved. Nothing is written to a removed directory. The
-//! tests run on the real disk and on the simulated disk.
+//! What a held directory promises, on the real disk and on the simulated disk.
 
 use crate::real::RealDisk;
 use crate::real::tests::Scratch;

@@ -1,24 +1,22 @@
-//! The latency of a store: how much time a short read takes, as measured lately. This module does not know what is
-//! read.
+//! The recent latency of short reads from a store. This module does not know what is read.
 //!
-//! Reads are divided into groups of [`GROUP`], one after the other. Each group has a mean time, and the latency is
-//! the smaller mean of the last two groups. So if some reads wait for a busy store or for a connection, the
-//! latency does not stay high for long. A long read also takes time to transfer its bytes, and this time is
-//! subtracted first.
+//! Reads are measured in consecutive groups of [`GROUP`]. The latency is the mean of the last complete group or the
+//! mean of the current group, whichever is smaller. The current group counts from a quarter of its reads on. So a
+//! burst of reads that wait for a busy store or a connection does not raise the latency for long. The estimated time
+//! to transfer the bytes is subtracted from each read first.
 
 use std::time::Duration;
 
-/// Before anything is measured, a store is assumed to be in another building. If a store is near, this is known after
-/// the first reads.
+/// The latency before the first measurement: that of a store in another building. The first reads correct it if the
+/// store is near.
 const ASSUMED: Duration = Duration::from_millis(10);
 
 const GROUP: u32 = 32;
 
-/// Bytes per second of a connection. Several reads may share a connection, and it is not known which part of the
-/// connection each read got.
+/// The assumed bandwidth of a read. Several reads may share a connection, and the share of each is unknown.
 const BYTES_PER_SECOND: u64 = 64 << 20;
 
-/// What was measured.
+/// The measured latency of a store.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Latency {
     /// The mean time of the last complete group.
@@ -39,7 +37,7 @@ impl Latency {
         }
     }
 
-    /// What a short read takes.
+    /// The time that a short read takes.
     pub fn get(&self) -> Duration {
         let now = (self.count > 0).then(|| self.sum / self.count);
         match (self.before, now) {
@@ -84,8 +82,7 @@ mod tests {
         latency.note(millis(5) + Duration::from_micros(15_625), 1 << 20);
         let measured = latency.get();
         assert!(measured >= millis(5) && measured < millis(7), "{measured:?}");
-        // If the connection is much faster than assumed, the latency is still a part of the measured time, and not
-        // zero.
+        // Even if the connection is much faster than assumed, the latency is not zero.
         let mut latency = Latency::default();
         latency.note(millis(8), 1 << 20);
         assert_eq!(latency.get(), millis(2));

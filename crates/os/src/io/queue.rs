@@ -1,19 +1,17 @@
-//! Which read is begun next. The queue does not know how reads are made, or what is read.
+//! A queue that decides which read begins next. It does not know how reads are made, or what is read.
 //!
 //! The most urgent read goes first, within three limits on what is under way:
 //!
-//! * depth: how many reads of the disk, of all urgencies together;
-//! * a share of the depth for reads that no thread waits for, so that the rest of it is free for the other reads;
-//! * the bytes under way, with a limit for each urgency. The limit is low while a thread waits for reads, and
-//!   higher when no thread has waited for a while. A read that is larger than its limit begins when no other read
-//!   of its urgency is under way.
+//! * the depth: the number of disk reads of all urgencies together;
+//! * a share of the depth for unneeded reads, which no thread waits for. The rest is kept for needed reads;
+//! * the bytes of each urgency. These limits are low while a thread waits for reads, and higher once no thread has
+//!   waited for a while. A read that is larger than its limit begins when no other read of its urgency is under way.
 //!
-//! "A while" is measured in bytes of reads that no thread waits for: it ends when reads of a certain number of these
-//! bytes have begun. So a while is longer on a slower disk, and the same calls always lead to the same order of
-//! reads.
+//! "A while" is measured in bytes, not in time: it ends once unneeded reads of [`QueueLimits::calm_bytes`] have
+//! begun since the last needed read. So it is longer on a slower disk, and the same calls always give the same order
+//! of reads.
 //!
-//! No read waits forever: if [`PATIENCE`] more urgent reads have passed a read that could have begun, this read is
-//! next.
+//! No read starves: once [`PATIENCE`] more urgent reads have overtaken a read that could have begun, it is next.
 
 use super::request::{ReadRequest, Urgency};
 use super::usage::{ReadLoad, Usage};
@@ -21,57 +19,54 @@ use crate::sync::Arc;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use std::collections::{HashMap, VecDeque};
 
-/// The number of more urgent reads that may pass a read which could begin. Assume that reads of all three
-/// urgencies wait, and that the limits allow each of them. Then of 33 reads that begin, about one has the second
-/// urgency, and about one has the third.
+/// How many more urgent reads may overtake a read that could begin. So if reads of all three urgencies wait and the
+/// limits allow them all, then of 33 reads about one is [`Urgency::Ahead`] and about one [`Urgency::Background`].
 const PATIENCE: usize = 32;
 
-/// What waits in a queue.
+/// An item of a queue: one disk read, which may be several reads joined.
 pub(crate) trait Queued {
-    /// The number of reads in this item, and the number of bytes that they take from the disk.
+    /// The number of reads in this item, and the bytes that they take from the disk.
     fn load(&self) -> ReadLoad;
-    /// The tickets of the item. With one of them, a caller can make the item needed.
+    /// The tickets of the item's reads. A caller can raise the item with any of them.
     fn tickets(&self) -> impl Iterator<Item = u64>;
 }
 
 /// The most that may be under way.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct QueueLimits {
-    /// The most reads of the disk.
+    /// Disk reads of all urgencies.
     pub(crate) depth: usize,
-    /// The most reads of the disk that no thread waits for.
+    /// Disk reads that no thread waits for.
     pub(crate) unneeded: usize,
-    /// The most bytes for each urgency.
+    /// Bytes of each urgency.
     pub(crate) bytes: [usize; Urgency::ALL.len()],
-    /// The most bytes for each urgency while a thread waits for reads. These limits are low because the disk reads
-    /// these bytes first, and the next read of that thread has to wait meanwhile.
+    /// Bytes of each urgency while a thread waits for reads. These limits are low because that thread's next read
+    /// has to wait until the disk has read these bytes.
     pub(crate) strained_bytes: [usize; Urgency::ALL.len()],
-    /// The number of bytes after which the queue assumes that no thread waits. It counts the bytes of the reads
-    /// that have begun since the last needed read and are not needed.
+    /// When unneeded reads of this many bytes have begun since the last needed read, the queue assumes that no
+    /// thread waits.
     pub(crate) calm_bytes: usize,
 }
 
-/// An item that was begun. It is under way until it is given to [`Queue::over`].
+/// An item that has begun. It is under way until it is passed to [`Queue::over`].
 #[derive(Debug)]
 pub(crate) struct Begun<T> {
     pub(crate) item: T,
     load: ReadLoad,
-    /// The urgency under which the item is counted. It may be higher than when the item was pushed, because a
-    /// caller may have made the item needed since then.
+    /// The urgency under which the item is counted. It may have been raised since the item was pushed.
     urgency: Urgency,
 }
 
-/// What waits and what is under way.
+/// The items that wait, and counts of those under way.
 #[derive(Debug)]
 pub(crate) struct Queue<T> {
     limits: QueueLimits,
     lines: [UrgencyLine<T>; Urgency::ALL.len()],
-    /// For each ticket, the place where its item waits. Items that are needed are not in this map.
+    /// The place where the item of each ticket waits. Needed items are not in this map.
     places: HashMap<u64, (Urgency, u64)>,
-    /// The bytes of all reads that are not needed and have begun since the last needed read.
+    /// The bytes of the unneeded reads that have begun since the last needed read.
     unneeded_bytes: usize,
-    /// Counters of the reads that are made without the queue. `seen_elsewhere` is the number of these reads that
-    /// had begun when the queue last looked at the counters.
+    /// Counters of the reads that bypass the queue, and the value of `elsewhere.begun` when the queue last looked.
     elsewhere: Arc<Elsewhere>,
     seen_elsewhere: u64,
     /// How many reads were pushed so far, and how many of them were joined with other reads.
@@ -79,7 +74,7 @@ pub(crate) struct Queue<T> {
     joined: u64,
 }
 
-/// How many reads were made without the queue, by the threads that wait for the reads.
+/// Counts needed reads that bypass the queue, because the threads that wait for them make them.
 #[derive(Debug, Default)]
 pub(crate) struct Elsewhere {
     begun: AtomicU64,
@@ -87,8 +82,8 @@ pub(crate) struct Elsewhere {
 }
 
 impl Elsewhere {
-    /// Makes a read on this thread. If the read is needed, it is counted as under way while it is made. The count
-    /// stays right even if the callback of the read panics.
+    /// Makes a read on this thread. A needed read is counted as under way until its callback has returned or
+    /// panicked.
     pub(crate) fn make(&self, read: ReadRequest) {
         let counted = (read.urgency == Urgency::Needed).then(|| Counted::new(self));
         read.make();
@@ -100,7 +95,7 @@ impl Elsewhere {
     }
 }
 
-/// One read that counts as under way.
+/// Counts one read as under way until it is dropped.
 struct Counted<'e>(&'e Elsewhere);
 
 impl<'e> Counted<'e> {
@@ -119,17 +114,16 @@ impl Drop for Counted<'_> {
 /// The reads of one urgency.
 #[derive(Debug)]
 struct UrgencyLine<T> {
-    /// The items in order of arrival. If an item is made needed, it moves to another line, and `None` stays in its
-    /// place. The front item is never `None`.
+    /// The items in order of arrival. A raised item moves to another line and leaves `None` in its place. The front
+    /// is never `None`.
     waiting: VecDeque<Option<T>>,
-    /// The place of the front item. Places are never used twice.
+    /// The place of the front item: its number in the order of arrival. Places are never reused.
     front: u64,
     queued: ReadLoad,
     under_way: ReadLoad,
-    /// The number of reads of the disk that are under way.
+    /// Disk reads under way. A run of joined reads counts once here, unlike in `under_way`.
     begun: usize,
-    /// How many more urgent items have begun while the front item waited, although the limits allowed the front
-    /// item to begin.
+    /// How many more urgent items have begun while the limits would have let the front item begin.
     passed: usize,
 }
 
@@ -179,8 +173,8 @@ impl<T: Queued> Queue<T> {
         }
     }
 
-    /// The counters for reads that are made without the queue. While such reads are under way, the limit for reads
-    /// in the queue that no thread needs is lower.
+    /// The counters for reads that bypass the queue. While a needed one is under way, the byte limits are the lower
+    /// ones.
     pub(crate) fn elsewhere(&self) -> Arc<Elsewhere> {
         Arc::clone(&self.elsewhere)
     }
@@ -198,8 +192,8 @@ impl<T: Queued> Queue<T> {
         }
     }
 
-    /// Moves the item with the given ticket to the end of the line of needed items. Returns false if the item does
-    /// not wait, or if it already waits in that line.
+    /// Moves the item with the given ticket to the end of the needed line. Returns false if the item does not wait,
+    /// or already waits there.
     pub(crate) fn raise(&mut self, ticket: u64) -> bool {
         let Some(&(urgency, place)) = self.places.get(&ticket) else {
             return false;
@@ -238,7 +232,7 @@ impl<T: Queued> Queue<T> {
         Some(Begun { item, load, urgency })
     }
 
-    /// Sets the limits for reads that begin from now on. Reads that are under way go on.
+    /// Sets the limits for reads that begin from now on. Reads under way go on.
     #[cfg(target_os = "linux")]
     pub(crate) fn set_limits(&mut self, limits: QueueLimits) {
         self.limits = limits;
@@ -288,12 +282,12 @@ impl<T: Queued> Queue<T> {
         &mut self.lines[urgency as usize]
     }
 
-    /// Takes the item at `place` out of the line of `urgency`, and forgets where the item waited.
+    /// Takes the item at `place` out of the line of `urgency`, and forgets its place.
     fn leave(&mut self, urgency: Urgency, place: u64) -> T {
         let item = self.line(urgency).take(place);
         if urgency != Urgency::Needed {
             for ticket in item.tickets() {
-                // If tickets were not unique, this ticket may already belong to another item.
+                // A ticket that was used twice may already lead to another item.
                 if self.places.get(&ticket) == Some(&(urgency, place)) {
                     self.places.remove(&ticket);
                 }
@@ -302,7 +296,7 @@ impl<T: Queued> Queue<T> {
         item
     }
 
-    /// Whether a read of the given urgency waits that the limits allow to begin.
+    /// Whether an item of this urgency waits and the limits let it begin.
     fn is_able(&self, urgency: Urgency) -> bool {
         let line = &self.lines[urgency as usize];
         let Some(first) = line.first() else {

@@ -1,5 +1,5 @@
-//! A read to be made: its source, its buffer, its urgency, and a function that is called at its end. This module
-//! does not know when a read is made, or by which thread.
+//! A request to read: its source, its buffer, its urgency, and a callback for its end. This module does not know
+//! when a read is made, or by which thread.
 
 use crate::sync::Arc;
 use crate::{Buffer, ReadSource};
@@ -7,14 +7,14 @@ use std::fmt::{self, Debug};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// How urgent a read is. The most urgent kind comes first. Each urgency has its own limit for the bytes under way.
+/// How urgent a read is, the most urgent first. Each urgency has its own limit for the bytes under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Urgency {
-    /// A thread or task waits for it.
+    /// A thread or task waits for the read.
     Needed,
-    /// It will be needed soon.
+    /// Readahead: the bytes will be needed soon.
     Ahead,
-    /// Background work wants it.
+    /// A read of background work.
     Background,
 }
 
@@ -23,30 +23,29 @@ impl Urgency {
     pub const ALL: [Self; 3] = [Self::Needed, Self::Ahead, Self::Background];
 }
 
-/// A function that is called once at the end of a read, on any thread. It gets the buffer, and the number of bytes
-/// that were filled or an error. The function must neither wait nor take long. When it is called, the read is no
-/// longer under way. If the function panics, the panic is reported and affects no other read.
+/// The callback of a read, called once at its end, on any thread, with the buffer and either the number of filled
+/// bytes or an error. It must neither block nor take long. When it is called, the read's source is closed. If it
+/// panics, the panic hook reports the panic, and no other read is affected.
 pub type Done = Box<dyn FnOnce(Buffer, io::Result<usize>) + Send>;
 
 /// A read to be made.
 pub struct ReadRequest {
-    /// The source of the read. It is opened when the read is made.
+    /// Opened when the read is made.
     pub source: Arc<dyn ReadSource>,
     /// Where in the source the read begins.
     pub offset: u64,
-    /// The buffer to fill. The read fills the buffer completely, unless the source ends first.
+    /// The buffer to fill. It is filled completely, unless the source ends first.
     pub buffer: Buffer,
-    /// How urgent it is.
+    /// How urgent the read is.
     pub urgency: Urgency,
-    /// A name by which the read can be [raised](crate::Reads::raise). No other read that is under way has it.
+    /// Identifies the read for [`raise`](crate::Reads::raise). No other unfinished read has the same ticket.
     pub ticket: u64,
     /// Called when the read has ended.
     pub done: Done,
 }
 
 impl ReadRequest {
-    /// Makes the read on this thread, and reports its end. If the callback panics, the panic goes on to the
-    /// caller.
+    /// Makes the read on this thread, and calls the callback. A panic of the callback goes on to the caller.
     pub fn make(self) {
         let ReadRequest { source, offset, mut buffer, done, .. } = self;
         // The source is closed before the callback runs, because the callback may read something else.
@@ -54,7 +53,7 @@ impl ReadRequest {
         done(buffer, outcome);
     }
 
-    /// Makes the read on this thread, and reports its end.
+    /// Makes the read on this thread, and calls the callback. A panic of the callback ends here.
     pub(crate) fn perform(mut self) {
         let outcome = self.open_and_read();
         self.finish(outcome);
@@ -66,14 +65,13 @@ impl ReadRequest {
         open.file().read_at(&mut self.buffer, self.offset)
     }
 
-    /// Reports the end.
+    /// Calls the callback.
     pub(crate) fn finish(self, outcome: io::Result<usize>) {
         let ReadRequest { source, buffer, done, .. } = self;
         // The source is closed before the callback runs, because the callback may remove the file.
         drop(source);
         let told = catch_unwind(AssertUnwindSafe(|| done(buffer, outcome)));
-        // The panic hook has reported the panic. A panic of the callback concerns only the caller that asked for
-        // this read.
+        // The panic hook has reported a panic. It concerns only the caller that asked for this read.
         drop(told);
     }
 }

@@ -1,8 +1,8 @@
-//! A run: several reads of neighbouring bytes that are made as one read of the disk. A run does not know when it
-//! is made, or by which thread.
+//! A run: reads of neighbouring bytes that are joined into one disk read. A run does not know when it is made, or by
+//! which thread.
 //!
-//! If two reads share blocks, these blocks are read once, into the buffer of the first read. Then they are copied
-//! into the other buffer. A gap between two reads is read into memory that is never looked at:
+//! Blocks that two reads share are read once, into the buffer of the first read, and then copied into the other
+//! buffer. A gap between two reads is read into scratch memory:
 //!
 //! ```text
 //! file       |  a  a  a  |  .  .  |  b  b  b  |           blocks
@@ -19,45 +19,45 @@ use crate::{BLOCK_BYTES, Buffer, File, OpenSource};
 use std::collections::HashMap;
 use std::io::{self, IoSliceMut};
 
-/// The most bytes that one read of the disk takes. If several reads are under way, a disk is as fast with reads of
-/// this size as with larger reads. At 1 GB/s, a needed read waits for 0.13 ms if such a read is before it.
+/// The longest disk read that reads are joined into. With several reads under way, a disk is as fast with reads of
+/// this size as with larger ones. At 1 GB/s, such a read delays a needed read behind it by 0.13 ms.
 const RUN_BYTES: u64 = 128 << 10;
 
-/// The largest gap between two reads that are joined. The bytes of the gap are read needlessly. At 750 MB/s,
-/// reading 16 KiB takes as long as one more read on a disk that makes 46,000 reads per second.
+/// The largest gap between two reads that are joined. Its bytes are read for nothing: at 750 MB/s, 16 KiB take as
+/// long as one more read on a disk that makes 46,000 reads per second.
 pub(crate) const GAP_BYTES: u64 = 16 << 10;
 
 const BLOCK: u64 = BLOCK_BYTES as u64;
 
-/// How far reads are joined.
+/// Which reads are joined.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct JoinLimits {
-    /// The most that one run takes.
+    /// The longest run.
     pub(crate) run_bytes: u64,
-    /// The largest gap between two reads that are joined. The bytes of the gap are read needlessly.
+    /// The largest gap between two reads that are joined.
     pub(crate) gap_bytes: u64,
 }
 
-/// Reads that are made as one.
+/// One or more reads that are made as one disk read.
 #[derive(Debug)]
 pub(crate) struct ReadRun {
     pub(crate) first: ReadRequest,
-    /// The other reads of the run, in the order of their offsets.
+    /// The other reads, in the order of their offsets.
     pub(crate) rest: Vec<ReadRequest>,
-    /// The number of bytes that the run takes from the disk.
+    /// The length of the disk read.
     bytes: usize,
 }
 
-/// A part of the bytes of a run. The parts of a run are in the order of the file.
+/// A part of the bytes of a run. The parts of a run are in file order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RunPart {
-    /// This many bytes that no read asked for.
+    /// Bytes that no read asked for.
     Gap(usize),
-    /// Bytes of the read number `index`: from its byte `from` to the end of the last block that it touches.
+    /// The bytes of read `index` from its byte `from` to the end of its last block.
     Read { index: usize, from: usize },
 }
 
-/// Bytes at the beginning of a read that are copied from the buffer of an earlier read of the same run.
+/// The first bytes of read `to`, which are copied from the buffer of the earlier read `from`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Overlap {
     from: usize,
@@ -73,23 +73,21 @@ impl ReadRun {
         ReadRun { first: read, rest: Vec::new(), bytes }
     }
 
-    /// The urgency that all reads of the run had when they were asked for. Since then, the reads may have become
-    /// more urgent.
+    /// The urgency with which all reads of the run were submitted. The run may have been raised since.
     pub(crate) fn urgency(&self) -> Urgency {
         self.first.urgency
     }
 
-    /// The number of bytes that the run takes from the disk.
+    /// The length of the disk read.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Whether the run has only one read.
     pub(crate) fn is_single(&self) -> bool {
         self.rest.is_empty()
     }
 
-    /// The number of reads in the run.
+    /// The number of reads.
     pub(crate) fn len(&self) -> usize {
         1 + self.rest.len()
     }
@@ -116,7 +114,7 @@ impl ReadRun {
         std::iter::once(&mut self.first).chain(&mut self.rest)
     }
 
-    /// Extends every buffer to whole blocks, because direct I/O needs this. [`ReadRun::shrink`] undoes this.
+    /// Extends every buffer to whole blocks, as direct I/O needs. [`ReadRun::shrink`] undoes this.
     pub(crate) fn extend(&mut self) -> Lengths {
         let extend = |read: &mut ReadRequest| {
             let len = read.buffer.len();
@@ -153,11 +151,10 @@ impl ReadRun {
         parts
     }
 
-    /// Copies the bytes that several reads share. It is called after all parts were read, while every buffer still
-    /// has whole blocks.
+    /// Copies the bytes that several reads share into the buffers of all of them. Called after all parts were read
+    /// and before [`ReadRun::shrink`].
     pub(crate) fn copy_shared(&mut self) {
-        // A read may share bytes with several earlier reads. Of these, the read with the greatest end has all
-        // bytes that are shared.
+        // A read may share bytes with several earlier reads. The one that ends last has all of these bytes.
         let mut farthest = 0;
         for to in 1..self.len() {
             let (source, read) = (self.get(farthest), self.get(to));
@@ -183,20 +180,21 @@ impl ReadRun {
         target.buffer[..bytes].copy_from_slice(&source.buffer[from_start..from_start + bytes]);
     }
 
-    /// Opens the source of the reads. `None` if the source would have to wait.
+    /// Opens the source of the reads. `None` if that would need a wait.
     #[cfg(target_os = "linux")]
     pub(crate) fn try_open(&self) -> io::Result<Option<OpenSource>> {
         Arc::clone(&self.first.source).try_open()
     }
 
-    /// Opens the source of the reads. The call waits until the source can be opened.
+    /// Opens the source of the reads, and waits for that if necessary.
     pub(crate) fn open(&self) -> io::Result<OpenSource> {
         Arc::clone(&self.first.source).open()
     }
 
-    /// Makes the reads on this thread, which must have no source open.
+    /// Makes the reads on this thread, which must have no source open. If the joined read fails or is short, the
+    /// reads are made one by one.
     pub(crate) fn read(&mut self) -> RunOutcome {
-        // The source is closed here, before the reads are made one by one and each opens it again.
+        // The source is closed here, because each of the single reads opens it again.
         let is_filled = !self.is_single() && self.open().is_ok_and(|open| self.read_joined(open.file()));
         if is_filled { RunOutcome::Filled } else { self.read_each() }
     }
@@ -206,7 +204,7 @@ impl ReadRun {
         RunOutcome::Each(self.iter_mut().map(ReadRequest::open_and_read).collect())
     }
 
-    /// Makes all reads of the run as one read on this thread. Returns false if this read did not get all bytes.
+    /// Makes one joined read on this thread. Returns false if it did not get all bytes.
     fn read_joined(&mut self, file: &dyn File) -> bool {
         let Some(descriptor) = file.descriptor() else {
             return false;
@@ -247,7 +245,7 @@ impl ReadRun {
         filled
     }
 
-    /// Reports the end of every read.
+    /// Calls the callback of every read.
     pub(crate) fn tell(self, outcome: RunOutcome) {
         match outcome {
             RunOutcome::Filled => {
@@ -264,8 +262,8 @@ impl ReadRun {
         }
     }
 
-    /// Leaks the extended buffers, so that they stay where they are forever, and puts new buffers of the original
-    /// lengths into their places.
+    /// Leaks the extended buffers, so that the kernel can still write to them, and replaces them with new buffers of
+    /// the original lengths.
     #[cfg(target_os = "linux")]
     pub(crate) fn renew_buffers(&mut self, lengths: &Lengths) {
         let lengths = std::iter::once(lengths.first).chain(lengths.rest.iter().copied());
@@ -274,12 +272,12 @@ impl ReadRun {
         }
     }
 
-    /// Gives every read its part of the bytes, and reports its end. `pieces` are the bytes of the source from the
-    /// offset of the first read on. They are all bytes of the run, or fewer if the source has ended.
+    /// Copies to every read its part of the bytes, and calls its callback. `pieces` are the bytes of the run, or
+    /// fewer if the source ends before.
     pub(crate) fn fill(self, pieces: &[&[u8]]) {
         let start = self.first.offset;
-        // In the loop, `pieces` begins with the piece in which the read before this one began, and `piece_at` is
-        // the offset of that piece. This works because the reads come in the order of their offsets.
+        // Reads come in the order of their offsets, so `pieces` can be advanced to the piece in which the current
+        // read begins. `piece_at` is the offset of that piece in the run.
         let (mut pieces, mut piece_at) = (pieces, 0);
         for mut read in self.into_reads() {
             let at = memory_bytes(read.offset - start);
@@ -303,7 +301,7 @@ impl ReadRun {
         }
     }
 
-    /// Reports an error to every read.
+    /// Calls the callback of every read with an error.
     pub(crate) fn fail(self, error: impl Fn() -> io::Error) {
         for read in self.into_reads() {
             read.finish(Err(error()));
@@ -320,7 +318,7 @@ pub(crate) enum RunOutcome {
     Each(Vec<io::Result<usize>>),
 }
 
-/// The lengths of buffers of a run.
+/// The lengths that the buffers of a run had before [`ReadRun::extend`].
 #[derive(Debug)]
 pub(crate) struct Lengths {
     first: usize,
@@ -328,7 +326,7 @@ pub(crate) struct Lengths {
 }
 
 impl Lengths {
-    /// The length for the first read.
+    /// The length of the first read's buffer.
     #[cfg(target_os = "linux")]
     pub(crate) fn of_first(&self) -> usize {
         self.first
@@ -345,8 +343,8 @@ impl Queued for ReadRun {
     }
 }
 
-/// Joins reads that are near each other. Only reads with the same source and the same urgency are joined, and only
-/// if they can be made with a descriptor.
+/// Joins reads that are near each other into runs. Only reads with the same source and urgency are joined, and only
+/// if they begin at a block and their source [allows it](crate::ReadSource::may_join).
 pub(crate) fn join(reads: Vec<ReadRequest>) -> Vec<ReadRun> {
     join_within(reads, JoinLimits { run_bytes: RUN_BYTES, gap_bytes: GAP_BYTES })
 }
@@ -355,8 +353,8 @@ pub(crate) fn join(reads: Vec<ReadRequest>) -> Vec<ReadRun> {
 pub(crate) fn join_within(mut reads: Vec<ReadRequest>, limits: JoinLimits) -> Vec<ReadRun> {
     let identity = |read: &ReadRequest| Arc::as_ptr(&read.source).addr();
     if reads.len() > 1 {
-        // Files are ranked in the order in which `reads` first names them. If they were sorted by their addresses
-        // in memory, the order of the reads would be different each time the program is started.
+        // Sources are ranked by their first appearance in `reads`. Sorted by their addresses in memory, the reads
+        // would come in another order each time the program runs.
         let mut ranks: HashMap<usize, usize> = HashMap::new();
         for read in &reads {
             let next = ranks.len();
@@ -365,7 +363,7 @@ pub(crate) fn join_within(mut reads: Vec<ReadRequest>, limits: JoinLimits) -> Ve
         reads.sort_by_key(|read| (read.urgency, ranks[&identity(read)], read.offset));
     }
     let mut runs: Vec<ReadRun> = Vec::with_capacity(reads.len());
-    // The end of the newest run, if another read can join this run.
+    // The end of the newest run, if more reads can join it.
     let mut open_end = None;
     for read in reads {
         let end = (is_whole(&read) && read.source.may_join()).then(|| end_of(&read));
@@ -396,7 +394,7 @@ impl JoinLimits {
     }
 }
 
-/// Whether a descriptor can make this read, because its buffer has whole blocks once it is [extended](ReadRun::extend).
+/// Whether this read can be made as aligned whole blocks, once its buffer is [extended](ReadRun::extend).
 pub(crate) fn is_whole(read: &ReadRequest) -> bool {
     let end = read.offset.checked_add(whole_blocks(read.buffer.len()) as u64);
     read.offset.is_multiple_of(BLOCK) && !read.buffer.is_empty() && end.is_some_and(|end| i64::try_from(end).is_ok())
@@ -411,7 +409,7 @@ fn whole_blocks(bytes: usize) -> usize {
     bytes.next_multiple_of(BLOCK_BYTES)
 }
 
-/// A length within a run as a `usize`: it fits, because the run is in memory.
+/// A length within a run as a `usize`. It fits, because the run is in memory.
 fn memory_bytes(bytes: u64) -> usize {
     usize::try_from(bytes).expect("a run is in memory")
 }

@@ -1,8 +1,8 @@
-//! Makes reads of objects. Many reads can be under way, and neighbouring reads are made as one request. This
-//! module does not know how a store makes the requests. Reads of files that are not objects go to another `Reads`.
+//! Reads of objects of a store. Many requests can be under way, and neighbouring reads are joined into one. This
+//! module does not know how a store makes its requests. Reads of files that are not objects go to another `Reads`.
 //!
-//! A request to a store costs a round trip and money, whatever its length. So reads of objects are joined over
-//! wider gaps than reads of a disk, and into longer runs.
+//! A request to a store costs a round trip and money, whatever its length. So reads of objects are joined into
+//! longer runs than reads of a disk, and over wider gaps.
 
 use super::latency::Latency;
 use super::queue::{Begun, Elsewhere, Queue, QueueLimits};
@@ -14,12 +14,11 @@ use std::fmt;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
-/// A connection gives some 50 to 100 MB/s after a round trip of 20 ms. So the largest gap takes a millisecond to
-/// read, and the longest run twenty milliseconds.
+/// A connection gives 50 to 100 MB/s after a round trip of 20 ms. So the largest gap costs about 1 ms, and the longest
+/// run takes up to 20 ms.
 const JOINED: JoinLimits = JoinLimits { run_bytes: 1 << 20, gap_bytes: 64 << 10 };
 
-/// The limits for requests: at most `depth` requests are under way, and at most half of them are requests that no
-/// thread waits for.
+/// At most `depth` requests are under way. At most half of them are requests that no thread waits for.
 fn limits(depth: usize) -> QueueLimits {
     QueueLimits {
         depth,
@@ -33,31 +32,30 @@ fn limits(depth: usize) -> QueueLimits {
 /// Reads of objects.
 pub struct StoreReads {
     shared: Arc<StoreReadsShared>,
-    /// The counts of the reads that callers make themselves.
+    /// Counts the reads that callers make themselves.
     elsewhere: Arc<Elsewhere>,
 }
 
 struct StoreReadsShared {
     state: Mutex<StoreReadsState>,
-    /// A copy of the latency in `state`, in nanoseconds. It lets a caller ask for the latency without waiting for
-    /// the lock.
+    /// The latency in `state`, in nanoseconds, which callers can read without the lock.
     latency_nanos: AtomicU64,
-    /// Reads of files that are no objects.
+    /// Reads files that are not objects.
     others: Arc<dyn Reads>,
     clock: Arc<dyn Clock>,
 }
 
 struct StoreReadsState {
     queue: Queue<ReadRun>,
-    /// Whether a thread is beginning reads. Meanwhile other threads only queue their reads, and the thread that is
-    /// beginning reads begins them. So a store whose reads end at once does not cause recursion.
+    /// Whether a thread is in the loop of [`begin`]. Other threads then only queue their reads, and that loop begins
+    /// them. So a store that calls back at once does not cause recursion.
     is_beginning: bool,
     latency: Latency,
 }
 
 impl StoreReads {
-    /// Makes reads of objects with at most `depth` requests under way; `depth` is 2 or more. Reads of files that
-    /// are no objects go to `others`.
+    /// Makes reads of objects with at most `depth` requests under way, but at least 2. Reads of files that are not
+    /// objects go to `others`.
     pub fn new(depth: usize, others: Arc<dyn Reads>, clock: Arc<dyn Clock>) -> StoreReads {
         let queue = Queue::new(limits(depth.max(2)));
         let elsewhere = queue.elsewhere();
@@ -105,7 +103,7 @@ impl Reads for StoreReads {
 }
 
 impl StoreReadsShared {
-    /// Notes that a read of `bytes` bytes has ended.
+    /// Notes the latency of a read of `bytes` bytes that began at `begin` and has just ended.
     fn note(&self, begin: Duration, bytes: usize) {
         let time = self.clock.now().saturating_sub(begin);
         let mut state = self.state.lock();
@@ -118,7 +116,7 @@ fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Begins all reads that may begin now.
+/// Begins all reads that may begin now, unless another thread is doing so.
 fn begin(shared: &Arc<StoreReadsShared>) {
     let mut state = shared.state.lock();
     if std::mem::replace(&mut state.is_beginning, true) {
@@ -134,7 +132,7 @@ fn begin(shared: &Arc<StoreReadsShared>) {
 
 /// Begins one run. If the source is not an object, the reads go to `others`.
 fn begin_one(shared: &Arc<StoreReadsShared>, begun: Begun<ReadRun>) {
-    // The source is closed at once, because an object can be read without an open source.
+    // The source is closed at once, because an object can be read while its source is closed.
     let object = begun.item.open().map(|open| open.file().object());
     match object {
         Ok(Some(object)) => begin_object(shared, &object, begun),
@@ -173,8 +171,7 @@ fn begin_object(shared: &Arc<StoreReadsShared>, object: &StoreObject, begun: Beg
 
 impl Drop for StoreReads {
     fn drop(&mut self) {
-        // Runs that are under way end by themselves. When a run ends, no other run begins, because the queue is
-        // empty.
+        // Runs under way end by themselves. They begin no other run, because the queue is empty.
         let waiting = self.shared.state.lock().queue.clear();
         for run in waiting {
             run.fail(|| io::Error::new(ErrorKind::Interrupted, "the reads were closed before this one was made"));

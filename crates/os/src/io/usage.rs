@@ -1,9 +1,8 @@
-//! How much is being read now, and how much was read so far. This module does not know what is read.
+//! Counts of the reads under way, the reads that wait, and the reads so far. This module does not know what is read.
 
 use super::request::Urgency;
 
-/// A number of reads, and the bytes that they take from the disk. The bytes are counted in whole blocks, and the
-/// gaps between joined reads are included.
+/// A number of reads, and the bytes that they take from the disk: whole blocks, with the gaps between joined reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadLoad {
     /// How many reads.
@@ -26,15 +25,15 @@ impl ReadLoad {
     }
 }
 
-/// What reads are doing now, and what they have done so far.
+/// The reads of an engine, now and so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// The number of reads that have begun and are not over, by urgency.
+    /// Reads that have begun and not ended, by urgency.
     pub under_way: [ReadLoad; Urgency::ALL.len()],
     /// Reads that have not begun, by urgency.
     pub queued: [ReadLoad; Urgency::ALL.len()],
     /// Reads that were asked for so far.
     pub reads: u64,
-    /// How many of `reads` were made together with others, as one read of the disk.
+    /// How many of `reads` were joined with others into one disk read.
     pub joined: u64,
 }

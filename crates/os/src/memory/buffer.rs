@@ -1,9 +1,9 @@
-//! Buffers: bytes whose address and capacity are multiples of [`BLOCK_BYTES`], as direct I/O wants. This module
-//! does not know what is read into them.
+//! Buffers: bytes whose address and capacity are multiples of [`BLOCK_BYTES`], as direct I/O needs. This module does
+//! not know what is read into them.
 //!
-//! The bytes of a buffer come from one of three places, and are given back to the same place when the buffer is
-//! dropped. The first place is an [`Arena`]. Outside arenas, a buffer of [`MAPPED_BYTES`] or more has its own
-//! mapping, so that the system gets the memory back at once. All other buffers are on the heap.
+//! The memory of a buffer is in an [`Arena`], in a mapping of its own, or on the heap, and goes back there when the
+//! buffer is dropped. Outside arenas, a buffer of [`MAPPED_BYTES`] or more is mapped, so that the system gets its
+//! memory back at once. Smaller buffers are on the heap.
 
 use super::Arena;
 use super::system::{map, unmap};
@@ -16,23 +16,23 @@ use std::ptr::{NonNull, without_provenance_mut};
 use std::slice;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Buffers with this capacity or more are mapped. glibc maps such buffers, too. But once glibc has freed one such
-/// buffer, it keeps the memory of later ones for itself. The system zeroes mapped pages when they are first
-/// filled. This takes 0.5 ms per MiB, which is about as long as a fast disk takes to read one MiB. So a caller
-/// that needs such buffers again and again should keep them or use an arena.
+/// Buffers of this capacity or more are mapped. glibc maps such buffers, too, but after it has freed one, it keeps the
+/// memory of later ones. The system zeroes mapped pages when they are first touched, which takes 0.5 ms per MiB, about
+/// as long as a fast disk takes to read one MiB. So a caller that needs such buffers again and again should keep them
+/// or use an arena.
 pub const MAPPED_BYTES: usize = 128 << 10;
 
 /// The capacity of all living buffers. All accesses are relaxed, because the number is a statistic and orders no
 /// other memory access. It is an atomic of `std`, because it must outlive each model that a model checker runs.
 static ALLOCATED_BYTES: AtomicUsize = AtomicUsize::new(0);
 
-/// The capacity of the living buffers that have a mapping of their own. It is accessed like `ALLOCATED_BYTES`.
+/// The capacity of all living mapped buffers. Accessed like `ALLOCATED_BYTES`.
 static MAPPED: AtomicUsize = AtomicUsize::new(0);
 
 /// An owned run of bytes, aligned for direct I/O. It dereferences to `[u8]`.
 pub struct Buffer {
-    /// The start of `capacity` initialized bytes that this buffer owns. If `capacity` is 0, this address is aligned
-    /// and nothing is read there.
+    /// The start of `capacity` initialized bytes that this buffer owns. If `capacity` is 0, an aligned address that is
+    /// never read.
     start: NonNull<u8>,
     /// At most `capacity`.
     len: usize,
@@ -41,9 +41,9 @@ pub struct Buffer {
     home: Home,
 }
 
-/// Where the bytes of the buffer came from, and where they are given back to.
+/// Where the memory of a buffer came from, and where it is given back to.
 enum Home {
-    /// The allocator. If the capacity is 0, there is nothing to give back.
+    /// The allocator. A buffer of capacity 0 has no memory to give back.
     Heap,
     /// A mapping of their own.
     Mapping,
@@ -105,8 +105,7 @@ impl Buffer {
         self.capacity
     }
 
-    /// Shortens or extends the buffer in place. If the buffer grows, the new bytes have the contents that were
-    /// last in this memory: zeros or older bytes.
+    /// Shortens or extends the buffer in place. New bytes contain what was last in this memory: zeros or older bytes.
     pub fn set_len_within_capacity(&mut self, len: usize) {
         assert!(len <= self.capacity, "{len} bytes in a buffer of {}", self.capacity);
         self.len = len;
@@ -117,8 +116,7 @@ impl Buffer {
         ALLOCATED_BYTES.load(Ordering::Relaxed)
     }
 
-    /// Capacity of the living buffers that have a mapping of their own. This memory belongs neither to the
-    /// allocator nor to an arena.
+    /// The capacity of all living buffers of the process that are mapped, and so neither on the heap nor in an arena.
     pub fn mapped_bytes() -> usize {
         MAPPED.load(Ordering::Relaxed)
     }

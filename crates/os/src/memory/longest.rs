@@ -1,5 +1,5 @@
-//! One number for each slab, in a tree that finds a slab whose number is large enough. Each inner node has the
-//! greatest of the numbers below it. The tree does not know what the numbers count.
+//! A tree with a number for each slab, which finds the first slab whose number is large enough. Each inner node has
+//! the greatest of the numbers below it. The tree does not know what the numbers count.
 //!
 //! Node 1 is the root, nodes `2n` and `2n + 1` are the children of `n`, and the leaves begin at `leaves`. For
 //! 16,384 slabs (32 GiB), the tree takes 64 KiB, and a number is found or changed in 14 steps.
@@ -9,7 +9,7 @@
 pub struct Longest {
     /// 0 or a power of two.
     leaves: usize,
-    /// Two for each leaf.
+    /// Two for each leaf; index 0 is unused.
     nodes: Vec<u16>,
 }
 
@@ -43,7 +43,7 @@ impl Longest {
         Some(node - self.leaves)
     }
 
-    /// The greatest number of all; 0 if none exists.
+    /// The greatest number; 0 if no number was set.
     pub fn greatest(&self) -> u16 {
         self.nodes.get(1).copied().unwrap_or(0)
     }
@@ -54,7 +54,7 @@ impl Longest {
         self.nodes[self.leaves + slab]
     }
 
-    /// Memory it takes.
+    /// The heap memory of the tree.
     pub fn memory_bytes(&self) -> usize {
         self.nodes.capacity() * size_of::<u16>()
     }

@@ -1,12 +1,11 @@
-//! Prefetches memory that is read soon. This module does not know what lies in that memory, or whether anything
-//! does.
+//! Prefetching of cache lines that are read soon. This module does not know what lies in them.
 
-/// The number of bytes that the processor fetches together: one cache line.
+/// The size of a cache line.
 const LINE_BYTES: usize = 64;
 
-/// Prefetches the lines of `bytes` bytes from `start` on. It is only a hint: the program gets no bytes, and an
-/// address where nothing lies does no harm. Lines that are prefetched together arrive at the same time. If each
-/// read needs the result of the read before, the lines arrive one after the other.
+/// Prefetches the cache lines of `bytes` bytes from `start` on. It is only a hint, and an address where nothing is
+/// mapped does no harm. The misses of lines that are prefetched together overlap, while those of dependent reads come
+/// one after the other.
 #[inline(always)]
 pub fn prefetch(start: usize, bytes: usize) {
     let mut at = start & !(LINE_BYTES - 1);

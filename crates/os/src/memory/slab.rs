@@ -1,4 +1,4 @@
-//! Which blocks of a slab are free and which take memory, as bits. This module does not know where the slab lies.
+//! Sets of blocks of a slab, as bits. This module does not know where the slab lies.
 
 use std::ops::{BitAnd, Range};
 
@@ -39,8 +39,7 @@ impl Blocks {
         self.runs().find(|run| run.len() >= blocks).map(|run| run.start..run.start + blocks)
     }
 
-    /// The longest run of set bits. If several runs are equally long, the result is the first of these. It is
-    /// empty if no bit is set.
+    /// The longest run of set bits, the first of several that are equally long. Empty if no bit is set.
     pub fn longest(&self) -> Range<usize> {
         self.runs().fold(0..0, |longest, run| if run.len() > longest.len() { run } else { longest })
     }
@@ -55,8 +54,8 @@ impl Blocks {
         })
     }
 
-    /// The place of the first set bit from `at` on. If all bits of `flip` are set, the result is the place of the
-    /// first bit that is not set. If no such bit exists, the result is the number of blocks.
+    /// The place of the first set bit from `at` on, or of the first clear bit if `flip` is all ones. The number of
+    /// blocks if no such bit exists.
     fn next(&self, at: usize, flip: u64) -> usize {
         let mut at = at;
         while at < SLAB_BLOCKS {

@@ -1,4 +1,4 @@
-//! Memory as the system gives it and takes it back. This module does not know what lies in the memory.
+//! Mapping and unmapping of memory. This module does not know what lies in the memory.
 
 #[cfg(any(miri, not(unix)))]
 mod allocator;
@@ -13,8 +13,8 @@ pub use mapped::{advise, discard, discards_blocks, map, unmap};
 /// Whether the system may lay huge pages under a range of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HugePages {
-    /// Huge pages: when any byte of a huge page is touched, the system backs all 2 MiB.
+    /// When any byte of a huge page is touched, the system backs all 2 MiB.
     Wanted,
-    /// No huge pages: only pages that are touched take memory.
+    /// Only pages that are touched take memory.
     Refused,
 }

@@ -20,8 +20,7 @@ fn times(usual: usize) -> usize {
 
 const SEEDS: u64 = if cfg!(miri) { 1 } else { 4 };
 
-/// Buffers that are alive. Each buffer has a number of its own, which is written at both ends of each of its
-/// blocks.
+/// Living buffers. Each has a number of its own, which is written at both ends of each of its blocks.
 #[derive(Default)]
 struct Live {
     buffers: Vec<(Buffer, u64)>,
@@ -93,8 +92,8 @@ fn check_state(state: &ArenaState) {
     assert_eq!((state.backed, state.used + spare), (backed, taken));
 }
 
-/// Buffers of many lengths come and go, and the limit changes. An exact arena refuses a buffer only if the buffer
-/// would exceed the limit.
+/// Takes and drops buffers of many lengths, and changes the limit. If `exact`, the arena gives back single blocks, and
+/// must refuse a buffer only if it would exceed the limit.
 fn check_random(seed: u64, limits: Range<u64>, operations: usize, exact: bool) {
     println!("seed {seed}, limits {limits:?}, exact {exact}");
     let mut random = StdRng::seed_from_u64(seed);

@@ -4,7 +4,7 @@ use crate::Clock;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// The longest pause that is spent in a loop on the processor. A sleep takes about 55 us longer than asked for.
+/// Pauses up to this length spin on the processor, because a sleep takes about 55 us longer than asked for.
 pub(super) const LONGEST_SPIN: Duration = Duration::from_micros(20);
 
 /// The system's clocks. Monotonic time starts when this value is made.
@@ -27,7 +27,7 @@ impl Clock for RealClock {
     }
 
     fn wall(&self) -> Duration {
-        // If the system clock is set to a time before 1970, the result is 0, as if there were no clock.
+        // A system clock before 1970 counts as 1970.
         SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
     }
 

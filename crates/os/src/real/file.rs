@@ -1,12 +1,10 @@
-//! An open file of the system, with positioned reads and writes. If the caller wants it, reads and writes go around
-//! the system's page cache.
+//! An open file of the system, with positioned reads and writes, through the system's page cache or around it.
 //!
-//! A direct file has two descriptors. The direct descriptor takes whole aligned blocks. An unaligned read goes
-//! through an aligned copy of the blocks around it. An unaligned write goes through the second descriptor, which
-//! is buffered. A file that is only read opens its buffered descriptor when this descriptor is first needed. The
-//! system makes both descriptors show the same bytes: it writes cached pages to the disk before a direct read, and
-//! drops them after a direct write. If a file system opens a file for direct I/O and then refuses the I/O
-//! (`EINVAL`), the file uses the buffered descriptor from then on.
+//! A direct file has two descriptors. The direct one takes aligned blocks only. An unaligned read copies from an
+//! aligned buffer, and an unaligned write goes through the buffered descriptor. A file that is only read opens its
+//! buffered descriptor when it is first needed. The system keeps the two coherent: it writes cached pages to the disk
+//! before a direct read, and drops them after a direct write. If a file system opens a file for direct I/O but then
+//! refuses the I/O (`EINVAL`), the file uses the buffered descriptor from then on.
 
 use super::guard::Guard;
 use super::place::Place;
@@ -21,26 +19,25 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-/// `allocate_ahead` takes at most this part of the free space, so that other files can still grow. The value 16
-/// stands for 1/16. If the caller asks for more room than this part, `allocate_ahead` takes nothing.
+/// `allocate_ahead` does nothing if it would take more than one 16th of the free space, so that other files can still
+/// grow.
 #[cfg(target_os = "linux")]
 const AHEAD_PART: u64 = 16;
 
-/// The most bytes that an unaligned direct read copies at a time. This limits the memory for the copy.
+/// The most memory that an unaligned direct read copies through.
 const BOUNCE_BYTES: usize = 1 << 20;
 const BLOCK: u64 = BLOCK_BYTES as u64;
 
 /// An open file.
 #[derive(Debug)]
 pub(super) struct RealFile {
-    /// The path that the file had when it was opened. It is used in messages only: the file may have been renamed
-    /// since.
+    /// The path at the time of opening, for messages only: the file may have been renamed since.
     path: PathBuf,
-    /// A descriptor that takes any offset, length and address. This descriptor exists from the start, except in a
-    /// direct file that is only read.
+    /// A descriptor that takes any offset, length and address. It is set from the start, except in a direct file that
+    /// is only read.
     buffered: OnceLock<fs::File>,
     direct: Option<Direct>,
-    /// An append holds this lock from the moment when it asks for the end of the file until it has written there.
+    /// Held by an append while it looks up the end of the file and writes there.
     end: Mutex<()>,
     /// The lock file that must exist after a sync.
     guard: Option<Arc<Guard>>,
@@ -50,9 +47,8 @@ pub(super) struct RealFile {
 #[derive(Debug)]
 struct Direct {
     descriptor: fs::File,
-    /// Whether the file system has refused direct I/O after it had opened the descriptor for it. The accesses to
-    /// the flag are relaxed: if a thread sees the flag too late, it tries direct I/O again, and the file system
-    /// refuses once more.
+    /// Whether the file system has refused direct I/O on the descriptor. The accesses are relaxed: a thread that sees
+    /// the flag too late only tries direct I/O once more, and is refused again.
     refused: AtomicBool,
 }
 
@@ -75,8 +71,7 @@ impl RealFile {
         Ok(RealFile::new(place, Some(place.open(OFlags::RDONLY)?), None))
     }
 
-    /// Opens an existing file for reading around the page cache. If the file system cannot do this, the file is
-    /// read through the page cache.
+    /// Opens an existing file for reading around the page cache, or through it if the file system has no direct I/O.
     fn read_direct(place: &Place<'_>) -> io::Result<RealFile> {
         match open_around_cache(place, OFlags::RDONLY)? {
             Some(descriptor) => Ok(RealFile::new(place, None, Some(descriptor))),
@@ -90,10 +85,8 @@ impl RealFile {
         Ok(RealFile::new(place, Some(descriptor), None))
     }
 
-    /// Creates a file that is written and read around the page cache. If the file system cannot do this, the file
-    /// is written and read through the page cache.
-    ///
-    /// The creation itself is not direct, because a file system that refuses direct I/O would leave the new file
+    /// Creates a file that is written and read around the page cache, or through it if the file system has no direct
+    /// I/O. The creation itself is not direct, because a file system that refuses direct I/O would leave the new file
     /// behind.
     fn create_direct(place: &Place<'_>) -> io::Result<RealFile> {
         let created = place.open(OFlags::RDWR | OFlags::CREATE | OFlags::EXCL)?;
@@ -116,12 +109,12 @@ impl RealFile {
         }
     }
 
-    /// The same file, but its syncs fail once the lock file that guards its directory is gone.
+    /// Makes the syncs of the file fail once the lock file that guards its directory is gone.
     pub(super) fn guarded_by(self, guard: Option<Arc<Guard>>) -> RealFile {
         RealFile { guard, ..self }
     }
 
-    /// One of the two descriptors, for calls that concern the file and not its bytes.
+    /// Either of the two descriptors, for calls that do not access bytes.
     fn descriptor(&self) -> &fs::File {
         match &self.direct {
             Some(direct) => &direct.descriptor,
@@ -133,8 +126,7 @@ impl RealFile {
         if let Some(file) = self.buffered.get() {
             return Ok(file);
         }
-        // The file is opened by its descriptor and not by its path, because it may have been renamed or removed
-        // since.
+        // The file is opened through its descriptor, not its path, because it may have been renamed or removed since.
         let file = fs::File::open(format!("/proc/self/fd/{}", self.descriptor().as_raw_fd()))?;
         Ok(self.buffered.get_or_init(|| file))
     }
@@ -150,7 +142,7 @@ impl Direct {
         !self.refused.load(Ordering::Relaxed)
     }
 
-    /// Returns the result `done`, or `None` if `done` says that the file system refuses direct I/O.
+    /// Returns `None` if `done` says that the file system refuses direct I/O, and otherwise `done`.
     fn unless_refused<T>(&self, done: io::Result<T>) -> io::Result<Option<T>> {
         match done {
             Ok(value) => Ok(Some(value)),
@@ -162,7 +154,7 @@ impl Direct {
         }
     }
 
-    /// Reads any range, as `File::read_at`.
+    /// Reads any range, as [`File::read_at`] does.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         if is_aligned(buffer, offset) {
             return self.read_blocks(buffer, offset);
@@ -186,14 +178,13 @@ impl Direct {
         Ok(done)
     }
 
-    /// Reads whole blocks into an aligned buffer, and returns the number of bytes. They are fewer than the buffer
-    /// holds only at the end of the file.
+    /// Reads whole blocks into an aligned buffer, and returns the number of bytes, which is less than `buffer.len()`
+    /// only at the end of the file.
     fn read_blocks(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let mut done = 0;
         while done < buffer.len() {
-            // A read may end in the middle of a block. The next read cannot begin there, because the offset is not
-            // aligned. So the next read begins at the start of this block. If that read gives no further bytes,
-            // the file ends in this block.
+            // A short read may end within a block, where the next read cannot begin. So the next read repeats this
+            // block. If it returns no further bytes, the file ends in this block.
             let block = done - done % BLOCK_BYTES;
             let read = retried(|| self.descriptor.read_at(&mut buffer[block..], offset + block as u64))?;
             if block + read <= done {
@@ -212,8 +203,7 @@ impl Direct {
             if written < BLOCK_BYTES {
                 return Err(io::ErrorKind::WriteZero.into());
             }
-            // If only a part of a block was written, all of the block is written again, because the rest has no
-            // aligned address.
+            // A partly written block is written again, because its rest is not aligned.
             done += written - written % BLOCK_BYTES;
         }
         Ok(())
@@ -241,7 +231,7 @@ impl File for RealFile {
             {
                 return Ok(());
             }
-            // This call repeats writes that were interrupted or short.
+            // `write_all_at` repeats writes that were interrupted or short.
             self.buffered()?.write_all_at(bytes, offset)
         };
         write().map_err(|error| cannot("write", &self.path, error))
@@ -254,9 +244,8 @@ impl File for RealFile {
         Ok(offset)
     }
 
-    /// `fdatasync` does not make times and owners durable. It makes the length durable, which is needed to find
-    /// the bytes again. The call covers the whole file, including bytes that were written through the other
-    /// descriptor.
+    /// Calls `fdatasync`, which makes the length durable, but not times and owners. It covers the whole file,
+    /// including bytes that were written through the other descriptor.
     fn sync(&self) -> io::Result<()> {
         let synced = self.descriptor().sync_data();
         let kept = |()| self.guard.as_ref().map_or(Ok(()), |guard| guard.check());
@@ -291,7 +280,7 @@ impl File for RealFile {
         use rustix::fs::{FallocateFlags, fallocate};
         use rustix::io::Errno;
         match fallocate(self.descriptor(), FallocateFlags::empty(), 0, bytes) {
-            // The file system cannot reserve room. So zeros are written, which take room on every file system.
+            // The file system cannot reserve space, so zeros are written.
             Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
                 let end = self.len()?;
                 let rest = usize::try_from(bytes.saturating_sub(end)).expect("what is allocated fits in memory");
@@ -313,7 +302,7 @@ impl File for RealFile {
     }
 }
 
-/// Opens a file for direct I/O; `None` where the file system has none.
+/// Opens a file for direct I/O. `None` if the file system has no direct I/O.
 #[cfg(target_os = "linux")]
 fn open_around_cache(place: &Place<'_>, flags: OFlags) -> io::Result<Option<fs::File>> {
     match place.open(flags | OFlags::DIRECT) {
@@ -323,7 +312,7 @@ fn open_around_cache(place: &Place<'_>, flags: OFlags) -> io::Result<Option<fs::
     }
 }
 
-/// Elsewhere the system has no such flag.
+/// Other systems have no `O_DIRECT`.
 #[cfg(not(target_os = "linux"))]
 fn open_around_cache(_place: &Place<'_>, _flags: OFlags) -> io::Result<Option<fs::File>> {
     Ok(None)
@@ -336,8 +325,8 @@ fn is_aligned(bytes: &[u8], offset: u64) -> bool {
         && bytes.as_ptr().addr().is_multiple_of(BLOCK_BYTES)
 }
 
-/// Calls `read` again and again, until the buffer is full or the file ends. Each call gets the part of the buffer
-/// that is not filled yet, and the number of filled bytes.
+/// Calls `read` until the buffer is full or the file ends. Each call gets the rest of the buffer, and the number of
+/// bytes that are filled.
 fn fill(buffer: &mut [u8], read: impl Fn(&mut [u8], usize) -> io::Result<usize>) -> io::Result<usize> {
     let mut done = 0;
     while done < buffer.len() {
@@ -349,7 +338,7 @@ fn fill(buffer: &mut [u8], read: impl Fn(&mut [u8], usize) -> io::Result<usize>)
     Ok(done)
 }
 
-/// Makes `call`, and makes it again when a signal interrupted it.
+/// Repeats `call` while it is interrupted by signals.
 fn retried(mut call: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
     loop {
         match call() {

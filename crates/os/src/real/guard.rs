@@ -8,8 +8,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-/// The lock file of a held directory. While the lock file has its name, no other process can have a lock with this
-/// name.
+/// The lock file of a held directory. While it has its name, no other process can hold a lock of this name.
 #[derive(Debug)]
 pub(super) struct Guard {
     /// Its name in the directory.
@@ -17,9 +16,8 @@ pub(super) struct Guard {
     /// The path that the directory had when the lock was taken.
     directory: PathBuf,
     file: Arc<fs::File>,
-    /// Whether the file system counts the names of a file, so that a removed file has 0 names. All file systems
-    /// that we know do this. If a file system reports 0 names even for a file that has a name, the check is left
-    /// out.
+    /// Whether the file system counts the names of a file, so that a removed file has none. All file systems that we
+    /// know do. On one that reports 0 names (`st_nlink`) for every file, [`Guard::check`] always succeeds.
     counts_names: bool,
 }
 
@@ -30,7 +28,7 @@ impl Guard {
         Ok(Guard { name, directory, file: file.clone(), counts_names })
     }
 
-    /// Fails if the lock file was removed.
+    /// Fails if the lock file has no name any more.
     pub(super) fn check(&self) -> io::Result<()> {
         match rustix::fs::fstat(&*self.file) {
             Ok(stat) if stat.st_nlink > 0 || !self.counts_names => Ok(()),
@@ -44,8 +42,7 @@ impl Guard {
         &self.name
     }
 
-    /// Fails if the lock file's name in the directory is missing or belongs to another file. The directory is open as
-    /// `directory`.
+    /// Fails if the lock file's name in `directory` is missing or leads to another file.
     pub(super) fn check_name(&self, directory: &fs::File) -> io::Result<()> {
         let name = Place::in_directory(directory.as_fd(), &self.name, &self.directory);
         if name.is_name_of(&self.file)? { Ok(()) } else { Err(lost(&self.directory)) }

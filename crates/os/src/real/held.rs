@@ -1,6 +1,5 @@
-//! The file system for a process that works in a directory. Names in the directory always mean the directory that
-//! was opened. If this directory is moved, the process goes on in the moved directory. If another directory gets
-//! the old path, the process does not use that directory. This module does not know what the files are.
+//! A file system that holds directories: paths in a held directory keep leading to the directory that was opened, even
+//! if it is moved and another directory gets its path. This module does not know what the files are.
 //!
 //! ```text
 //! hold(/data/db)          a descriptor of the directory
@@ -11,16 +10,15 @@
 //! rm /data/db/LOCK        the same, although the directory is there: another process can have taken a new lock
 //! ```
 //!
-//! - A name in the directory is looked up relative to the descriptor. So if another directory gets the old path, no
-//!   call reaches it.
-//! - Each call that makes, changes or removes a name in the directory, or that opens a file for writing, first
-//!   checks that the guard still has its name.
-//! - A sync reports success only if the guard still has a name afterwards. This check costs one call (`fstat`) for
-//!   each sync.
+//! - Names in the directory are looked up relative to its descriptor, so no call reaches another directory at the old
+//!   path.
+//! - A call that creates, changes or removes a name in the directory, or opens a file for writing, first checks that
+//!   the guard still has its name.
+//! - A sync succeeds only if the guard still has a name afterwards. This costs one `fstat` for each sync.
 //!
-//! A moment passes between the check of the guard and the change. In this moment another process can begin to use
-//! the directory, but only if somebody has removed the lock file by hand. Then that process takes a new lock in
-//! the same directory. If the whole directory was removed or moved, this cannot happen.
+//! The check of the guard and the change are not atomic. If somebody removes the lock file by hand between the two,
+//! another process can take a new lock in the same directory, and this process still makes its change. If the whole
+//! directory is removed or moved, this cannot happen.
 //!
 //! Thread safe. Clones of the disk share the directories that they hold.
 
@@ -37,11 +35,10 @@ use std::io::{self, ErrorKind};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-/// The file system, in a form that holds some directories.
+/// The file system, with some held directories.
 #[derive(Clone, Debug)]
 pub(super) struct HeldDirectory {
-    /// The directory that was held last comes first. If one held directory lies in another, files in the inner
-    /// directory are looked up in the inner directory.
+    /// The newest first: a held directory inside another one is held later, and its files are looked up in it.
     held: Vec<Arc<Held>>,
 }
 
@@ -59,8 +56,8 @@ impl Held {
         self.guard.lock().clone()
     }
 
-    /// Fails if the lock file has lost its name, because then another process may have taken the directory. Fails,
-    /// too, if the directory is gone.
+    /// Fails if the lock file has lost its name, because another process may then use the directory. This is also the
+    /// case if the directory was removed.
     fn check(&self) -> io::Result<()> {
         self.guard().map_or(Ok(()), |guard| guard.check_name(&self.directory))
     }
@@ -74,8 +71,7 @@ impl Held {
         if self.is_removed() { Err(lost(&self.path)) } else { Ok(()) }
     }
 
-    /// Explains an error. If a name is missing because the directory is gone, the new error says that the directory
-    /// is gone.
+    /// Replaces `NotFound` with an error that says that the directory is lost, if it is.
     fn explain(&self, error: io::Error) -> io::Error {
         if error.kind() == ErrorKind::NotFound && (self.is_removed() || self.check().is_err()) {
             return lost(&self.path);
@@ -84,7 +80,7 @@ impl Held {
     }
 }
 
-/// A name, and the held directory that contains this name.
+/// A path, and the held directory in which it lies.
 struct Found<'p> {
     place: Place<'p>,
     held: Option<&'p Arc<Held>>,
@@ -102,7 +98,7 @@ impl Found<'_> {
         self.held.filter(|_| self.within.as_os_str().is_empty())
     }
 
-    /// Adds the path to the error of a call that does not name it.
+    /// Explains the error as `cause` does, and adds the action and the path.
     fn explain(&self, action: &'static str, error: io::Error) -> io::Error {
         cannot(action, self.place.path, self.cause(error))
     }
@@ -178,7 +174,7 @@ impl Disk for HeldDirectory {
         let removed = found.check().and_then(|()| found.place.remove());
         removed.map_err(|error| found.explain("remove", error))?;
         if let Some(held) = found.held {
-            // This process has removed its own lock file, so it no longer has a guard.
+            // A process that removes its own lock file no longer has a guard.
             held.guard.lock().take_if(|guard| guard.name() == found.within);
         }
         Ok(())
@@ -186,7 +182,7 @@ impl Disk for HeldDirectory {
 
     fn list(&self, directory: &Path) -> io::Result<Vec<DirectoryEntry>> {
         let found = self.find(directory);
-        // A directory that was removed is empty.
+        // The listing of a removed directory would be empty, and not fail.
         let there = found.itself().map_or(Ok(()), |held| held.check_there());
         there.and_then(|()| found.place.list()).map_err(|error| found.explain("list", error))
     }
@@ -215,7 +211,7 @@ impl Disk for HeldDirectory {
             let removed = found.check().and_then(|()| found.place.remove_dir());
             return removed.map_err(|error| found.explain("remove directory", error));
         };
-        // The name of the directory lies in its parent, which is not held.
+        // The directory's own name lies in its parent, which is not held.
         let named = Place::named(directory);
         let is_named = named.is_name_of(&held.directory);
         let removed = is_named.and_then(|is| if is { named.remove_dir() } else { Err(lost(&held.path)) });

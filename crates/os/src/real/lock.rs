@@ -8,13 +8,12 @@ use crate::sync::Arc;
 use std::fs::{self, TryLockError};
 use std::io;
 
-/// How many times taking a lock is tried. The next attempt is needed only if another process has removed the file
-/// during this attempt.
+/// How often taking a lock is tried. An attempt fails only if another process removes the file meanwhile.
 const LOCK_ATTEMPTS: u32 = 1000;
 
-/// A locked file (flock). The lock belongs to the open file. A forked child process shares the open file, until
-/// the child ends or runs another program. Meanwhile the file would stay locked even if the parent closed it. So
-/// the process that took the lock releases it explicitly.
+/// A locked file (flock). The lock belongs to the open file description, which a forked child shares until it exits
+/// or runs another program. Until then, the file would stay locked even if the parent closed it. So the process that
+/// took the lock releases it explicitly.
 #[derive(Debug)]
 pub(super) struct RealLock {
     file: Arc<fs::File>,
@@ -22,7 +21,7 @@ pub(super) struct RealLock {
 }
 
 impl RealLock {
-    /// Takes a lock file. The file is made if it is missing.
+    /// Locks a file, and creates it if it is missing.
     pub(super) fn take(place: &Place<'_>) -> io::Result<RealLock> {
         let failed = |error| cannot("lock", place.path, error);
         for _ in 0..LOCK_ATTEMPTS {
@@ -35,9 +34,8 @@ impl RealLock {
                 Err(TryLockError::Error(error)) => return Err(failed(error)),
             }
             let lock = RealLock { file: Arc::new(file), origin: ProcessOrigin::here() };
-            // The process that held the lock before may have removed the file after this process opened it and
-            // before this process locked it. Then another process may have locked a new file of this name. If this
-            // has happened, the loop tries again.
+            // The former holder may have removed the file after it was opened here and before it was locked here.
+            // Another process may then have locked a new file of this name. In that case the loop tries again.
             if place.is_name_of(&lock.file).map_err(failed)? {
                 return Ok(lock);
             }
@@ -58,7 +56,7 @@ impl Lock for RealLock {}
 impl Drop for RealLock {
     fn drop(&mut self) {
         if self.origin.is_here() {
-            // If the lock cannot be released here, it is released when the last descriptor of the file is closed.
+            // If this fails, the lock is released when the last descriptor of the file is closed.
             self.file.unlock().ok();
         }
     }

@@ -1,6 +1,5 @@
-//! What a name stands for. It is looked up relative to a directory that is held open, or as the process looks up
-//! any other path. All system calls that take a name are here. This module does not know who holds a directory, or
-//! why.
+//! All system calls that take a path. A path is looked up relative to a directory that is held open, or relative to
+//! the current directory of the process. This module does not know who holds a directory, or why.
 //!
 //! ```text
 //! RealDisk           Place { base: the current directory, name: "/data/db/00000031.log" }    the name at the time of the call
@@ -16,18 +15,18 @@ use std::io::{self, ErrorKind};
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 
-/// A name in a directory. It is used for one call only.
+/// A path, relative to a base directory. Made for one call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place<'p> {
     base: BorrowedFd<'p>,
-    /// The name, which is relative to the base unless it is absolute.
+    /// Relative to the base, unless it is absolute.
     name: &'p Path,
     /// The path as the caller knows it, for messages.
     pub(super) path: &'p Path,
 }
 
 impl<'p> Place<'p> {
-    /// What `path` stands for now.
+    /// `path`, as the process looks it up at the time of the call.
     pub(super) fn named(path: &'p Path) -> Place<'p> {
         Place { base: CWD, name: path, path }
     }
@@ -37,8 +36,7 @@ impl<'p> Place<'p> {
         Place { base, name, path }
     }
 
-    /// The name for a system call. For an empty name, which means the directory itself, system calls need another
-    /// name.
+    /// The name for a system call: `.` in place of the empty name, which means the base directory itself.
     fn name(&self) -> &'p Path {
         if self.name.as_os_str().is_empty() { Path::new(".") } else { self.name }
     }
@@ -51,19 +49,19 @@ impl<'p> Place<'p> {
         }
     }
 
-    /// Opens the file with the given flags and with the flags that the standard library adds.
+    /// Opens the file with the given flags, and with the close-on-exec flag as the standard library does.
     pub(super) fn open(&self, flags: OFlags) -> io::Result<fs::File> {
         let mode = Mode::from_raw_mode(0o666);
         let opened = retry_on_intr(|| rustix::fs::openat(self.base, self.name(), flags | OFlags::CLOEXEC, mode));
         Ok(fs::File::from(opened?))
     }
 
-    /// Opens the lock file. The file is made if it is missing.
+    /// Opens the lock file, and creates it if it is missing.
     pub(super) fn open_lock(&self) -> io::Result<fs::File> {
         self.open(OFlags::RDWR | OFlags::CREATE)
     }
 
-    /// Whether this is a name of the open file.
+    /// Whether this path leads to the open file.
     pub(super) fn is_name_of(&self, file: &fs::File) -> io::Result<bool> {
         let opened = rustix::fs::fstat(file)?;
         match rustix::fs::statat(self.base, self.name(), AtFlags::empty()) {
@@ -91,8 +89,8 @@ impl<'p> Place<'p> {
     }
 
     pub(super) fn link(&self, to: &Place<'_>) -> io::Result<()> {
-        // The second name is for the file to which a symbolic link leads. A second name of the link itself would
-        // stand for whatever the link leads to later.
+        // Symbolic links are followed, so that the second name is one of the file itself. A second name of a link
+        // would follow later changes of where the link leads.
         Ok(rustix::fs::linkat(self.base, self.name(), to.base, to.name(), AtFlags::SYMLINK_FOLLOW)?)
     }
 
@@ -102,8 +100,8 @@ impl<'p> Place<'p> {
         let copy = to.open(OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL);
         let copy = copy.map_err(|error| cannot("create", to.path, error))?;
         let copied = match rustix::fs::ioctl_ficlone(&copy, &source) {
-            // A file system that cannot make such copies returns one of these errors. So does any file system if
-            // the two files are on different file systems.
+            // One of these errors is returned if the file system has no reflinks, or if the two files are on
+            // different file systems.
             Err(Errno::OPNOTSUPP | Errno::NOTTY | Errno::INVAL | Errno::XDEV | Errno::NOSYS) => {
                 Err(ErrorKind::Unsupported.into())
             }
@@ -111,8 +109,7 @@ impl<'p> Place<'p> {
             Ok(()) => copy.sync_all(),
         };
         copied.map_err(|error| {
-            // The copy has failed. Even if the new file cannot be removed, the error of the copy is the one to
-            // report.
+            // The error of the copy is the one to report, even if the removal fails, too.
             to.remove().ok();
             cannot("copy", self.path, error)
         })
@@ -126,7 +123,7 @@ impl<'p> Place<'p> {
         Ok(rustix::fs::unlinkat(self.base, self.name(), AtFlags::REMOVEDIR)?)
     }
 
-    /// Lists the names. A name that is not UTF-8 was not given by this program. It is listed with replacement
+    /// Lists the directory. A name that is not UTF-8, which this program never creates, is listed with replacement
     /// characters.
     pub(super) fn list(&self) -> io::Result<Vec<DirectoryEntry>> {
         let directory = self.open(OFlags::RDONLY | OFlags::DIRECTORY)?;
@@ -154,12 +151,12 @@ impl<'p> Place<'p> {
         Ok(entries)
     }
 
-    /// Makes the directory and its missing parents, durably.
+    /// Creates the directory and its missing parents, durably.
     pub(super) fn create_dir(&self) -> io::Result<()> {
         self.make_dir(0o777)
     }
 
-    /// Makes directories as [`Place::create_dir`] does, but a new directory can be read by this user only.
+    /// As [`Place::create_dir`], but only this user can read the new directory.
     pub(super) fn create_private_dir(&self) -> io::Result<()> {
         self.make_dir(0o700)
     }

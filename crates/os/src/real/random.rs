@@ -4,8 +4,7 @@ use crate::Random;
 use rand::TryRng;
 use rand::rngs::SysRng;
 
-/// The system's random numbers. Each number takes one system call. A system call is fast enough here, because
-/// identifiers are made rarely.
+/// The system's random numbers. Each takes a system call, which is fast enough, because identifiers are made rarely.
 #[derive(Clone, Copy, Debug)]
 pub struct RealRandom;
 

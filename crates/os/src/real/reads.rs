@@ -1,9 +1,9 @@
-//! How the real machine makes reads: through `io_uring` where the system allows it, by threads elsewhere. This
-//! module does not know what is read.
+//! Reads of the real machine: through `io_uring` where the system allows it, by threads elsewhere. This module does
+//! not know what is read.
 //!
-//! A process has one engine, because many databases share the disk, and the depth of the disk's queue can be
-//! limited only for all of them together. The engine is made when the first read is submitted, and dropped when
-//! nothing uses it any more. The environment variable `LARCH_READS` says how to read; see [`ReadsChoice`].
+//! The databases of a process share one engine, because they share the disk, and the depth of the disk's queue can be
+//! limited only for all of them together. The engine is made for the first read, and dropped when nothing uses it
+//! any more. The environment variable `LARCH_READS` chooses the way to read; see [`ReadsChoice`].
 
 mod closed;
 mod hands;
@@ -22,23 +22,21 @@ use std::io::{self, ErrorKind};
 // a constant.
 use std::sync::{Mutex, PoisonError};
 
-/// The environment variable that says how to read.
+/// The environment variable that chooses the way to read.
 const VARIABLE: &str = "LARCH_READS";
 
-/// How many reads of the disk may be under way through `io_uring`. A disk reaches its full speed with 32 to 128
-/// reads.
+/// The most disk reads under way through `io_uring`. A disk reaches its full speed with 32 to 128.
 #[cfg(target_os = "linux")]
 const RING_DEPTH: usize = 256;
-/// The number of threads. Each has one read under way.
+/// The number of threads that read. Each has one read under way.
 const POOL_DEPTH: usize = 32;
 
-/// The limits of an engine whose depth is `depth`.
+/// The limits of an engine with this depth.
 ///
-/// At 1 GB/s, each MB under way keeps the disk busy for 1 ms, and a needed read waits for that long. So while
-/// needed reads are made, at most one run for background work and four runs for reading ahead are under way.
-/// Needed reads do not keep the disk busy all the time, and these runs are enough to use the rest of the time. If
-/// no reads are needed, the limits are enough for a disk of 4 GB/s that answers after 1 ms, or for an array of
-/// several disks.
+/// At 1 GB/s, each MB under way delays a needed read by 1 ms. So while needed reads are made, at most one run of
+/// 128 KiB for background work and four for readahead are under way. These suffice to use the time that needed reads
+/// leave free. When no reads are needed, the limits suffice for a disk of 4 GB/s that answers after 1 ms, or for an
+/// array of several disks.
 fn limits(depth: usize) -> QueueLimits {
     QueueLimits {
         depth,
@@ -49,11 +47,11 @@ fn limits(depth: usize) -> QueueLimits {
     }
 }
 
-/// How to read.
+/// A way to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadsChoice {
-    /// Through `io_uring`, or by threads if the system forbids `io_uring` or if `io_uring` has broken down. This
-    /// is the choice if the variable is not set.
+    /// Through `io_uring`, or by threads if the system forbids `io_uring`, or once the ring has broken. The default,
+    /// if `LARCH_READS` is not set.
     Best,
     /// Through `io_uring`. Every read fails if the system forbids `io_uring`. `LARCH_READS=io_uring`.
     Ring,
@@ -64,7 +62,7 @@ pub enum ReadsChoice {
 }
 
 impl ReadsChoice {
-    /// The choice that the variable names. It is an error if the value is unknown.
+    /// Parses the value of the variable. `None` means that it is not set.
     fn parse(value: Option<&OsStr>) -> Result<ReadsChoice, String> {
         match value.map(OsStr::to_str) {
             None => Ok(ReadsChoice::Best),
@@ -102,7 +100,7 @@ fn ring() -> io::Result<Arc<dyn Reads>> {
     Err(io::Error::new(ErrorKind::Unsupported, "this system has none"))
 }
 
-/// The engine of the process, while it is in use.
+/// The shared engine of the process, while it is in use.
 static SHARED: Mutex<Option<Weak<dyn Reads>>> = Mutex::new(None);
 
 /// Reads of the real machine.
@@ -113,13 +111,13 @@ pub struct RealReads {
 }
 
 impl RealReads {
-    /// An engine that makes reads in the way that `LARCH_READS` names. All values that this function returns in
-    /// one process share one engine. If the variable has an invalid value, every read fails and says so.
+    /// Reads in the way that `LARCH_READS` chooses. All values that this function returns in a process share one
+    /// engine. If the variable has an invalid value, every read fails with an error that says so.
     pub fn new() -> RealReads {
         RealReads::default()
     }
 
-    /// An engine that no other value shares. It makes reads in the way that `choice` names.
+    /// Reads with an engine of its own.
     pub fn alone(choice: ReadsChoice) -> RealReads {
         RealReads { engine: OnceLock::from(choice.engine(ring)) }
     }
@@ -172,7 +170,7 @@ impl Reads for RealReads {
     }
 }
 
-/// Fails every read, because the way of reading that was asked for is not available.
+/// Fails every read, because the chosen way to read is unknown or not available.
 #[derive(Debug)]
 struct RingRefusal {
     kind: ErrorKind,

@@ -48,8 +48,8 @@ fn bytes(seed: u64, len: usize) -> Vec<u8> {
     bytes
 }
 
-/// Makes reads whose offsets and lengths are close to an edge: of a block, of the file, or of the memory to which
-/// an unaligned read copies.
+/// Makes reads whose offsets and lengths are close to the edge of a block, of the file, or of the bounce buffer of an
+/// unaligned read.
 fn check_reads(file: &dyn File, contents: &[u8]) {
     let len = contents.len();
     let edges = [0, 1, 511, 512, 4095, 4096, 4097, 8192, 1 << 20, (1 << 20) + 1, len - 1, len, len + 1, len + 9000];
@@ -82,7 +82,7 @@ fn reads_are_right_at_all_alignments_direct_or_not() {
 
 #[test]
 fn a_file_that_cannot_be_direct_is_read_and_written_all_the_same() {
-    // If this directory is missing or also supports direct I/O, this test checks no more than the other tests.
+    // If this directory is missing or supports direct I/O, too, this test checks no more than the others.
     let memory = Path::new("/dev/shm");
     if !memory.is_dir() {
         return;
@@ -235,8 +235,7 @@ fn a_lock_file_that_was_removed_before_it_was_locked_is_no_lock() {
     assert!(is_named(&name.open_lock().expect("it is there")));
 }
 
-/// Each thread removes the lock file while it holds the lock. A process that copies a database does this after an
-/// error.
+/// Each thread removes the lock file while it holds the lock, as a process does when its copy of a database fails.
 #[test]
 #[cfg(unix)]
 fn a_lock_whose_file_its_holder_removes_excludes_the_others() {
@@ -302,7 +301,7 @@ fn the_clock_does_not_go_back() {
 #[test]
 fn a_pause_is_never_shorter_than_it_was_asked_for() {
     let clock = RealClock::new();
-    // The first pause is spent in a loop on the processor, and the second is a sleep.
+    // The first pause spins, the second sleeps.
     for time in [LONGEST_SPIN, LONGEST_SPIN + Duration::from_nanos(1)] {
         let before = clock.now();
         clock.pause(time);
@@ -325,7 +324,7 @@ fn room_that_is_allocated_ahead_changes_no_length_and_is_given_back_when_the_fil
     let scratch = Scratch::new("ahead");
     let path = scratch.path("f");
     let file = open(&path, Access::Create);
-    // If the file system cannot reserve room, the call does nothing.
+    // On a file system that cannot reserve space, the call does nothing.
     let room = || fs::metadata(&path).expect("the file is there").blocks() * 512;
     file.allocate_ahead(ROOM).expect("there is room");
     assert_eq!(file.len().expect("the file is open"), 0);

@@ -1,5 +1,5 @@
-//! A bounded number of threads that poll jobs. All databases that have background work share them. This module does
-//! not know what the jobs do.
+//! A bounded pool of threads that poll jobs, which databases share for their background work. This module does not
+//! know what the jobs do.
 //!
 //! ```text
 //! wake ──► queue of the class ──► a thread polls ──► worked: back to the end of the queue
@@ -8,16 +8,15 @@
 //! ```
 //!
 //! * Only one thread polls a job at a time. A wake during a poll causes another poll, so no wake is lost.
-//! * A pool has `n` threads. At most `n - 1` of them poll jobs of high priority, and at most `n - 1` poll jobs of
-//!   normal and low priority together. At most `n - 2`, but at least one, poll jobs of low priority. So short jobs
-//!   do not wait until all long jobs are done, and long jobs do not wait until all short jobs are done.
-//! * For urgent jobs the pool has one more thread, which is started when all other threads are busy. So urgent jobs
-//!   wait only for urgent jobs, and no other job waits for them.
-//! * Within a class, jobs take turns, one step each. Jobs that were woken by `wake_first` go before the other jobs
-//!   of their class.
-//! * A thread is started when more work is ready than threads are idle. A thread ends when it has had nothing to
-//!   do for [`IDLE_TIME`]. While a job waits for a time to pass, one thread stays and keeps the time. The other
-//!   threads need not look at the clock. When the time has passed, only this one thread is woken.
+//! * Of the `n` threads of a pool, at most `n - 1` poll jobs of high priority, at most `n - 1` jobs of normal and low
+//!   priority together, and at most `n - 2` (but at least one) jobs of low priority. So neither short nor long jobs
+//!   can occupy all threads.
+//! * When all threads are busy, the pool starts one more for urgent jobs. So urgent jobs wait only for urgent jobs,
+//!   and no other job waits for them.
+//! * Within a class, jobs take turns, one step each. A job that was woken by `wake_first` goes to the front.
+//! * A thread is started when a job is ready and no thread is waiting. It ends when it has had nothing to do for
+//!   [`IDLE_TIME`]. While jobs wait for a time to pass, one thread, the timekeeper, waits for the earliest time, so
+//!   that only one thread is woken when it comes.
 //! * A job that panics is never polled again; its thread goes on.
 //! * Jobs are polled and dropped while no lock is held.
 
@@ -38,12 +37,11 @@ use crate::sync::loom::thread::{self, ThreadId};
 #[cfg(shuttle)]
 use crate::sync::shuttle::thread::{self, ThreadId};
 
-/// How long a thread waits for work before it ends. Starting a thread costs about 50 us. So a thread that is needed
+/// How long a thread waits for work before it ends. Starting a thread costs about 50 us, so a thread that is needed
 /// once a second should not end in between.
 const IDLE_TIME: Duration = Duration::from_secs(5);
 
-/// The least number of threads in a pool. With two threads, a job of high priority and a job of normal or low
-/// priority can be polled at the same time.
+/// The fewest threads of a pool: one for a job of high priority, and one for a job of normal or low priority.
 const LEAST_THREADS: usize = 2;
 
 /// Threads that poll jobs.
@@ -58,13 +56,13 @@ struct ThreadPoolShared {
     state: Mutex<ThreadPoolState>,
     /// Notified when an idle thread has something to do.
     changed: Condvar,
-    /// Notified when the thread that keeps the time has something to do, or when it has to wait for another time.
+    /// Notified when the timekeeper has something to do, or has to wait for an earlier time.
     time_changed: Condvar,
-    /// Notified when a thread has ended, and when a poll has ended if a thread waits for that.
+    /// Notified when a thread has ended, and when a poll has ended and some thread waits in `join`.
     ended: Condvar,
 }
 
-/// Starts a thread that calls the given function.
+/// Starts a thread that runs the given function.
 type Spawn = fn(Box<dyn FnOnce() + Send>) -> io::Result<()>;
 
 #[derive(Default)]
@@ -73,16 +71,16 @@ struct ThreadPoolState {
     next_id: u64,
     /// Jobs that wait for a thread, by class.
     queues: [VecDeque<u64>; Priority::ALL.len()],
-    /// When jobs are to be woken.
+    /// The times at which jobs are to be woken.
     due: BTreeSet<(Instant, u64)>,
     /// Polls under way, by class.
     running: [usize; Priority::ALL.len()],
     threads: usize,
-    /// Threads that wait for something to do, except the thread that keeps the time.
+    /// Threads that wait for something to do, not counting the timekeeper.
     idle: usize,
-    /// Whether a thread keeps the time: it waits until the first job in `due` is to be woken.
+    /// Whether a thread waits for the first time in `due`.
     has_timekeeper: bool,
-    /// Threads that wait for the end of a poll.
+    /// Threads that wait in `join` for the end of a poll.
     joining: usize,
     closed: bool,
 }
@@ -98,7 +96,7 @@ enum PoolWork {
     Job(Arc<dyn Job>),
     /// Work that is done once and then dropped.
     Once(Option<Box<dyn FnOnce() + Send>>),
-    /// No work: the job was stopped, or a panic ended it.
+    /// The job was stopped, or has panicked.
     None,
 }
 
@@ -106,27 +104,28 @@ enum PoolWork {
 enum Status {
     Idle,
     Queued,
-    /// The thread that polls the job. `woken` says whether the job was woken during the poll.
+    /// Polled by the thread `by`. `woken` says whether the job was woken during the poll.
     Running {
         by: ThreadId,
         woken: bool,
     },
 }
 
-/// The pool of the process, while it is in use. It is a lock of `std`, because it must outlive each model that a
-/// model checker runs, and must be made in a constant.
+/// The default pool, while it is in use. The lock is from `std`, because it must outlive each model that a model
+/// checker runs, and must be made in a constant.
 static OF_PROCESS: std::sync::Mutex<Option<Weak<ThreadPool>>> = std::sync::Mutex::new(None);
 
 impl ThreadPool {
-    /// A pool of at most `threads` threads, or of two if `threads` is less. None of the threads runs yet. While
-    /// all threads are busy and a commit waits for a background sync, the pool has one more thread.
+    /// A pool of at most `threads` threads, or of two if `threads` is less, none of which is started yet. One more
+    /// thread is started when all are busy and an urgent job is ready.
     pub fn new(threads: usize) -> Arc<ThreadPool> {
         Arc::new(ThreadPool::with_spawn(threads, IDLE_TIME, |life| {
             thread::Builder::new().name("larch-background".to_owned()).spawn(life).map(|_| ())
         }))
     }
 
-    /// The default pool, which the whole process shares. It has one thread more than the machine has processors.
+    /// The default pool, which the whole process shares. It has one more thread than the machine has processors, and
+    /// at least three.
     pub fn of_process() -> Arc<ThreadPool> {
         let mut shared = OF_PROCESS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(pool) = shared.as_ref().and_then(Weak::upgrade) {
@@ -177,7 +176,7 @@ impl Threads for ThreadPool {
     }
 
     fn in_thread(&self, work: Box<dyn FnOnce() + Send>) {
-        // The work is shared with the new thread, so that it is not lost if the system refuses the thread.
+        // The work is shared with the new thread, so that it is still here if the system refuses the thread.
         let work = Arc::new(Mutex::new(Some(work)));
         let taken = work.clone();
         let run = move |work: &Mutex<Option<Box<dyn FnOnce() + Send>>>| {
@@ -197,7 +196,7 @@ impl Threads for ThreadPool {
 }
 
 impl Drop for ThreadPool {
-    /// Makes each thread end after its current poll. It does not wait for the threads, because it may run on one of
+    /// Makes each thread end after its current poll. Does not wait for the threads, because it may run on one of
     /// them.
     fn drop(&mut self) {
         self.shared.state.lock().closed = true;
@@ -214,7 +213,7 @@ impl ThreadPoolState {
         id
     }
 
-    /// Puts a job in the queue of its class, unless it is in a queue already.
+    /// Puts a job into the queue of its class, or marks it as woken if it is being polled.
     fn queue(&mut self, id: u64, first: bool) {
         let Some(entry) = self.jobs.get_mut(&id).filter(|entry| !matches!(entry.work, PoolWork::None)) else { return };
         if let Some(due) = entry.due.take() {
@@ -269,7 +268,7 @@ impl ThreadPoolState {
         Some((id, self.take(id, by)))
     }
 
-    /// Takes the work of a queued job, so that this thread can do it. The job counts as running from now on.
+    /// Takes the work of a job that was in a queue. The job counts as running from now on.
     fn take(&mut self, id: u64, by: ThreadId) -> TakenWork {
         let entry = self.jobs.get_mut(&id).expect("a queued job is known");
         entry.status = Status::Running { by, woken: false };
@@ -281,7 +280,8 @@ impl ThreadPoolState {
         }
     }
 
-    /// Notes the end of a poll. `polled` is the answer of the poll, or `None` if the job is not to be polled again.
+    /// Notes the end of a poll. `polled` is `None` if the job has panicked. The result is to be dropped without the
+    /// lock.
     fn end(&mut self, id: u64, polled: Option<Polled>) -> PoolWork {
         let entry = self.jobs.get_mut(&id).expect("a running job is known");
         let Status::Running { woken, .. } = entry.status else { unreachable!("it was running") };
@@ -302,8 +302,8 @@ impl ThreadPoolState {
         }
     }
 
-    /// Takes a job out of its queue, out of the timed wakes and out of its entry. A poll that is running goes on. The
-    /// job is returned, so that it is dropped after the lock was released.
+    /// Takes a job out of its queue, out of `due` and out of its entry. A running poll goes on. The caller must drop
+    /// the result without the lock.
     fn stop(&mut self, id: u64) -> PoolWork {
         let Some(entry) = self.jobs.get_mut(&id) else { return PoolWork::None };
         if let Some(due) = entry.due.take() {
@@ -328,7 +328,7 @@ enum TakenWork {
 }
 
 impl TakenWork {
-    /// Does the work. `None` if the work panicked. The panic hook has reported the panic.
+    /// Does the work. `None` if it panicked, which the panic hook has reported.
     fn run(self) -> Option<Polled> {
         let run = || match self {
             TakenWork::Job(job) => job.poll(),
@@ -342,8 +342,7 @@ impl TakenWork {
 }
 
 impl ThreadPoolShared {
-    /// If a job can be taken, makes sure that an idle or a new thread takes it. Also makes sure that a thread keeps
-    /// the time.
+    /// Wakes or starts a thread if a job is ready, or if a timekeeper is needed.
     fn hire(self: &Arc<Self>, state: &mut ThreadPoolState) {
         let class = state.next_class(self.size);
         let lacks_timekeeper = !state.due.is_empty() && !state.has_timekeeper;
@@ -357,8 +356,8 @@ impl ThreadPoolShared {
         } else if state.has_timekeeper {
             self.time_changed.notify_one();
         } else if state.threads < most {
-            // If the system has no thread for a job, the job waits for a busy thread, for the next call, or for a
-            // thread that drives the job.
+            // If the system refuses a thread, the job waits for a busy thread, for the next call of `hire`, or for a
+            // caller of `drive`.
             self.spawn(state).ok();
         }
     }
@@ -370,7 +369,7 @@ impl ThreadPoolShared {
         Ok(())
     }
 
-    /// The life of a thread.
+    /// The loop of a thread.
     fn serve(self: Arc<Self>) {
         let _duty = Duty::take();
         let here = thread::current().id();
@@ -411,7 +410,7 @@ impl ThreadPoolShared {
         self.ended.notify_all();
     }
 
-    /// Does the work that was taken, while the lock is not held, and then notes that the work has ended.
+    /// Does the work without holding the lock, and then notes its end.
     fn run(self: &Arc<Self>, id: u64, taken: TakenWork) {
         let polled = taken.run();
         let mut state = self.state.lock();
@@ -502,7 +501,7 @@ impl Drop for PoolWorker {
         self.stop();
         let mut state = self.shared.state.lock();
         match state.jobs.get_mut(&self.id) {
-            // The thread that is polling the job finds, at the end of this poll, that the job is over.
+            // The entry is removed at the end of the running poll.
             Some(PoolEntry { status: Status::Running { .. }, work, .. }) => *work = PoolWork::Once(None),
             _ => {
                 state.jobs.remove(&self.id);

@@ -1,11 +1,10 @@
-//! Time that stands still until a thread sleeps. This module does not know the time of the system.
+//! A clock that stands still until it is moved. This module does not know the time of the system.
 
 use crate::Clock;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// The wall time at the start of the simulation. It is 2020-01-01, so that times look like times and not like
-/// counters.
+/// The wall time at the start of the simulation: 2020-01-01, so that times do not look like counters.
 const START: Duration = Duration::from_secs(1_577_836_800);
 
 /// A clock that only [`Clock::sleep`] and [`SimClock::advance`] move.

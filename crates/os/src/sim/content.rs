@@ -1,15 +1,13 @@
-//! The bytes of one simulated file: as the process sees them, as the platter has them, and the writes that the
-//! platter does not have yet. This module does not know the name of the file.
+//! The bytes of one simulated file: as the process sees them (`live`), as they are on the platter (`durable`), and the
+//! writes that have not reached the platter (`unsynced`). This module does not know the name of the file.
 //!
-//! On a disk that never crashes, a file has its bytes only once, as the process sees them.
-//!
-//! Invariant: if all of `unsynced` is applied to `durable`, the result is `live`, unless a failed sync has lost
-//! writes.
+//! Invariant: `durable` with all of `unsynced` applied is `live`, unless a failed sync has lost writes. On a disk that
+//! never crashes, a file has only `live`.
 
 use rand::RngExt;
 use rand::rngs::Xoshiro256PlusPlus;
 
-/// The length of the pieces that a torn write keeps or loses as a whole.
+/// A torn write keeps or loses pieces of this length.
 const SECTOR_BYTES: usize = 512;
 
 /// How many of the unsynced writes a crash keeps.
@@ -17,7 +15,7 @@ const SECTOR_BYTES: usize = 512;
 pub(super) enum Spared {
     Nothing,
     Everything,
-    /// Whatever the seed says.
+    /// As many as the seed decides.
     Some,
 }
 
@@ -27,7 +25,7 @@ pub(super) struct SimContent {
     live: Vec<u8>,
     durable: Vec<u8>,
     unsynced: Vec<Operation>,
-    /// Whether the file keeps no second copy of its bytes for a crash.
+    /// Whether the file has only `live`.
     never_crashes: bool,
 }
 
@@ -38,7 +36,7 @@ enum Operation {
 }
 
 impl SimContent {
-    /// An empty file that keeps no second copy of its bytes for a crash.
+    /// An empty file of a disk that never crashes.
     pub(super) fn that_never_crashes() -> Self {
         Self { never_crashes: true, ..Self::default() }
     }
@@ -47,7 +45,7 @@ impl SimContent {
         self.live.len()
     }
 
-    /// The memory that the bytes of the file take, including memory that is reserved for more bytes.
+    /// The memory that the file takes, including spare capacity.
     pub(super) fn memory_bytes(&self) -> usize {
         let unsynced = self.unsynced.iter().map(|operation| match operation {
             Operation::Write { bytes, .. } => bytes.capacity(),
@@ -57,7 +55,7 @@ impl SimContent {
         self.live.capacity() + self.durable.capacity() + operations + unsynced.sum::<usize>()
     }
 
-    /// Copies the bytes from `offset` on into `buffer`. Returns how many bytes it copied.
+    /// Copies the bytes from `offset` on into `buffer`, and returns how many it copied.
     pub(super) fn read(&self, buffer: &mut [u8], offset: usize) -> usize {
         let rest = self.live.get(offset..).unwrap_or_default();
         let bytes = buffer.len().min(rest.len());
@@ -94,14 +92,14 @@ impl SimContent {
         }
     }
 
-    /// Forgets a random part of the unsynced writes, while the process still sees them. A real system does this if
-    /// it fails to write a page and then no longer marks the page as dirty.
+    /// Forgets a random part of the unsynced writes, although the process still sees them. A real system does this
+    /// when it fails to write a page, but marks it as clean.
     pub(super) fn lose_unsynced(&mut self, rng: &mut Xoshiro256PlusPlus) {
         self.unsynced.retain(|_| rng.random());
     }
 
-    /// Crashes: from now on the process sees what the platter has. The platter has some of the unsynced writes, and
-    /// one of them may be torn.
+    /// Crashes: some of the unsynced writes reach the platter, one of them perhaps torn, and from now on the process
+    /// sees what is on the platter.
     pub(super) fn crash(&mut self, spared: Spared, rng: &mut Xoshiro256PlusPlus) {
         if self.never_crashes {
             return;
@@ -111,7 +109,7 @@ impl SimContent {
             Spared::Nothing => operations.clear(),
             Spared::Everything => {}
             Spared::Some => {
-                // If a coin were tossed for each write, a crash would almost never keep all or none of many writes.
+                // With a coin toss for each write, a crash would almost never keep all or none of many writes.
                 match rng.random_range(0..4) {
                     0 => operations.clear(),
                     1 => {}
@@ -128,14 +126,13 @@ impl SimContent {
         for operation in operations {
             operation.apply(&mut self.durable);
         }
-        // If only the process died, the writes that a failed sync lost can still be read from the system.
+        // When only the process dies, writes that a failed sync lost are still in the system's page cache.
         if spared != Spared::Everything {
             self.live.clone_from(&self.durable);
         }
     }
 
-    /// Leaves on the platter only the first `keep` bytes of the newest unsynced write. Returns whether such a write
-    /// existed.
+    /// Lets only the first `keep` bytes of the newest unsynced write reach the platter. Returns false if none exists.
     pub(super) fn tear_last_write(&mut self, keep: usize) -> bool {
         let last = self.unsynced.iter_mut().rev().find_map(|operation| match operation {
             Operation::Write { bytes, .. } => Some(bytes),
@@ -144,7 +141,7 @@ impl SimContent {
         last.map(|bytes| bytes.truncate(keep)).is_some()
     }
 
-    /// Flips a bit of a byte in every copy of this byte.
+    /// Flips a bit in every copy of a byte.
     pub(super) fn flip_bit(&mut self, byte: usize, bit: u32) {
         let mask = 1 << bit;
         for image in [&mut self.live, &mut self.durable] {
@@ -179,9 +176,8 @@ impl Operation {
         }
     }
 
-    /// What is left of a write that was under way. Either the start of the write is left, or any of its sectors
-    /// are left. In the second case the file gets the length that it would have after the whole write. A change of
-    /// length is kept completely or not at all.
+    /// What a crash leaves of an operation that was under way: of a write, either a prefix, or any of its sectors with
+    /// the length of the file as after the whole write. A change of length is never torn.
     fn torn(&self, rng: &mut Xoshiro256PlusPlus) -> Vec<Operation> {
         let Operation::Write { offset, bytes } = self else { return vec![self.clone()] };
         if rng.random() {

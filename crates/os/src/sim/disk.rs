@@ -1,12 +1,10 @@
-//! A disk in memory. When it crashes, it forgets what was not synced. This module does not know what the bytes
-//! mean.
+//! A disk in memory, which forgets unsynced changes when it crashes. This module does not know what the bytes mean.
 //!
-//! The disk promises that the following survives a crash, and nothing more:
-//! - the bytes and the length that a file had at its last sync. Any part of later writes may survive, and the last
-//!   of these may be torn;
-//! - the names that a directory had at its last sync. The first few of the later changes may survive, too. Syncing
-//!   a file does not make its name durable. If a name is durable but its file was not synced, the file may be
-//!   empty;
+//! Only the following is sure to survive a crash:
+//! - the bytes and the length of a file at its last sync. Any of the later writes may survive, and one of these may be
+//!   torn;
+//! - the names of a directory at its last sync. A prefix of the later changes may survive. A sync of a file does not
+//!   make its name durable, and a file with a durable name that was never synced may be empty;
 //! - a directory that `create_dir` has made.
 
 use super::content::Spared;
@@ -23,7 +21,7 @@ use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// A disk in memory. It is thread safe, but its choices are repeatable only if a single thread uses it.
+/// A disk in memory. Thread safe, but its choices are repeatable only if a single thread uses it.
 pub struct SimDisk {
     state: Arc<Mutex<SimDiskState>>,
     /// The directories that are held, the newest first.
@@ -36,8 +34,7 @@ impl SimDisk {
         SimDisk::from(SimDiskState::new(seed))
     }
 
-    /// An empty disk that never crashes. It keeps one copy of its bytes. A disk that can crash also keeps what a
-    /// crash leaves.
+    /// An empty disk that never crashes, and so keeps only one copy of its bytes.
     pub fn that_never_crashes() -> Arc<SimDisk> {
         let mut state = SimDiskState::new(0);
         state.never_crashes = true;
@@ -48,19 +45,18 @@ impl SimDisk {
         Arc::new(SimDisk { state: Arc::new(Mutex::new(state)), held: Vec::new() })
     }
 
-    /// Crashes the machine and starts it again. The seed decides which unsynced changes survive. Files and locks
-    /// that were open before become invalid, and faults are taken back. The capacity stays.
+    /// Crashes the machine and starts it again. The seed decides which unsynced changes survive. Open files and locks
+    /// become invalid, and faults are cleared. The capacity stays.
     pub fn crash(&self) {
         self.state.lock().crash(Spared::Some);
     }
 
-    /// Crashes and starts the machine as [`SimDisk::crash`] does, but no unsynced change survives.
+    /// As [`SimDisk::crash`], but no unsynced change survives.
     pub fn crash_keeping_nothing(&self) {
         self.state.lock().crash(Spared::Nothing);
     }
 
-    /// Crashes and starts the machine as [`SimDisk::crash`] does, but all unsynced changes survive. This is what
-    /// happens when only the process dies.
+    /// As [`SimDisk::crash`], but all unsynced changes survive, as when only the process dies.
     pub fn crash_keeping_everything(&self) {
         self.state.lock().crash(Spared::Everything);
     }
@@ -77,20 +73,20 @@ impl SimDisk {
         SimDisk::from(copy)
     }
 
-    /// Notes that one more machine has this disk, and returns how many machines had the disk before.
+    /// Notes that one more machine uses this disk, and returns how many have before.
     pub fn count_machine(&self) -> u64 {
         let mut state = self.state.lock();
         state.machines += 1;
         state.machines - 1
     }
 
-    /// Starts the random choices again from `seed`. So one image can be crashed in many ways.
+    /// Restarts the random choices from `seed`, so that one image can be crashed in many ways.
     pub fn reseed(&self, seed: u64) {
         self.state.lock().rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     }
 
-    /// Fails the `n`-th operation from now, once; 1 is the next operation. All calls except `len`, `exists` and
-    /// `lock` count as operations.
+    /// Fails the `n`-th operation from now, once; 1 is the next operation. All calls except `len`, `exists`, `lock`
+    /// and `hold` count as operations.
     pub fn fail_operation(&self, n: u64, kind: ErrorKind) {
         self.fail_operations(n..n + 1, kind);
     }
@@ -110,20 +106,19 @@ impl SimDisk {
         self.state.lock().faults.fail_opens(end, kind);
     }
 
-    /// Makes every attempt to give a file a second name fail, as between two file systems (`CrossesDevices`).
+    /// Fails every link, as between two file systems (`CrossesDevices`).
     pub fn fail_links(&self, kind: ErrorKind) {
         self.state.lock().faults.fail_links(kind);
     }
 
-    /// Makes about one of `one_in` looks fail; the seed decides which. Looks are reads, openings of existing
-    /// files, listings of names and queries of lengths.
+    /// Fails about one in `one_in` looks; the seed decides which. Looks are reads, opens of existing files, listings
+    /// and queries of lengths.
     pub fn fail_looks(&self, one_in: u32, kind: ErrorKind) {
         self.state.lock().faults.fail_looks(one_in, kind);
     }
 
-    /// From now on, every call fails that would make, rename, remove or lock a file or directory, or open a file
-    /// for writing. A read-only file system behaves in this way (`ReadOnlyFilesystem`), and so does a file system
-    /// where the process may only read (`PermissionDenied`).
+    /// Fails every call that would create, rename, remove or lock a file or directory, or open a file for writing, as
+    /// on a read-only file system (`ReadOnlyFilesystem`), or where the process may only read (`PermissionDenied`).
     pub fn fail_changes(&self, kind: ErrorKind) {
         self.state.lock().faults.fail_changes(kind);
     }
@@ -139,7 +134,7 @@ impl SimDisk {
     }
 
     /// Fails the `n`-th sync of a file or a directory from now, and every operation after it, as if the machine had
-    /// crashed during this sync. The crash function that is called next decides what is left on the disk.
+    /// crashed during this sync. The next call of a `crash` function decides what survives.
     pub fn crash_at_sync(&self, n: u64) {
         self.state.lock().faults.crash_at_sync(n);
     }
@@ -149,41 +144,41 @@ impl SimDisk {
         self.state.lock().faults.has_crashed()
     }
 
-    /// If a fault makes a sync fail, the disk loses some of the writes that this sync should have made durable.
-    /// These writes can still be read, but no later sync makes them durable. Linux behaves so.
+    /// Makes syncs that fail lose some of their writes, as on Linux: these writes can still be read, but no later sync
+    /// makes them durable.
     pub fn lose_writes_of_failed_syncs(&self) {
         self.state.lock().failed_syncs_lose_writes = true;
     }
 
-    /// Takes back all faults.
+    /// Clears all faults.
     pub fn clear_faults(&self) {
         let mut state = self.state.lock();
         state.faults.clear();
         state.failed_syncs_lose_writes = false;
     }
 
-    /// The number of open files. On a real disk, each open file would have a descriptor. Locks do not count.
+    /// The number of open files, as descriptors would be counted on a real disk. Locks do not count.
     pub fn open_handles(&self) -> usize {
         self.state.lock().files.values().map(|file| file.handles).sum()
     }
 
-    /// Sets the room for the contents of all files. A write that needs more room fails with `StorageFull`, perhaps
-    /// after a part of it was written.
+    /// Limits the bytes of all files. A write that needs more room fails with `StorageFull`, perhaps after a part of
+    /// it was written.
     pub fn set_capacity(&self, bytes: u64) {
         self.state.lock().capacity_bytes = bytes;
     }
 
-    /// The room that files take: all files that have a name or are open.
+    /// The bytes of all files that have a name or are open.
     pub fn used_bytes(&self) -> u64 {
         self.state.lock().used_bytes()
     }
 
-    /// The memory of this process that the contents of all files take.
+    /// The memory that the contents of all files take in this process.
     pub fn memory_bytes(&self) -> usize {
         self.state.lock().memory_bytes()
     }
 
-    /// Flips a bit of a byte of a file, also on the platter. Bit 0 is the lowest.
+    /// Flips a bit of a file, also on the platter. Bit 0 is the lowest.
     pub fn flip_bit(&self, path: impl AsRef<Path>, byte: u64, bit: u32) {
         let byte = usize::try_from(byte).expect("files in memory are addressed in memory");
         let mut state = self.state.lock();
@@ -192,7 +187,7 @@ impl SimDisk {
         content.flip_bit(byte, bit);
     }
 
-    /// Leaves on the platter only the first `keep_bytes` bytes of the newest unsynced write of a file. The process
+    /// Lets only the first `keep_bytes` bytes of the newest unsynced write of a file reach the platter. The process
     /// still sees the whole write.
     pub fn tear_last_write(&self, path: impl AsRef<Path>, keep_bytes: usize) {
         let path = path.as_ref();
@@ -200,33 +195,33 @@ impl SimDisk {
         assert!(torn, "{} has an unsynced write", path.display());
     }
 
-    /// The number of operations so far, in the way that [`SimDisk::fail_operation`] counts them.
+    /// The number of operations so far, as [`SimDisk::fail_operation`] counts them.
     pub fn operation_count(&self) -> u64 {
         self.state.lock().faults.operations()
     }
 
-    /// The number of syncs so far, in the way that [`SimDisk::crash_at_sync`] counts them.
+    /// The number of syncs so far, as [`SimDisk::crash_at_sync`] counts them.
     pub fn sync_count(&self) -> u64 {
         self.state.lock().faults.syncs()
     }
 
-    /// Input and output of the whole disk.
+    /// The input and output of the whole disk.
     pub fn counts(&self) -> DiskCounts {
         self.state.lock().counts
     }
 
-    /// The counts of input and output of the file that is at `path` now.
+    /// The input and output of the file that is at `path` now.
     pub fn counts_of(&self, path: impl AsRef<Path>) -> DiskCounts {
         self.state.lock().file_at(path.as_ref()).counts
     }
 
-    /// The number of reads so far of the file that is at `path` now.
+    /// The number of reads of the file that is at `path` now.
     pub fn reads_of(&self, path: impl AsRef<Path>) -> u64 {
         self.counts_of(path).reads
     }
 }
 
-/// What a path stands for.
+/// Where a path leads.
 struct Place {
     path: PathBuf,
     /// The held directory in which the path lies.
@@ -237,7 +232,7 @@ struct Place {
 struct SimHeld {
     state: Arc<Mutex<SimDiskState>>,
     number: u64,
-    /// How often the machine had been started when the directory was opened.
+    /// The start of the machine during which the directory was opened.
     start: u64,
     /// The path that the directory had when it was opened.
     path: PathBuf,
@@ -264,7 +259,7 @@ impl Drop for SimHeld {
 }
 
 impl SimDisk {
-    /// What `path` stands for now.
+    /// Where `path` leads now.
     fn look(&self, state: &SimDiskState, path: &Path) -> io::Result<Place> {
         let path = normal(path);
         for held in &self.held {
@@ -276,8 +271,8 @@ impl SimDisk {
         Ok(Place { path, held: None })
     }
 
-    /// Looks up a path as [`SimDisk::look`] does, for a call that changes something. It also checks that the lock
-    /// file of the directory still has its name.
+    /// As [`SimDisk::look`], for a call that changes something: also checks that the lock file of the held directory
+    /// still has its name.
     fn find(&self, state: &SimDiskState, path: &Path) -> io::Result<Place> {
         let place = self.look(state, path)?;
         if let Some(held) = &place.held
@@ -289,7 +284,7 @@ impl SimDisk {
         Ok(place)
     }
 
-    /// Calls a function with the disk and with what `path` stands for.
+    /// Calls a function with the state of the disk, and adds the action and the path to its error.
     fn on_disk<T>(
         &self,
         action: &'static str,
@@ -343,7 +338,7 @@ impl Disk for SimDisk {
             let place = self.find(state, path)?;
             state.may_change()?.remove(&place.path)?;
             if let Some(held) = place.held {
-                // This process has removed its own lock file, so it no longer has a guard.
+                // A process that removes its own lock file no longer has a guard.
                 let named = held.place(state)?;
                 held.guard.lock().take_if(|(name, _)| named.join(name) == place.path);
             }

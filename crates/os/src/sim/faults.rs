@@ -1,4 +1,4 @@
-//! What goes wrong on a simulated disk, and when. This module does not know what the operations do.
+//! The faults of a simulated disk, and when they happen. This module does not know what the operations do.
 
 use rand::RngExt;
 use rand::rngs::Xoshiro256PlusPlus;
@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::path::Path;
 
-/// The faults that were asked for. Each fault waits until a certain number of operations was counted.
+/// The counts of operations, and the faults that were asked for. Many of them happen at a certain count.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Faults {
     operations: u64,
@@ -18,9 +18,9 @@ pub(super) struct Faults {
     after: Option<(u64, ErrorKind)>,
     /// Fails to open or create files whose names end with this text.
     opens: Option<(String, ErrorKind)>,
-    /// Fails to give files second names.
+    /// Fails links.
     links: Option<ErrorKind>,
-    /// Fails about one look out of this many looks, with this kind of error.
+    /// Fails about one look in this many.
     looks: Option<(u32, ErrorKind)>,
     /// Fails every operation that changes names or opens a file to change it.
     changes: Option<ErrorKind>,
@@ -47,7 +47,7 @@ impl Faults {
         }
     }
 
-    /// Counts the opening or creation of a file, which is an operation.
+    /// Counts an open or a creation of a file, which is an operation.
     pub(super) fn open(&mut self, path: &Path) -> io::Result<()> {
         self.operation()?;
         match &self.opens {
@@ -56,7 +56,7 @@ impl Faults {
         }
     }
 
-    /// Whether a look fails. Looks are reads, openings of existing files, listings of names and queries of lengths.
+    /// Decides whether a look fails. Looks are reads, opens of existing files, listings and queries of lengths.
     pub(super) fn look(&self, rng: &mut Xoshiro256PlusPlus) -> io::Result<()> {
         match self.looks {
             Some((one_in, kind)) if rng.random_range(0..one_in) == 0 => Err(injected(kind)),
@@ -64,14 +64,13 @@ impl Faults {
         }
     }
 
-    /// Counts an operation that gives a file a second name.
+    /// Counts a link, which is an operation.
     pub(super) fn link(&mut self) -> io::Result<()> {
         self.operation()?;
         self.links.map_or(Ok(()), |kind| Err(injected(kind)))
     }
 
-    /// Fails an operation that changes names or opens a file for changes, if such operations shall fail now. The
-    /// caller counts the operation.
+    /// Decides whether an operation fails that changes names or opens a file for writing. The caller counts it.
     pub(super) fn change(&self) -> io::Result<()> {
         self.changes.map_or(Ok(()), |kind| Err(injected(kind)))
     }
@@ -144,7 +143,7 @@ impl Faults {
         self.syncs
     }
 
-    /// Takes back every fault. The counts go on.
+    /// Clears all faults. The counts go on.
     pub(super) fn clear(&mut self) {
         let Faults { operations, reads, syncs, .. } = *self;
         *self = Faults { operations, reads, syncs, ..Faults::default() };

@@ -1,5 +1,5 @@
-//! An open file of a simulated disk, and a lock. Neither knows what a crash does; they only notice that the machine
-//! has crashed since they were opened.
+//! An open file of a simulated disk, and a lock. Neither knows what a crash does; each only notices that the machine
+//! has crashed since it was opened.
 
 use super::names::FileId;
 use super::state::SimDiskState;
@@ -15,16 +15,15 @@ use std::path::{Path, PathBuf};
 pub(super) struct SimFile {
     state: Arc<Mutex<SimDiskState>>,
     id: FileId,
-    /// How often the machine had been started when the file was opened.
+    /// The start of the machine during which the file was opened.
     start: u64,
     access: Access,
-    /// The path that the file had when it was opened. It is used in messages only: the file may have been renamed
-    /// since.
+    /// The path at the time of opening, for messages only: the file may have been renamed since.
     path: PathBuf,
     /// The lock file that must have a name after a sync, and the directory that it guards.
     guard: Option<(FileId, PathBuf)>,
-    /// One more than [the number of changes](super::names::Names::changes) at the moment when the lock file was
-    /// last seen to have a name. The value is 0 before the first look.
+    /// One more than [`Names::changes`](super::names::Names::changes) when the lock file was last seen to have a
+    /// name; 0 before that.
     named_at: AtomicU64,
 }
 
@@ -34,7 +33,7 @@ impl SimFile {
         SimFile { state, id, start, access, path: path.to_owned(), guard: None, named_at: AtomicU64::new(0) }
     }
 
-    /// The same file, but its syncs fail once the lock file that guards its directory is gone.
+    /// Makes the syncs of the file fail once the lock file that guards its directory is gone.
     pub(super) fn guarded_by(mut self, guard: Option<(FileId, PathBuf)>) -> SimFile {
         self.guard = guard;
         self
@@ -86,8 +85,8 @@ impl File for SimFile {
         self.on_disk("sync", |state| {
             state.sync(self.id)?;
             let Some((lock, directory)) = &self.guard else { return Ok(()) };
-            // Names change seldom, but files are synced often. So a sync looks for the name of the lock file only
-            // if names have changed since the last look.
+            // Names change far less often than files are synced, so the lock file is looked up only if names have
+            // changed since the last time.
             let now = state.names.changes() + 1;
             if self.named_at.load(Ordering::Relaxed) != now {
                 if !state.names.is_named(*lock) {
@@ -110,7 +109,7 @@ impl File for SimFile {
         })
     }
 
-    /// On this disk, setting the length also reserves the room.
+    /// On this disk, `set_len` also reserves the space.
     fn allocate(&self, bytes: u64) -> io::Result<()> {
         if bytes > self.len()? { self.set_len(bytes) } else { Ok(()) }
     }
@@ -132,7 +131,7 @@ impl fmt::Debug for SimFile {
     }
 }
 
-/// The disk is in memory, so a position in a file is also a position in memory.
+/// A position in a file as a position in memory.
 fn position(bytes: u64) -> io::Result<usize> {
     usize::try_from(bytes).map_err(|_| io::ErrorKind::FileTooLarge.into())
 }
@@ -141,9 +140,9 @@ fn position(bytes: u64) -> io::Result<usize> {
 pub(super) struct SimLock {
     state: Arc<Mutex<SimDiskState>>,
     id: FileId,
-    /// How often the machine had been started when the lock was taken. A later start has released the lock.
+    /// The start of the machine during which the lock was taken. A later start has released it.
     start: u64,
-    /// The path of the lock file, for messages. The file may have been removed since.
+    /// For messages only: the file may have been removed since.
     path: PathBuf,
 }
 

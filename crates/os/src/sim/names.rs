@@ -1,5 +1,5 @@
-//! The names of a simulated disk: as the process sees them, as the platter has them, and the changes that the
-//! platter does not have yet. This module does not know what a file holds.
+//! The names of a simulated disk: as the process sees them (`live`), as they are on the platter (`durable`), and the
+//! changes that have not reached the platter (`unsynced`). This module does not know what a file holds.
 
 use super::content::Spared;
 use rand::RngExt;
@@ -11,7 +11,7 @@ use std::path::{Component, Path, PathBuf};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct FileId(pub(super) u64);
 
-/// What a name stands for.
+/// Where a name leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SimNode {
     File(FileId),
@@ -51,7 +51,7 @@ impl Names {
         self.live.values().filter_map(|node| node.file()).collect()
     }
 
-    /// Every file that has a name or may have one again after a crash.
+    /// Every file that has a name, or may have one after a crash.
     pub(super) fn reachable(&self) -> BTreeSet<FileId> {
         let changes = self.unsynced.values().flatten().filter_map(|change| match change {
             Change::Link(_, node) | Change::Rename { node, .. } => node.file(),
@@ -65,7 +65,7 @@ impl Names {
         self.perform(Change::Link(path.to_owned(), node));
     }
 
-    /// Adds a directory, and syncs its parent. So the name of the directory is durable at once.
+    /// Adds a directory, and syncs its parent, so that the name is durable at once.
     pub(super) fn link_directory(&mut self, path: &Path) {
         self.link(path, SimNode::Directory);
         self.sync(parent(path));
@@ -97,7 +97,7 @@ impl Names {
         self.live.values().any(|node| node.file() == Some(file))
     }
 
-    /// Gives a directory another name, durable at once. Everything in the directory moves with it.
+    /// Moves a directory with everything in it, durably at once.
     pub(super) fn move_tree(&mut self, from: &Path, to: &Path) {
         for names in [&mut self.live, &mut self.durable] {
             *names = std::mem::take(names).into_iter().map(|(path, node)| (moved(&path, from, to), node)).collect();
@@ -110,7 +110,7 @@ impl Names {
             .collect();
     }
 
-    /// Removes a directory with everything in it, durable at once.
+    /// Removes a directory with everything in it, durably at once.
     pub(super) fn remove_tree(&mut self, directory: &Path) {
         self.changes += 1;
         self.live.retain(|path, _| !path.starts_with(directory));
@@ -124,8 +124,8 @@ impl Names {
         }
     }
 
-    /// Crashes. The platter keeps the first few of the unsynced changes of each directory, because directories are
-    /// journaled in order. If a directory is gone, everything in it is gone, too.
+    /// Crashes. A prefix of the unsynced changes of each directory survives, because directories are journaled in
+    /// order. If a directory is gone, everything in it is gone, too.
     pub(super) fn crash(&mut self, spared: Spared, rng: &mut Xoshiro256PlusPlus) {
         for (_, changes) in std::mem::take(&mut self.unsynced) {
             let kept = match spared {
@@ -191,7 +191,7 @@ impl Change {
     }
 }
 
-/// The new path of `path` after the directory `from` was renamed to `to`.
+/// What `path` becomes when the directory `from` is renamed to `to`.
 pub(super) fn moved(path: &Path, from: &Path, to: &Path) -> PathBuf {
     match path.strip_prefix(from) {
         // `to.join` with an empty path would add a slash at the end of `to`.
@@ -206,7 +206,7 @@ pub(super) fn normal(path: &Path) -> PathBuf {
     path.components().filter(|component| !matches!(component, Component::CurDir)).collect()
 }
 
-/// The directory in which a name lies. The name is not a root.
+/// The directory in which a name lies, which is not a root.
 pub(super) fn parent(path: &Path) -> &Path {
     path.parent().unwrap_or(path)
 }

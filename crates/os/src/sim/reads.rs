@@ -1,5 +1,5 @@
-//! Simulated reads, which are under way until a thread drives them. The seed decides in which order they end. This
-//! module does not know what is read; the disk decides what fails.
+//! Simulated reads, which are held back until a thread drives them, in an order that the seed decides. This module
+//! does not know what is read; the disk decides what fails.
 
 use crate::io::{ReadLoad, Usage};
 use crate::sync::{Arc, Mutex};
@@ -8,8 +8,7 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use std::fmt;
 
-/// The reads that are held back. A read is made in one step when the seed chooses it. Before that, no byte of it
-/// is read.
+/// The reads that are held back. When the seed chooses a read, it is made in one step.
 pub struct SimReads {
     state: Mutex<SimReadsState>,
 }
@@ -22,14 +21,14 @@ struct SimReadsState {
 }
 
 impl SimReads {
-    /// No reads yet. `seed` decides which read is ended first.
+    /// No reads yet. `seed` decides the order in which reads end.
     pub fn new(seed: u64) -> Arc<SimReads> {
         let rng = Xoshiro256PlusPlus::seed_from_u64(seed);
         Arc::new(SimReads { state: Mutex::new(SimReadsState { rng, held: Vec::new(), reads: 0, raised: Vec::new() }) })
     }
 
-    /// Ends one read, which the seed chooses, whatever its urgency. Returns false if no read is held back. The
-    /// callback of the read runs on this thread, and may submit more reads.
+    /// Ends one read, which the seed chooses, whatever its urgency. Returns false if none is held back. The callback
+    /// runs on this thread, and may submit more reads.
     pub fn step(&self) -> bool {
         let mut state = self.state.lock();
         if state.held.is_empty() {
@@ -43,7 +42,7 @@ impl SimReads {
         true
     }
 
-    /// Ends the oldest read with the given ticket. Returns false if no read has that ticket.
+    /// Ends the first held-back read with the given ticket. Returns false if no read has it.
     pub fn step_ticket(&self, ticket: u64) -> bool {
         let mut state = self.state.lock();
         let Some(place) = state.held.iter().position(|read| read.ticket == ticket) else {
@@ -65,14 +64,14 @@ impl SimReads {
         self.state.lock().held.len()
     }
 
-    /// The ticket and the urgency of each read that is held back, sorted.
+    /// The ticket and the urgency of each held-back read, sorted.
     pub fn tickets(&self) -> Vec<(u64, Urgency)> {
         let mut tickets: Vec<_> = self.state.lock().held.iter().map(|read| (read.ticket, read.urgency)).collect();
         tickets.sort_unstable();
         tickets
     }
 
-    /// Tickets of the reads that were raised, in the order in which they were raised.
+    /// The tickets of the reads that were raised, in the order of the raises.
     pub fn raised(&self) -> Vec<u64> {
         self.state.lock().raised.clone()
     }

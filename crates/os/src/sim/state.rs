@@ -1,5 +1,5 @@
-//! What a simulated disk has, and what operations and crashes do to it. This module does not know what an open file
-//! may do, or which thread asks.
+//! The state of a simulated disk, and what operations and crashes do to it. This module does not know what an open
+//! file may do, or which thread asks.
 
 use super::content::{SimContent, Spared};
 use super::faults::{Faults, crashed};
@@ -20,33 +20,31 @@ pub struct DiskCounts {
     pub read_bytes: u64,
     /// Calls of `write_at` and `append`.
     pub writes: u64,
-    /// Bytes that the writes took.
+    /// Bytes that were written.
     pub write_bytes: u64,
     /// Calls of `sync`. For a whole disk, calls of `sync_dir` count, too.
     pub syncs: u64,
 }
 
-/// Everything about the disk. Its functions take normal paths.
+/// The state of the disk. Its functions take paths as [`normal`] spells them.
 #[derive(Clone)]
 pub(super) struct SimDiskState {
     pub(super) rng: Xoshiro256PlusPlus,
-    /// How often the machine has started again.
+    /// How often the machine has restarted.
     pub(super) start: u64,
     pub(super) names: Names,
     pub(super) files: BTreeMap<FileId, Inode>,
     next_file: u64,
-    /// The lock files that are locked now. All of them were locked after the last start of the machine. If a
-    /// locked file is removed, the file stays locked, but its former name is free.
+    /// The files that are locked since the last start. A removed file stays locked, but its former name is free.
     pub(super) locks: BTreeSet<FileId>,
     pub(super) faults: Faults,
-    /// For each held directory, the path that it has now, or `None` if the directory was removed. The key is a
-    /// number that stands for the directory.
+    /// The held directories, by number, with their current paths, or `None` if they were removed.
     held: BTreeMap<u64, Option<PathBuf>>,
     next_held: u64,
-    /// How many machines have had the disk.
+    /// How many machines have used the disk.
     pub(super) machines: u64,
     pub(super) failed_syncs_lose_writes: bool,
-    /// Whether the files of the disk keep no second copy of their bytes for a crash.
+    /// Whether files keep only one copy of their bytes.
     pub(super) never_crashes: bool,
     pub(super) capacity_bytes: u64,
     pub(super) counts: DiskCounts,
@@ -56,7 +54,7 @@ pub(super) struct SimDiskState {
 #[derive(Clone, Default)]
 pub(super) struct Inode {
     pub(super) content: SimContent,
-    /// How many times the file was opened since the last start of the machine and is still open.
+    /// How often the file is open.
     pub(super) handles: usize,
     pub(super) counts: DiskCounts,
 }
@@ -105,19 +103,19 @@ impl SimDiskState {
         if self.faults.has_crashed() { Err(crashed()) } else { Ok(()) }
     }
 
-    /// Gives the disk for an operation that changes names or opens a file for changes. Fails if a fault makes such
+    /// The disk, for an operation that changes names or opens a file for writing. Fails if a fault makes such
     /// operations fail.
     pub(super) fn may_change(&mut self) -> io::Result<&mut Self> {
         self.faults.change().map(|()| self)
     }
 
-    /// Fails if something was opened before the last start of the machine.
+    /// Fails if `start`, at which something was opened, is not the last start of the machine.
     pub(super) fn check_start(&self, start: u64) -> io::Result<()> {
         self.check_running()?;
         if start == self.start { Ok(()) } else { Err(crashed()) }
     }
 
-    /// Begins to hold a directory.
+    /// Begins to hold a directory, and returns its number.
     pub(super) fn hold(&mut self, directory: &Path) -> io::Result<u64> {
         self.check_running()?;
         self.check_directory(directory)?;
@@ -130,7 +128,7 @@ impl SimDiskState {
         self.held.remove(&held);
     }
 
-    /// Where a held directory is.
+    /// The current path of a held directory.
     pub(super) fn place_of(&self, held: u64) -> Option<&Path> {
         self.held.get(&held)?.as_deref()
     }
@@ -157,13 +155,13 @@ impl SimDiskState {
         self.files.get_mut(&id).expect("a file that is open or has a name is kept")
     }
 
-    /// Adds to the counts of the file and to the counts of the whole disk.
+    /// Adds to the counts of the file and of the whole disk.
     fn count(&mut self, id: FileId, add: impl Fn(&mut DiskCounts)) {
         add(&mut self.counts);
         add(&mut self.file(id).counts);
     }
 
-    /// The file at `path`, which must exist. This is for tests, which know the names of their files.
+    /// The file at `path`, for tests. Panics if no such file exists.
     pub(super) fn file_at(&mut self, path: &Path) -> &mut Inode {
         match self.names.get(&normal(path)) {
             Some(SimNode::File(id)) => self.file(id),
@@ -181,7 +179,7 @@ impl SimDiskState {
         self.files.values().map(|file| file.content.memory_bytes()).sum()
     }
 
-    /// How many more bytes the files of the disk may take.
+    /// How many more bytes fit on the disk.
     fn room(&self) -> usize {
         if self.capacity_bytes == u64::MAX {
             return usize::MAX;
@@ -330,7 +328,7 @@ impl SimDiskState {
         Ok(())
     }
 
-    /// Locks the file that has the given name. If no file has that name, a new file is made.
+    /// Locks the file at `path`, and creates it if it is missing.
     pub(super) fn take_lock(&mut self, path: &Path) -> io::Result<FileId> {
         self.check_running()?;
         if self.names.get(path).is_none() {
@@ -349,7 +347,7 @@ impl SimDiskState {
         }
     }
 
-    /// The length of a file, when a process asks for it.
+    /// The length of a file, as a look that may fail.
     pub(super) fn measure(&mut self, id: FileId) -> io::Result<u64> {
         self.faults.look(&mut self.rng)?;
         Ok(self.len(id) as u64)

@@ -1,11 +1,11 @@
-//! A store in memory that many clients use. It has the troubles of real stores: responses are lost or late,
-//! requests arrive twice, uploads break off, and a look may be answered with an older state. One seed decides all
-//! this. This module does not know what the objects hold.
+//! A store in memory for many clients, with the troubles of real stores: responses are lost, requests arrive late or
+//! twice, uploads break off, and reads return an older state. One seed decides all this. This module does not know
+//! what the objects hold.
 //!
 //! The store promises the following, and nothing more:
-//! - [`Store::put_if_absent`] decides for all clients at once, whatever answer the client gets;
-//! - a read of a range finds the object as soon as its upload was finished;
-//! - a read of a whole object, its length and a listing may be as old as [`StoreTrouble::stale`].
+//! - [`Store::put_if_absent`] is atomic for all clients, whatever answer the client gets;
+//! - a read of a range finds the object as soon as its upload is finished;
+//! - a read of a whole object, its length and a listing are no older than [`StoreTrouble::stale`].
 
 use super::SimClock;
 use crate::Clock;
@@ -19,24 +19,24 @@ use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::time::Duration;
 
-/// For each kind of trouble, how many of a thousand requests have it; and how slow requests are.
+/// For each kind of trouble, how many requests in a thousand have it; and how slow requests are.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StoreTrouble {
-    /// The request is done, but the client does not learn that.
+    /// The request is done, but the client gets no answer.
     pub lost_responses: u32,
-    /// The request is not done, and the client does not learn that.
+    /// The request is not done, and the client gets no answer.
     pub lost_requests: u32,
-    /// The client gives up, and the request is done at some later time.
+    /// The client gets no answer, and a put is done at some later time.
     pub late: u32,
-    /// The request is done twice. The client may get the second response.
+    /// A put is done twice. The client may get the second response.
     pub duplicates: u32,
     /// The store refuses the request for now.
     pub throttled: u32,
-    /// An upload breaks off, and nothing of the object is ever seen.
+    /// An upload breaks off, and the object never appears.
     pub torn_uploads: u32,
-    /// The answer gives the state of an earlier time.
+    /// The answer shows the state at an earlier time.
     pub stale_answers: u32,
-    /// The bytes of a range are damaged on their way, or end too soon. The next range that is read is not damaged.
+    /// The bytes of a range are damaged or cut off on their way. The next range that is read is not damaged.
     pub damaged: u32,
     /// How old an answer may be.
     pub stale: Duration,
@@ -45,8 +45,7 @@ pub struct StoreTrouble {
 }
 
 impl StoreTrouble {
-    /// Trouble of random kinds. `rng` leaves out about half of the kinds. Each of the other kinds gets a random
-    /// number below `most`: how many of a thousand requests have it.
+    /// Random trouble: about half of the kinds never happen, and each of the others has a random rate below `most`.
     pub fn drawn(rng: &mut impl Rng, most: u32, (stale, latency): (Duration, Duration)) -> StoreTrouble {
         let mut often = || if rng.random() { rng.random_range(0..most) } else { 0 };
         StoreTrouble {
@@ -75,10 +74,9 @@ pub struct SimStore {
 struct SimStoreState {
     rng: Xoshiro256PlusPlus,
     trouble: StoreTrouble,
-    /// For each name, all objects that it has stood for, the newest last, each with the time from which it
-    /// existed.
+    /// The history of each name, the newest last.
     objects: BTreeMap<String, Vec<Since>>,
-    /// Whether a put replaces an existing object although it was asked not to.
+    /// Whether `put_if_absent` replaces existing objects.
     ignores_conditions: bool,
     /// Whether the last read of a range was damaged.
     has_damaged: bool,
@@ -87,10 +85,10 @@ struct SimStoreState {
     counts: StoreCounts,
 }
 
-/// What a name stands for from a certain time on. `None` means that no object has the name.
+/// The object that has a name from a certain time on. `None` if no object has it.
 type Since = (Duration, Option<Arc<[u8]>>);
 
-/// A request that makes an object.
+/// A request to put an object.
 #[derive(Clone, Debug)]
 struct Put {
     name: String,
@@ -102,15 +100,15 @@ struct Put {
 /// Requests so far, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreCounts {
-    /// The number of requests to make an object, whether it was made or existed already.
+    /// Puts and uploads, also of objects that existed already.
     pub puts: u64,
-    /// The number of reads: of a range, of a whole object, or of its length.
+    /// Reads of a range, of a whole object, or of its length.
     pub gets: u64,
     /// Listings.
     pub lists: u64,
     /// Objects removed.
     pub removes: u64,
-    /// Requests that went wrong in any way, and answers that showed an older state.
+    /// Requests that went wrong in any way, and stale or damaged answers.
     pub troubles: u64,
 }
 
@@ -126,7 +124,7 @@ enum Fate {
 }
 
 impl SimStore {
-    /// An empty store whose trouble follows from `seed`. There is no trouble until it is asked for.
+    /// An empty store whose trouble follows from `seed`. It has none until [`SimStore::set_trouble`].
     pub fn new(seed: u64, clock: Arc<SimClock>) -> Arc<SimStore> {
         let state = SimStoreState {
             rng: Xoshiro256PlusPlus::seed_from_u64(seed),
@@ -145,13 +143,12 @@ impl SimStore {
         self.state.lock().trouble = trouble;
     }
 
-    /// Makes the store replace objects although it was asked not to. A real store does this behind a proxy that
-    /// removes the condition from requests.
+    /// Makes `put_if_absent` replace existing objects, as behind a proxy that removes the condition from requests.
     pub fn set_ignores_conditions(&self, ignores: bool) {
         self.state.lock().ignores_conditions = ignores;
     }
 
-    /// Another client of the store.
+    /// A new client of the store.
     pub fn client(self: &Arc<SimStore>) -> Arc<SimStoreClient> {
         Arc::new(SimStoreClient { store: Arc::clone(self), left: Arc::new(AtomicU64::new(u64::MAX)) })
     }
@@ -165,7 +162,7 @@ impl SimStore {
         }
     }
 
-    /// The names of all objects that are there.
+    /// The names of all existing objects.
     pub fn names(&self) -> Vec<String> {
         let state = self.state.lock();
         let is_there = |name: &&String| state.newest(name).is_some();
@@ -177,7 +174,7 @@ impl SimStore {
         self.state.lock().counts
     }
 
-    /// Begins a request: time passes, late requests may arrive, and the seed decides what happens to this request.
+    /// Begins a request: time passes, a late put may arrive, and the seed decides what happens to this request.
     fn begin(&self, count: impl FnOnce(&mut StoreCounts)) -> Fate {
         let state = &mut *self.state.lock();
         count(&mut state.counts);
@@ -195,7 +192,7 @@ impl SimStore {
         fate
     }
 
-    /// Does what a request asks for (once, twice, later or never), and answers the request.
+    /// Does a put once, twice, later or never, and answers it.
     fn make(&self, fate: Fate, put: Put) -> io::Result<()> {
         let now = self.clock.now();
         let state = &mut *self.state.lock();
@@ -220,7 +217,7 @@ impl SimStore {
         }
     }
 
-    /// The time whose state an answer gives.
+    /// The time whose state an answer shows.
     fn moment(&self) -> Duration {
         let now = self.clock.now();
         let state = &mut *self.state.lock();
@@ -232,14 +229,14 @@ impl SimStore {
         now.saturating_sub(Duration::from_nanos(state.rng.random_range(0..=stale)))
     }
 
-    /// What a name stood for at a moment.
+    /// The object that had a name at a moment.
     fn at(&self, name: &str, moment: Duration) -> io::Result<Arc<[u8]>> {
         self.state.lock().at(name, moment).ok_or_else(|| missing(name))
     }
 }
 
 impl SimStoreState {
-    /// Draws whether a trouble happens now: true in `in_a_thousand` of a thousand calls.
+    /// Draws whether a trouble happens now, at a rate of `in_a_thousand`.
     fn happens(&mut self, in_a_thousand: u32) -> bool {
         in_a_thousand > 0 && self.rng.random_range(0..1000) < in_a_thousand
     }
@@ -277,7 +274,7 @@ impl SimStoreState {
         Ok(())
     }
 
-    /// The bytes that arrive in place of `bytes`, or `None` if `bytes` arrive undamaged.
+    /// The damaged bytes that arrive in place of `bytes`, or `None` if `bytes` arrive undamaged.
     fn damaged(&mut self, bytes: &[u8]) -> Option<Vec<u8>> {
         let may_damage = !std::mem::take(&mut self.has_damaged) && !bytes.is_empty();
         if !may_damage || !self.happens(self.trouble.damaged) {
@@ -315,7 +312,7 @@ fn missing(name: &str) -> io::Error {
 #[derive(Debug)]
 pub struct SimStoreClient {
     store: Arc<SimStore>,
-    /// How many more requests this client can make before it crashes.
+    /// How many more requests the client can make before it crashes.
     left: Arc<AtomicU64>,
 }
 
@@ -326,13 +323,12 @@ fn check(left: &AtomicU64) -> io::Result<()> {
 }
 
 impl SimStoreClient {
-    /// From now on nothing of this client reaches the store, except requests that are already late.
+    /// Crashes the client: nothing of it reaches the store any more, except puts that are already late.
     pub fn crash(&self) {
         self.crash_after(0);
     }
 
-    /// Makes the client crash as [`SimStoreClient::crash`] does, but only after the given number of further
-    /// requests.
+    /// As [`SimStoreClient::crash`], but only after the given number of further requests.
     pub fn crash_after(&self, requests: u64) {
         self.left.store(requests, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! What the simulated machine promises, and what it does to callers who rely on more than that.
+//! What the simulated machine promises, and what it does to callers that rely on more.
 
 use super::{DiskCounts, SimClock, SimDisk, SimThreads};
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -414,7 +414,7 @@ fn a_failed_sync_leaves_writes_for_the_next_unless_told_to_lose_them() {
             file.sync().expect_err("the fault");
             assert_eq!(contents(&disk, "f").expect("it is there"), b"new", "it is still read");
             file.sync().expect("the fault is over");
-            // When only the process dies, the writes that the failed sync has lost can still be read.
+            // When only the process dies, writes that a failed sync has lost can still be read.
             disk.crash_keeping_everything();
             assert_eq!(contents(&disk, "f").expect("the name was synced"), b"new");
             disk.crash_keeping_nothing();

@@ -16,7 +16,7 @@ pub struct SimThreads {
 }
 
 impl SimThreads {
-    /// Workers whose timed wakes happen when this clock has reached the time.
+    /// Workers whose timed wakes follow this clock.
     pub fn new(clock: Arc<SimClock>) -> SimThreads {
         SimThreads { clock }
     }
@@ -50,19 +50,18 @@ impl Threads for SimThreads {
 struct SimWorker {
     clock: Arc<SimClock>,
     job: Arc<dyn Job>,
-    /// A mark that each wake sets, and that is cleared before each poll. So a wake during a poll causes another
-    /// poll.
+    /// Set by each wake, and cleared before the job is polled. So a wake during a poll causes another poll.
     woken: AtomicBool,
     /// When the worker is to be woken.
     due: Mutex<Option<Duration>>,
-    /// Set while the job is polled. A job may drive its own worker, directly or through other calls. The worker
-    /// must not poll the job again meanwhile.
+    /// Set while the job is polled. A job may drive its own worker, directly or indirectly, and must not be polled
+    /// again meanwhile.
     polling: AtomicBool,
     stopped: AtomicBool,
 }
 
 impl SimWorker {
-    /// Whether the job is to be polled. The call also clears the mark that the wake has set.
+    /// Whether the job is to be polled. Clears the wake.
     fn take_wake(&self) -> bool {
         let mut due = self.due.lock();
         let is_due = due.is_some_and(|due| due <= self.clock.now());
@@ -111,7 +110,7 @@ impl fmt::Debug for SimWorker {
     }
 }
 
-/// Clears the mark of a worker that is polling. This happens when the polling ends, even if the job panics.
+/// Clears `polling` when the polling ends, even if the job panics.
 struct Polling<'a>(&'a AtomicBool);
 
 impl Drop for Polling<'_> {

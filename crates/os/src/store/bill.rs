@@ -1,5 +1,5 @@
-//! How many requests a store got, how many bytes were moved, and what both cost at given prices. This module does
-//! not know who makes the requests.
+//! The requests to a store, the bytes moved, and what both cost at given prices. This module does not know who makes
+//! the requests.
 
 use std::fmt;
 use std::iter::Sum;
@@ -7,9 +7,9 @@ use std::iter::Sum;
 /// Requests by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Requests {
-    /// The number of puts of objects and of parts of objects, and of the beginnings and ends of uploads in parts.
+    /// Puts of objects and of their parts, and the beginnings and ends of multipart uploads.
     pub puts: u64,
-    /// The number of reads of ranges of objects, and of queries about objects.
+    /// Reads of ranges of objects, and queries about objects.
     pub gets: u64,
     /// Pages of listings.
     pub lists: u64,
@@ -17,14 +17,12 @@ pub struct Requests {
     pub deletes: u64,
 }
 
-/// The requests to a store since it was opened.
+/// The traffic of a store since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Requests. If the store is reached by HTTP, every attempt that was sent is counted. If not, every request
-    /// that was asked for is counted.
+    /// Requests. For a store over HTTP, each attempt that was sent counts. For other stores, each call counts.
     pub requests: Requests,
-    /// Attempts that were made again because of an error. Some stores make further attempts for other reasons.
-    /// These are counted in `requests` only.
+    /// Repeated attempts after an error. Attempts that a store makes for other reasons count in `requests` only.
     pub retries: u64,
     /// Bytes of objects read.
     pub read_bytes: u64,
@@ -32,7 +30,7 @@ pub struct Counts {
     pub written_bytes: u64,
 }
 
-/// What requests to a store cost, in any currency. It does not include the cost of storage.
+/// What requests to a store cost, in any currency, without the cost of storage.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Price {
     /// The price of a thousand puts or listings.
@@ -51,27 +49,27 @@ impl Price {
 /// What requests have cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
-    /// Puts and listings.
+    /// The cost of puts and listings.
     pub puts: f64,
-    /// Gets.
+    /// The cost of gets.
     pub gets: f64,
-    /// Bytes read.
+    /// The cost of bytes read.
     pub bytes: f64,
 }
 
 impl Cost {
-    /// All of it.
+    /// The sum.
     pub fn total(&self) -> f64 {
         self.puts + self.gets + self.bytes
     }
 }
 
-/// The requests to a store since it was opened, and what they cost.
+/// The traffic of a store since it was opened, and its prices.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Bill {
-    /// What it was asked.
+    /// The traffic.
     pub counts: Counts,
-    /// Its prices, if they are known.
+    /// The prices, if they are known.
     pub price: Option<Price>,
 }
 
@@ -83,14 +81,14 @@ impl Bill {
 }
 
 impl Requests {
-    /// All of them.
+    /// The number of all requests.
     pub fn total(&self) -> u64 {
         self.puts + self.gets + self.lists + self.deletes
     }
 }
 
 impl Counts {
-    /// What all requests cost at a price. Deletes are free with the providers that we know.
+    /// What the traffic costs at a price. Deletes are free with the providers that we know.
     pub fn cost(&self, price: &Price) -> Cost {
         let thousands = |count: u64| count as f64 / 1000.0;
         Cost {
@@ -100,7 +98,7 @@ impl Counts {
         }
     }
 
-    /// What was asked since `earlier`.
+    /// The traffic since `earlier`.
     pub fn since(&self, earlier: &Counts) -> Counts {
         let (now, then) = (&self.requests, &earlier.requests);
         Counts {
@@ -117,7 +115,7 @@ impl Counts {
     }
 }
 
-/// What several stores were asked together.
+/// The traffic of several stores.
 impl Sum for Counts {
     fn sum<I: Iterator<Item = Counts>>(all: I) -> Counts {
         all.fold(Counts::default(), |sum, one| Counts {

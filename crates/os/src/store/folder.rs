@@ -1,7 +1,7 @@
 //! A folder of a store, as a store of its own. This module does not know what the objects hold.
 //!
-//! Several databases of one store lie in different folders of the store. Each database sees its own folder as a
-//! store, in which names are short. A database names objects of the other databases by names that begin with `/`.
+//! Databases in one store have a folder each, which they see as a store with short names. To name an object of another
+//! database, they use a name that begins with `/`: in folder `c`, `sst/1` → `c/sst/1`, but `/a/b/sst/1` → `a/b/sst/1`.
 
 use super::{Bill, PutDone, RangeDone, Store, StoredObject, Upload};
 use crate::sync::Arc;
@@ -12,12 +12,12 @@ use std::ops::Range;
 #[derive(Debug)]
 pub struct FolderStore {
     store: Arc<dyn Store>,
-    /// The prefix of all names in the folder. It is empty or ends with `/`.
+    /// The prefix of all names in the folder: empty, or ending with `/`.
     folder: String,
 }
 
 impl FolderStore {
-    /// The objects of `store` in `folder`. If `folder` begins with `/`, `store` must understand such names.
+    /// The objects of `store` in `folder`. If `folder` begins with `/`, `store` must be a folder of a larger store.
     pub fn new(store: Arc<dyn Store>, folder: &str) -> FolderStore {
         let end = if folder.is_empty() || folder.ends_with('/') { "" } else { "/" };
         FolderStore { store, folder: format!("{folder}{end}") }

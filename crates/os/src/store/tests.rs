@@ -9,7 +9,7 @@ fn kind<T>(outcome: io::Result<T>) -> ErrorKind {
     outcome.map(drop).expect_err("this fails").kind()
 }
 
-/// The promises of a store that is empty.
+/// Checks the promises of an empty store.
 pub(crate) fn check(store: &dyn Store) {
     let bytes: Vec<u8> = (0..=250).cycle().take(2_500_000).collect();
     let mut upload = store.create("sst/1").expect("the store works");

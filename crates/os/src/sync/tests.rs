@@ -1,4 +1,4 @@
-//! Tests of the locks of this module: what they promise in addition to what the locks of std promise.
+//! What the locks of this module promise in addition to those of std.
 
 use super::{Condvar, Mutex, RwLock};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,5 +1,5 @@
-//! Which session reads a missing page, and how the page comes into the cache once it is read. This module does not
-//! know how pages are read, or what it costs to keep them.
+//! Decides which session reads a missing page, and brings the page into the cache once it is read. This module does
+//! not know how pages are read, or what it costs to keep them.
 
 use super::flight::{Demand, Flight, Landing};
 use super::stripe::Stripe;
@@ -11,8 +11,7 @@ use os::Buffer;
 use os::sync::Arc;
 
 impl PageCache {
-    /// What the cache knows about a page. If `admit` is set and the page is in flight, the cache will admit the
-    /// page when it lands.
+    /// Looks a page up. If `admit` is set and the page is in flight, the cache will admit the page when it lands.
     pub(crate) fn look(&self, key: PageKey, admit: bool) -> PageLookup {
         match self.find(key, admit) {
             Some(page) => PageLookup::Resident(page),
@@ -35,8 +34,8 @@ impl PageCache {
         Some(PageLookup::InFlight(Arc::clone(flight)))
     }
 
-    /// Marks a missing page as being read by the caller. `ticket` is the name of the read. The caller has reserved
-    /// the memory for the page.
+    /// Marks a missing page as being read by the caller, who has reserved the memory for it. `ticket` names the
+    /// read.
     pub(crate) fn claim(self: &Arc<Self>, key: PageKey, ticket: u64, admit: bool, demand: Demand) -> PageLookup {
         let mut stripe = self.stripe(key).lock();
         if let Some(known) = self.look_in(&stripe, key, admit) {
@@ -48,8 +47,8 @@ impl PageCache {
         PageLookup::Claimed(Claim { cache: Arc::clone(self), key, flight: Some(flight), finders: Finders::Everyone })
     }
 
-    /// A page that the caller reads for its own step alone. If the page exceeds the budget, the caller passes its
-    /// `turn`. The turn is given back only after the page has landed, even if the caller goes away.
+    /// Claims a page that the caller reads for its own step alone. If the page exceeds the budget, the caller
+    /// passes its `turn`, which is then given back only after the page has landed, even if the caller goes away.
     pub(crate) fn claim_alone(
         self: &Arc<Self>,
         key: PageKey,
@@ -61,10 +60,9 @@ impl PageCache {
         Claim { cache: Arc::clone(self), key, flight: Some(flight), finders: Finders::OneStep { _turn: turn } }
     }
 
-    /// Makes a page from decoded bytes. The format layer checks the page, and `charge` pays for it. The page
-    /// exceeds the budget in two cases. In both, the page unpacked to more bytes than were reserved. In the first,
-    /// a step needs the page, but so many other pages are pinned that no room can be made. In the second, no step
-    /// needs the page yet, and room could be made only if other pages were evicted.
+    /// Makes a page from decoded bytes, which the format layer checks first. `charge` pays for the page. A page
+    /// that unpacked to more bytes than were reserved may exceed the budget: a needed page does so if too many
+    /// pages are pinned to make room, and a page that is only read ahead if making room would take an eviction.
     pub(crate) fn make_page(
         &self,
         key: PageKey,
@@ -95,12 +93,12 @@ impl PageCache {
 pub(crate) enum Made {
     /// The budget had room for all of it.
     Fits(PageRef),
-    /// The page unpacked to more bytes than the budget had room for. The page stays in memory only while a step
-    /// that needs it pins it.
+    /// The page unpacked to more bytes than the budget had room for. It stays in memory only as long as a step that
+    /// needs it pins it.
     Exceeds(PageRef),
 }
 
-/// What the cache knows of a page.
+/// What the cache knows about a page.
 pub(crate) enum PageLookup {
     /// It is in memory.
     Resident(PageRef),
@@ -112,18 +110,18 @@ pub(crate) enum PageLookup {
     Claimed(Claim),
 }
 
-/// What the session that reads a page has while the page is in flight. If the claim is dropped without an outcome,
+/// The duty to end a flight, held by the session that reads the page. If the claim is dropped without an outcome,
 /// the flight is abandoned: the waiting sessions are woken and ask again.
 pub(crate) struct Claim {
     cache: Arc<PageCache>,
     key: PageKey,
     /// `None` once landed.
     flight: Option<Arc<Flight>>,
-    /// This field is declared after the flight, so it is dropped after the flight.
+    /// Declared, and so dropped, after the flight.
     finders: Finders,
 }
 
-/// Which steps find a page that is being read.
+/// Who can find a page that is being read.
 enum Finders {
     /// Every session finds the page in the stripe, and the cache may keep the page.
     Everyone,
@@ -142,8 +140,8 @@ impl Claim {
         &self.cache
     }
 
-    /// Ends the flight with a page that was read, or with an error. The cache admits the page if a session asked
-    /// for that, the page fits, and the file is alive.
+    /// Ends the flight with the page or an error. The cache admits the page if a session asked for that, the page
+    /// fits, and the file is alive.
     pub fn land(mut self, file: &FileState, outcome: Result<Made, Error>) {
         match outcome {
             Ok(Made::Fits(page)) => self.end(Landing::Arrived(page), Some(file)),
@@ -161,8 +159,8 @@ impl Claim {
             stripe.end_flight(self.key);
             let mut is_admitted = false;
             if let (Landing::Arrived(page), Some(file)) = (&landing, file)
-                // A file is marked as dead before its pages are forgotten. They are forgotten stripe by stripe, under
-                // the lock of each stripe. So no page of the file comes in later.
+                // A file is marked dead first, and then its pages are forgotten, stripe by stripe, each under the
+                // stripe's lock. So no page of a dead file slips in later.
                 && flight.is_to_be_admitted()
                 && !file.is_dead()
             {

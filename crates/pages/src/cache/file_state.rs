@@ -1,9 +1,9 @@
-//! What a cache has to know about a file before it takes in a page of the file. The state does not know which file
-//! it is for.
+//! What a cache must know about a file before it admits one of its pages. The state does not know which file it is
+//! for.
 
 use os::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether pages of a file may come into the cache, and how long they stay.
+/// Whether the cache admits pages of a file, and how long they stay.
 #[derive(Debug)]
 pub(crate) struct FileState {
     dead: AtomicBool,
@@ -11,17 +11,17 @@ pub(crate) struct FileState {
 }
 
 impl FileState {
-    /// The state of a file that is alive and whose pages stay as long as pages of other files.
+    /// A live file that is not kept.
     pub fn new() -> Self {
         Self { dead: AtomicBool::new(false), kept: AtomicBool::new(false) }
     }
 
-    /// Whether no page of the file comes into the cache any more.
+    /// Whether the file is dead: the cache admits none of its pages any more.
     pub fn is_dead(&self) -> bool {
         self.dead.load(Ordering::SeqCst)
     }
 
-    /// From now on no page of the file comes into the cache. Returns whether the file was dead before.
+    /// Marks the file dead, so that none of its pages is admitted any more. Returns whether it was dead before.
     pub fn kill(&self) -> bool {
         self.dead.swap(true, Ordering::SeqCst)
     }

@@ -1,10 +1,12 @@
 //! A page on its way into memory: it is read once, and any number of sessions may await it. A flight does not know
 //! the cache's table, or which session reads.
 //!
-//! A flight lands exactly once. A session that awaits several flights has one [`Arrivals`] for all of them, and
-//! the last flight wakes the session once. If a session goes away earlier, its [`Arrivals`] stay until the flights
-//! have landed. They are only a count of flights. Thread safe. The lock of arrivals is taken while the lock of a
-//! flight is held, never the other way round. No thread or task is woken while either lock is held.
+//! A flight lands exactly once. A session that awaits several flights shares one [`Arrivals`] among them, and the
+//! last flight to land wakes the session. If a session goes away earlier, its [`Arrivals`] stay until the flights
+//! have landed; they are no more than a count.
+//!
+//! Thread safe. The lock of an [`Arrivals`] is taken under the lock of a flight, never the other way round. No
+//! thread or task is woken while either lock is held.
 
 use crate::budget::Budget;
 use crate::wake::wake;
@@ -16,15 +18,15 @@ use std::task::{Context, Poll, Waker};
 /// How a flight ended.
 #[derive(Clone)]
 pub(crate) enum Landing {
-    /// The page is here.
     Arrived(PageRef),
-    /// Reading failed. All sessions that wait get the error.
+    /// The read failed. All waiting sessions get the error.
     Failed(Error),
-    /// The thread that read the page panicked, so it ended without an outcome. Sessions that need the page ask again.
+    /// The flight ended without an outcome: its claim was dropped, for example because the reading thread panicked,
+    /// or the page was only read ahead and did not fit. Sessions that need the page ask again.
     Abandoned,
 }
 
-/// Which steps need a page that is on its way. During a flight, this value only grows.
+/// Who needs a page that is on its way. The value only grows during a flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Demand {
@@ -38,9 +40,9 @@ pub(crate) enum Demand {
 
 /// One page being read.
 pub(crate) struct Flight {
-    /// The name of the read, by which the read can be made more urgent.
+    /// The number that names the read, for raising its urgency.
     ticket: u64,
-    /// A session that wants the cache to admit the page sets this mark under the lock of the page's stripe.
+    /// Whether the cache is to admit the page. Set under the lock of the page's stripe.
     admit: AtomicBool,
     /// A [`Demand`].
     demand: AtomicU8,
@@ -54,13 +56,12 @@ struct FlightState {
 }
 
 impl Flight {
-    /// A flight that has not landed. Its read has the name `ticket`.
+    /// A flight that has not landed. `ticket` names its read.
     pub fn new(ticket: u64, admit: bool, demand: Demand) -> Self {
         let (admit, demand) = (AtomicBool::new(admit), AtomicU8::new(demand as u8));
         Self { ticket, admit, demand, state: Mutex::default() }
     }
 
-    /// Name of the read.
     pub fn ticket(&self) -> u64 {
         self.ticket
     }
@@ -75,8 +76,8 @@ impl Flight {
         self.admit.load(Ordering::Relaxed)
     }
 
-    /// Notes that a step needs the page. Returns true if the read has to become more urgent, because a reader needs
-    /// the page and no reader needed it before.
+    /// Notes that a step needs the page. Returns true if this is the first reader to need it, so the read has to
+    /// become more urgent.
     pub fn need(&self, demand: Demand) -> bool {
         let before = self.demand.fetch_max(demand as u8, Ordering::Relaxed);
         demand == Demand::Reader && before < demand as u8
@@ -92,8 +93,8 @@ impl Flight {
         self.demand.load(Ordering::Relaxed) == Demand::Reader as u8
     }
 
-    /// Ends the flight. The claim of the page calls this, and gives away its own reference to the flight. The
-    /// reference is dropped before sessions are woken, so that only these sessions still hold the page.
+    /// Ends the flight. The claim calls this and hands over its own reference, which is dropped before sessions are
+    /// woken, so that only those sessions still hold the page.
     pub fn land(self: Arc<Self>, landing: Landing) {
         let awaiting = {
             let mut state = self.state.lock();
@@ -110,17 +111,17 @@ impl Flight {
         self.state.lock().landing.clone()
     }
 
-    /// Lets `arrivals` wait for the end of the flight, unless the flight is over.
+    /// Makes `arrivals` wait for the flight to land, unless it already has.
     pub fn await_in(&self, arrivals: &Arc<Arrivals>) {
         let mut state = self.state.lock();
         if state.landing.is_none() {
-            // The flight is counted before it can land, so that the count does not reach zero too early.
+            // Counted under the flight's lock, before the flight can land, so that the count does not reach zero
+            // too early.
             arrivals.pending.lock().flights += 1;
             state.awaiting.push(Arc::clone(arrivals));
         }
     }
 
-    /// How many sessions wait.
     #[cfg(test)]
     pub fn waiting(&self) -> usize {
         self.state.lock().awaiting.len()
@@ -132,7 +133,7 @@ impl Flight {
 pub(crate) struct Arrivals {
     pending: Mutex<PendingFlights>,
     last: Condvar,
-    /// The budget whose turn the awaiting task holds. When the last flight lands, the tasks that queue for this turn
+    /// The budget whose turn the waiting task holds. When the last flight lands, the tasks that queue for the turn
     /// are woken, too.
     turn_of: Option<Arc<Budget>>,
 }
@@ -142,8 +143,8 @@ struct PendingFlights {
     flights: usize,
     /// The task that the last flight wakes.
     waker: Option<Waker>,
-    /// Whether a thread waits for the last flight. If no thread waits, the condition is not notified, because that
-    /// costs a system call.
+    /// Whether a thread waits for the last flight. If none does, the condition variable is not notified, which
+    /// saves a system call.
     is_awaited: bool,
 }
 
@@ -187,8 +188,7 @@ impl Arrivals {
         }
     }
 
-    /// Whether all these flights have landed. If some have not, the task of `context` is woken when all have
-    /// landed.
+    /// Ready if all these flights have landed. If not, the task of `context` is woken when the last one lands.
     pub fn poll(&self, context: &Context<'_>) -> Poll<()> {
         // Wakers are cloned and dropped outside of the lock, because they run code that is not ours.
         let waker = context.waker().clone();

@@ -1,6 +1,6 @@
-//! A limit for one search: how many pages of a stripe, or how many waiting sessions, it looks at. This module does
-//! not know what is sought.
+//! The limit for one search: how many pages of a stripe, or how many waiting sessions, it may look at. This module
+//! does not know what is sought.
 
-/// How many pages of a stripe are looked at to find one page to evict. A search in all stripes looks at no more than
-/// 16 x 64 pages. Whenever a turn is taken, the same number of waiting sessions is looked at.
+/// How many pages of a stripe are looked at to find one page to evict; a search in all stripes looks at no more
+/// than 16 x 64 pages. Whenever a turn is taken, this many waiting sessions are looked at.
 pub const LOOK: usize = 64;

@@ -1,20 +1,19 @@
 //! Sessions whose futures wait, and which of them lose their pages to other sessions. This module does not know
 //! what a session holds.
 //!
-//! A future that is not polled now may be polled late, or never again. The cache cannot know which. So while a
-//! session waits, it *parks* its pins, its round and its turn here, and other sessions may take these away:
+//! A future that is not polled now may be polled late or never, and the cache cannot know which. So while a session
+//! waits, it *parks* its pins, its round and its turn here, where other sessions may take them away:
 //!
-//! * The session with the tasks' turn loses everything if its pages have landed and it is not polled for too long.
-//!   Too long means that the tasks in the queue were polled [`PATIENCE`] times, plus two times for each of these
-//!   tasks.
-//! * The other sessions stand in a circle, and a *hand* points at one of them. Whenever a turn is taken, the hand
-//!   advances by [`LOOK`] sessions. A turn is taken only if so many pages are pinned that no room can be made. A
-//!   session loses everything when the hand has passed it [`PATIENCE`] times. A pass counts only if all pages of
-//!   the session had landed, or if the session was queueing.
+//! * The holder of the tasks' turn loses everything if its pages have landed and it is not polled in time: before
+//!   the tasks in the queue were polled [`PATIENCE`] times, plus twice for each of them.
+//! * The other sessions stand in a circle, and a *hand* points at one of them. Whenever a turn is taken, which
+//!   happens only if no room can be made because too many pages are pinned, the hand advances by [`LOOK`] sessions.
+//!   A session loses everything once the hand has passed it more than [`PATIENCE`] times. A pass counts only if all
+//!   pages of the session had landed, or if it was queueing.
 //!
-//! A session that lost its pages asks for them again when it is polled. Each time that a step loses its pages, the
-//! step's patience doubles. So if a future is polled from time to time, it gets its pages in the end, however late
-//! each poll is. If a future is not polled, it delays other sessions only once.
+//! A session that lost its pages asks for them again when it is polled. Each loss doubles the patience with its
+//! step. So a future that is polled from time to time gets its pages in the end, however late each poll is, and a
+//! future that is never polled delays other sessions only once.
 //!
 //! Thread safe. While the lock is held, nothing is taken away, dropped or woken.
 
@@ -22,16 +21,16 @@ use super::look::LOOK;
 use os::sync::{Arc, Mutex};
 use std::collections::BTreeMap;
 
-/// How often a session is passed over before it loses its pages for the first time. An executor that polls tasks
-/// in the order in which they were woken polls a woken session before it polls another one twice. For such an
-/// executor a small number would be enough. The number is larger because some executors have several threads.
+/// How often a session is passed over before it loses its pages for the first time. An executor that polls tasks in
+/// the order in which they were woken polls every woken session before it polls one of them again, so a small
+/// number would do. The number is larger because executors may have several threads.
 const PATIENCE: u64 = 32;
 
-/// What a session has while it waits.
+/// What a session has parked while it waits.
 pub(crate) trait ParkedSession: Send + Sync {
-    /// Whether all pages that the session waits for have landed. If they have, the session only has to be polled.
+    /// Whether all pages that the session waits for have landed, so that it only has to be polled.
     fn has_landed(&self) -> bool;
-    /// Takes away what the session has parked, unless the session has taken it back already.
+    /// Takes away what the session has parked, unless the session already took it back.
     fn strip(&self);
 }
 
@@ -45,11 +44,11 @@ pub(crate) struct Parking {
 struct ParkingState {
     /// The parked sessions by number. The numbers grow in the order in which the sessions were parked.
     lots: BTreeMap<u64, Lot>,
-    /// The number that was given last.
+    /// The number given last.
     last: u64,
-    /// The number that the hand passed last.
+    /// The number of the session that the hand passed last.
     hand: u64,
-    /// The parked session that has the tasks' turn.
+    /// The number of the parked session that holds the tasks' turn.
     holder: Option<u64>,
 }
 
@@ -61,18 +60,18 @@ struct Lot {
     patience: u64,
 }
 
-/// What the holder of the turn is doing at the moment when a task in the queue is polled.
+/// What the holder of the tasks' turn is doing when a task in the queue is polled.
 pub(crate) enum Holder {
     /// The holder runs, or its pages are on their way. It will wake the tasks in the queue.
     Busy,
     /// The holder's pages have landed, and it still has time to be polled.
     Due,
-    /// The holder was not polled for too long. What this session has parked is to be taken away.
+    /// The holder was not polled in time. The caller takes away what it has parked.
     Late(Arc<dyn ParkedSession>),
 }
 
 impl Parking {
-    /// Parks a session whose step lost its pages `losses` times. The returned number is for [`Parking::leave`].
+    /// Parks a session whose step has lost its pages `losses` times. Returns the number for [`Parking::leave`].
     pub fn park(&self, parked: Arc<dyn ParkedSession>, has_turn: bool, losses: u32) -> u64 {
         let patience = PATIENCE.saturating_mul(1u64.checked_shl(losses).unwrap_or(u64::MAX));
         let mut state = self.state.lock();
@@ -90,14 +89,14 @@ impl Parking {
         self.state.lock().lots.is_empty()
     }
 
-    /// The session with the given number goes on, so it is no longer parked.
+    /// Removes a session that goes on.
     pub fn leave(&self, number: u64) {
         let left = self.state.lock().remove(number);
         drop(left);
     }
 
-    /// Notes that a task in the queue was polled. `queued` is the number of sessions in the queue. Returns what
-    /// the holder of the turn is doing.
+    /// Notes that a task in the queue was polled, and returns what the holder of the turn is doing. `queued` is the
+    /// number of sessions in the queue.
     pub fn look_at_holder(&self, queued: usize) -> Holder {
         let mut state = self.state.lock();
         let Some(number) = state.holder else { return Holder::Busy };

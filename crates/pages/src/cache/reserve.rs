@@ -1,6 +1,6 @@
-//! How a session gets memory for the pages that it is going to read. The memory may be within the budget, and then
-//! other pages are evicted for it. Or it may exceed the budget, and then the session needs the turn to overdraw.
-//! This module does not know how pages are read.
+//! How a session reserves memory for the pages that it is about to read: either within the budget, for which other
+//! pages are evicted, or beyond the budget, for which the session needs the turn to overdraw. This module does not
+//! know how pages are read.
 
 use super::PageCache;
 use super::look::LOOK;
@@ -10,7 +10,7 @@ use os::sync::Arc;
 use os::sync::atomic::Ordering;
 use std::task::Context;
 
-/// When the cache shrinks, it evicts at most this many bytes at a time.
+/// A shrinking cache evicts at most this many bytes at a time.
 const TRIM_BYTES: u64 = 256 << 10;
 
 /// Memory for pages that are going to be read.
@@ -22,8 +22,8 @@ pub(crate) enum Reserved {
 }
 
 impl PageCache {
-    /// Charges `bytes`, and evicts pages if needed. `None` if so many pages are pinned that there is no room, or
-    /// if `bytes` would not fit even if nothing was pinned.
+    /// Charges `bytes`, and evicts pages if needed. `None` if too many pages are pinned to make room, or if `bytes`
+    /// exceed the whole budget.
     pub(crate) fn try_reserve(&self, bytes: u64) -> Option<Charge> {
         loop {
             match self.budget.try_charge(bytes) {
@@ -35,9 +35,9 @@ impl PageCache {
         }
     }
 
-    /// Charges `bytes`, and evicts pages if needed. If so many pages are pinned that there is no room, the call
-    /// takes the turn to overdraw. It puts the turn into `turn`, where it stays until the end of the step. The
-    /// call may wait for the session that has the turn, so the caller must have no page in flight.
+    /// Charges `bytes`, and evicts pages if needed. If too many pages are pinned to make room, the call takes the
+    /// turn to overdraw and puts it into `turn`, where it stays until the end of the step. The call may wait for
+    /// the session that holds the turn, so the caller must have no page in flight.
     pub(crate) fn reserve(&self, bytes: u64, turn: &mut Option<Arc<Turn>>) -> Reserved {
         loop {
             match self.reserve_with(bytes, turn, || self.budget.queue()) {
@@ -47,8 +47,8 @@ impl PageCache {
         }
     }
 
-    /// Charges `bytes` as [`PageCache::reserve`] does, but for a task. `None` if the task has to wait. The task
-    /// then queues under the number `waiter`, and is woken when it should ask again.
+    /// Like [`PageCache::reserve`], but for a task. `None` if the task has to wait: it then queues under the number
+    /// `waiter`, and is woken when it should ask again.
     pub(crate) fn poll_reserve(
         &self,
         bytes: u64,
@@ -91,8 +91,8 @@ impl PageCache {
             if !late.is_empty() {
                 self.budget.room_appeared();
             }
-            // There may be room now, because sessions have just lost their pages, or because the earlier holder
-            // has released its pages. If so, the turn goes on to the next session in the queue.
+            // Sessions have just lost their pages, or the earlier holder has released its own. If that made room,
+            // the turn goes on to the next session in the queue.
             if let Some(charge) = self.try_reserve(bytes) {
                 return Some(Reserved::Room(charge));
             }
@@ -101,8 +101,7 @@ impl PageCache {
         Some(Reserved::Overdrawn(self.budget.overdraw(bytes)))
     }
 
-    /// Evicts pages until the used bytes are within the budget, or until only pinned pages are left. This may take
-    /// long.
+    /// Evicts pages until the used bytes are within the budget or only pinned pages are left. This may take long.
     pub(super) fn trim(&self) {
         loop {
             let excess = self.budget.excess().min(TRIM_BYTES);
@@ -112,10 +111,9 @@ impl PageCache {
         }
     }
 
-    /// Evicts unpinned pages that together take `bytes`, if it finds that many bytes of such pages. For each page
-    /// that it evicts, the call looks at no more than `look` places of each stripe. All stripes give up about the
-    /// same number of bytes, because all pages of one stripe may be pages that many reads need. Returns how many
-    /// bytes the evicted pages took.
+    /// Evicts unpinned pages of `bytes` in total, as far as it finds them, and returns the bytes that they took.
+    /// For each page, it looks at no more than `look` pages of each stripe. All stripes give up about the same
+    /// number of bytes, because a single stripe may consist of pages that many reads need.
     fn evict(&self, bytes: u64, look: usize) -> u64 {
         let (mut freed, mut evicted) = (0, Vec::new());
         let share = bytes.div_ceil(self.stripes.len() as u64);

@@ -1,7 +1,7 @@
-//! One part of the cache: which of its pages are being read, and what the policy knows of its pages in memory. A
-//! stripe does not know the budget, or how pages are read.
+//! One part of the cache: its pages in flight, and the policy for its resident pages. A stripe does not know the
+//! budget, or how pages are read.
 //!
-//! Pages in memory are found in the table of the whole cache. The chains of that table are divided among the stripes.
+//! Resident pages are found in one table for the whole cache, whose chains are divided among the stripes.
 //!
 //! Not thread safe: the cache has a lock around each stripe.
 
@@ -18,14 +18,15 @@ use std::collections::HashMap;
 /// How much a page in the cache has been used lately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PageHeat {
-    /// How often a proven page may still be found unused before it is evicted; `None` for other pages.
+    /// How many more times the policy may find the page unused before it evicts it; `None` if the page is not
+    /// proven.
     pub chances: Option<u8>,
-    /// How often the page was used since the cache last looked at it; 3 stands for 3 or more.
+    /// Uses since the policy last looked at the page; 3 stands for 3 or more.
     pub uses: u8,
 }
 
 impl PageHeat {
-    /// The heat as one number, which is 0 for a page that was not used again after its first use.
+    /// The heat as one number: 0 for a page that was not used again after its first use.
     pub fn degrees(self) -> u8 {
         self.uses + self.chances.map_or(0, |chances| 2 + chances)
     }
@@ -38,7 +39,7 @@ pub(crate) struct Stripe {
     kept: Arc<KeptShare>,
 }
 
-/// How many bytes of the cache kept pages may take, and how many bytes they take now. All stripes share one count.
+/// How many bytes kept pages may take, and how many they take now. All stripes share one count.
 #[derive(Default)]
 pub(crate) struct KeptShare {
     most_bytes: AtomicU64,
@@ -72,7 +73,6 @@ impl KeptShare {
 }
 
 impl Stripe {
-    /// An empty stripe.
     pub fn new(kept: Arc<KeptShare>) -> Self {
         Self { flights: HashMap::default(), policy: Policy::new(Tuning::DEFAULT), kept }
     }
@@ -96,8 +96,8 @@ impl Stripe {
         }
     }
 
-    /// Notes that the cache has the page from now on. `asked` says whether a step needs the page already, and
-    /// `kept` whether its file is kept.
+    /// Makes a page resident. `asked` says whether a step already needs the page, and `kept` whether its file is
+    /// kept.
     pub fn admit(
         &mut self,
         table: &FrameTable,
@@ -117,8 +117,8 @@ impl Stripe {
         }
     }
 
-    /// Keeps a page in memory as long as other pages can be evicted, if the share of kept pages has room. Kept data
-    /// pages give up room for an index page.
+    /// Keeps a page in memory as long as other pages can be evicted, if the share of kept pages has room. An index
+    /// page may take the room of kept data pages.
     pub fn keep(&mut self, frame: &Frame, page: &PageRef) {
         let place = PolicyPlace(frame.place());
         if self.policy.is_kept(place) {
@@ -136,12 +136,12 @@ impl Stripe {
         self.policy.keep(place);
     }
 
-    /// From now on, the page of a frame stays no longer than other pages.
+    /// Makes the frame's page evictable like any other.
     pub fn keep_no_more(&mut self, frame: &Frame) {
         self.counting_kept(|policy| policy.keep_no_more(PolicyPlace(frame.place())));
     }
 
-    /// While the share is exceeded, stops keeping pages of this stripe.
+    /// Demotes kept pages of this stripe until the share is no longer exceeded.
     pub fn keep_within_share(&mut self) {
         while self.kept.bytes() > self.kept.most_bytes() {
             if self.keep_less(Class::Data).or_else(|| self.keep_less(Class::Index)).is_none() {
@@ -156,7 +156,7 @@ impl Stripe {
         Some(bytes)
     }
 
-    /// Calls `act`, which may remove kept pages, and updates the count of kept bytes.
+    /// Calls `act`, which may remove kept pages, and corrects the count of kept bytes.
     fn counting_kept<T>(&mut self, act: impl FnOnce(&mut Policy<u32>) -> T) -> T {
         let before = self.policy.kept_bytes();
         let outcome = act(&mut self.policy);
@@ -164,19 +164,19 @@ impl Stripe {
         outcome
     }
 
-    /// How much the page of a frame has been used lately.
+    /// How much the frame's page has been used lately.
     pub fn heat(&self, frame: &Frame) -> PageHeat {
         PageHeat { chances: self.policy.chances(PolicyPlace(frame.place())), uses: frame.uses() }
     }
 
-    /// Treats the page of a frame as a proven page.
+    /// Makes the frame's page proven; see [`Policy::prove`].
     pub fn prove(&mut self, frame: &Frame, chances: u8) {
         self.policy.prove(PolicyPlace(frame.place()), chances);
     }
 
-    /// Takes out unpinned pages that together take at least `bytes`, if the stripe has that many bytes of unpinned
-    /// pages. For each page that it takes out, it looks at no more than `look` pages. The pages go to `out`, so
-    /// that their memory is freed after the lock is released. Returns how many bytes these pages took.
+    /// Evicts unpinned pages of at least `bytes` in total, as far as the stripe has them. For each page, it looks
+    /// at no more than `look` pages. The evicted pages go to `out`, so that their memory is freed after the lock is
+    /// released. Returns the bytes that they took.
     pub fn evict(
         &mut self,
         table: &FrameTable,
@@ -202,7 +202,7 @@ impl Stripe {
                     out.push(evicted);
                 }
                 None => {
-                    // A reader has just pinned the page, so it is in use.
+                    // A reader has just pinned the page, so it is in use: it goes back to the policy.
                     let page = victim.pin();
                     let place = self.policy.admit(number, key.hash(), class(page.kind()), page.cost_bytes(), true);
                     victim.set_place(place.0);
@@ -212,7 +212,7 @@ impl Stripe {
         freed
     }
 
-    /// Takes out the page of a frame, pinned or not.
+    /// Drops the frame's page from the cache, pinned or not.
     pub fn forget(&mut self, table: &FrameTable, frames: &Frames, number: u32, out: &mut Vec<Evicted>) {
         let frame = frames.get(number).expect("the table knows frames of the cache");
         self.counting_kept(|policy| policy.remove(PolicyPlace(frame.place())));
@@ -221,7 +221,7 @@ impl Stripe {
     }
 }
 
-/// A stripe without flights keeps memory for this many flights.
+/// A stripe without flights keeps room for this many of them.
 const MAX_IDLE_FLIGHTS: usize = 64;
 
 /// What a page is worth.

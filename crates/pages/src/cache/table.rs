@@ -1,13 +1,13 @@
-//! Frames by the names of their pages: a hash table whose chains run through the frames. This module does not know
+//! A hash table that finds the frame of a page. Its chains are linked through the frames. This module does not know
 //! what is in the frames.
 //!
-//! * A chain belongs to the same stripe as its pages, and is changed only while the lock of that stripe is held.
-//! * While a search without a lock looks at a frame, the frame may leave its chain. In this case the search may
-//!   miss a page that is in the table. So a page counts as missing only after a search under the lock. A search
-//!   never finds a wrong page, because it compares the name of a frame after it has pinned the frame.
-//! * When a table has become too small, another table follows it, which has at least twice as many chains. The old
-//!   table is not freed, because another thread may be searching it without a lock. All tables together take less
-//!   than twice the memory of the last one.
+//! * All pages of a chain are in the same stripe, and the chain changes only under that stripe's lock.
+//! * While a lock-free search looks at a frame, the frame may leave its chain, and the search may then miss a page
+//!   that is in the table. So a page counts as missing only after a search under the lock. A search never finds a
+//!   wrong page, because it pins the frame before it compares the name.
+//! * When a table has become too small, it is succeeded by one with at least twice as many chains. The old table is
+//!   not freed, because another thread may still be searching it without a lock. All tables together take less than
+//!   twice the memory of the last one.
 
 use crate::PageRef;
 use crate::frame::{Frame, Frames};
@@ -18,17 +18,16 @@ use os::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 /// The number of chains of the smallest table. Each stripe has at least one chain.
 const MIN_CHAINS: usize = 64;
 
-/// The most tables that may follow each other. More tables are never needed, because the cache runs out of numbers
-/// for frames first.
+/// The most tables that can succeed one another. The cache runs out of frame numbers before it needs more.
 const TABLES: usize = 27;
 
-/// The most frames that a search without a lock looks at. Longer chains are very rare. The limit also ends a search
-/// that has followed a frame into another chain.
+/// The most frames that a lock-free search looks at. Longer chains are very rare. The limit also ends a search that
+/// was led into another chain by a frame that moved.
 const MAX_STEPS: usize = 16;
 
 /// A hash table of frames.
 pub(crate) struct FrameTable {
-    /// Table `i` has `MIN_CHAINS << i` chains. A chain is stored as the number of its first frame.
+    /// Table `i` has `MIN_CHAINS << i` chains. Each cell is the number of the first frame of its chain.
     tables: [OnceLock<Box<[AtomicU32]>>; TABLES],
     current: AtomicUsize,
 }
@@ -66,7 +65,7 @@ impl FrameTable {
         self.tables.iter().filter_map(OnceLock::get).map(|chains| size_of_val(&**chains) as u64).sum()
     }
 
-    /// The page with the given name, if the search finds it. The caller needs no lock.
+    /// The page with the given name; a lock-free search, which may miss it.
     pub fn find(&self, frames: &Frames, key: PageKey) -> Option<PageRef> {
         let mut number = self.chain(key).load(Ordering::Acquire);
         for _ in 0..MAX_STEPS {
@@ -93,7 +92,7 @@ impl FrameTable {
         None
     }
 
-    /// Adds a frame whose page the cache is about to have. The caller holds the lock of the page's stripe.
+    /// Adds the frame of a page that becomes resident. The caller holds the lock of the page's stripe.
     pub fn insert(&self, frame: &Frame, number: u32) {
         let chain = self.chain(frame.key());
         frame.set_next(chain.load(Ordering::Relaxed));
@@ -142,7 +141,7 @@ impl FrameTable {
         self.current.store(to, Ordering::Release);
     }
 
-    /// The numbers of the frames in stripe `stripe`, out of `stripes` stripes. The caller holds the stripe's lock.
+    /// The numbers of the frames of stripe `stripe` out of `stripes`. The caller holds the stripe's lock.
     pub fn numbers<'t>(&'t self, frames: &'t Frames, stripe: usize, stripes: usize) -> impl Iterator<Item = u32> + 't {
         let chains = self.chains().iter().skip(stripe).step_by(stripes);
         chains.flat_map(|chain| {

@@ -1,5 +1,4 @@
-//! What the cache promises about memory: its budget, which session waits for which, which pages stay, and which
-//! pages leave.
+//! What the cache promises about memory: its budget, which session waits for which, and which pages stay or leave.
 #![allow(clippy::disallowed_methods, reason = "these tests are about threads that meet in the cache")]
 
 use super::*;
@@ -99,7 +98,7 @@ fn those_who_wait_for_a_reader_that_panics_read_for_themselves() {
 }
 
 /// Runs steps of `depth` pages, fetched one after the other, in a cache of `budget_pages`. Returns the most bytes
-/// that the cache used at any read of a page.
+/// that the cache used at any page read.
 fn crowd(seed: u64, threads: u64, budget_pages: u64, depth: usize, admit: Admit) -> u64 {
     let numbered = Numbered::blocks(40);
     let cache = PageCache::new(budget_pages * BLOCK_COST, 8, accept);
@@ -172,7 +171,7 @@ fn the_budget_changes_while_running() {
     cache.set_budget(30 * BLOCK_COST);
     assert_eq!(cache.usage().frames, 30);
 
-    // Pinned pages stay until they are unpinned and another page needs the room.
+    // Pinned pages stay until they are unpinned and their room is needed.
     let pinned: Vec<_> =
         (0..20).map(|number| retry(&session, || numbered.page(&session, &file, number)).expect("no faults")).collect();
     cache.set_budget(10 * BLOCK_COST);
@@ -440,8 +439,8 @@ fn a_page_that_unpacks_to_more_than_was_guessed_is_charged_for_all_of_it() {
     }
 }
 
-/// Pages of 1 MiB that pack to a few KiB, and a cache for two such pages. The cache has room for the size to which
-/// all of these pages are expected to unpack.
+/// Pages of 1 MiB that pack to a few KiB, and a cache that holds two of them, but has room for the size to which
+/// all of them are expected to unpack.
 fn unpacking() -> (Numbered, Arc<PageCache>, Arc<PagedFile>) {
     let numbered = Numbered::write(&[PageKind::Data; 20], 1 << 20, crate::Compression::Lz4, crate::Packing::Tight);
     let cache = PageCache::new(3 << 20, 8, accept);

@@ -1,5 +1,5 @@
-//! What is in a cache at one moment: bytes by owner and kind, and the pages of some files. This module does not know
-//! how pages come and go.
+//! What is in a cache at one moment: bytes by owner and kind, and the pages of given files. This module does not
+//! know how pages come and go.
 
 use super::PageCache;
 use super::stripe::PageHeat;
@@ -9,30 +9,28 @@ use crate::{Address, PageKind, PageRef};
 /// The memory of a cache at one moment, in bytes unless a field says otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheUsage {
-    /// What it may use.
+    /// The budget.
     pub budget_bytes: u64,
-    /// The bytes that the cache uses: the sum of the fields below.
+    /// The bytes in use: `in_flight_bytes` plus the sum of `kind_bytes`.
     pub used_bytes: u64,
     /// Pages that are pinned, whether the cache keeps them or not.
     pub pinned_bytes: u64,
-    /// Pages that are kept for callers' values; see [`PageCache::hold`]. A page that is kept twice counts twice.
+    /// Pages held for callers' values; see [`PageCache::hold`]. A page that is held twice counts twice.
     pub held_bytes: u64,
-    /// Roughly the bytes of the pages that cursors keep from one row to the next. A page that is kept twice counts
-    /// twice.
+    /// Pages that cursors keep from one row to the next, roughly. A page that is kept twice counts twice.
     pub cursor_bytes: u64,
-    /// Bytes that are reserved for pages being read.
+    /// Reserved for pages being read.
     pub in_flight_bytes: u64,
     /// Number of pages in memory.
     pub frames: u64,
-    /// The memory that the system has given for buffers of pages, whether the buffers hold pages or not. It does
-    /// not include buffers of more than 1 MiB and buffers beyond the budget, because they do not come from the
-    /// arena.
+    /// Memory that the system has given for page buffers, whether they hold pages or not. Buffers of more than 1
+    /// MiB and buffers beyond the budget are not included, because they do not come from the arena.
     pub backed_bytes: u64,
-    /// The memory that is needed beside the pages: the frames, the table, and the lists of the arena. The cost of
-    /// a page includes a part for this memory, in addition to the page's buffer. All these parts together cover
-    /// this memory while the cache has as many pages as it ever had. If it has fewer, the memory stays the same.
+    /// Memory needed beside the pages: the frames, the table, and the lists of the arena. Each page's cost includes
+    /// a part for it, in addition to the page's buffer. These parts cover the overhead as long as the cache has as
+    /// many pages as it ever had; with fewer pages, the overhead stays the same.
     pub overhead_bytes: u64,
-    /// Contexts that unpack pages. They are not part of the budget.
+    /// zstd contexts for unpacking pages. They are not part of the budget.
     pub unpacker_bytes: u64,
     /// Pages in memory by kind, in the order of [`PageKind::ALL`].
     pub kind_bytes: [u64; PageKind::ALL.len()],
@@ -52,13 +50,13 @@ impl CacheUsage {
 /// A page in the cache at one moment; see [`PageCache::resident_of`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResidentPage {
-    /// The [slot](crate::PagedFile::slot) of the file in which the page is.
+    /// The [slot](crate::PagedFile::slot) of the page's file.
     pub slot: u32,
-    /// Where it lies there.
+    /// Where the page lies in the file.
     pub at: Address,
-    /// What it is for.
+    /// What the page is for.
     pub kind: PageKind,
-    /// How much it has been used lately.
+    /// How much the page has been used lately.
     pub heat: PageHeat,
 }
 
@@ -103,7 +101,7 @@ impl FilesUsage {
 }
 
 impl PageCache {
-    /// The memory now. The call looks at every page, so it is for metrics and not for decisions.
+    /// The memory now. The call looks at every page, so it is meant for metrics, not for decisions.
     pub fn usage(&self) -> CacheUsage {
         let mut unpinned = 0;
         self.for_each_page(|_, page| unpinned += if page.is_last() { page.memory_bytes() } else { 0 });
@@ -126,7 +124,7 @@ impl PageCache {
         }
     }
 
-    /// What the files with these slots have in the cache, see [`PageCache::usage_of`]. `slots` is sorted.
+    /// See [`PageCache::usage_of`]. `slots` are the files' slots, sorted.
     pub(crate) fn usage_in_slots(&self, slots: &[u32]) -> FilesUsage {
         let mut usage = FilesUsage::default();
         self.for_each_page(|key, page| {
@@ -137,7 +135,7 @@ impl PageCache {
         usage
     }
 
-    /// The pages that the files with these slots have in the cache, see [`PageCache::resident_of`]. `slots` is sorted.
+    /// See [`PageCache::resident_of`]. `slots` are the files' slots, sorted.
     pub(crate) fn resident_in_slots(&self, slots: &[u32], most: usize) -> Vec<ResidentPage> {
         let is_asked = |key: PageKey| slots.binary_search(&key.slot).is_ok();
         let rank = |kind: PageKind, heat: PageHeat| {
@@ -166,8 +164,7 @@ impl PageCache {
         resident
     }
 
-    /// Calls a function for every page as [`Self::for_each_page`] does, and also tells it how much the page has
-    /// been used.
+    /// Like [`Self::for_each_page`], but with the heat of each page.
     fn for_each_resident(&self, mut tell: impl FnMut(PageKey, PageRef, PageHeat)) {
         for (i, stripe) in self.stripes.iter().enumerate() {
             let stripe = stripe.lock();

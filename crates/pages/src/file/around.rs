@@ -1,6 +1,6 @@
-//! A file of pages, seen as a plain file that is only read. It is for reads of bytes that lie outside pages, and
-//! for callers that want the bytes on the disk and not the pages in memory. Each read opens the file, within the
-//! bound of its cache, and then closes it.
+//! A file of pages as a plain read-only file: for bytes that lie outside pages, and for callers that want what is
+//! on the disk, not what is in memory. Each read opens the file, within the cache's limit on open files, and then
+//! gives it back.
 
 use super::{NotOpened, PagedFile};
 use os::File;
@@ -8,13 +8,13 @@ use os::sync::Arc;
 use std::io::{self, ErrorKind};
 
 impl PagedFile {
-    /// The file on the disk, whatever is in memory. Each read opens the file. This call itself reads nothing.
+    /// The file on the disk, whatever is in memory. Each read opens the file; this call reads nothing.
     pub fn around_cache(self: &Arc<Self>) -> Arc<dyn File> {
         Arc::new(Around(Arc::clone(self)))
     }
 }
 
-/// The bytes of a file, around the cache.
+/// A file's bytes on the disk, read around the cache.
 #[derive(Debug)]
 struct Around(Arc<PagedFile>);
 
@@ -43,14 +43,13 @@ impl File for Around {
         Err(ErrorKind::Unsupported.into())
     }
 
-    /// The file is opened for direct reads, but the file system may read it in another way.
+    /// The file is opened for direct reads, although the file system may not make them so.
     fn is_direct(&self) -> bool {
         true
     }
 }
 
-/// An error of opening a file is wrapped in `NotOpened`. Here the wrapper is removed, because the text of the
-/// error already says what was tried.
+/// Unwraps the error of an open. Its text already says what was tried.
 fn without_wrapper(error: io::Error) -> io::Error {
     error.downcast::<NotOpened>().map_or_else(|error| error, |NotOpened(why)| why)
 }

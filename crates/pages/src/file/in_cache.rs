@@ -1,5 +1,5 @@
-//! How files are added to a cache, and how a caller finds out which of their pages are in the cache. Each file
-//! gets a slot of its own in the cache. This module does not know how pages are found or read.
+//! Registers files with a cache, and tells which of their pages are resident. Each file gets a slot of its own.
+//! This module does not know how pages are found or read.
 
 use super::PagedFile;
 use crate::{FilesUsage, PageCache, ResidentPage};
@@ -9,14 +9,14 @@ use os::{Disk, Machine, Reads};
 use std::path::PathBuf;
 
 impl PageCache {
-    /// Makes the pages of a file known to the cache, without opening the file. A page is read by the thread that
-    /// asks for it. `id` seeds the checksums of the pages. A file that is registered twice is cached twice.
+    /// Registers a file without opening it. Its pages are read by the threads that ask for them. `id` seeds the
+    /// checksums of the pages. A file that is registered twice is cached twice.
     pub fn register(self: &Arc<Self>, path: impl Into<PathBuf>, id: u64, disk: Arc<dyn Disk>) -> Arc<PagedFile> {
         self.register_with(path.into(), id, disk, Arc::new(CallerReads))
     }
 
-    /// Registers a file as [`PageCache::register`] does. The file is on the disk of `machine`. The reads of
-    /// `machine` can read many pages at once.
+    /// Like [`PageCache::register`], but for a file on the disk of `machine`, whose reads can make many reads at
+    /// once.
     pub fn register_on(self: &Arc<Self>, path: impl Into<PathBuf>, id: u64, machine: &Machine) -> Arc<PagedFile> {
         self.register_with(path.into(), id, Arc::clone(&machine.disk), Arc::clone(&machine.reads))
     }
@@ -32,12 +32,11 @@ impl PageCache {
         Arc::new(PagedFile::new(self.new_slot(), id, path, disk, reads, pool, home))
     }
 
-    /// The pages of `files` that are in the cache now. Each file counts once. Pages that the cache does not keep
-    /// are not counted. These are pages of sessions that only pass pages through or that exceed the budget, and
-    /// pages of dead files.
+    /// The resident pages of `files`. A file that is given twice counts once. Pages that the cache does not keep
+    /// are not counted: those of sessions that pass pages through or exceed the budget, and those of dead files.
     ///
-    /// This call is for statistics and not for hot paths: its cost grows with the number of pages in the whole
-    /// cache, not only of these files. Each stripe is locked while its pages are looked at.
+    /// For statistics, not for hot paths: the cost grows with all pages in the cache, not only those of `files`.
+    /// Each stripe is locked while its pages are visited.
     pub fn usage_of<'f>(&self, files: impl IntoIterator<Item = &'f Arc<PagedFile>>) -> FilesUsage {
         let at_home = |file: &&Arc<PagedFile>| {
             debug_assert!(file.is_at_home(self), "{file:?} is registered with another cache");
@@ -45,11 +44,10 @@ impl PageCache {
         self.usage_in_slots(&slots_of(files.into_iter().inspect(at_home)))
     }
 
-    /// At most `most` pages of `files` that are in the cache now, in no order. The call first takes the pages that
-    /// [serve many](crate::PageKind::serves_many), then the pages that were used most.
+    /// At most `most` of the resident pages of `files`, in no order. Pages that [serve
+    /// many](crate::PageKind::serves_many) take precedence, and then those that were used most.
     ///
-    /// This call is for background work and not for hot paths: each stripe is locked twice while its pages are
-    /// looked at.
+    /// For background work, not for hot paths: each stripe is locked twice while its pages are visited.
     pub fn resident_of<'f>(
         &self,
         files: impl IntoIterator<Item = &'f Arc<PagedFile>>,

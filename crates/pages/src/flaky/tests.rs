@@ -1,4 +1,4 @@
-//! What sources that refuse pages promise: they refuse pages, and every step still ends.
+//! What a source that refuses pages promises: it does refuse pages, and every step still ends.
 
 use super::*;
 use crate::numbered::{Numbered, accept};
@@ -42,8 +42,8 @@ fn a_forgetful_source_refuses_again_and_again_and_every_step_ends() {
         for _ in 0..100 {
             assert!(runs_of_a_walk(&flaky, &numbered, &file, 3) <= 8, "each run fetches a page more");
         }
-        // 7 pages are touched at least 300 times each. In any step except the one that fetched it, a page is
-        // refused after at most 10 touches.
+        // 7 pages are touched at least 300 times each. Except in the step that fetched it, a page is refused after
+        // at most 10 touches.
         assert!(flaky.refusals() > 100, "{}", flaky.refusals());
     }
 }

@@ -1,4 +1,4 @@
-//! What frames promise: a page is there while somebody has it, it leaves only once, and it is never mistaken for
+//! What frames promise: a page stays as long as anyone holds it, it leaves only once, and it is never mistaken for
 //! another page.
 #![allow(clippy::disallowed_methods, reason = "these tests are about threads that meet in a frame")]
 
@@ -11,7 +11,7 @@ use os::sync::loom::{model, thread};
 #[cfg(not(loom))]
 use std::thread;
 
-/// Runs a test whose threads run in any order. Under loom they run in every order.
+/// Runs a test whose threads run in any order; under loom, in every order.
 #[cfg(not(loom))]
 fn model(test: impl Fn() + Send + Sync + 'static) {
     let times = if cfg!(miri) { 20 } else { 2000 };
@@ -133,7 +133,7 @@ fn a_frame_gets_no_other_page_before_it_has_left_its_chain() {
     let number = first.number();
     drop(first);
     let evicted = frames.get(number).expect("it was made").evict().expect("it is not pinned");
-    // If the next page came into this frame now, it would change the link of the frame's chain, under another lock.
+    // If another page got this frame now, it would change the frame's link in the chain, under another lock.
     let second = page(&frames, 6);
     assert_ne!(second.number(), number);
     drop(evicted);
@@ -173,7 +173,7 @@ fn frames_are_numbered_from_one_without_gaps_and_stay_where_they_are() {
     assert!(frame_bytes == 64 && rest_bytes <= 136, "what a page is said to cost counts on it: {rest_bytes}");
 }
 
-/// A page of the given kind, for which `budget` pays.
+/// A page of the given kind, charged to `budget`.
 #[cfg(not(loom))]
 fn paid_page(frames: &Arc<Frames>, budget: &Arc<Budget>, kind: PageKind) -> PageRef {
     let header = PageHeader { kind, codec: Codec::None, level: 1, memory_bytes: 4096, stored_bytes: 4096 };

@@ -1,4 +1,4 @@
-//! Tests that the notes contain everything that a session did, and each page only once for each step.
+//! Tests that the notes contain everything that a session did, and each page only once per step.
 
 use super::*;
 use crate::numbered::{BLOCK_COST, Numbered, accept};
@@ -46,7 +46,7 @@ fn a_page_counts_once_a_step_however_often_it_runs() {
         path(&session, &numbered, &file, &[9, 4, 9]);
         let after = touched(&session);
         assert_eq!(after.faults, session.page_reads());
-        // With room for one page, page 9 is found first, leaves when page 4 is read, and is then read.
+        // With room for one page, page 9 is first found, then evicted by the read of page 4, and then read.
         assert_eq!((after.hits, after.faults), if budget_pages == 1 { (1, 5) } else { (2, 3) });
     }
 }

@@ -1,5 +1,5 @@
-//! What a pool of open files promises under random schedules (`cargo x shuttle`): it never has more open files than
-//! its limit. Every waiting thread goes on in the end, even if other threads give back, close or fail to open files
+//! Tests of the pool of open files under random schedules (`cargo x shuttle`): it never has more open files than
+//! its limit, and every waiting thread goes on in the end, even if others give back, close or fail to open files
 //! meanwhile.
 
 use super::{FileHandle, OpenFiles};

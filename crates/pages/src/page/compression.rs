@@ -1,21 +1,21 @@
-//! What a caller chooses: whether pages are compressed, and how. This module does not compress.
+//! The caller's choice whether and how pages are compressed. This module does not compress.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Whether pages are compressed. Each page says for itself how it is stored, so the choice affects only new pages.
+/// Whether and how pages are compressed. Each page says how it is stored, so the choice affects only new pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Compression {
-    /// Pages are stored as they are used.
+    /// Not compressed.
     #[default]
     None,
-    /// LZ4. A compressed page is kept if it is an eighth smaller.
+    /// LZ4. A page is stored compressed if that makes it at least an eighth smaller.
     Lz4,
-    /// zstd. A compressed page is kept if it is an eighth smaller. Files are smaller than with LZ4, but reading a
-    /// page takes several times as long. This is for data that lies far away or is seldom read.
+    /// zstd. A page is stored compressed if that makes it at least an eighth smaller. Files are smaller than with
+    /// LZ4, but reading a page takes several times as long. For data that is far away or seldom read.
     Zstd {
         /// How much time zstd spends on finding repetitions, from [1 to 19](Compression::ZSTD_LEVELS). The level
-        /// costs time only when pages are written. Pages of all levels are read in the same way.
+        /// costs time only when pages are written, not when they are read.
         level: u8,
     },
 }
@@ -24,12 +24,12 @@ impl Compression {
     /// zstd at its usual level.
     pub const ZSTD: Self = Self::Zstd { level: 3 };
 
-    /// The levels of zstd that can be chosen. zstd has three more levels, which save nothing on pages and take
-    /// several times the memory.
+    /// The levels that can be chosen. zstd has three more, which save nothing on pages and take several times the
+    /// memory.
     pub const ZSTD_LEVELS: std::ops::RangeInclusive<u8> = 1..=19;
 
-    /// The cargo feature that this build lacks for the compression, or `None` if it lacks none. A build without the
-    /// feature neither compresses nor reads such pages.
+    /// The cargo feature that this build lacks for the compression, if any. A build without the feature neither
+    /// writes nor reads such pages.
     pub fn missing_feature(self) -> Option<&'static str> {
         match self {
             Self::Lz4 if cfg!(not(feature = "lz4")) => Some("lz4"),
@@ -38,11 +38,11 @@ impl Compression {
         }
     }
 
-    /// Whether zstd has the level.
+    /// Checks the level of zstd.
     ///
     /// # Errors
     ///
-    /// What is wrong with it, in words.
+    /// A text that says what is wrong with the level.
     pub fn check(self) -> Result<(), String> {
         match self {
             Self::Zstd { level } if !Self::ZSTD_LEVELS.contains(&level) => Err(format!(
@@ -66,8 +66,7 @@ impl fmt::Display for Compression {
     }
 }
 
-/// Accepts the texts that `Display` writes, and `zstd`, which means [`Compression::ZSTD`]. An error lists the
-/// choices.
+/// Accepts what `Display` writes, and `zstd` for [`Compression::ZSTD`]. An error lists the choices.
 impl FromStr for Compression {
     type Err = String;
 

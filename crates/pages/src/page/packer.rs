@@ -1,13 +1,12 @@
-//! Compresses the payloads of pages that are written one after the other. This module does not know what stands
-//! before the payloads, or which pages are worth compressing.
+//! Compresses the payloads of pages, one after the other. This module does not know what stands before the
+//! payloads, or which pages are worth compressing.
 //!
-//! zstd needs a context, in which it keeps tables of the bytes that it has compressed. The context takes 280 KiB
-//! for pages of 16 KiB at level 3, and up to 18 MiB for value pages of 1 MiB at level 19. The packer makes the
-//! context for its first page, and keeps it for later pages. The context is freed when the packer is dropped. LZ4
-//! has no context.
+//! zstd needs a context with tables of the bytes that it has compressed: 280 KiB for pages of 16 KiB at level 3,
+//! and up to 18 MiB for value pages of 1 MiB at level 19. The packer makes the context for its first page, reuses
+//! it, and frees it when it is dropped. LZ4 has no context.
 //!
-//! A build without the cargo feature of a codec compresses no page by it. Options that ask for such a codec are
-//! refused before a page is written.
+//! A build without a codec's cargo feature never compresses with that codec. Options that ask for it are refused
+//! before a page is written.
 
 use std::fmt;
 #[cfg(feature = "zstd")]
@@ -20,7 +19,7 @@ type Context = CCtx<'static>;
 #[cfg(not(feature = "zstd"))]
 type Context = std::convert::Infallible;
 
-/// Compresses pages; one thread at a time.
+/// Compresses pages, on one thread at a time.
 #[derive(Default)]
 pub struct Packer {
     zstd: Option<Context>,
@@ -32,7 +31,7 @@ impl Packer {
         self.zstd.as_ref().map_or(0, size)
     }
 
-    /// Compresses the payload of `page` by LZ4. The payload begins at `start`. Appends the result to the page and
+    /// Compresses the payload of `page`, which begins at `start`, with LZ4. Appends the result to the page and
     /// returns its length, or `None` if this build has no LZ4.
     #[cfg(feature = "lz4")]
     pub(super) fn lz4(page: &mut Vec<u8>, start: usize) -> Option<usize> {
@@ -47,14 +46,14 @@ impl Packer {
         None
     }
 
-    /// As [`Packer::lz4`], but by zstd.
+    /// Like [`Packer::lz4`], but with zstd.
     #[cfg(feature = "zstd")]
     pub(super) fn zstd(&mut self, page: &mut Vec<u8>, start: usize, level: u8) -> Option<usize> {
         let context = self.zstd.get_or_insert_with(CCtx::create);
         Some(append(page, start, zstd_safe::compress_bound(page.len() - start), |payload, room| {
             context.compress(room, payload, level.into()).unwrap_or_else(|code| {
-                // The output has enough room, so zstd can fail only if no memory is left. In that case any
-                // allocation on the heap would end the process, too.
+                // The output has enough room, so zstd can fail only for lack of memory, where any allocation on the
+                // heap would end the process, too.
                 panic!("there is room for the worst case, and zstd says: {}", zstd_safe::get_error_name(code))
             })
         }))
@@ -74,8 +73,8 @@ fn size(context: &Context) -> usize {
     match *context {}
 }
 
-/// Calls `pack`, which writes its output for the payload behind the page. Returns the answer of `pack`, which is a
-/// length.
+/// Calls `pack` with the payload and with room for its output behind the page. Returns the length that `pack`
+/// returns.
 #[cfg(feature = "lz4")]
 fn append(page: &mut Vec<u8>, start: usize, room_bytes: usize, pack: impl FnOnce(&[u8], &mut [u8]) -> usize) -> usize {
     let memory_bytes = page.len();

@@ -63,8 +63,8 @@ fn a_compressed_page_comes_back_as_it_went() {
 fn a_page_is_compressed_only_if_that_saves_an_eighth_of_its_room() {
     for (compression, codec) in [(Compression::Lz4, Codec::Lz4), (Compression::ZSTD, Codec::Zstd)] {
         check_comes_back(&random_bytes(2, 5000), compression, Packing::Tight, 64, 5056);
-        // These pages of 16 KiB end with zeros, which compression removes. With 448 bytes of zeros, the compressed
-        // page is not kept. With 4 KiB of zeros, it is kept.
+        // These pages of 16 KiB end with zeros, which compression removes. 448 bytes of zeros are not worth it; 4
+        // KiB are.
         for (zeros, codec) in [(448, Codec::None), (4096, codec)] {
             let mut page = page_of(&random_bytes(3, 16384 - HEADER_BYTES));
             page[16384 - zeros..].fill(0);
@@ -85,8 +85,8 @@ fn a_plain_page_is_used_where_it_was_read() {
     assert_eq!(adopted.as_ptr(), address);
 }
 
-/// The stored page has at least a 255th of its length in memory. So the stored bytes of the chunks of a value limit
-/// the memory for the value.
+/// A stored page has at least a 255th of its length in memory, so the stored bytes of a value's chunks limit the
+/// memory for the value.
 #[test]
 fn a_page_that_zstd_makes_too_dense_is_stored_by_lz4() {
     for bytes in [1000, 8000, 16_000, 100_000, (1 << 20) + HEADER_BYTES, MAX_PAGE_BYTES] {
@@ -142,7 +142,7 @@ fn a_page_of_a_codec_that_the_build_lacks_is_refused_by_the_feature_and_none_is_
             Codec::None
         );
         assert_eq!(page[HEADER_BYTES..], plain[HEADER_BYTES..]);
-        // Its header is that of a page that another build has compressed.
+        // The header of a page that another build has compressed.
         let lengths = (5016, page.len() as u32);
         let header =
             PageHeader { kind: PageKind::Data, codec, level: 0, memory_bytes: lengths.0, stored_bytes: lengths.1 };
@@ -203,7 +203,7 @@ fn every_flipped_bit_is_refused_padding_included() {
     check_every_flipped_bit_is_refused(Compression::ZSTD, Packing::Tight, &[7; 5000]);
 }
 
-/// crc32c by its definition, one bit at a time. `sum` is the sum of the bytes before.
+/// crc32c by its definition, one bit at a time. `sum` is the sum of the preceding bytes.
 fn crc32c(sum: u32, bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!sum, |state, byte| {
         (0..8).fold(state ^ u32::from(*byte), |state, _| state >> 1 ^ (0x82f6_3b78 & 0u32.wrapping_sub(state & 1)))
@@ -215,8 +215,7 @@ fn a_checksum_is_crc32c_of_file_id_offset_and_bytes_whatever_their_length_and_pl
     assert_eq!(crc32c(0, b"123456789"), 0xe306_9283);
     let bytes = random_bytes(8, if cfg!(miri) { 1200 } else { 70_000 });
     let (mut length, mut start) = (0, 0);
-    // The library computes the checksum in one of several ways, depending on the length. So many lengths are
-    // tried.
+    // The library has several algorithms, depending on the length, so try many lengths.
     while start + length <= bytes.len() {
         let part = &bytes[start..start + length];
         let seed = [FILE_ID.to_le_bytes(), 4096u64.to_le_bytes()].concat();

@@ -1,12 +1,11 @@
 //! Unpacks the payloads of compressed pages. This module knows nothing about a page but its payload.
 //!
-//! zstd works in a context of 96 KiB: tables of symbols and a buffer for literals. The context has the same size,
-//! whatever the header of the page says. A thread takes a context for one page and gives it back. So the number of
-//! contexts is the greatest number of threads that ever unpacked at the same moment. Idle contexts are kept for
-//! later pages: always one, and more of them up to a limit. The unpacker frees them when it is dropped. The output
-//! goes only into memory of the caller. LZ4 has no context.
+//! zstd needs a context of 96 KiB, for symbol tables and a buffer of literals, whatever the header of the page
+//! says. A thread takes a context for one page and gives it back, so the contexts are at most as many as the
+//! threads that ever unpacked at once. Idle contexts are kept for later pages: always one, and more up to a limit.
+//! The unpacker frees them when it is dropped. The output goes only into the caller's memory. LZ4 has no context.
 //!
-//! A build without the cargo feature of a codec cannot unpack its pages. The result names the feature.
+//! A build without a codec's cargo feature cannot unpack its pages. The error names the feature.
 //!
 //! Thread safe. The lock is held only while a context is taken off the list or put on it.
 
@@ -43,9 +42,9 @@ impl From<String> for Undecoded {
 pub struct Unpacker {
     /// Contexts that no thread uses.
     idle: Mutex<Vec<Context>>,
-    /// The most bytes that the contexts in `idle` may take. One context is always kept.
+    /// The most bytes that `idle` may take. One context is always kept.
     most_idle_bytes: AtomicU64,
-    /// The bytes of all contexts, whether a thread uses them or not.
+    /// The bytes of all contexts, idle or in use.
     bytes: AtomicU64,
 }
 
@@ -55,7 +54,7 @@ impl Unpacker {
         Self { most_idle_bytes: AtomicU64::new(most_idle_bytes), ..Self::default() }
     }
 
-    /// Changes how many bytes of idle contexts are kept, and frees the contexts beyond that.
+    /// Changes how many bytes of idle contexts are kept, and frees the excess.
     pub fn set_most_idle_bytes(&self, bytes: u64) {
         self.most_idle_bytes.store(bytes, Ordering::Relaxed);
         let mut excess = Vec::new();
@@ -76,7 +75,7 @@ impl Unpacker {
     ///
     /// # Errors
     ///
-    /// [`Undecoded::Damaged`] if the bytes are no LZ4 block, or if the block unpacks to more bytes than expected.
+    /// [`Undecoded::Damaged`] if the bytes are not an LZ4 block, or unpack to more than `payload` holds;
     /// [`Undecoded::MissingFeature`] if this build has no LZ4.
     #[cfg(feature = "lz4")]
     pub(super) fn lz4(packed: &[u8], payload: &mut [u8]) -> Result<usize, Undecoded> {
@@ -88,11 +87,11 @@ impl Unpacker {
         Err(Undecoded::MissingFeature("lz4"))
     }
 
-    /// Does the same as [`Unpacker::lz4`], but for a zstd frame.
+    /// Like [`Unpacker::lz4`], but for a zstd frame.
     ///
     /// # Errors
     ///
-    /// [`Undecoded::Damaged`] if the bytes are no zstd frame, or if the frame unpacks to more bytes than expected.
+    /// [`Undecoded::Damaged`] if the bytes are not a zstd frame, or unpack to more than `payload` holds;
     /// [`Undecoded::MissingFeature`] if this build has no zstd.
     #[cfg(feature = "zstd")]
     pub(super) fn zstd(&self, packed: &[u8], payload: &mut [u8]) -> Result<usize, Undecoded> {

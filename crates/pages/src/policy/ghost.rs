@@ -1,21 +1,20 @@
-//! Which pages were evicted lately. Each page is known by a hash of 32 bits. The ghost may forget a page early,
-//! and now and then it mistakes one page for another.
+//! Remembers which pages were evicted lately, each by a 32-bit hash. The ghost may forget a page early, and now and
+//! then it mistakes one page for another.
 //!
-//! Entries are in buckets of eight, and each bucket is a cache line. An evicted page replaces the oldest entry in
-//! its bucket. An entry has the number of the eviction and the hash of the page. The high bits of the hash choose
-//! the bucket:
+//! Entries are in buckets of eight, one cache line each. An evicted page replaces the oldest entry of its bucket.
+//! An entry has the number of the eviction and the hash of the page, whose high bits choose the bucket:
 //!
 //! ```text
 //!   departure  u32 | hash  u32
 //! ```
 //!
-//! Two pages are mixed up if their 32-bit hashes are equal. With a million remembered pages, one in four thousand
-//! questions gets a wrong answer.
+//! Two pages with equal 32-bit hashes are mixed up. With a million remembered pages, one in four thousand lookups
+//! gets a wrong answer.
 
 /// Entries of a bucket.
 const BUCKET: usize = 8;
 
-/// Remembers the pages that were evicted last: as many of them as pages are resident.
+/// The pages that were evicted last, as many as are resident.
 #[derive(Default)]
 pub(super) struct Ghost {
     buckets: Vec<[GhostEntry; BUCKET]>,
@@ -25,7 +24,7 @@ pub(super) struct Ghost {
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct GhostEntry {
-    /// The number of the eviction for which the entry was made. 0 means that the entry is free.
+    /// The number of the eviction that made the entry; 0 if the entry is free.
     departure: u32,
     hash: u32,
 }
@@ -36,8 +35,8 @@ impl Ghost {
         if pages > self.buckets.len() * BUCKET {
             self.grow(pages);
         }
-        // No eviction has the number 0. After 2^32 evictions the numbers begin again, but the old entries with
-        // these numbers were replaced long ago.
+        // No eviction has the number 0. After 2^32 evictions the numbers start over; the old entries with these
+        // numbers were replaced long ago.
         self.departures = self.departures.checked_add(1).unwrap_or(1);
         let entry = GhostEntry { departure: self.departures, hash };
         self.insert(entry);
@@ -58,7 +57,7 @@ impl Ghost {
         self.buckets.capacity() * size_of::<[GhostEntry; BUCKET]>()
     }
 
-    /// Makes room for `pages` entries and a quarter more. Every entry finds its new bucket by its hash.
+    /// Makes room for `pages` entries and a quarter more, and rehashes the entries.
     fn grow(&mut self, pages: usize) {
         let buckets = (pages + pages / 4).div_ceil(BUCKET);
         let before = std::mem::replace(&mut self.buckets, vec![[GhostEntry::default(); BUCKET]; buckets]);
@@ -70,8 +69,8 @@ impl Ghost {
     fn insert(&mut self, entry: GhostEntry) {
         let now = self.departures;
         let bucket = self.bucket(entry.hash);
-        // The best place is an entry that already has the page, so that no page is remembered twice. The next best
-        // place is a free entry. The last choice is the entry of the page that was evicted first.
+        // Best is an entry of the same page, so that no page is remembered twice; then a free entry; then the
+        // oldest one.
         let age = |known: &GhostEntry| match known.departure {
             0 => 1 << 32,
             _ if known.hash == entry.hash => u64::MAX,

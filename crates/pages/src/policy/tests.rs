@@ -6,12 +6,12 @@ use std::collections::HashMap;
 
 const LOOK: usize = 64;
 
-/// A cache without content: pages are numbers, and their lengths are made up.
+/// A cache without content: pages are numbers, with made-up lengths.
 struct Owner {
     budget: u64,
     policy: Policy<u32>,
     resident: HashMap<u32, Resident>,
-    /// The most looks that one eviction took.
+    /// The most looks that any eviction took.
     most_looks: u64,
 }
 
@@ -61,7 +61,7 @@ impl Owner {
         assert!(before.is_none(), "page {page} is resident");
     }
 
-    /// Uses a page of one byte. If the page is not in memory, it comes in. Returns whether it was in memory.
+    /// Uses a page of one byte, and admits it if it is missing. Returns whether it was in memory.
     fn ask(&mut self, page: u32, class: Class) -> bool {
         match self.resident.get_mut(&page) {
             Some(page) => page.uses = (page.uses + 1).min(3),
@@ -88,15 +88,14 @@ fn key(page: u32) -> u64 {
     SplitMix(page.into()).next()
 }
 
-/// A cache of a thousand pages. 500 of them are hot, which means that they are used again and again, and 50 of the
-/// hot pages are nodes.
+/// A cache of a thousand pages, 500 of which are hot, that is, used again and again; 50 of these are nodes.
 fn warmed() -> Owner {
     let mut owner = Owner::new(1000);
     for _ in 0..10 {
         for page in 0..500 {
             owner.ask(page, if page < 50 { Class::Index } else { Class::Data });
         }
-        // Other pages come and go, so that pages are evicted and the hot pages become proven.
+        // Let other pages come and go, so that pages are evicted and the hot ones become proven.
         for _ in 0..1000 {
             let page = 1_000_000 + owner.policy.counts().admitted as u32;
             owner.ask(page, Class::Data);
@@ -118,7 +117,7 @@ fn a_scan_of_a_hundred_caches_leaves_the_hot_pages_even_if_nobody_reads_their_da
             if page % 100 == 0 {
                 owner.admit(page + 1_000_000, Class::Index, 1, asked);
             }
-            // For each data page, the node above it is used. Then the data page is used for some of its rows.
+            // Use the node above each data page, and then the data page for some of its rows.
             owner.ask(page - page % 100 + 1_000_000, Class::Index);
             owner.admit(page, Class::Data, 1, asked);
             owner.ask(page, Class::Data);
@@ -165,8 +164,8 @@ fn it_remembers_about_as_many_as_are_resident_and_no_more() {
     for page in 0..10_000 {
         owner.ask(page, Class::Data);
     }
-    // 1,000 pages are resident. The pages that were evicted last are asked for first. So the remembered pages
-    // include pages that these requests themselves push out.
+    // 1,000 pages are resident. The pages evicted last are asked for first, so the remembered pages include some
+    // that these requests themselves push out.
     for page in (7000..9000).rev() {
         owner.ask(page, Class::Data);
     }
@@ -198,8 +197,8 @@ fn what_is_read_ahead_waits_for_its_use_however_many_newcomers_come_and_then_goe
     let mut owner = Owner::new(1000);
     let mut scan = 0;
     for round in 0..50 {
-        // The window of the readahead is an eighth of the cache. When the scan comes to the window, all pages of
-        // the window are in memory.
+        // The readahead window is an eighth of the cache, and all its pages are in memory when the scan comes to
+        // it.
         for page in scan..scan + 120 {
             owner.admit(page, Class::Data, 1, false);
         }
@@ -278,10 +277,10 @@ fn pinned_pages_stay_and_hide_no_others() {
     }
     assert_eq!(owner.evict(LOOK), None);
     assert!(owner.most_looks <= LOOK as u64);
-    // The only page that can be evicted is in the middle of a line. Some evictions do not reach it.
+    // The only evictable page is in the middle of a line, and some evictions do not reach it.
     owner.resident.get_mut(&300).expect("it is hot").pinned = false;
     assert!((0..1000).any(|_| owner.evict(LOOK) == Some(300)));
-    // All newcomers are pinned. The policy needs only four looks to find one of the other pages.
+    // All newcomers are pinned. The policy finds one of the other pages in only four looks.
     for (&page, known) in &mut owner.resident {
         known.pinned = page >= 500;
     }
@@ -369,8 +368,7 @@ fn memory_is_forty_bytes_a_page_at_worst() {
 }
 
 impl<T: Copy> Policy<T> {
-    /// Checks that each line leads from its oldest page to its newest page and back, and that its count of bytes is
-    /// right.
+    /// Checks that each line links its oldest page to its newest and back, and that its byte count is right.
     fn check(&self) {
         let mut pages = 0;
         for (number, line) in self.lines.iter().enumerate() {
@@ -404,13 +402,13 @@ fn kept_pages_go_when_there_is_nothing_else() {
         owner.policy.keep(place);
         assert!(owner.policy.is_kept(place));
     }
-    // Nobody uses the kept pages. Other pages come, are used, and stay.
+    // Nobody uses the kept pages, while other pages come, are used, and stay.
     for page in 1_000..10_000 {
         owner.ask(page, Class::Data);
         owner.ask(page - page % 7, Class::Data);
     }
     assert_eq!((owner.of(0..400), owner.policy.kept_bytes()), (400, 400));
-    // All other pages are pinned, so they cannot be evicted.
+    // All other pages are pinned.
     let others: Vec<u32> = owner.resident.keys().copied().filter(|&page| page >= 400).collect();
     for page in &others {
         owner.resident.get_mut(page).expect("it is resident").pinned = true;
@@ -421,7 +419,7 @@ fn kept_pages_go_when_there_is_nothing_else() {
     for page in &others {
         owner.resident.get_mut(page).expect("it is resident").pinned = false;
     }
-    // A page that is no longer kept becomes a proven page, and is evicted when its turn comes.
+    // A page that is no longer kept becomes proven, and is evicted when its turn comes.
     assert_eq!(owner.policy.keep_less(Class::Index), Some(1));
     assert_eq!(owner.policy.kept_bytes(), 299);
     while owner.of(400..10_000) > 0 || owner.of(0..50) == 50 {

@@ -1,19 +1,19 @@
-//! Which of the pages that a session reads the cache keeps. *Admission* means that the cache takes in a page that was
-//! read. This module does not know how the cache chooses which admitted pages stay.
+//! Which of a session's pages the cache admits, which means that it takes them in after they were read. This module
+//! does not know which admitted pages then stay.
 
 use crate::PageKind;
 
-/// Whether the cache keeps the pages a session reads.
+/// Whether the cache keeps the pages that a session reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Admit {
-    /// The cache keeps all pages that the session reads, and a hit makes a page stay longer. The default.
+    /// The cache admits all pages that the session reads, and a hit makes a page stay longer. The default.
     #[default]
     Keep,
-    /// Admits pages that lead to rows: index nodes, filters and range erases. All other pages pass through as with
-    /// [`Admit::Pass`].
+    /// The cache admits pages that lead to rows: index nodes, filters and range erases. All other pages pass
+    /// through as with [`Admit::Pass`].
     Nodes,
-    /// The cache admits no page: pages pass through the session's pins. The session also reads pages that the
-    /// cache has already, but the cache does not count this as a use of these pages.
+    /// The cache admits no page: pages pass through the session's pins. Resident pages are read from the cache, but
+    /// this does not count as a use.
     Pass,
 }
 

@@ -4,28 +4,28 @@
 use crate::budget::{Budget, Charge};
 use os::sync::Arc;
 
-/// A budget for pages that sessions read for themselves alone. Cloning shares it.
+/// A budget for pages that sessions read for themselves alone. Clones share it.
 ///
 /// Pages that are read ahead stay within the budget. Pages that a step needs may exceed it, because such a session
-/// has no other session to wait for and must go on. So the budget should have room for the pages of a step in
-/// addition to the pages that are read ahead.
+/// has nobody to wait for and must go on. So the budget should have room for the pages of a step on top of those
+/// that are read ahead.
 #[derive(Clone, Debug)]
 pub struct OwnMemory {
     budget: Arc<Budget>,
 }
 
 impl OwnMemory {
-    /// A budget of `bytes`. No memory is taken from the system before pages are read.
+    /// A budget of `bytes`. No memory is allocated before pages are read.
     pub fn new(bytes: u64) -> Self {
         Self { budget: Arc::new(Budget::new(bytes)) }
     }
 
-    /// What it may hold, in bytes.
+    /// The budget in bytes.
     pub fn budget_bytes(&self) -> u64 {
         self.budget.limit()
     }
 
-    /// What it holds now, in bytes.
+    /// The used bytes.
     pub fn used_bytes(&self) -> u64 {
         self.budget.used()
     }

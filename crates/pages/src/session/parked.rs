@@ -1,5 +1,4 @@
-//! What a session leaves with the cache while its future waits. The session gets it back unless other sessions took
-//! it.
+//! What a session leaves with the cache while its future waits, and gets back unless other sessions took it.
 
 use super::round::Round;
 use crate::budget::Turn;
@@ -8,15 +7,15 @@ use crate::page_key::PageKey;
 use crate::{PageCache, PageRef};
 use os::sync::{Arc, Mutex};
 
-/// What a session leaves with the cache. The fields are dropped in this order. So pages beyond the budget are
-/// freed before the turn is given back.
+/// What a session leaves with the cache. The fields are dropped in this order, so pages beyond the budget are freed
+/// before the turn is given back.
 pub(super) struct Parcel {
     pub pins: Vec<(PageKey, PageRef)>,
     pub round: Option<Round>,
     pub turn: Option<Arc<Turn>>,
 }
 
-/// A parcel that was left.
+/// A parcel that was left, as its session knows it.
 pub(super) struct Parked {
     number: u64,
     shared: Arc<SharedParcel>,
@@ -24,16 +23,16 @@ pub(super) struct Parked {
 
 /// What happened to the [`Parcel`] of a session while it waited.
 pub(super) enum Unparked {
-    /// Nobody took the parcel, or the session was not parked. The round is here if one was under way.
+    /// Nobody took the parcel, or the session was not parked. Has the round, if one was under way.
     Whole(Option<Round>),
-    /// Others took it.
+    /// Other sessions took it.
     Stripped,
 }
 
 struct SharedParcel(Mutex<Option<Parcel>>);
 
 impl Parked {
-    /// Leaves a parcel, if anything is in it. `losses` says how often the step lost a parcel.
+    /// Leaves a parcel, unless it is empty. `losses` says how often the step has lost a parcel.
     pub fn new(cache: &PageCache, parcel: Parcel, losses: u32) -> Option<Self> {
         if parcel.pins.is_empty() && parcel.round.is_none() && parcel.turn.is_none() {
             return None;
@@ -44,7 +43,7 @@ impl Parked {
         Some(Self { number, shared })
     }
 
-    /// Gets it back, unless it was taken.
+    /// Gets the parcel back, unless it was taken.
     pub fn take_back(self, cache: &PageCache) -> Option<Parcel> {
         cache.parking().leave(self.number);
         self.shared.0.lock().take()

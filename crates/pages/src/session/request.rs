@@ -4,13 +4,13 @@ use crate::page_key::PageKey;
 use crate::{Address, PageKind, PagedFile};
 use os::sync::Arc;
 
-/// A page asked for.
+/// A request for a page.
 #[derive(Clone)]
 pub(super) struct Request {
     pub key: PageKey,
     /// When the page was asked for, by the clock of the step.
     pub time: u64,
-    /// Whether the step needs the page. If it does not, the page is read ahead.
+    /// Whether the step needs the page; if not, it is read ahead.
     pub needed: bool,
     pub file: Arc<PagedFile>,
     pub at: Address,

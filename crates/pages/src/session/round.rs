@@ -1,10 +1,9 @@
-//! One round of fetching: look, reserve, claim, begin to read, and, once all pages have landed, gather what came. A
-//! round does not know for which step it is.
+//! One round of fetching: look, reserve, claim, begin to read, and, once all pages have landed, gather them. A
+//! round does not know which step it serves.
 //!
 //! This order keeps sessions from waiting for each other in a circle. All waiting for memory is over before the
-//! first page is claimed. The thread that reads a page also ends the flight of the page, and does not need the
-//! session for this. So every page that a session waits for arrives even if the session that asked for it does
-//! nothing.
+//! first page is claimed. The thread that reads a page also ends its flight, without help from the session. So
+//! every awaited page arrives even if the session that asked for it does nothing.
 
 use super::admit::Admit;
 use super::own_memory::OwnMemory;
@@ -30,15 +29,15 @@ const BLOCK: u64 = BLOCK_BYTES as u64;
 pub(super) struct Manner<'c> {
     pub cache: &'c Arc<PageCache>,
     pub admit: Admit,
-    /// The memory that pays for the pages in place of the cache, if the session has memory of its own.
+    /// The memory that pays for the pages in place of the cache, if the session has its own.
     pub own_memory: Option<&'c OwnMemory>,
-    /// Which kind of steps needs the needed pages: steps of readers, or steps of background work.
+    /// Who needs the needed pages: steps of readers, or steps of background work.
     pub demand: Demand,
-    /// Bytes for pages that are neither needed nor kept by the cache.
+    /// Room for pages that no step needs yet and that the cache does not keep, in bytes.
     pub ahead_bytes: u64,
     /// Whether the round also waits for pages that no step needs yet.
     pub waits_for_all: bool,
-    /// Whether this thread itself reads a page if the round reads only this page.
+    /// Whether this thread itself reads a page that is the round's only read.
     pub reads_here: bool,
 }
 
@@ -48,7 +47,7 @@ impl Manner<'_> {
         self.admit.admits(request.kind)
     }
 
-    /// Reserves memory for the needed pages that are missing, and tells what pays for it. `None` as in
+    /// Reserves memory for the missing pages that are needed, and tells what pays for it. `None` as for
     /// [`Round::begin`].
     fn reserve(
         &self,
@@ -74,7 +73,7 @@ impl Manner<'_> {
 
 /// A task that may have to wait for room.
 pub(super) struct RoomWaiter<'c, 't> {
-    /// The number under which the task queues. It belongs to its session.
+    /// The number under which the task queues, which is its session's number.
     pub number: u64,
     pub context: &'c Context<'t>,
 }
@@ -82,18 +81,17 @@ pub(super) struct RoomWaiter<'c, 't> {
 /// A round whose pages are on their way.
 #[derive(Default)]
 pub(super) struct Round {
-    /// Counts the pages that are waited for.
+    /// Counts the awaited pages.
     pub arrivals: Arc<Arrivals>,
-    /// Needed pages that were here.
+    /// Needed pages that were in memory already.
     here: Vec<(PageKey, PageRef)>,
     /// Needed pages on their way.
     awaited: Vec<Awaited>,
-    /// Pages on their way that are not needed but are waited for.
+    /// Awaited pages that no step needs yet.
     also: Vec<(Arc<Flight>, Arc<PagedFile>)>,
-    /// Pages that were read ahead and that the cache does not keep, in the order of files and offsets. Each has the
-    /// time at which it was asked for.
+    /// Reads ahead of pages that the cache does not keep, in the order of files and offsets.
     pub ahead: Vec<(PageKey, InFlight)>,
-    /// Whether there was no room for some of the pages that are not needed yet.
+    /// Whether some of the pages that are not needed yet had no room.
     pub was_short: bool,
     /// The pages that this round reads from disk, whether the reads succeed or not.
     pub reads: Vec<PageRead>,
@@ -102,7 +100,7 @@ pub(super) struct Round {
 /// A page that is not in memory and that no session reads.
 struct MissingPage<'r> {
     request: &'r Request,
-    /// The charge for the memory of the page, once this memory is reserved.
+    /// Pays for the page's memory, once this is reserved.
     charge: Option<Charge>,
 }
 
@@ -116,22 +114,22 @@ struct Awaited {
     by: ReadBy,
 }
 
-/// Which session reads a page that a round waits for.
+/// Which session reads an awaited page.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ReadBy {
     ThisRound,
-    /// Another session reads it, or this session does in an earlier round.
+    /// Another session, or this session in an earlier round.
     Another,
 }
 
 /// What pays for the pages that a round reads.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Payer {
-    /// The cache, within its budget: other sessions find the pages, and the cache may keep them.
+    /// The cache, within its budget. Other sessions find the pages, and the cache may keep them.
     Cache,
-    /// The cache, beyond its budget: the step alone has the pages.
+    /// The cache, beyond its budget. The pages are private to the step.
     Overdraft,
-    /// The session's own memory: the step alone has the pages.
+    /// The session's own memory. The pages are private to the session.
     OwnMemory,
 }
 
@@ -140,18 +138,18 @@ pub(super) struct InFlight {
     pub flight: Arc<Flight>,
     /// When it was asked for.
     pub time: u64,
-    /// What was reserved for it.
+    /// The bytes reserved for it.
     pub bytes: u64,
 }
 
 impl Round {
-    /// Begins to bring `requests` (sorted, each page once) into memory. Requests that are not needed are brought only
-    /// if they have room, in the order in which they were asked for. `in_flight` gives the read of a page that the
-    /// session already has on its way. `turn` is the right to exceed the budget, if the step has it already or gets
-    /// it here.
+    /// Begins to bring `requests` (sorted by key, without duplicates) into memory. Requests that are not needed yet
+    /// are served only while they have room, in the order in which they were made. `in_flight` returns the
+    /// session's own flight of a page, if it has one. `turn` is the step's right to exceed the budget; the call
+    /// takes it if needed.
     ///
-    /// With a `waiter` the answer may be `None`: no room is left, nothing was begun, and the task is woken when it is
-    /// worth trying again. Without a `waiter`, the call waits for room.
+    /// With a `waiter`, the result may be `None`: no room is left, nothing was begun, and the task is woken when it
+    /// should try again. Without one, the call waits for room.
     pub fn begin(
         manner: &Manner<'_>,
         requests: &[Request],
@@ -189,9 +187,8 @@ impl Round {
         if let Some(budget) = turn.as_ref().and_then(|turn| turn.budget_of_tasks()) {
             round.arrivals = Arc::new(Arrivals::of_holder(budget));
         }
-        // If the round reads a single page and this thread is allowed to read it, the thread reads it itself. This
-        // is faster than handing the read to another thread. After that the page has nearly always landed, and the
-        // round need not wait for it.
+        // A single page is read on this thread, if that is allowed, because this is faster than handing the read to
+        // another thread. After that the page has nearly always landed, and the round need not wait.
         let is_single = matches!(&round.awaited[..], [awaited] if awaited.by == ReadBy::ThisRound);
         if manner.reads_here && is_single && readings.len() == 1 {
             readings.drain(..).for_each(|reading| reading.make(manner.cache));
@@ -205,8 +202,8 @@ impl Round {
         Some(round)
     }
 
-    /// Makes this round the reader of a missing page, for which `payer` has paid `charge`. If another session has
-    /// brought or claimed the page since the first look, this round does not become its reader.
+    /// Makes this round the reader of a missing page, unless another session has brought or claimed the page since
+    /// the first look. `payer` has paid `charge` for it.
     fn claim(
         &mut self,
         manner: &Manner<'_>,
@@ -259,7 +256,7 @@ impl Round {
         }
     }
 
-    /// Awaits a needed page that is on its way already.
+    /// Handles a page that is on its way already: awaits it if it is needed.
     fn expect(&mut self, manner: &Manner<'_>, request: &Request, flight: Arc<Flight>) {
         if request.needed {
             if flight.need(manner.demand) {
@@ -271,7 +268,7 @@ impl Round {
         }
     }
 
-    /// Notes a page on its way that is not needed, and awaits it if the round waits for such pages.
+    /// Awaits a page that no step needs yet, if the round waits for such pages.
     fn await_ahead(&mut self, manner: &Manner<'_>, request: &Request, flight: &Arc<Flight>) {
         if manner.waits_for_all {
             self.also.push((Arc::clone(flight), Arc::clone(&request.file)));
@@ -284,8 +281,8 @@ impl Round {
         self.awaited.push(awaited);
     }
 
-    /// Takes charges for pages that are not needed yet, in the order in which they were asked for, while room is
-    /// left.
+    /// Reserves memory for the pages that are not needed yet, in the order in which they were asked for, while room
+    /// is left.
     fn reserve_ahead(&mut self, manner: &Manner<'_>, missing: &mut [MissingPage<'_>], is_overdrawn: bool) {
         let mut ahead: Vec<&mut MissingPage<'_>> = missing.iter_mut().filter(|page| !page.request.needed).collect();
         ahead.sort_unstable_by_key(|page| page.request.time);
@@ -314,7 +311,7 @@ impl Round {
         self.arrivals.wait();
     }
 
-    /// Whether the step has to wait for the disk, for its own reads or for reads of other sessions.
+    /// Whether the step has to wait for the disk, for its own reads or those of other sessions.
     pub fn waits(&self) -> bool {
         !self.awaited.is_empty() || !self.also.is_empty()
     }
@@ -329,7 +326,7 @@ impl Round {
                     error.get_or_insert(why);
                 }
                 // If another session's read was abandoned, the step finds the page missing and asks again. If this
-                // round's own read was abandoned, asking again does not help, so this is an error.
+                // round's own read was abandoned, that does not help, so it is an error.
                 Landing::Abandoned if by == ReadBy::ThisRound => {
                     error.get_or_insert_with(|| file.corrupt(kind, offset, "checking it panicked"));
                 }
@@ -340,7 +337,7 @@ impl Round {
     }
 }
 
-/// A page that is going to be read.
+/// A page that is about to be read.
 struct PageReading {
     key: PageKey,
     file: Arc<PagedFile>,
@@ -353,7 +350,7 @@ struct PageReading {
 }
 
 impl PageReading {
-    /// Reads it on this thread.
+    /// Reads the page on this thread.
     fn make(self, cache: &PageCache) {
         let reads = Arc::clone(self.file.reads());
         reads.make(self.begin(cache));
@@ -371,8 +368,8 @@ impl PageReading {
         ReadRequest { source, offset, buffer, urgency, ticket, done }
     }
 
-    /// Ends the flight with what was read. Bytes from a store may have been damaged on their way, so a damaged page
-    /// of a store is asked for once more.
+    /// Ends the flight with what was read. Bytes from a store may be damaged on the way, so a damaged page is first
+    /// asked for once more.
     fn land(self, read: Buffer, start: usize, outcome: io::Result<usize>) {
         let page = self.page_of(read, start, outcome);
         let is_damaged = matches!(page, Err(Error::Corrupt { .. }));
@@ -382,8 +379,7 @@ impl PageReading {
         }
     }
 
-    /// Asks for the blocks around the page once more, and ends the flight with the page that comes, or with an
-    /// error.
+    /// Asks the store for the blocks around the page once more, and ends the flight with the page or an error.
     fn ask_anew(self, object: &StoreObject, start: usize) {
         let bytes = (start + self.at.bytes as usize).next_multiple_of(BLOCK_BYTES);
         let offset = self.at.offset - start as u64;
@@ -400,7 +396,7 @@ impl PageReading {
         object.store.begin_read_anew(&object.name, offset..offset + bytes as u64, Box::new(done));
     }
 
-    /// Decodes the page from the bytes that were read, into memory that belongs only to the page.
+    /// Decodes the page from the bytes that were read, into a buffer of its own.
     fn page_of(&self, read: Buffer, start: usize, outcome: io::Result<usize>) -> Result<(Buffer, PageHeader)> {
         let Self { file, at, kind, .. } = self;
         let stored = file.stored(read, start, outcome).and_then(|stored| {
@@ -428,7 +424,7 @@ impl PageReading {
     }
 }
 
-/// Memory for a page: from the cache or, where the cache does not pay for it, from the heap.
+/// Memory for a page: from the cache, or from the heap if the session's own memory pays.
 fn buffer(cache: &PageCache, payer: Payer, bytes: usize) -> Buffer {
     match payer {
         Payer::Cache | Payer::Overdraft => cache.buffer(bytes),
@@ -455,8 +451,8 @@ fn read(cache: &PageCache, readings: Vec<PageReading>) {
     if let Some(reader) = reader {
         reader.submit(reads);
     }
-    // Another session may have needed one of these pages before the reads were submitted. At that time there was
-    // no read that it could raise, so the read is raised here.
+    // Another session may have needed one of these pages before the reads were submitted, and so before it could
+    // raise them. Such reads are raised here.
     for (flight, reader) in waiting.iter().filter(|(flight, _)| flight.is_urgent()) {
         reader.raise(flight.ticket());
     }

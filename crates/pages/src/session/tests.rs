@@ -1,4 +1,4 @@
-//! What is promised of one reader: how many rounds it takes, what it pins, what it leaves in the cache.
+//! What one reader is promised: how many rounds it takes, what it pins, and what it leaves in the cache.
 
 mod flying;
 mod parked;
@@ -87,7 +87,7 @@ fn a_damaged_page_among_others_read_with_it_fails_alone() {
     assert!([0, 1, 2, 4, 5].iter().all(|number| numbered.is_resident(&cache, &file, *number)));
     assert!(!numbered.is_resident(&cache, &file, 3));
 
-    // If the damaged page is only asked for ahead, no step gets an error.
+    // A damaged page that is only asked for ahead gives no step an error.
     session.ahead(file.at(&numbered.pages[3].1, PageKind::Data));
     all_of(&session, &numbered, &file, &[7]).expect("page 7 is whole");
     assert_eq!(cache.usage().in_flight_bytes, 0);
@@ -191,9 +191,8 @@ fn pages_read_ahead_take_a_bounded_share_of_memory() {
     (1..100).for_each(|number| assert!(numbered.ahead(&session, &file, number)));
     all_of(&session, &numbered, &file, &[0]).expect("no faults");
     assert_eq!((session.page_reads(), cache.usage().used_bytes), (11, 10 * BLOCK_COST));
-    // While no step takes one of these ten pages, there is no room for other pages that are asked for ahead. After
-    // [`GIVEN_UP_ROUNDS`] rounds the ten pages make room for others. When the session is dropped, all these pages
-    // are gone.
+    // While no step takes one of these ten pages, other pages that are asked for ahead have no room. After
+    // [`GIVEN_UP_ROUNDS`] rounds, the ten pages make room for them. All of them go with the session.
     for round in 1..=GIVEN_UP_ROUNDS as usize {
         (50..100).for_each(|number| assert!(numbered.ahead(&session, &file, number)));
         all_of(&session, &numbered, &file, &[39 + round]).expect("no faults");
@@ -208,8 +207,8 @@ fn pages_read_ahead_take_a_bounded_share_of_memory() {
 fn a_session_with_memory_of_its_own_waits_for_no_room_in_the_cache_and_takes_none() {
     let numbered = Numbered::blocks(60);
     let (cache, file) = setup(&numbered, 4);
-    // The session `pinning` has the threads' turn. Another session that needs room in the cache would wait for
-    // this turn, and on this thread it would wait for ever.
+    // The session `pinning` has the threads' turn. Another session that needs room in the cache would wait for this
+    // turn, and on this thread it would wait forever.
     let pinning = Session::new(&cache, Reason::Point, Admit::Keep);
     (0..6).for_each(|number| assert!(numbered.page(&pinning, &file, number).is_err()));
     pinning.fetch().expect("no faults");
@@ -291,7 +290,7 @@ fn of_many_hints_the_newest_are_followed_and_the_others_forgotten() {
     check(&range(0..MAX_HINTS), &range(0..MAX_HINTS));
     check(&range(0..MAX_HINTS + 1), &range(1..MAX_HINTS + 1));
     check(&range(0..PAGES), &range(PAGES - MAX_HINTS..PAGES));
-    // Several hints for one page are one hint, as old as the last of them.
+    // Several hints for one page count as one, as old as the last of them.
     check(&[vec![7; PAGES], range(10..MAX_HINTS + 9)].concat(), &[vec![7], range(10..MAX_HINTS + 9)].concat());
     check(&[range(0..MAX_HINTS), vec![0; PAGES], vec![PAGES - 1]].concat(), &{
         let newest = [vec![0], range(2..MAX_HINTS), vec![PAGES - 1]];
@@ -429,7 +428,7 @@ fn where_only_nodes_are_kept_the_pages_that_lead_to_rows_stay_and_rows_pass_thro
         matches!(PageKind::ALL[number], PageKind::Index | PageKind::Flat | PageKind::Filter | PageKind::RangeErase)
     };
     let all: Vec<usize> = (0..PageKind::ALL.len()).collect();
-    // Needed, read ahead, or both.
+    // Pages that are needed, read ahead, or both.
     for hinted in [&[][..], &all, &all[..4]] {
         let (cache, file) = setup(&numbered, 1000);
         let session = Session::new(&cache, Reason::Scan, Admit::Nodes);
@@ -440,7 +439,7 @@ fn where_only_nodes_are_kept_the_pages_that_lead_to_rows_stay_and_rows_pass_thro
         assert_eq!(session.page_reads(), 10, "each once");
         drop(session);
         all.iter().for_each(|number| assert_eq!(numbered.is_resident(&cache, &file, *number), stays(*number)));
-        // The next reader finds the pages that stayed, and reads the other pages again.
+        // The next reader finds the pages that stayed, and reads the others again.
         let next = Session::new(&cache, Reason::Scan, Admit::Nodes);
         all_of(&next, &numbered, &file, &all).expect("no faults");
         assert_eq!((next.rounds(), next.page_reads()), (1, 6));

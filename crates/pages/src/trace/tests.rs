@@ -1,12 +1,12 @@
-//! The trace has what sessions asked for, in order.
+//! Tests that the trace has what sessions asked for, in order.
 
 use super::*;
 use crate::numbered::{BLOCK_COST, Numbered, accept};
 use crate::{Admit, PageCache, PagedFile, Session, retry};
 use os::sync::Arc;
 
-/// The accesses that are noted when `pages` are read in a cache with room for `budget_pages` pages. Before all
-/// other pages, page 0 is asked for ahead.
+/// The noted accesses of a session that reads `pages` in a cache with room for `budget_pages` pages, after asking
+/// for page 0 ahead.
 fn traced(
     numbered: &Numbered,
     cache: &Arc<PageCache>,

@@ -2,17 +2,17 @@
 
 use std::process::Command;
 
-/// A command, and a part of the text that it should print, either when it succeeds or when it fails.
+/// A command, and a part of what it must print: `Ok` if it must succeed, `Err` if it must fail.
 pub type Expected<'a> = (&'a [&'a str], Result<&'a str, &'a str>);
 
-/// The command `larch` with the given arguments, in an environment with the given variables.
+/// The command `larch` with these arguments and environment variables.
 pub fn larch(variables: &[(&str, String)], arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_larch"));
     command.args(arguments).envs(variables.iter().map(|(name, value)| (name, value)));
     command
 }
 
-/// Runs commands one after the other.
+/// Runs commands one after the other and checks what they print.
 pub fn expect(variables: &[(&str, String)], commands: &[Expected<'_>]) {
     for (arguments, expected) in commands {
         let output = larch(variables, arguments).output().expect("it was built");

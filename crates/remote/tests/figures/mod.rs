@@ -1,9 +1,8 @@
-//! The speed of reads from far away: gets and a scan of a database with 1 GB of data and 64 MiB of cache. For
-//! comparison, the same number of requests is kept under way with the store's own client. The tests also measure
-//! how far a follower is behind.
+//! Measures reads from far away: gets and a scan of a database with 1 GB of data and 64 MiB of cache, beside the
+//! store's own client with the same number of requests in flight. Also measures how far a follower is behind.
 //!
-//! One store is in this process, and its requests take 5 ms. The other store is MinIO, if `LARCH_MINIO` is the path
-//! of its program.
+//! One store is in this process, with 5 ms for each request. The other one is MinIO, if `LARCH_MINIO` is the path of
+//! its program.
 
 use super::processes::{KEY, SECRET, Server};
 use super::{connect, fill, value};
@@ -32,10 +31,10 @@ const DATA_BYTES: u64 = 1 << 30;
 const VALUE_BYTES: usize = 400;
 const ROWS: u32 = (DATA_BYTES / (VALUE_BYTES as u64 + 4)) as u32;
 
-/// The bytes that a client must read for a single row: a page.
+/// The bytes of a page, which a client must read for a single row.
 const PAGE_BYTES: u64 = 16 << 10;
 
-/// A store that measures how long its reads took until their last byte, and how many reads were under way.
+/// A store that measures how long its reads take until their last byte, and how many are in flight.
 #[derive(Debug)]
 struct MeteredStore {
     inner: Arc<dyn ObjectStore>,
@@ -51,18 +50,18 @@ struct Meter {
     most_under_way: AtomicU64,
 }
 
-/// What was read in a certain time.
+/// What was read in a measurement.
 struct Reading {
     time: Duration,
     gets: f64,
     bytes: f64,
-    /// The mean number of requests under way, and the greatest number.
+    /// The mean number of requests in flight, and the greatest.
     under_way: f64,
     most_under_way: u64,
 }
 
 impl Meter {
-    /// What is read while `work` is done.
+    /// Measures what is read while `work` runs.
     fn measure(&self, work: impl FnOnce()) -> Reading {
         let values = || [&self.gets, &self.bytes, &self.nanos].map(|value| value.load(Ordering::Relaxed));
         self.most_under_way.store(0, Ordering::Relaxed);
@@ -141,13 +140,13 @@ impl ObjectStore for MeteredStore {
 /// A store to be measured.
 struct Far {
     name: &'static str,
-    /// The same store without the time that is added to its requests, if time is added.
+    /// The same store without added latency.
     near: Arc<dyn ObjectStore>,
     far: Arc<dyn ObjectStore>,
     _server: Option<Server>,
 }
 
-/// All stores.
+/// The stores to be measured.
 fn stores() -> Vec<Far> {
     let memory: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
     let slow = TroubledStore::new(Arc::clone(&memory), 1, Trouble { latency: LATENCY, ..Trouble::default() });
@@ -184,7 +183,7 @@ fn runtime() -> Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("the system has room")
 }
 
-/// One thread gets random rows, and always has `under_way` gets under way.
+/// Gets random rows on one thread, with always `under_way` gets in flight.
 fn get_rows(table: &Table, seed: u64, gets: u32, under_way: usize) {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let rows: Vec<u32> = (0..gets).map(|_| rng.random_range(0..ROWS)).collect();
@@ -195,7 +194,7 @@ fn get_rows(table: &Table, seed: u64, gets: u32, under_way: usize) {
     runtime().block_on(futures_util::stream::iter(rows).map(one).buffer_unordered(under_way).for_each(|()| async {}));
 }
 
-/// Scans all rows, and looks up each value.
+/// Scans all rows and adds up the lengths of their values.
 fn bytes_of_values(table: &Table) -> u64 {
     let (mut rows, mut bytes) = (table.range(..), 0);
     while let Some(batch) = rows.next_batch(usize::MAX).expect("the store works") {
@@ -205,13 +204,13 @@ fn bytes_of_values(table: &Table) -> u64 {
     bytes
 }
 
-/// The objects of the files.
+/// The objects of the database's SSTs.
 fn objects(store: &Arc<dyn ObjectStore>) -> Vec<ObjectMeta> {
     let listed = store.list(Some(&Path::from("db/sst"))).try_collect();
     runtime().block_on(listed).expect("the store works")
 }
 
-/// One thread reads ranges with the store's own client, and always has `under_way` reads under way.
+/// Reads ranges by the store's own client on one thread, with always `under_way` reads in flight.
 fn read_ranges(store: &Arc<dyn ObjectStore>, ranges: Vec<(Path, std::ops::Range<u64>)>, under_way: usize) {
     let one = |(path, range): (Path, std::ops::Range<u64>)| async move {
         let options = GetOptions { range: Some(GetRange::Bounded(range)), ..GetOptions::default() };
@@ -221,7 +220,7 @@ fn read_ranges(store: &Arc<dyn ObjectStore>, ranges: Vec<(Path, std::ops::Range<
     runtime().block_on(read);
 }
 
-/// Ranges of `bytes` at random places.
+/// Random ranges of `bytes` bytes.
 fn random_ranges(objects: &[ObjectMeta], count: u32, bytes: u64) -> Vec<(Path, std::ops::Range<u64>)> {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(3);
     let large: Vec<&ObjectMeta> = objects.iter().filter(|object| object.size > bytes).collect();
@@ -242,7 +241,7 @@ fn all_ranges(objects: &[ObjectMeta], bytes: u64) -> Vec<(Path, std::ops::Range<
     ranges.collect()
 }
 
-/// Gets and a scan of 1 GB in `far`.
+/// Measures gets and a scan of 1 GB in `far`.
 fn measure(far: &Far) {
     let meter = Arc::new(Meter::default());
     let metered = MeteredStore { inner: Arc::clone(&far.far), meter: Arc::clone(&meter) };
@@ -252,7 +251,7 @@ fn measure(far: &Far) {
     let (name, objects) = (far.name, objects(&far.far));
     let db = open();
     let table = table_of(&db);
-    // This brings the inner nodes into memory.
+    // Brings the inner nodes into memory.
     get_rows(&table, 1, 40_000, 128);
     for under_way in [1, 16, 128, 256] {
         let gets = 300 * under_way as u32;
@@ -291,7 +290,7 @@ fn measure(far: &Far) {
     }
 }
 
-/// Gets and scans from far away.
+/// Measures gets and scans on all stores.
 pub fn reads() {
     for far in stores() {
         let begin = Instant::now();
@@ -301,7 +300,7 @@ pub fn reads() {
     }
 }
 
-/// The time from the end of a commit to the first read of a follower that sees this commit.
+/// Measures the time from the end of a commit until a follower sees it.
 pub fn lag() {
     const COMMITS: u64 = 300;
     for Far { name, far, _server, .. } in stores() {
@@ -323,8 +322,7 @@ pub fn lag() {
                     let now = begin.elapsed();
                     for number in seen + 1..=newest {
                         let end = Duration::from_nanos(done[number as usize].load(Ordering::Acquire));
-                        // If a follower sees a commit before the writer knows that it is durable, the follower is
-                        // not behind.
+                        // A follower that sees a commit before its writer knows that it is durable is not behind.
                         lags.push(if end.is_zero() { Duration::ZERO } else { now.saturating_sub(end) });
                     }
                     seen = newest;
@@ -336,7 +334,7 @@ pub fn lag() {
             for number in 1..=COMMITS {
                 numbers.insert("newest", number.to_le_bytes()).expect("the store works");
                 done[number as usize].store(begin.elapsed().as_nanos() as u64, Ordering::Release);
-                // The follower looks at regular times, so commits must come at random moments between two looks.
+                // The follower looks at regular times, so commits come at random times.
                 std::thread::park_timeout(Duration::from_micros(rng.random_range(0..60_000)));
             }
             std::thread::park_timeout(Duration::from_secs(5));

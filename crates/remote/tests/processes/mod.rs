@@ -1,4 +1,4 @@
-//! Servers that speak S3, as processes on loopback. A server is stopped when its value is dropped.
+//! S3 servers as processes on loopback. Dropping a server stops it.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -10,7 +10,7 @@ pub const KEY: &str = "larch-test-key";
 pub const SECRET: &str = "larch-test-secret";
 const BUCKET: &str = "larch";
 
-/// The longest time that a server may take to start.
+/// How long a server may take to start.
 const BEGIN: Duration = Duration::from_secs(60);
 
 /// A server with one bucket.
@@ -22,13 +22,13 @@ pub struct Server {
 }
 
 impl Server {
-    /// moto, a server for tests in Python, which keeps its objects in memory.
+    /// moto, a test server in Python, which keeps its objects in memory.
     pub fn moto() -> Server {
         let port = free_port();
         let mut command = Command::new("moto_server");
         command.args(["-H", "127.0.0.1", "-p", &port.to_string()]);
         let server = Server::begin(command, port, None, "pip install 'moto[server]==5.2.5'");
-        // The server does not look at credentials.
+        // The server does not check credentials.
         let answer = server.ask(&format!("PUT /{BUCKET} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n"));
         assert!(answer.starts_with("HTTP/1.1 200"), "moto makes no bucket: {answer}");
         server
@@ -40,7 +40,7 @@ impl Server {
         let program = std::env::var_os("LARCH_MINIO").map_or_else(|| PathBuf::from("minio"), PathBuf::from);
         let mut command = Command::new(program);
         let directory = tempfile::tempdir().expect("there is room");
-        // MinIO takes a directory in its drive as a bucket.
+        // MinIO takes a directory of its drive as a bucket.
         std::fs::create_dir(directory.path().join(BUCKET)).expect("there is room");
         command.args(["server", "--quiet", "--address", &format!("127.0.0.1:{port}")]).arg(directory.path());
         command.env("MINIO_ROOT_USER", KEY).env("MINIO_ROOT_PASSWORD", SECRET).env("MINIO_BROWSER", "off");
@@ -101,7 +101,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // The server may have ended by itself.
+        // These fail if the server has already ended.
         self.process.kill().ok();
         self.process.wait().ok();
     }

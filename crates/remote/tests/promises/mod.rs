@@ -1,4 +1,4 @@
-//! Checks what a store promises. The store must be empty at first, and may be of any kind.
+//! Checks the promises of a store of any kind, which must be empty.
 
 use os::Store;
 use std::io::{self, ErrorKind};

@@ -5,7 +5,7 @@ use crate::value::FieldValue;
 /// A value of a field, or the reason why the row has no value for it.
 pub type Found<'r> = Result<FieldValue<'r>, Unfit>;
 
-/// The reason why a row has no value for a field.
+/// Why a row has no value for a field.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Unfit {
     /// The row does not have it.

@@ -1,5 +1,5 @@
-//! Finds the field of a JSON value at a path. The other parts of the value are passed over without being kept. This
-//! module does not know where the value comes from.
+//! Finds the field of a JSON value at a path, and skips everything else without keeping it. This module does not
+//! know where the value comes from.
 //!
 //! ```text
 //! path:  "$" { "." name | "['" name "']" | "[" number "]" | "[*]" }
@@ -59,8 +59,7 @@ struct Finder<'p, 'f, 'r> {
 }
 
 impl Finder<'_, '_, '_> {
-    /// Takes a value that is neither an object nor an array. If the field would lie below this value, the field is
-    /// missing.
+    /// Takes a value that is neither an object nor an array. If the path leads on below it, the field is missing.
     fn take(self, value: FieldValue<'static>) {
         if self.steps.is_empty() {
             self.found.push(Ok(value));

@@ -273,7 +273,7 @@ impl Place {
     }
 }
 
-/// The types of the fields of a tuple, and the kind of the bytes after the fields if these bytes are named.
+/// The field types of a tuple, and the kind of the bytes after the fields if the text names them.
 fn scan_tuple(text: &mut Scanner<'_>) -> Result<(Declaration, Option<Kind>), BadText> {
     let mut fields = vec![FieldType::scan(text, None)?];
     while text.takes(",") {

@@ -162,10 +162,10 @@ fn json_is_read_along_its_path() {
     check(r#"value.json("$.big") i128"#, value, Ok(&["(18446744073709551615)"]));
     check(r#"value.json("$['\\u{e9}\\'']") u8"#, r#"{"é'": 5}"#, Ok(&["(5)"]));
     check(r#"value.json("$['é']") u8"#, r#"{"\u00e9": 5}"#, Ok(&["(5)"]));
-    // If two members have the same name, the path is not followed into the earlier one.
+    // If two members have the same name, the path follows only the later one.
     check(r#"value.json("$.a.b") u8"#, r#"{"a": {"b": 1}, "a": {}}"#, Ok(&[]));
     check(r#"value.json("$.a[*]") u8"#, r#"{"a": [1, 2], "a": [3]}"#, Ok(&["(3)"]));
-    // The result is the nearest number, as any program reads it.
+    // A number is read as the nearest `f64`, as in any other program.
     check(r#"value.json("$") f64"#, "122.416294033786585", Ok(&[&format!("({:?})", 122.416_294_033_786_58_f64)]));
 }
 

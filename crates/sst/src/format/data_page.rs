@@ -77,7 +77,7 @@ pub struct Layout {
 pub struct HeadGuess<'k> {
     /// The part of the key after the prefix of the page.
     suffix: Suffix<'k>,
-    /// The guess says that the key's head is one of a few neighbouring heads. This is the first of them.
+    /// The first of the neighbouring heads among which the key's head is guessed to be; `None` for no guess.
     start: Option<usize>,
 }
 
@@ -330,9 +330,9 @@ impl Layout {
         prefetch(page + self.prefix_at, self.prefix_bytes.max(1));
     }
 
-    /// The first half of [`Layout::match_heads`], done so that it reads few lines of memory if keys are spread
-    /// evenly. It prefetches the heads and offsets among which the key is guessed to be, or all heads. If it knows
-    /// the answer already, it returns the answer as the error.
+    /// The first half of [`Layout::match_heads`], which touches few cache lines if keys are spread evenly. It
+    /// prefetches the heads and offsets among which the key is guessed to be, or without a guess, the first heads.
+    /// If the answer is already known, it is returned as `Err`.
     #[inline(always)]
     pub fn guess_heads<'k>(&self, page: &[u8], key: &'k [u8]) -> Result<HeadGuess<'k>, HeadMatch<'k>> {
         let suffix = match key::strip_prefix(key, page, self.prefix_at..self.records_at) {
@@ -400,7 +400,7 @@ impl Layout {
 ///
 /// # Errors
 ///
-/// What is wrong with the page.
+/// The error says what is wrong with the page.
 pub fn validate(page: &[u8]) -> Result<(), String> {
     let Some(head) = page.first_chunk::<HEADS_AT>() else {
         return Err(format!("{} bytes are too few for a data page", page.len()));
@@ -489,7 +489,7 @@ impl Layout {
     }
 }
 
-/// The longest key suffix of a plain record, so that its length takes one byte.
+/// The longest key suffix of a plain record, whose length then takes one byte.
 const PLAIN_SUFFIX_BYTES: usize = 0x7f;
 
 /// Whether a record with the given head needs no further check: its kind is known, its version is near the base
@@ -559,8 +559,8 @@ impl DataPageBuilder {
         self.first_row + self.rows.len() as u64
     }
 
-    /// Adds to the number of rows: `rows` rows are in a page that was written without this builder. The builder
-    /// must have no rows at this time.
+    /// Skips the ids of `rows` rows, which are in a page that was written without this builder. The open page must
+    /// be empty.
     pub fn skip_rows(&mut self, rows: u64) {
         assert!(self.rows.is_empty(), "the page before is closed");
         self.first_row += rows;
@@ -654,8 +654,7 @@ impl DataPageBuilder {
         HEADS_AT + rows * 4 + (rows + 1) * offset_bytes + records
     }
 
-    /// Writes the page to `out`, in place of its content, and starts the next page. The page header is written as
-    /// zeros.
+    /// Replaces `out` with the page, and starts the next page. The page header is written as zeros.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         let rows = self.rows.len();
         assert!(rows > 0, "a page has at least one row");

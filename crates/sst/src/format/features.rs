@@ -1,6 +1,6 @@
-//! Feature bits: they announce what the reader of a file must know or may know. Files of every format with such
-//! bits follow one rule. So a release can tell files that it cannot read from damaged files. This module knows no
-//! format and no file.
+//! Feature bits, which announce what a reader of a file must know or may ignore. Every format with such bits
+//! follows the same rule, so a release can tell files that are too new for it from damaged files. This module knows
+//! no format and no file.
 //!
 //! ```text
 //! bits  0-15   optional: a reader that does not know the bit reads the file without what it brings
@@ -16,14 +16,14 @@ pub const REQUIRED: u32 = 0xffff_0000;
 /// The reason why bytes cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unreadable {
-    /// The bytes are not what was written.
+    /// The bytes are damaged.
     Corrupt(String),
     /// The bytes are whole, but a newer release is needed. The text names what is not known: `feature 23`.
     Newer(String),
 }
 
 impl Unreadable {
-    /// The same error, with the place where the reason for it was found.
+    /// The same error, with the place where it was found.
     pub fn within(self, place: impl std::fmt::Display) -> Self {
         match self {
             Self::Corrupt(why) => Self::Corrupt(format!("{place}: {why}")),
@@ -70,7 +70,8 @@ pub fn check(features: u32, known: u32) -> Result<(), Unreadable> {
 ///
 /// # Errors
 ///
-/// [`Unreadable::Newer`] names what is not known.
+/// [`Unreadable::Newer`] names a version that is not known; [`Unreadable::Corrupt`] for version 0, which no release
+/// wrote.
 pub fn check_version(version: u32, known: u32) -> Result<(), Unreadable> {
     match version {
         version if version == known => Ok(()),
@@ -80,7 +81,7 @@ pub fn check_version(version: u32, known: u32) -> Result<(), Unreadable> {
     }
 }
 
-/// `feature 23`, `features 20, 23`.
+/// The bits of `features` by number: `feature 23` or `features 20, 23`.
 pub fn named(features: u32) -> String {
     let bits: Vec<String> = (0..u32::BITS).filter(|bit| features & 1 << bit != 0).map(|bit| bit.to_string()).collect();
     format!("{} {}", if bits.len() == 1 { "feature" } else { "features" }, bits.join(", "))

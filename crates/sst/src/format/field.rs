@@ -18,9 +18,9 @@ const OPTIONAL: u8 = 128;
 /// One field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field<'b> {
-    /// What the field is.
+    /// Says which field it is.
     pub number: u8,
-    /// What the field says.
+    /// Its content.
     pub bytes: &'b [u8],
 }
 
@@ -32,7 +32,7 @@ impl<'b> Field<'b> {
         Some(Self { number, bytes: varint::take_bytes(bytes)? })
     }
 
-    /// What a reader does with a field that it does not know. It skips the field, or it refuses the field with an
+    /// Handles a field that the reader does not know: skips an optional field, and refuses a required one with an
     /// error that names `what` and the number.
     ///
     /// # Errors
@@ -54,7 +54,7 @@ pub fn put(out: &mut Vec<u8>, number: u8, bytes: &[u8]) {
 ///
 /// # Errors
 ///
-/// [`Unreadable::Newer`] names a required field that is not known.
+/// [`Unreadable::Newer`] names a required field that is not known; [`Unreadable::Corrupt`] if a field does not decode.
 pub fn pass_over_all(mut bytes: &[u8], what: &str) -> Result<(), Unreadable> {
     while !bytes.is_empty() {
         Field::take(&mut bytes).ok_or("a field does not decode")?.pass_over(what)?;

@@ -65,7 +65,7 @@ pub enum FilterForm {
 
 impl FilterForm {
     /// Whether a key or prefix with the given hash may be among the rows of `page`, a validated partition. If the
-    /// page has another form, the answer means nothing. The check of a file finds such a page.
+    /// page has another form, the answer means nothing; [`verify`](crate::verify()) reports such a page.
     #[inline]
     pub fn may_contain(self, page: &[u8], hash: u64) -> bool {
         match self {
@@ -89,14 +89,14 @@ const LAST: u64 = 0x5899_65cc_7537_4cc3;
 /// fold(x) = low half xor high half of x times 8ebc6af09c88c6e3, 128 bits
 /// ```
 ///
-/// The idea to fold a product and the numbers come from Wang Yi's wyhash.
+/// The folded product and the constants come from Wang Yi's wyhash.
 #[inline]
 pub fn hash_key(key: &[u8]) -> u64 {
     hash(key, KEY_SEED)
 }
 
-/// The hash of the first bytes of keys. It is computed like [`hash_key`], but begins with e7037ed1a0b428db. So it
-/// differs from the hash of a key that is just these bytes.
+/// The hash of a key prefix. It is computed like [`hash_key`], but begins with e7037ed1a0b428db, so it differs from
+/// the hash of a key that consists of the same bytes.
 pub fn hash_prefix(prefix: &[u8]) -> u64 {
     hash(prefix, PREFIX_SEED)
 }
@@ -168,7 +168,7 @@ impl FilterLayout {
 ///
 /// # Errors
 ///
-/// What is wrong with the page.
+/// The error says what is wrong with the page.
 pub fn validate(page: &[u8]) -> Result<(), String> {
     if blocks::is_form_of(page) { blocks::validate(page) } else { fuse::validate(page) }?;
     let (first_row, rows) = (u64_at(page, FIRST_ROW_AT), u32_at(page, ROWS_AT));
@@ -182,7 +182,7 @@ pub fn validate(page: &[u8]) -> Result<(), String> {
 ///
 /// # Panics
 ///
-/// If `kind` is none.
+/// If `kind` is [`FilterKind::None`].
 pub fn partition_rows(kind: FilterKind, page_bytes: u32) -> u32 {
     assert!(kind != FilterKind::None, "a file without a filter has no partitions");
     let room = (page_bytes.min(MAX_PARTITION_BYTES) as usize).saturating_sub(blocks::BLOCKS_AT);

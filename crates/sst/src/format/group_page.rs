@@ -1,5 +1,5 @@
-//! A page of a column group: the parts of consecutive rows, found by row id. This page does not have keys, versions
-//! and kinds. They are in the main tree or, for older versions, in the history.
+//! A page of a column group: the parts of consecutive rows, found by row id. The rows' keys, versions and kinds are
+//! not here but in the main tree or, for older versions, in the history.
 //!
 //! ```text
 //!  0  page header                                                            16
@@ -59,7 +59,7 @@ impl PageRows for GroupLayout {
         self.first_row
     }
 
-    /// Only the main tree or the history says to which version a part belongs.
+    /// Ignores what is seen: only the main tree or the history knows the version of a part.
     fn outside<'p>(&self, page: &'p [u8], i: usize, _: Seen) -> Option<OutsideValue<'p>> {
         let part = self.part(page, i);
         if part.outside { OutsideValue::new(&page[part.at..part.at + part.bytes]) } else { None }
@@ -105,7 +105,7 @@ impl GroupLayout {
 ///
 /// # Errors
 ///
-/// What is wrong with the page.
+/// The error says what is wrong with the page.
 pub fn validate(page: &[u8]) -> Result<(), String> {
     let Some(head) = page.first_chunk::<OFFSETS_AT>() else {
         return Err(format!("{} bytes are too few for a group page", page.len()));

@@ -1,4 +1,4 @@
-//! The keys of the tree that has the older versions of rows. This module does not know the pages of that tree.
+//! The keys of the history, the tree of older versions. This module does not know the pages of that tree.
 
 use crate::row::Version;
 

@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 use std::hint;
 use std::ops::Range;
 
-/// How many bytes of a key its head has.
+/// Bytes of a key in its head.
 pub const HEAD_BYTES: usize = 4;
 
 /// The part of a key after the page's prefix.
@@ -160,8 +160,8 @@ const BLOCKS: usize = 32;
 /// How many of the sorted `heads` (little-endian u32 each) are less than `head`.
 ///
 /// A long array is first halved a few times. Then the last head of every block is compared, and then all heads of
-/// one block. No comparison decides a jump, so nothing is predicted wrongly. If a page is in no cache of the
-/// processor, its lines are fetched together and not one after the other.
+/// one block. No comparison decides a branch, so none is mispredicted. If a page is in no CPU cache, its lines are
+/// fetched together and not one after the other.
 #[inline]
 pub fn heads_below(heads: &[[u8; HEAD_BYTES]], head: u32) -> usize {
     let is_below = |bytes: &[u8; HEAD_BYTES]| usize::from(u32::from_le_bytes(*bytes) < head);
@@ -203,22 +203,21 @@ pub fn equal_heads(heads: &[[u8; HEAD_BYTES]], head: u32) -> (usize, usize) {
     equal_from(heads, heads_below(heads, head), head)
 }
 
-/// Does the same as [`equal_heads`], for a caller that has already searched the [`samples`] of the heads. `blocks`
-/// of the samples are less than `head`. So only the block after the first `blocks` blocks is searched.
+/// Like [`equal_heads`], for a caller that has already searched the [`samples`]: `blocks` of them are less than
+/// `head`, so only the block after the first `blocks` blocks is searched.
 #[inline]
 pub fn equal_heads_in_block(heads: &[[u8; HEAD_BYTES]], blocks: usize, head: u32) -> (usize, usize) {
     equal_from(heads, below_from(heads, blocks, head), head)
 }
 
-/// The number of heads among which a guess looks. If keys are spread evenly, the distance between a head and its
-/// guessed place is at most about half the root of the number of heads. The mean distance is less: ten for 400
-/// heads.
+/// The number of heads that a guess covers. If keys are spread evenly, the distance between a head and its guessed
+/// place has a standard deviation of at most half the square root of the number of heads: ten for 400 heads.
 pub const GUESSED: usize = 3 * BLOCK;
 
-/// Guesses where `head` lies in `heads`. The result is the first place of a group of [`GUESSED`] neighbouring
-/// heads, in which `head` should lie. `heads` are sorted. If keys are hashes or counters, their heads are spread
-/// evenly. The guess reads the first and the last head. `None` if the heads are few, or if `head` is not between
-/// the first head and the last head.
+/// Guesses where `head` lies in the sorted `heads`, and returns the start of the [`GUESSED`] neighbouring heads
+/// among which it should be. The guess interpolates between the first and the last head: if keys are hashes or
+/// counters, their heads are spread evenly. `None` if the heads are few or all equal, or if `head` is not between
+/// the first and the last head.
 #[inline]
 pub fn guess(heads: &[[u8; HEAD_BYTES]], head: u32) -> Option<usize> {
     let (first, last) = (heads.first()?, heads.last()?);
@@ -230,8 +229,7 @@ pub fn guess(heads: &[[u8; HEAD_BYTES]], head: u32) -> Option<usize> {
     Some((at as usize).saturating_sub(GUESSED / 2).min(heads.len() - GUESSED))
 }
 
-/// Gives the result of [`equal_heads`], if this result lies within the [`GUESSED`] heads from `start` on. `None`
-/// if the result does not lie there.
+/// The result of [`equal_heads`] if it lies within the [`GUESSED`] heads from `start` on, and otherwise `None`.
 #[inline]
 pub fn equal_heads_guessed(heads: &[[u8; HEAD_BYTES]], start: usize, head: u32) -> Option<(usize, usize)> {
     let is_below = |bytes: &[u8; HEAD_BYTES]| u32::from(u32::from_le_bytes(*bytes) < head);

@@ -58,7 +58,7 @@ pub const MAX_ORIGIN_BYTES: usize = 512;
 /// Longest bound of keys that a meta holds.
 pub const MAX_BOUND_BYTES: usize = 64;
 
-/// The indexes that a file has or gets.
+/// Which indexes a file has, or is built with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum PageIndexKind {
     /// A tree of nodes, each a page.
@@ -71,12 +71,12 @@ pub enum PageIndexKind {
 }
 
 impl PageIndexKind {
-    /// Whether the tree is written.
+    /// Whether a B-tree is written.
     pub fn has_btree(self) -> bool {
         self != Self::Flat
     }
 
-    /// Whether the list is written.
+    /// Whether a flat index is written.
     pub fn has_flat(self) -> bool {
         self != Self::Btree
     }
@@ -185,13 +185,13 @@ impl Tree {
     }
 }
 
-/// The bounds of the keys of a file. They may lie a little outside the keys. Both bounds may also be keys of the
-/// file: in most files the last key is so short that it is the bound itself.
+/// The bounds of the keys and range erases of a file, both inclusive. Long keys are cut outward, so the bounds may
+/// be a little wider.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct KeyBounds {
     /// The low bound, which is not greater than any key.
     pub low: Vec<u8>,
-    /// The high bound, which is not less than any key; `None` if no short string is that great.
+    /// The high bound, which is not less than any key; `None` if no short string is great enough.
     pub high: Option<Vec<u8>>,
 }
 
@@ -218,8 +218,8 @@ impl KeyBounds {
         }
     }
 
-    /// Takes an encoding off the front of `bytes`; `None` if it is malformed. The bounds may be longer than they
-    /// should be.
+    /// Decodes the bounds at the front of `bytes` and removes them from there; `None` if they are malformed. Does
+    /// not check their lengths.
     pub fn decode(bytes: &mut &[u8]) -> Option<Self> {
         let low = varint::take_bytes(bytes)?.to_vec();
         let high = match take_u8(bytes)? {
@@ -303,7 +303,7 @@ pub struct FilterTree {
     pub partition_rows: u32,
     /// The length of the key prefixes that are also in the filter; 0 if the filter has no prefixes.
     pub prefix_bytes: u16,
-    /// The form of the partitions, which the features of the file tell.
+    /// The form of the partitions, which depends on the features of the file.
     pub form: FilterForm,
 }
 
@@ -430,7 +430,7 @@ impl Meta {
         }
     }
 
-    /// The feature bits: what a reader must know or may know.
+    /// The feature bits: what a reader must know or may ignore.
     pub fn features(&self) -> u32 {
         let bit = |set: bool, bit: u32| if set { bit } else { 0 };
         let flat = |alone: bool| self.trees().any(|(_, tree)| tree.flat.is_some() && tree.btree.is_none() == alone);
@@ -491,8 +491,7 @@ impl Meta {
     ///
     /// # Errors
     ///
-    /// [`Unreadable::Corrupt`] if the bytes are not what was written, [`Unreadable::Newer`] if a newer release is
-    /// needed.
+    /// [`Unreadable::Corrupt`] if the bytes are damaged; [`Unreadable::Newer`] if a newer release is needed.
     pub fn decode(bytes: &mut &[u8]) -> Result<Self, Unreadable> {
         let malformed = || Unreadable::from("the meta does not decode");
         let (head, rest) = bytes.split_first_chunk::<12>().ok_or_else(malformed)?;
@@ -595,8 +594,7 @@ impl Meta {
         })
     }
 
-    /// The file's last block. The caller must give an origin if the meta says that there is one, and an empty
-    /// `origin` if not.
+    /// The file's last block. `origin` must be empty unless [`Meta::has_origin`] is set.
     pub fn footer(&self, origin: &[u8]) -> Vec<u8> {
         assert!(self.has_origin != origin.is_empty() && origin.len() <= MAX_ORIGIN_BYTES, "as the meta says");
         let mut out = Vec::with_capacity(BLOCK_BYTES);
@@ -621,19 +619,17 @@ impl Meta {
     ///
     /// # Errors
     ///
-    /// [`Unreadable::Corrupt`] if the bytes are not what was written, [`Unreadable::Newer`] if a newer release is
-    /// needed.
+    /// [`Unreadable::Corrupt`] if the bytes are damaged; [`Unreadable::Newer`] if a newer release is needed.
     pub fn from_footer(footer: &[u8]) -> Result<Self, Unreadable> {
         Ok(Self::with_origin(footer)?.0)
     }
 
-    /// Does the same as [`Meta::from_footer`], but also returns where the file comes from. This second result is
-    /// empty if the file does not say where it comes from.
+    /// Like [`Meta::from_footer`], but also returns the file's origin, which is empty if the file does not state
+    /// one.
     ///
     /// # Errors
     ///
-    /// [`Unreadable::Corrupt`] if the bytes are not what was written, [`Unreadable::Newer`] if a newer release is
-    /// needed.
+    /// [`Unreadable::Corrupt`] if the bytes are damaged; [`Unreadable::Newer`] if a newer release is needed.
     pub fn with_origin(footer: &[u8]) -> Result<(Self, &[u8]), Unreadable> {
         let Some((body, crc)) = footer.split_last_chunk::<4>().filter(|(body, _)| body.len() == BLOCK_BYTES - 4) else {
             return Err(format!("a footer has {BLOCK_BYTES} bytes, this one {}", footer.len()).into());

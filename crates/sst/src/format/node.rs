@@ -25,7 +25,7 @@
 //!
 //! A search first compares the key with the samples, which lie next to each other. The samples show in which block
 //! of heads the search goes on. Then the search compares the heads of this block with the key. So a search touches
-//! one line of memory for every 256 children, and one more line for the block.
+//! one cache line for every 256 children, and one more for the block.
 //!
 //! The columns are the page offset, the stored bytes, and four running totals: rows, bytes, group bytes, erased
 //! rows. The totals of a child include the child. Totals count from the start of the file, so any node can be
@@ -56,7 +56,7 @@ const BY_ROW: u8 = 1 << 3;
 const SAMPLED: u8 = 1 << 4;
 
 /// A node with at least this many separators has samples. In a node with fewer separators, the heads take only a
-/// few lines of memory.
+/// few cache lines.
 const MIN_SAMPLED: usize = 4 * key::BLOCK;
 
 /// The most bytes that a search prefetches of the tails of a block.
@@ -408,7 +408,7 @@ impl<'p> IndexNode<'p> {
 ///
 /// # Errors
 ///
-/// What is wrong with the page.
+/// The error says what is wrong with the page.
 pub fn validate(page: &[u8]) -> Result<(), String> {
     let Some(head) = page.first_chunk::<HEAD_END>() else {
         return Err(format!("{} bytes are too few for an index node", page.len()));
@@ -532,7 +532,7 @@ impl NodeBuilder {
         Self { may_sample: true, ..Self::default() }
     }
 
-    /// A builder of the same kind without children.
+    /// An empty builder of the same kind.
     fn emptied(&self) -> Self {
         Self { by_row: self.by_row, may_sample: self.may_sample, ..Self::default() }
     }

@@ -5,7 +5,7 @@ use super::varint;
 use pages::Address;
 use pages::page::MOST_UNPACKED;
 
-/// The most bytes of a large value that one chunk holds, without the header of the chunk.
+/// Maximum bytes of a large value in one chunk, without the chunk's header.
 pub const MAX_CHUNK_BYTES: usize = 1 << 20;
 
 /// The reference to a value that is kept in value pages.
@@ -30,11 +30,11 @@ impl<'a> OutsideValue<'a> {
 
     /// Checks a reference: a file must be able to hold a value of this length, and its chunks must lie one after
     /// the other. So no chunk is named twice, and the length of the file limits the memory that loading the value
-    /// takes. The limit is greater than that length, because chunks may be packed.
+    /// takes. The limit is a multiple of that length, because chunks may be packed.
     ///
     /// # Errors
     ///
-    /// What is wrong with the reference.
+    /// The error says what is wrong with the reference.
     pub fn check(bytes: &'a [u8]) -> Result<(), String> {
         let value = Self::new(bytes).ok_or("does not decode")?;
         let (mut chunks, mut stored_bytes, mut end) = (0, 0u64, 0);

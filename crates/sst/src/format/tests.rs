@@ -4,8 +4,7 @@ use super::node::{Child, NodeBuilder, Totals};
 use super::*;
 use pages::Address;
 
-/// A node with `children` children. The separators between the children have 64 KiB each, and no two of them begin
-/// with the same byte.
+/// A node with `children` children. Its separators have 64 KiB each, and no two of them begin with the same byte.
 fn node(children: u8) -> Vec<u8> {
     let mut builder = NodeBuilder::default();
     for i in 0..children {

@@ -9,14 +9,13 @@ pub struct Pass {
     pub missing: bool,
     /// Whether pages were asked for, or are left for the next pass.
     pub noted: bool,
-    /// Some pages of the main tree decide which other pages are needed. This says whether all of them were in
-    /// memory.
+    /// Whether all pages of the main tree that decide which other pages are needed were in memory.
     pub is_known: bool,
     /// The main rows that will be read, as far as they are known. The reader also looks at the row after the end of
     /// a key range. The rows here do not include that row.
     pub rows: Range<u64>,
-    /// The most rows that are read from the file and that count against a limit. If the main tree is known, exactly
-    /// this many rows are read.
+    /// An upper bound on the rows read from the file that count against a limit. It is exact if the main tree is
+    /// known.
     pub items: u64,
     /// Whether the reader comes to the end of the file before it has all rows that it wants, and goes on in the
     /// next file. It is false as long as the main tree is not known.

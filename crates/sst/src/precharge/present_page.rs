@@ -17,7 +17,7 @@ pub(super) struct PresentPage<'p> {
 }
 
 impl<'p> PresentPage<'p> {
-    /// `None` if the rows that the page holds are not the rows `span`.
+    /// `None` if the page does not hold exactly the rows `span`.
     pub fn new(kind: TreeKind, page: &'p PageRef, span: &Range<u64>, rows: Range<u64>) -> Option<Self> {
         let (first_row, count) = if kind.is_by_row() {
             let layout = GroupLayout::of(page);

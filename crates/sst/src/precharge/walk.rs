@@ -8,8 +8,8 @@
 //! ```
 //!
 //! The page at the near edge is read whatever the limits are. Any other child is asked for only if it is certainly
-//! needed. It must be needed even if the page at the near edge gives as many rows as it can. Once that page is in
-//! memory, the number of rows that it gives is known.
+//! needed, even if the page at the near edge gives as many rows as it can. Once that page is in memory, the number
+//! of rows that it gives is known.
 
 use super::asked::{AskedPages, Share};
 use super::found::Pass;
@@ -96,7 +96,7 @@ struct Near {
     /// In the forward direction, the first row in the range. In the backward direction, the end of the rows in the
     /// range.
     row: Option<u64>,
-    /// The number of rows before `row` that are not erased.
+    /// The number of rows before `row` that count against the limit.
     items: Option<u64>,
 }
 
@@ -166,8 +166,8 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         Ok(std::mem::take(&mut self.pass))
     }
 
-    /// Returns what was looked up. The result decides which other pages are needed. `None` if the page that was
-    /// looked at is not in memory; that page has then been asked for.
+    /// Unwraps a look-up whose result decides which other pages are needed. `None` after a fault: the page was not
+    /// in memory and has been asked for.
     fn look<T>(&mut self, found: std::result::Result<T, Stop>) -> Result<Option<T>> {
         match found {
             Ok(found) => Ok(Some(found)),
@@ -179,12 +179,12 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         }
     }
 
-    /// The node at the top of `subtree`; `None` if the node is not in memory; it has then been asked for.
+    /// The node at the top of `subtree`; `None` if it was not in memory and has been asked for.
     fn look_at_node(&mut self, subtree: Subtree) -> Result<Option<PageRef>> {
         self.look(self.descent.node_of(self.source, &subtree))
     }
 
-    /// A data page whose rows have keys; `None` if the page is not in memory; it has then been asked for.
+    /// A data page whose rows have keys; `None` if it was not in memory and has been asked for.
     fn look_at_rows(&mut self, subtree: &Subtree) -> Result<Option<CountedPage>> {
         let Some(page) = self.look(self.descent.top_of(self.source, subtree))? else { return Ok(None) };
         let Subtree { address, before, through, .. } = subtree;
@@ -225,7 +225,7 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
     }
 
     /// The first row at or after the low end. `rows` is the page with that row, if the page is known. `None` if
-    /// the row is only known from the page, and the page is not known.
+    /// only the page can tell and it is not known.
     fn low_row(&self, rows: Option<&CountedPage>, before: &Totals) -> Option<u64> {
         let Some(key) = self.low.key() else { return Some(self.low.row.max(before.rows)) };
         let row = match (rows?.search(key), self.low.key) {
@@ -236,7 +236,7 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
     }
 
     /// The end of the rows before the high end. `rows` is the page with that end, if the page is known. `None` if
-    /// the end is only known from the page, and the page is not known.
+    /// only the page can tell and it is not known.
     fn high_row(&self, rows: Option<&CountedPage>, through: &Totals) -> Option<u64> {
         let Some(key) = self.high.key() else { return Some(self.high.row.min(through.rows)) };
         let row = match (rows?.search(key), self.high.key) {
@@ -246,8 +246,8 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         Some(row.clamp(self.low.row, self.high.row))
     }
 
-    /// How many rows before `row` are not erased, where `row` lies in the page; `None` if the number is only known
-    /// from the page, and the page is not known.
+    /// How many rows before `row`, which lies in the page, count against the limit. `None` if only the page can
+    /// tell and it is not known.
     fn items_before(&self, row: u64, rows: Option<&CountedPage>, before: &Totals, through: &Totals) -> Option<u64> {
         if !self.has_uncounted(before, through) {
             return Some(self.items(before) + row.clamp(before.rows, through.rows) - before.rows);
@@ -293,8 +293,8 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         Ok(true)
     }
 
-    /// The most rows between the near edge and the given rows that count against the limit. In the forward
-    /// direction, these rows lie before the given rows; in the backward direction, they lie after the given rows.
+    /// An upper bound on the rows that count against the limit between the near edge and the given rows. Forward,
+    /// they lie before the given rows; backward, after them.
     fn items_on_the_way_at_most(&self, before: &Totals, through: &Totals) -> u64 {
         if self.direction.is_forward() {
             self.items(before).saturating_sub(self.near.items.unwrap_or(self.items(&self.near.subtree.before)))
@@ -367,12 +367,12 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         self.items_on_the_way_at_most(&step.subtree.before, &step.subtree.through) >= self.rows_left
     }
 
-    /// The most rows that count against the limit before the reader reaches `step`.
+    /// An upper bound on the rows that count against the limit before the reader reaches `step`.
     fn had_before(&self, step: &WalkStep) -> u64 {
         self.items_on_the_way_at_most(&step.subtree.before, &step.subtree.through).min(self.rows_left)
     }
 
-    /// The most rows that count against the limit until the reader leaves `step`.
+    /// An upper bound on the rows that count against the limit until the reader leaves `step`.
     fn had_through(&self, step: &WalkStep) -> u64 {
         let edge = if self.direction.is_forward() { step.subtree.through } else { step.subtree.before };
         self.items_on_the_way_at_most(&edge, &edge).min(self.rows_left)
@@ -525,7 +525,7 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         Ok(())
     }
 
-    /// Asks for the page that holds row `row`. Row `row` is the first row beyond the far edge.
+    /// Asks for the page that holds `row`, the first row beyond the far edge.
     fn row_beyond(&mut self, row: u64) -> Result<()> {
         let Some(address) = self.look(self.descent.address_of_row(self.source, row))? else { return Ok(()) };
         if self.share.take_page(&address) {

@@ -42,8 +42,8 @@ impl SstCursor {
         Self::within(sst, 0..u64::MAX)
     }
 
-    /// A cursor over the main rows with ids in `rows` that a table sees of `sst`, with all versions of these rows.
-    /// It shows no other row, and it reads no page that has none of these rows. Allocates nothing.
+    /// A cursor over the main rows of `sst` that the table sees and whose ids are in `rows`, with all their
+    /// versions. It shows no other rows, and reads no page that has none of them. Allocates nothing.
     pub fn within(sst: Arc<Sst>, rows: Range<u64>) -> Self {
         let cursor =
             |kind: TreeKind, tree, rows: RowRanges| TreeCursor::new(&sst.file, kind, tree, sst.prefer_flat, rows);
@@ -92,9 +92,8 @@ impl SstCursor {
             || self.history.as_ref().is_some_and(|history| history.borrow().has_rest())
     }
 
-    /// Asks for the first pages that a scan will need in this file. The scan comes from the cursor `before` over
-    /// the previous file. The readahead window of that cursor reaches beyond the end of its file. If
-    /// [`SstCursor::has_rest`] is true for `before`, this call must be made. It moves no cursor.
+    /// Asks for the first pages that a scan will need in this file. `before` is the scan's cursor over the previous
+    /// file. Must be called if [`SstCursor::has_rest`] is true for `before`. Moves neither cursor.
     pub fn ask_after<S: PageSource + ?Sized>(&mut self, source: &S, before: &mut Self) {
         self.set_direction(before.direction);
         if let (Some(main), Some(before)) = (&mut self.main, &mut before.main) {
@@ -110,7 +109,7 @@ impl SstCursor {
         before.forget_rest();
     }
 
-    /// Drops the rest of the window that lies beyond this file. This is called if the scan reads no file after
+    /// Drops the rest of the readahead window that lies beyond this file. Called if the scan reads no file after
     /// this one.
     pub fn forget_rest(&mut self) {
         if let Some(main) = &mut self.main {
@@ -169,8 +168,7 @@ impl SstCursor {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
-    /// what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read or is corrupt.
     pub fn seek<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
         self.begin(Direction::Forward);
         self.moved(|main| main.seek(source, key, seek))
@@ -180,8 +178,7 @@ impl SstCursor {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
-    /// what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read or is corrupt.
     pub fn seek_back<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
         self.begin(Direction::Backward);
         self.moved(|main| main.seek_back(source, key, seek))
@@ -191,8 +188,7 @@ impl SstCursor {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
-    /// what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read or is corrupt.
     pub fn seek_first<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
         self.set_direction(Direction::Forward);
         self.moved(|main| main.seek_first(source))
@@ -202,8 +198,7 @@ impl SstCursor {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
-    /// what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read or is corrupt.
     pub fn seek_last<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
         self.set_direction(Direction::Backward);
         self.moved(|main| main.seek_last(source))
@@ -213,8 +208,7 @@ impl SstCursor {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
-    /// what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read or is corrupt.
     pub fn next<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
         self.set_direction(Direction::Forward);
         self.moved(|main| main.next(source))
@@ -224,8 +218,7 @@ impl SstCursor {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
-    /// what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read or is corrupt.
     pub fn prev<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
         self.set_direction(Direction::Backward);
         self.moved(|main| main.prev(source))
@@ -316,8 +309,7 @@ impl SstCursor {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
-    /// what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read or is corrupt.
     pub fn parts<S: PageSource + ?Sized>(
         &mut self,
         source: &S,
@@ -420,8 +412,7 @@ impl SstCursor {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
-    /// what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read or is corrupt.
     pub fn visible<S: PageSource + ?Sized>(&self, source: &S, at: Version) -> Result<Option<Row>, Stop> {
         let Some((page, layout, i)) = self.main.as_ref().and_then(TreeCursor::place) else { return Ok(None) };
         self.sst.visible(page, layout, i, at, |version| {
@@ -436,8 +427,7 @@ impl SstCursor {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
-    /// what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read or is corrupt.
     pub fn first_older<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
         let Some((page, layout, i)) = self.main.as_ref().and_then(TreeCursor::place) else { return Ok(false) };
         let row = layout.first_row() + i as u64;
@@ -455,8 +445,7 @@ impl SstCursor {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
-    /// what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read or is corrupt.
     pub fn next_older<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
         let row = self.older_row();
         let Some(history) = &mut self.history else { return Ok(false) };
@@ -470,7 +459,7 @@ impl SstCursor {
         Some(self.sst.row(page, &layout.record(page, i), RowPlace::Older(layout.first_row() + i as u64)))
     }
 
-    /// The id of the main row to which the older version belongs that was looked up last.
+    /// The id of the main row whose older version was looked up last.
     fn older_row(&self) -> Option<u64> {
         let history = self.history.as_ref()?.borrow();
         history.place().map(|(page, layout, i)| main_row(page, layout, i))

@@ -1,4 +1,4 @@
-//! The way from the root of a tree to one of its data pages, by a key or by a row. It knows no versions and keeps
+//! Goes down from the root of a tree to one of its data pages, by key or by row id. It knows no versions and keeps
 //! no place.
 
 use crate::format::PageRows;
@@ -10,7 +10,7 @@ use os::sync::Arc;
 use pages::{Address, Error, PageAt, PageKind, PageRef, PageSource, PagedFile, Stop};
 use std::ops::Range;
 
-/// A tree in the form that a way down needs.
+/// A tree to go down in: its root, the kind of its nodes, and its totals.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Descent<'a> {
     file: &'a Arc<PagedFile>,
@@ -22,18 +22,18 @@ pub(crate) struct Descent<'a> {
 
 pub(super) type TreePlace<L = Layout> = (PageRef, L, usize);
 
-/// Where a key lies, if only some rows of a tree are looked at.
+/// Where a key lies in a tree of which only some rows are visible.
 pub(super) enum Under {
     /// If the key exists, it lies in this page, or between this page and a neighbour.
     Page(PageRef, Layout),
-    /// The key lies among these rows of the tree, none of which is seen.
+    /// The key lies among these rows of the tree, none of which is visible.
     Hidden(Range<u64>),
 }
 
-/// What a way down leads to.
+/// Where to go down to.
 #[derive(Clone, Copy)]
 enum WayTarget<'k> {
-    /// The data page under which the key lies if it exists.
+    /// The data page that has the key if any page does.
     Key(&'k [u8]),
     /// The data page that holds the row.
     Row(u64),
@@ -50,17 +50,17 @@ pub(super) struct Way {
 }
 
 impl Way {
-    /// A way of which only the end is known: the data page at `address`.
+    /// The way to the data page at `address`, without the nodes above it.
     pub fn to_page(address: Address) -> Self {
         Self { address, level: 0, above: None }
     }
 }
 
-/// Why a way ends above the data pages, for a reader that does not wait.
+/// Why a reader that does not wait for pages could not reach its page.
 enum Missing {
     /// This page is not in memory.
     Page(Address, PageKind),
-    /// A node does not belong here; a step that needs the node will report that.
+    /// A node has the wrong form for this tree. A step that needs the node will report that.
     Contradiction,
 }
 
@@ -74,7 +74,7 @@ fn peek<S: PageSource + ?Sized>(source: &S, at: PageAt<'_>) -> Result<PageRef, M
     source.peek(at).ok_or(Missing::Page(at.address, at.kind))
 }
 
-/// The rows of the tree under child `i` of `node`, which itself has `rows`.
+/// Ids of the rows under child `i` of `node`, if `rows` are under `node`.
 #[inline]
 fn rows_under(node: &IndexNode<'_>, i: usize, rows: &Range<u64>) -> Range<u64> {
     node.rows_before(i).unwrap_or(rows.start)..node.rows_through(i)
@@ -85,28 +85,28 @@ fn rows_under(node: &IndexNode<'_>, i: usize, rows: &Range<u64>) -> Range<u64> {
 pub struct Subtree {
     /// Where its page lies.
     pub address: Address,
-    /// The totals of the part of the tree before it.
+    /// Totals of everything in the tree before the subtree.
     pub before: Totals,
-    /// The totals of the part of the tree up to its end.
+    /// Totals of everything in the tree up to the end of the subtree.
     pub through: Totals,
     /// Height above the data pages.
     pub level: u8,
 }
 
 impl Subtree {
-    /// The subtree of child `i` of `node`, which is the node at its top.
+    /// The subtree of child `i` of `node`, the node at the top of this subtree.
     pub fn child(&self, node: &IndexNode<'_>, i: usize) -> Self {
         let child = node.child(i);
         let before = if i > 0 { node.child(i - 1).totals } else { self.before };
         Self { address: child.address, before, through: child.totals, level: self.level - 1 }
     }
 
-    /// Its rows.
+    /// Ids of its rows.
     pub fn rows(&self) -> Range<u64> {
         self.before.rows..self.through.rows
     }
 
-    /// The totals of what lies in it.
+    /// Totals of the subtree alone.
     pub fn totals(&self) -> Totals {
         let Totals { rows, bytes, group_bytes, erased } = self.through;
         Totals {
@@ -126,7 +126,8 @@ pub(super) struct Leaf {
 }
 
 impl Leaf {
-    /// The same node with the child that holds row `row`, if that child is this one or a neighbour of it.
+    /// The same node with the child that holds row `row`: this child, the next one, or the previous one if `row` is
+    /// its last row. `None` if the row lies elsewhere, or if the node alone cannot tell.
     #[inline]
     pub fn beside(&self, row: u64) -> Option<Self> {
         let node = IndexNode::new(&self.page);
@@ -168,15 +169,15 @@ impl<'a> Descent<'a> {
         self.file.at(address, kind).under(above, child)
     }
 
-    /// The way down, before its first page was read.
+    /// The way at the root, before any page was read.
     #[inline]
     fn top(&self) -> Way {
         Way { address: self.root.address, level: self.root.height, above: None }
     }
 
-    /// Goes down `way` towards `target`, to a data page. `bring` brings the nodes. `visit` is called with each node
-    /// and the number of the child to which the way leads. If it returns false, the walk ends below that node.
-    /// After an error, the way stays at the page that was not brought.
+    /// Goes down `way` to the data page of `target`. `bring` gets each node. `visit` is called with the node and
+    /// the number of the child that the way takes; if it returns false, the walk ends at that child. After an
+    /// error, the way stays at the node that failed.
     #[inline]
     fn walk<E: From<Error>>(
         &self,
@@ -211,8 +212,8 @@ impl<'a> Descent<'a> {
         Ok(way)
     }
 
-    /// The way to the data page of `target`, up to the first node that is not in memory, and the rows of the tree
-    /// under the end of this way.
+    /// Goes down towards the data page of `target` as far as the nodes are in memory. Returns the way and the rows
+    /// under its end.
     fn peek_way<S: PageSource + ?Sized>(&self, source: &S, target: WayTarget<'_>) -> (Way, Range<u64>) {
         let (mut way, mut rows) = (self.top(), 0..self.totals.rows);
         let come = self.walk(
@@ -228,8 +229,8 @@ impl<'a> Descent<'a> {
         (way, rows)
     }
 
-    /// The address of the data page under `key`, if the nodes on the way to it are in memory, and the rows of the
-    /// page. If a node is missing, a larger range of rows that contains them.
+    /// The address of the data page that has `key` if any page does, and the page's rows. If a node on the way is
+    /// not in memory, `None`, and a larger range of rows.
     pub(super) fn peek_address_of_key<S: PageSource + ?Sized>(
         &self,
         source: &S,
@@ -276,8 +277,8 @@ impl<'a> Descent<'a> {
         source.page(self.file.at(&subtree.address, self.kind_at(subtree.level)))
     }
 
-    /// Like [`Descent::top_of`], for a subtree that is more than a data page. The totals of the node must be those
-    /// that its parent says.
+    /// Like [`Descent::top_of`], for a subtree with a node at its top. Checks the node's totals against its
+    /// parent's.
     pub(crate) fn node_of<S: PageSource + ?Sized>(&self, source: &S, subtree: &Subtree) -> Result<PageRef, Stop> {
         let page = self.top_of(source, subtree)?;
         let node = self.node(&page, &subtree.address)?;
@@ -310,7 +311,7 @@ impl<'a> Descent<'a> {
         self.totals.rows
     }
 
-    /// A node, if it is in memory and has the form that belongs here.
+    /// A node, if it is in memory and has the right form for this tree.
     pub(crate) fn peek_node<S: PageSource + ?Sized>(&self, source: &S, at: &Address) -> Option<PageRef> {
         let page = source.peek(self.file.at(at, self.root_kind))?;
         self.node(&page, at).is_ok().then_some(page)
@@ -335,7 +336,7 @@ impl<'a> Descent<'a> {
         rows.start.saturating_add(i as u64).min(rows.end)
     }
 
-    /// The node in `page`. It has separators if rows have keys in this tree, and none otherwise.
+    /// The node in `page`. It must have separators if the tree's rows have keys, and none otherwise.
     #[inline]
     pub(crate) fn node<'p>(&self, page: &'p PageRef, at: &Address) -> Result<IndexNode<'p>, Error> {
         let node = IndexNode::new(page);
@@ -351,8 +352,8 @@ impl<'a> Descent<'a> {
         self.corrupt_node(at, why)
     }
 
-    /// Checks the totals of a node against its parent: they must begin at the totals that the parent has before the
-    /// node, and end at the totals that the parent has through it.
+    /// Checks the totals of a node against its parent: they must start above `subtree.before` and end exactly at
+    /// `subtree.through`.
     fn check_totals(&self, node: &IndexNode<'_>, subtree: &Subtree) -> Result<(), Error> {
         let Subtree { address, before, through, .. } = subtree;
         let first = node.child(0).totals;
@@ -371,8 +372,8 @@ impl<'a> Descent<'a> {
         self.file.corrupt(self.root_kind, at.offset, why)
     }
 
-    /// The data page that holds row `row`, if it is in memory, and which rows it holds. If it is not in memory,
-    /// rows around `row` for which the answer is the same.
+    /// The data page that holds row `row`, and its rows. If the page is not in memory, `None`, and the rows around
+    /// `row` that are missing for the same reason.
     pub(crate) fn peek_row<S: PageSource + ?Sized>(&self, source: &S, row: u64) -> (Option<PageRef>, Range<u64>) {
         let (way, rows) = self.peek_way(source, WayTarget::Row(row));
         let page = if way.level == 0 { self.peek(source, &way.address) } else { None };
@@ -388,7 +389,7 @@ impl<'a> Descent<'a> {
         source.glance(self.at(&way.address, self.kind.page_kind(), way.above.as_ref()))
     }
 
-    /// Checks that a page holds the rows that its parent says.
+    /// Checks that a page holds exactly `rows`, as its parent says.
     pub(crate) fn check_rows(&self, layout: &impl PageRows, rows: Range<u64>, at: &Address) -> Result<(), Error> {
         let found = layout.first_row()..layout.first_row() + layout.rows() as u64;
         if found == rows {
@@ -398,7 +399,7 @@ impl<'a> Descent<'a> {
         Err(self.file.corrupt(self.kind.page_kind(), at.offset, why))
     }
 
-    /// The address of the data page under which `key` lies if it exists.
+    /// The address of the data page that has `key` if any page does.
     #[inline]
     pub(crate) fn address_of_key<S: PageSource + ?Sized>(&self, source: &S, key: &[u8]) -> Result<Address, Stop> {
         Ok(self.way_to(source, WayTarget::Key(key))?.address)
@@ -426,15 +427,14 @@ impl<'a> Descent<'a> {
         }
     }
 
-    /// The first row of the page under which `key` lies if it exists; `None` if a node above the page is not in
-    /// memory.
+    /// The first row of the page that has `key` if any page does; `None` if a node above the page is not in memory.
     pub(crate) fn peek_first_row<S: PageSource + ?Sized>(&self, source: &S, key: &[u8]) -> Option<u64> {
         let (way, rows) = self.peek_way(source, WayTarget::Key(key));
         (way.level == 0).then_some(rows.start)
     }
 
-    /// The data page under which `key` lies if it exists. If all its keys are less than `key`, the first row that
-    /// is not less begins the next page.
+    /// The data page that has `key` if any page does. If all its keys are less than `key`, the next greater row
+    /// begins the next page.
     #[inline]
     pub(crate) fn page_of_key<S: PageSource + ?Sized>(
         &self,
@@ -444,7 +444,7 @@ impl<'a> Descent<'a> {
         self.page_under(source, &self.way_of_key(source, key)?)
     }
 
-    /// The way to the data page under which `key` lies if it exists.
+    /// The way to the data page that has `key` if any page does.
     #[inline]
     pub(super) fn way_of_key<S: PageSource + ?Sized>(&self, source: &S, key: &[u8]) -> Result<Way, Stop> {
         self.way_to(source, WayTarget::Key(key))
@@ -502,7 +502,7 @@ impl<'a> Descent<'a> {
         Ok((page, layout))
     }
 
-    /// Checks that a page holds the rows that its parent says.
+    /// Checks that a page holds row `row`, to which its parent led.
     #[inline]
     pub(super) fn check_row(&self, row: u64, layout: &impl PageRows, address: &Address) -> Result<(), Stop> {
         if row.checked_sub(layout.first_row()).is_some_and(|i| i < layout.rows() as u64) {

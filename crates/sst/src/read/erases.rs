@@ -55,8 +55,7 @@ impl EraseCursor {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
-    /// what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read or is corrupt.
     pub fn seek_first<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<Option<RangeErase>, Stop> {
         let low = self.sst.slice.as_ref().map(|slice| slice.bounds.low.clone());
         self.seek(source, low.as_deref().unwrap_or_default())
@@ -67,8 +66,7 @@ impl EraseCursor {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
-    /// what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read or is corrupt.
     pub fn seek<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8]) -> Result<Option<RangeErase>, Stop> {
         // If no erase covers the key: where the gap around the key starts, as far as the table sees it.
         let mut begin = None;
@@ -107,8 +105,7 @@ impl EraseCursor {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
-    /// what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read or is corrupt.
     pub fn seek_back<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8]) -> Result<Option<RangeErase>, Stop> {
         if !self.seek_start(source, key)? {
             self.note_gap_before(Vec::new(), key);
@@ -142,8 +139,7 @@ impl EraseCursor {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
-    /// what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read or is corrupt.
     pub fn around<S: PageSource + ?Sized>(
         &mut self,
         source: &S,
@@ -173,8 +169,7 @@ impl EraseCursor {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
-    /// what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read or is corrupt.
     pub fn next<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<Option<RangeErase>, Stop> {
         while self.step(source, Direction::Forward)? {
             match self.look()? {

@@ -41,8 +41,7 @@ impl Sst {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
-    /// what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read or is corrupt.
     pub fn get_filtered<S: PageSource + ?Sized>(
         &self,
         source: &S,

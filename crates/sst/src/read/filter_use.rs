@@ -32,12 +32,12 @@ const MIN_LOOKS: u8 = 24;
 /// the pages that are read for absent keys are of use for present keys, too.
 const MAX_LOOKS: u8 = 48;
 /// In a zone with more pages of rows than this, a page of a filter is worth reading once this many of them were
-/// read for nothing. If rows are long, a page of the filter stands for hundreds of pages of rows. To read them all
-/// only to learn whether they stay in memory would cost more than the page of the filter ever can.
+/// read for nothing. If rows are long, a page of the filter stands for hundreds of pages of rows. Reading them all,
+/// only to learn whether they stay in memory, would cost more than the page of the filter ever can.
 const READS_FOR_A_PAGE: u32 = 32;
-/// The doubt about a filter that was never in memory is 0; about other filters it is between these two values. The
-/// filter is asked for again only after pages were read for nothing; a doubt of n times the least value multiplies
-/// their number by n.
+/// The doubt about a filter is 0 until `Looks::asked` counts a request for it, and then stays between these two
+/// values. A doubt of n times the least value multiplies by n how many pages must be read for nothing before the
+/// filter is asked for again.
 const MIN_DOUBT: u8 = 8;
 const MAX_DOUBT: u8 = 128;
 

@@ -13,11 +13,10 @@ use os::sync::RwLock;
 use os::sync::atomic::{AtomicU32, Ordering};
 use std::ops::Bound;
 
-/// One in this number of reads that look for range erases notes the gap that it has found.
+/// One in this many reads that look for range erases notes the gap that it has found.
 const MISSES: u32 = 16;
 
-/// The length of the longest key that a gap may have as a bound. Keys of erases are short, or have long parts in
-/// common with many other keys.
+/// A gap with a longer bound than this, in bytes, is not kept.
 const MAX_KEY_BYTES: usize = 256;
 
 /// The range without range erases that was noted last for a file.

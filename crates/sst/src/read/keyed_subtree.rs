@@ -1,5 +1,5 @@
-//! Tells what lies under an index node of a tree, as the node itself says. This module serves walks that choose
-//! pages by keys or row ids and do not read the rows. It brings no page to memory.
+//! Lists what lies under a page of a tree: child subtrees with their key ranges, or large values. It serves walks
+//! that choose pages by key or row id without reading the rows. It loads no page.
 
 use super::descent::Subtree;
 use super::sst::Sst;
@@ -17,8 +17,7 @@ pub struct KeyedSubtree {
     pub subtree: Subtree,
     /// The kind of the page at its top.
     pub kind: PageKind,
-    /// The range of keys that the rows of the subtree may have. In a tree without keys, this is the range of all
-    /// keys.
+    /// The range in which the keys of its rows lie: all keys, in a tree without keys.
     pub keys: KeyRange,
 }
 
@@ -30,8 +29,7 @@ impl Sst {
         Some(KeyedSubtree { subtree, kind: descent.kind_at(subtree.level), keys: KeyRange::ALL })
     }
 
-    /// The subtrees directly below `keyed`, which is a keyed of the tree `tree`. `page` is the page at the top
-    /// of `keyed`. A data page has none.
+    /// The subtrees directly below `keyed`, a subtree of `tree` with `page` at its top. A data page has none.
     ///
     /// # Errors
     ///
@@ -53,8 +51,8 @@ impl Sst {
         Ok((0..node.children()).map(child).collect())
     }
 
-    /// The chunks of the large values of `page`, which is a data page of `tree`. These values belong to the page's
-    /// rows or parts, but lie outside the page.
+    /// Addresses of the chunks of all values that lie outside `page` but belong to its rows or parts. `page` is a
+    /// data page of `tree`.
     pub fn values_outside(&self, tree: TreeKind, page: &PageRef) -> Vec<Address> {
         let mut chunks = Vec::new();
         let mut add = |at: usize, bytes: usize| {

@@ -67,8 +67,7 @@ impl Sst {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
-    /// what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read or is corrupt.
     pub fn part<S: PageSource + ?Sized>(&self, source: &S, group: usize, place: RowPlace) -> Result<StoredValue, Stop> {
         let (kind, row) = tree_of(group, place);
         let descent = self.descent(kind).ok_or_else(|| self.no_tree(kind))?;
@@ -128,7 +127,7 @@ fn tree_of(group: usize, place: RowPlace) -> (TreeKind, u64) {
     }
 }
 
-/// A cursor in a column group, for a walk that reads the parts of one row after the other.
+/// A cursor in a column group, for a walk that reads the parts of successive rows.
 #[derive(Debug)]
 pub struct GroupCursor {
     sst: Arc<Sst>,
@@ -138,7 +137,7 @@ pub struct GroupCursor {
 }
 
 impl GroupCursor {
-    /// A cursor over column group `group` of `sst`, which is not the main one. Allocates nothing.
+    /// A cursor over column group `group` of `sst`. `group` must not be the main group. Allocates nothing.
     pub fn new(sst: Arc<Sst>, group: usize) -> Self {
         let cursor = |place: RowPlace| {
             let (kind, _) = tree_of(group, place);
@@ -233,8 +232,7 @@ impl GroupCursor {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
-    /// what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read or is corrupt.
     pub fn part<S: PageSource + ?Sized>(&mut self, source: &S, place: RowPlace) -> Result<StoredValue, Stop> {
         let (kind, row) = tree_of(self.group, place);
         let cursor = match place {

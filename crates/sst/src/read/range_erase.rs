@@ -31,8 +31,7 @@ impl Sst {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
-    /// what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read or is corrupt.
     pub fn range_erase<S: PageSource + ?Sized>(&self, source: &S, key: &[u8]) -> Result<Option<RangeErase>, Stop> {
         let Some(descent) = self.descent(TreeKind::RangeErases) else { return Ok(None) };
         let Some((page, layout, i)) = range_erase_before(&descent, source, key)? else { return Ok(None) };
@@ -58,8 +57,7 @@ impl Sst {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
-    /// what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read or is corrupt.
     pub fn cover<S: PageSource + ?Sized>(&self, source: &S, key: &[u8], at: Version) -> Result<Option<Version>, Stop> {
         if !self.may_erase_between(Bound::Included(key), Bound::Included(key)) {
             return Ok(None);
@@ -104,8 +102,7 @@ impl Sst {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
-    /// what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read or is corrupt.
     pub fn nth_range_erase<S: PageSource + ?Sized>(&self, source: &S, i: u64) -> Result<Option<RangeErase>, Stop> {
         let Some(tree) = self.meta.range_erases.get().filter(|tree| i < tree.totals.rows) else { return Ok(None) };
         let descent = Descent::new(&self.file, TreeKind::RangeErases, &tree, self.prefer_flat);

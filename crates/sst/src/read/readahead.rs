@@ -143,7 +143,7 @@ impl Far {
         self.is_included
     }
 
-    /// Of the children of `node` that may have keys of the range, the last one that the scan comes to.
+    /// The last child of `node`, in the order of the scan, that may have keys of the range.
     fn child(&self, node: &IndexNode<'_>, direction: Direction) -> usize {
         let child = node.search(&self.key);
         let ends_before = |child: usize| {
@@ -167,9 +167,9 @@ pub(crate) struct WantedRows<'a> {
 /// What is left of a window that reaches beyond the end of a file. It is asked for in the next file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reach {
-    /// The bytes of data pages.
+    /// How many bytes of data pages are wanted.
     data_bytes: u64,
-    /// How many bytes of data pages the walk has passed since the place up to which the scan had asked before.
+    /// Bytes of data pages that the walk has passed, counted from where the scan's last request ended.
     at_bytes: u64,
     /// The lowest level of the tree at which pages are still wanted. Level 0 is the level of the data pages.
     lowest: u8,
@@ -221,7 +221,7 @@ struct PagesWindow {
     passed: u64,
     /// Pages were asked for up to this position.
     until: u64,
-    /// All pages up to this position were asked for before the last round of reads, so they should have come.
+    /// All pages up to this position were asked for before the last round of reads, so they should be in memory.
     came: u64,
     /// The memory that the pages from `passed` to `until` take.
     left_bytes: u64,
@@ -254,7 +254,7 @@ impl Ahead {
         self.readahead.is_none()
     }
 
-    /// Goes on with a share of the window that is not larger than the present one.
+    /// Continues with `readahead`, a smaller share of the window.
     pub fn narrow(&mut self, readahead: Readahead) {
         self.readahead = readahead;
         self.window_bytes = self.window_bytes.min(readahead.high_bytes);
@@ -488,7 +488,7 @@ pub(super) fn next_position(bounds: &RowRanges, position: u64, all: u64, directi
     }
 }
 
-/// The thing whose end a walk has reached.
+/// What ran out when a walk ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WalkEnd {
     OfRows,

@@ -1,19 +1,18 @@
-//! A key that is looked up. It remembers some facts for the look-up in the next file, and for the next run of the
-//! same step.
+//! A key that is looked up. It keeps its hash for the look-up in the next file, and the address of a missing page
+//! for the next run of the same step.
 
 use crate::format::filter::hash_key;
 use pages::{Address, PagedFile};
 use std::cell::{Cell, OnceCell};
 
-/// A key that is looked up in several files. Its hash is computed when the first filter is asked. It remembers
-/// which data page was missing. When the look-up is repeated after the fault, it can go to this page directly.
+/// A key that is looked up in several files. Its hash is computed when the first filter is asked.
 #[derive(Debug)]
 pub struct SoughtKey<'k> {
     key: &'k [u8],
     hash: OnceCell<u64>,
-    /// The id of the file and the address of the data page that was missing when the key was last looked up. When
-    /// the look-up runs again after the fault, it goes to this page and does not search the nodes again. An
-    /// address pins no page.
+    /// The id of the file and the address of the data page that was missing when the key was last looked up. After
+    /// the fault, the look-up goes straight to this page and does not search the nodes again. An address pins no
+    /// page.
     missing: Cell<Option<(u64, Address)>>,
 }
 

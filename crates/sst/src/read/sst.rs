@@ -1,4 +1,4 @@
-//! An immutable file with the part of it that is seen, and the look-up of a key in its rows. It knows no other
+//! An immutable file, the part of it that a table sees, and the look-up of a key in its rows. It knows no other
 //! file.
 
 use super::descent::{Descent, Subtree, Under, Way};
@@ -24,25 +24,24 @@ pub struct Sst {
     pub file: Arc<PagedFile>,
     /// What is known about the file without reading it.
     pub meta: Meta,
-    /// Is added to every version in the file: a file that was built outside gets its place in the commit order when
-    /// it is taken in.
+    /// Added to every version in the file: a file that was built outside the database gets its place in the commit
+    /// order when it is ingested.
     pub version_offset: u64,
-    /// Whether the flat index is read if the file has both indexes.
+    /// Whether reads use the flat index if the file has both indexes.
     pub prefer_flat: bool,
-    /// The part of the file that is seen; `None`: all of it.
+    /// The part of the file that the table sees; `None` if it sees all of it.
     pub slice: Option<Box<Slice>>,
-    /// Where its filter is of use. It starts with the default.
+    /// Counts that tell where its filter is of use. They start at zero.
     pub filter_use: FilterUse,
-    /// A range of keys without range erases that reads have found; `None` if the file has no range erases at all.
+    /// A range of keys in which reads have found no range erase; `None` if the file has no range erases at all.
     pub known_gap: Option<Box<KnownGap>>,
 }
 
 /// What a look-up of a key met in a page of the main tree.
 pub(super) enum LookUp<'p> {
-    /// The row with this id has the key.
+    /// The key is in the row with this id.
     Found(u64),
-    /// This page would have the key if the key existed, but does not have it. The number is the first row of the
-    /// page.
+    /// The key is not in this page, the only one that could have it. The number is the first row of the page.
     Absent(u64, &'p PageRef),
 }
 
@@ -53,7 +52,7 @@ impl Sst {
         Self { file, meta, version_offset, prefer_flat, slice: None, filter_use: FilterUse::default(), known_gap }
     }
 
-    /// The same file, of which only `slice` is seen; `None`: all of it.
+    /// The same file, seen only through `slice`, or as a whole if `slice` is `None`.
     #[must_use]
     pub fn sliced(&self, slice: Option<Slice>) -> Self {
         Self {
@@ -62,7 +61,7 @@ impl Sst {
         }
     }
 
-    /// The main rows that are seen.
+    /// Ids of the main rows that the table sees.
     pub fn rows(&self) -> RowRanges {
         match &self.slice {
             None => (0..self.meta.rows()).into(),
@@ -70,13 +69,13 @@ impl Sst {
         }
     }
 
-    /// The bounds of the keys that are seen, widened to the outside.
+    /// Bounds of the keys that the table sees. They may be wider than the keys.
     #[inline]
     pub fn bounds(&self) -> &KeyBounds {
         self.slice.as_ref().map_or(&self.meta.bounds, |slice| &slice.bounds)
     }
 
-    /// About how many stored bytes belong to what is seen.
+    /// Approximate stored size, in bytes, of the part that the table sees.
     pub fn visible_bytes(&self) -> u64 {
         self.slice.as_ref().map_or(self.meta.file_bytes, |slice| slice.bytes)
     }
@@ -101,13 +100,13 @@ impl Sst {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read or is corrupt.
     pub fn get<S: PageSource + ?Sized>(&self, source: &S, key: &[u8], at: Version) -> Result<Option<Row>, Stop> {
         self.find(source, &SoughtKey::new(key), at, None, |_| {})
     }
 
-    /// Like [`Sst::get`], but if a way to the key was gone before, the search goes on from where that way has ended
-    /// (`reached`). `note` is called when the step has found its answer in a page of rows.
+    /// Like [`Sst::get`], but if [`Ways`] have already gone towards the key, the search continues from where its
+    /// way ended (`reached`). Calls `note` when the step has found its answer in a page of rows.
     #[inline]
     pub(super) fn find<S: PageSource + ?Sized>(
         &self,
@@ -144,7 +143,7 @@ impl Sst {
         Ok(found)
     }
 
-    /// The main page under which `key` lies if it exists; `None` if none of its rows is seen.
+    /// The page of the main tree that has `key` if the file does; `None` if the slice hides all rows there.
     #[inline]
     fn page_of_key<S: PageSource + ?Sized>(
         &self,
@@ -158,8 +157,7 @@ impl Sst {
         }
         match &self.slice {
             None => {
-                // The file does not change, and the earlier run, which met the fault, has checked the nodes on the
-                // way.
+                // The file is immutable, and the run that faulted has already checked the nodes on the way.
                 if let Some(address) = key.missing_in(&self.file) {
                     return main.page_under(source, &Way::to_page(address)).map(Some);
                 }
@@ -170,7 +168,7 @@ impl Sst {
                 }
                 page.map(Some)
             }
-            // A slice is given by row ids, so the page must have the rows that its parent says.
+            // A slice is a set of row ids, so the page must hold exactly the rows that its parent states.
             Some(slice) => Ok(match main.page_among(source, key.bytes(), &slice.rows)? {
                 Under::Page(page, layout) => Some((page, layout)),
                 Under::Hidden(_) => None,
@@ -178,8 +176,8 @@ impl Sst {
         }
     }
 
-    /// Adds the way to `key` in this file to `ways`. If a filter or a slice may make the way unnecessary, it does not
-    /// begin yet.
+    /// Adds a way to `key` in this file to `ways`. The way does not begin if a slice or the filter may make it
+    /// unnecessary, or if the root is not a node in memory.
     #[inline]
     pub fn begin_way<'f, 'k, S: PageSource + ?Sized>(&'f self, ways: &mut Ways<'f, 'k>, source: &S, key: &'k [u8]) {
         ways.begin(&self.file, key, || {
@@ -191,9 +189,9 @@ impl Sst {
         });
     }
 
-    /// The page with the value to which way `i` of `ways` has led, and the place of the value in it. The way must have
-    /// begun in this file. It returns them if the value is all that the file says about the key as of `at`: nothing
-    /// has to be counted, and no other page can say more.
+    /// Takes the page that way `i` of `ways` has reached, with the place of the key's value in it. The way must
+    /// have begun in this file. Returns `None` unless the value is all that the file says about the key as of `at`:
+    /// no look-up has to be counted for the filter, and no other page can add anything.
     #[inline]
     pub fn take_value(&self, ways: &mut Ways<'_, '_>, i: usize, at: Version) -> Option<(PageRef, Range<usize>)> {
         let is_counted = || self.meta.filter.is_some() && !self.filter_use.summary().is_all_found();
@@ -209,9 +207,8 @@ impl Sst {
         self.slice.as_ref().is_some_and(|slice| !slice.rows.contains(row))
     }
 
-    /// The newest version of row `i` of a main page that is not newer than `at`. If this is not the newest version
-    /// of the row, `older` looks in the history for the newest version that is not newer than the given one, in
-    /// versions of the file.
+    /// The newest version of row `i` of a main page that is not newer than `at`. If the row's newest version is too
+    /// new, `older` searches the history; it gets `at` without the file's version offset.
     #[inline]
     pub(super) fn visible(
         &self,
@@ -239,7 +236,7 @@ impl Sst {
     }
 }
 
-/// The id of the main row to which row `i` of a page of the history belongs.
+/// Reads the id of the main row that row `i` of a history page is a version of.
 pub(super) fn main_row(page: &PageRef, layout: &Layout, i: usize) -> u64 {
     let mut key = [0; 16];
     layout.copy_key(page, i, &mut key);

@@ -9,7 +9,7 @@ use pages::{Error, HEADER_BYTES, PageKind, PageRef, PageSource, PagedFile, Stop}
 use std::io;
 use std::ops::Range;
 
-/// A value as the data page has it.
+/// A value as its page stores it.
 #[derive(Clone, Debug)]
 pub struct StoredValue {
     page: PageRef,
@@ -49,12 +49,12 @@ impl StoredValue {
         Self { page: page.clone(), at: part.at as u32, bytes: part.bytes as u32, outside: part.outside }
     }
 
-    /// No value yet, for a row whose part lies in `page`.
+    /// An empty part of `page`, until [`StoredValue::move_to`] moves it.
     pub(super) fn none_of(page: &PageRef) -> Self {
         Self { page: page.clone(), at: 0, bytes: 0, outside: false }
     }
 
-    /// Becomes another part of the same page.
+    /// Moves to another part of the same page.
     #[inline]
     pub(super) fn move_to(&mut self, part: StoredPart) {
         (self.at, self.bytes, self.outside) = (part.at as u32, part.bytes as u32, part.outside);

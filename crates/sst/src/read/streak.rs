@@ -27,12 +27,11 @@ pub struct Streak {
     rows: Range<usize>,
     /// How many rows it had at first.
     began_with: usize,
-    /// Whether the streak ends at the bound that [`until`](Self::until) got: rows of the page beyond it were left
-    /// out.
+    /// Whether [`until`](Self::until) has left out rows of the page.
     is_cut: bool,
     direction: Direction,
     at: Version,
-    /// A range erase at this version hides all rows that are older.
+    /// A range erase at this version hides all older rows.
     erased: Option<Version>,
     version_offset: u64,
     /// The key that was read last. It begins with the prefix of the page.
@@ -57,8 +56,8 @@ struct BesideMain {
 #[derive(Debug)]
 struct GroupPage {
     layout: GroupLayout,
-    /// The number that is added, modulo 2^64, to the place of a row in the streak's page to get the place of its
-    /// part.
+    /// Added (modulo 2^64) to a row's place in the streak's page, this gives the place of its part in the group's
+    /// page.
     shift: usize,
 }
 
@@ -116,8 +115,8 @@ pub enum StreakStart {
 /// What a streak says about one of its keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreakRow {
-    /// The key has a value, which lies in the page: where it starts and where it ends. Both numbers have 32 bits,
-    /// so that they stay in registers.
+    /// The key has a value in the page, between these two offsets. They have 32 bits, so that they stay in
+    /// registers.
     Shown(u32, u32),
     /// It has no value.
     Gone,
@@ -264,8 +263,8 @@ impl Streak {
         self.rows.is_empty()
     }
 
-    /// Whether the streak ends at the bound that [`until`](Self::until) got. If so, its source has no more rows before
-    /// this bound. If not, the source may have more rows.
+    /// Whether the streak ends at the bound given to [`until`](Self::until). If so, its source has no more rows
+    /// before this bound. If not, it may have more.
     #[inline]
     pub fn is_cut(&self) -> bool {
         self.is_cut
@@ -318,7 +317,7 @@ impl Streak {
         })
     }
 
-    /// Replaces `key` with the key of the row at a place of the page.
+    /// Replaces `key` with the key of row `row` of the page.
     pub fn read_key(&self, row: usize, key: &mut Vec<u8>) {
         self.layout.read_row(&self.page, row, key);
     }
@@ -363,11 +362,10 @@ impl Streak {
         StreakRow::Shown(record.value_at as u32, (record.value_at + record.value_bytes) as u32)
     }
 
-    /// Finds rows that can be taken together, and goes to the last of them. The first one is the next row, which
-    /// was read and whose value lies at `value`. At most `most` rows are taken. They end before a row that is not
-    /// shown, or for whose key `comes_first` is false. The places of their values are added to `values`, in the
-    /// order of the walk. Without a `comes_first`, no keys are read. Afterwards, the last of the taken rows is the
-    /// next row of the streak.
+    /// Gathers at most `most` rows that can be taken together, and goes to the last of them, which is then the
+    /// streak's next row. The first one is the present next row, which was read and whose value lies at `value`.
+    /// Gathering stops before a row that is not shown, or whose key `comes_first` rejects. Without a `comes_first`,
+    /// no keys are read. Appends the places of the values to `values`, in the order of the walk.
     #[inline]
     pub fn gather(
         &mut self,
@@ -399,8 +397,7 @@ impl Streak {
         }
     }
 
-    /// The parts of the rows in one of the groups other than the main one: the group with number `nth` among
-    /// those.
+    /// The parts of the rows in one of the groups beside the main one: number `nth` of those that are read.
     #[inline]
     pub fn group_parts(&self, nth: usize) -> GroupParts<'_> {
         let beside = self.beside.as_ref().expect("a group beside the main one was asked for");
@@ -420,9 +417,9 @@ impl Streak {
     }
 
     /// Hands rows to `take`, one after the other. The first one is the next row, which was read and whose value
-    /// lies at `value`. The rows end before a row that is not shown, or for whose key `comes_first` is false.
-    /// `take` gets the key, the page, the parts in groups other than the main one, the place of the row in the
-    /// page, and the place of its value.
+    /// lies at `value`. The run ends before a row that is not shown, or whose key `comes_first` rejects. `take`
+    /// gets the key, the page, the parts in groups other than the main one, the place of the row in the page, and
+    /// the place of its value.
     #[inline]
     pub fn run<B>(
         &mut self,

@@ -71,8 +71,8 @@ impl<L: PageRows> TreeCursor<L> {
         self.ahead.set(readahead);
     }
 
-    /// Lets the cursor ask ahead for values as `values` says. This begins when the caller first announces that it
-    /// [loads](Self::load_ahead) a value. From then on, the cursor asks ahead for data pages as `pages` says.
+    /// Lets the cursor ask ahead for values as `values` says, once the caller first [announces](Self::load_ahead)
+    /// that it loads a value. From then on, the cursor asks ahead for data pages as `pages` says.
     pub(super) fn set_values_ahead(&mut self, pages: Readahead, values: Readahead) {
         self.values.set(values);
         self.beside_values = Some(pages);
@@ -107,8 +107,8 @@ impl<L: PageRows> TreeCursor<L> {
         self.edge = edge;
     }
 
-    /// Begins a walk in this direction. It may look up rows or keys one after the other, as long as their row ids
-    /// go in this direction.
+    /// Begins a walk in this direction. The walk may also look up rows or keys, as long as their row ids go in this
+    /// direction.
     pub fn begin(&mut self, direction: Direction) {
         self.ahead.begin(direction);
     }
@@ -212,7 +212,7 @@ impl<L: PageRows> TreeCursor<L> {
         here + self.leaf.as_ref().map_or(0, |leaf| leaf.page.cost_bytes())
     }
 
-    /// Leaves the place and its page.
+    /// Leaves the cursor at no row and drops its page.
     pub fn clear(&mut self) {
         self.here = None;
     }
@@ -230,8 +230,7 @@ impl<L: PageRows> TreeCursor<L> {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
-    /// what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read or is corrupt.
     pub fn seek_row<S: PageSource + ?Sized>(&mut self, source: &S, row: u64) -> Result<bool, Stop> {
         self.go(source, row, None)
     }
@@ -283,7 +282,7 @@ impl<L: PageRows> TreeCursor<L> {
         stop
     }
 
-    /// Goes to `row`, if it is not `None`. A step.
+    /// Goes to `row`. With `None`, the cursor is at no row afterwards. A step.
     fn seek_some<S: PageSource + ?Sized>(
         &mut self,
         source: &S,
@@ -300,8 +299,7 @@ impl<L: PageRows> TreeCursor<L> {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
-    /// what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read or is corrupt.
     pub fn seek_first<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
         self.seek_some(source, self.bounds.first(), Direction::Forward)
     }
@@ -310,8 +308,7 @@ impl<L: PageRows> TreeCursor<L> {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
-    /// what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read or is corrupt.
     pub fn seek_last<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
         self.seek_some(source, self.bounds.last(), Direction::Backward)
     }
@@ -321,8 +318,7 @@ impl<L: PageRows> TreeCursor<L> {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
-    /// what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read or is corrupt.
     pub fn next<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
         match self.row() {
             Some(row) => self.seek_some(source, self.bounds.at_or_after(row + 1), Direction::Forward),
@@ -335,8 +331,7 @@ impl<L: PageRows> TreeCursor<L> {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
-    /// what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read or is corrupt.
     pub fn prev<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
         match self.row() {
             Some(row) => self.seek_some(source, self.bounds.before(row), Direction::Backward),
@@ -376,8 +371,7 @@ impl TreeCursor {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
-    /// what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read or is corrupt.
     pub fn seek<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
         self.ahead.note_direction(Direction::Forward);
         self.descend(source, key, seek)
@@ -406,8 +400,7 @@ impl TreeCursor {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
-    /// what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read or is corrupt.
     pub fn look_up<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
         match self.look_up_here(key, seek) {
             Some(there) => Ok(there),
@@ -415,7 +408,7 @@ impl TreeCursor {
         }
     }
 
-    /// Searches `key` from the root, for a walk that goes in the direction of this cursor.
+    /// Searches for `key` from the root. The walk keeps its direction.
     fn descend<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
         if self.bounds.is_empty() {
             return Ok(self.stand_at(None));
@@ -444,8 +437,7 @@ impl TreeCursor {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
-    /// what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read or is corrupt.
     pub fn seek_back<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
         self.ahead.note_direction(Direction::Backward);
         if self.bounds.is_empty() {

@@ -49,8 +49,8 @@ struct ValuesWindow {
     here: u64,
     /// All rows before this one were looked at.
     until: u64,
-    /// The values of all rows before this one were asked for before the last round of reads, so they should have
-    /// come.
+    /// The values of all rows before this one were asked for before the last round of reads, so they should be in
+    /// memory.
     came: u64,
     /// The values that were asked for and that the walk has not passed yet. Each entry has the position of the
     /// row, and the memory that its value takes.
@@ -64,8 +64,8 @@ impl ValuesWindow {
         Self { here: position, until: position, came: position, asked: VecDeque::new(), asked_bytes: 0 }
     }
 
-    /// Moves the walk past `position`. Returns how much memory those values take that were asked for, lie before
-    /// `position` and were not loaded.
+    /// Moves the walk past `position`. Returns the memory of the values before `position` that were asked for but
+    /// not loaded.
     fn advance_to(&mut self, position: u64) -> u64 {
         let mut unused = 0;
         while let Some(&(asked, bytes)) = self.asked.front()

@@ -1,11 +1,11 @@
-//! The ways down to the data pages of several keys, which are gone together. On every level of the trees, all ways take
-//! the same small step before any way takes the next one. A step asks the memory for what the next step reads and does
-//! not wait for it, so the keys wait for the memory together. This module does not know in which files a key is looked
-//! up.
+//! Goes down to the data pages of several keys together, so that their CPU cache misses overlap. On every level of
+//! the trees, all ways take the same small step before any way takes the next one, and each step prefetches what
+//! the next one reads. This module does not know in which files a key is looked up.
 //!
-//! * Going together only saves work. It uses what is in memory, and a look-up goes on by a [`Descent`] from where its
-//!   way has ended.
-//! * A way that has come to its data page hands on the page and the place in it to which the heads of the keys lead.
+//! * Ways only save work. They use what is in memory; from where its way ended, a look-up continues with a
+//!   [`Descent`].
+//! * A way that reaches its data page hands on the page, and the place of the key that the heads in the page point
+//!   to.
 //! * Nodes are kept from one key to the next, with their layouts, so each node is found once for all keys that lead
 //!   through it.
 
@@ -18,18 +18,17 @@ use os::sync::Arc;
 use pages::{Address, PageRef, PageSource, PagedFile, Stop};
 use std::ops::Range;
 
-/// The most nodes that are kept in addition to those of the keys under way: each pins its page, and they are
-/// searched one after the other.
+/// If more nodes than this are kept, [`Ways::clear`] drops them, because each pins its page.
 const MAX_NODES: usize = 64;
 
-/// The number of places in the table that says where nodes are.
+/// The number of slots in the table of child nodes.
 const PLACES: usize = 128;
 
-/// The ways to several keys. It keeps pages in memory, so it ends with the step that began it.
+/// The ways to several keys. Pins pages, so it ends with the step that began it.
 #[derive(Default)]
 pub struct Ways<'f, 'k> {
     nodes: Nodes<'f>,
-    /// The elements after the first `count` are memory that is used again.
+    /// Elements after the first `count` are kept for reuse.
     all: Vec<KeyWay<'k>>,
     count: usize,
 }
@@ -39,9 +38,9 @@ pub struct Ways<'f, 'k> {
 struct KeyWay<'k> {
     at: At,
     key: &'k [u8],
-    /// The tree, by its number among the trees.
+    /// Index of the tree in [`Nodes::trees`].
     tree: usize,
-    /// The node to which the way has come, by its number among the nodes, and the child of the node that leads to the
+    /// Index in [`Nodes::all`] of the node that the way has reached, and the child of this node that leads to the
     /// key.
     node: usize,
     child: usize,
@@ -61,27 +60,28 @@ enum At {
     /// The way does not begin: the look-up begins at the root.
     #[default]
     Nowhere,
-    /// At a node, which is to be searched.
+    /// At a node, which is searched next.
     Node,
-    /// At a child of a node: its page is to be taken.
+    /// At a child of a node, whose page is looked up next.
     Child,
     /// The way has ended: a page above the data pages is not in memory.
     AboveMissing,
     /// The way has ended: the data page is not in memory.
     DataMissing,
-    /// The way has come to the data page. It has the page until somebody takes the value of the row.
+    /// The way has reached the data page, and holds it until [`Ways::take_value`] takes it.
     Page,
 }
 
 /// The nodes through which keys have led.
 struct Nodes<'f> {
     all: Vec<Node>,
-    /// A table of the numbers of child nodes. A node that has no place in it is found in the cache again.
+    /// A hash table of child nodes without collision chains. A node that another one has displaced is looked up in
+    /// the cache again.
     below: [u32; PLACES],
     trees: Vec<KnownTree<'f>>,
 }
 
-/// A tree of rows.
+/// The main tree of a file.
 struct KnownTree<'f> {
     file: &'f Arc<PagedFile>,
     /// The tree, and the number of its root among the nodes. `None` if no way may begin in the file.
@@ -98,8 +98,8 @@ struct Node {
 }
 
 impl Node {
-    /// The node in `page` at `address` of `tree`. A node that does not belong there is none; a step that needs it will
-    /// report that.
+    /// The node in `page` at `address` of `tree`; `None` if it has the wrong form. A step that needs it will report
+    /// that.
     fn new(tree: &Descent<'_>, page: PageRef, address: &Address, level: u8, above: (usize, usize)) -> Option<Self> {
         let layout = *tree.node(&page, address).ok()?.layout();
         Some(Self { page, layout, level, above })
@@ -118,8 +118,7 @@ impl Default for Nodes<'_> {
 }
 
 impl<'f> Nodes<'f> {
-    /// The number of the tree of rows of `file`, and the number of its root. The first time, `find` finds the tree and
-    /// its root.
+    /// The number of the main tree of `file`, and the number of its root. The first time, `find` finds both.
     #[inline]
     fn tree(
         &mut self,
@@ -166,7 +165,7 @@ impl<'f> Nodes<'f> {
         &self.trees[tree].root.as_ref().expect("a way has begun in it").0
     }
 
-    /// Forgets the nodes if they are many: keys far apart in a table of many files share few nodes.
+    /// Forgets all nodes if they are too many: keys far apart in a table of many files share few nodes.
     fn limit(&mut self) {
         if self.all.len() > MAX_NODES {
             self.all.clear();
@@ -194,8 +193,8 @@ impl<'f, 'k> Ways<'f, 'k> {
         self.count += 1;
     }
 
-    /// Adds the way to `key` in `file`. `find` gives the tree of rows and its root, if the root is a node, is in
-    /// memory, and may be asked before the look-up. If it gives nothing, the way does not begin.
+    /// Adds the way to `key` in `file`. `find` returns the main tree and its root node; if it returns `None`, the
+    /// way does not begin.
     #[inline]
     pub(super) fn begin(
         &mut self,
@@ -210,7 +209,7 @@ impl<'f, 'k> Ways<'f, 'k> {
         }
     }
 
-    /// Goes all ways to their ends.
+    /// Goes down all ways to their ends.
     pub fn run<S: PageSource + ?Sized>(&mut self, source: &S) {
         let Self { nodes, all, count } = self;
         let ways = &mut all[..*count];
@@ -230,8 +229,8 @@ impl<'f, 'k> Ways<'f, 'k> {
         Reached { nodes: &self.nodes.all, way: &self.all[..self.count][i] }
     }
 
-    /// The page with the value of the row to which way `i` has led, and the place of the value in it. It returns them
-    /// if `is_all` says that this row is the whole answer; then the way no longer has the page.
+    /// Takes the page that way `i` has reached, with the place of the row's value in it, if `is_all` says that this
+    /// row is the whole answer.
     #[inline]
     pub(super) fn take_value(
         &mut self,
@@ -331,7 +330,7 @@ impl KeyWay<'_> {
         }
     }
 
-    /// Searches the heads there.
+    /// Searches the heads at the guess.
     #[inline]
     fn match_heads(&mut self) {
         if let (Some(page), Some(guess)) = (&self.page, &self.guess) {
@@ -348,16 +347,15 @@ pub struct Reached<'a, 'k> {
 }
 
 impl<'a, 'k> Reached<'a, 'k> {
-    /// The data page under which the key lies if it exists, and what the heads of the page say about the key.
-    /// `None` if the way has ended before.
+    /// The data page that has the key if any page does, and what the page's heads say about the key. `None` if the
+    /// way did not reach it.
     #[inline]
     pub(super) fn row(&self) -> Option<(&'a PageRef, &'a Layout, &'a HeadMatch<'k>)> {
         let KeyWay { page, layout, heads, .. } = self.way;
         Some((page.as_ref()?, layout, heads))
     }
 
-    /// The data page under which the key lies, if the key exists. `None` if the way has not come to the node above that
-    /// page.
+    /// The data page that has the key if any page does. `None` unless the way ended at the node above that page.
     #[inline]
     pub(super) fn page<S: PageSource + ?Sized>(
         &self,

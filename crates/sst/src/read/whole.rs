@@ -30,7 +30,7 @@ pub(crate) struct Whole<'a, S: ?Sized> {
 
 #[derive(Default)]
 struct AskedAhead {
-    /// The memory of the pages that were asked for and not returned yet, by their offsets.
+    /// The memory of each page that was asked for and not returned yet, by the page's offset.
     asked: HashMap<u64, u64>,
     asked_bytes: u64,
     /// The nodes among these pages that have arrived. The source keeps them for one more round, so they still take

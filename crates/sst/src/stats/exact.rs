@@ -1,4 +1,4 @@
-//! Answers questions about rows that index nodes alone cannot answer. It reads the data pages at the two ends of a
+//! Answers questions for which index nodes alone do not suffice: it also reads the data pages at the two ends of a
 //! range, or the page of one row. This module knows no versions.
 
 use super::range::TreeSums;
@@ -130,7 +130,7 @@ impl<S: PageSource + ?Sized> TreeSums<'_, S> {
         Ok(layout.first_row() + i as u64)
     }
 
-    /// The data page that is `subtree`.
+    /// The rows of `subtree`, which is a data page.
     fn rows(&self, subtree: &Subtree) -> Result<LeafRows, Stop> {
         let page = self.descent.top_of(self.source, subtree)?;
         let layout = Layout::of(&page);

@@ -14,12 +14,11 @@
 //! ```
 //!
 //! To open a unit means to replace it by the children of its node. A *place* is a key at which some unit begins or
-//! ends. Units are opened until, at each place, the units whose spans contain the place together weigh no more
-//! than the resolution. The heaviest unit is opened first, but only if it weighs more than its share of the
-//! resolution. Afterwards, the amount before each place is known to half a resolution, and no more than one
-//! resolution lies between two neighbouring places. Those places become cuts that lie nearest to the multiples of
-//! the resolution. If data pages alone are heavier than the resolution, nodes around a cut are opened until only
-//! data pages are left.
+//! ends. Units are opened until, at each place, the units whose spans contain the place together weigh no more than
+//! the resolution. The heaviest unit is opened first, but only if it weighs more than its share of the resolution.
+//! Afterwards, the amount before each place is known to half a resolution, and no more than one resolution lies
+//! between two neighbouring places. The places nearest to the multiples of the resolution become the cuts. If data
+//! pages alone are heavier than the resolution, nodes around a cut are opened until only data pages are left.
 //!
 //! * Pages: an opened unit weighs more than the resolution divided by the number of sources that cover the place.
 //!   The units of one level share the total weight. So fewer than sources x (total / resolution) units are opened on
@@ -84,10 +83,10 @@ pub struct Histogram {
     pub metric: Metric,
     /// The size that buckets should have.
     pub resolution: u64,
-    /// The buckets in the order of keys. There is at least one. From each bucket to the next, the cut point and
-    /// the value become greater.
+    /// The buckets in the order of keys. There is at least one. Cut points and values strictly increase from bucket
+    /// to bucket.
     pub buckets: Vec<Bucket>,
-    /// How much lies in all.
+    /// How much lies in all buckets together.
     pub total: Estimate,
     /// Index nodes that were asked for.
     pub index_pages: u64,
@@ -123,7 +122,7 @@ pub struct MemoryRun {
 ///
 /// # Errors
 ///
-/// [`pages::Error`] if a node cannot be read, or does not hold what was written.
+/// [`pages::Error`] if a node cannot be read or is corrupt.
 pub fn histogram<S: PageSource + ?Sized>(
     source: &S,
     sources: &[HistogramSource<'_>],

@@ -1,8 +1,8 @@
-//! Files as the first version of the format wrote them: today's code reads them, and writes the same bytes.
+//! Files that the first version of the format wrote. Today's code must read them, and write the same bytes.
 //!
-//! A change that fails here changes the format. If that is meant, it gets a feature bit or the format version grows,
-//! these files stay to be read, and new ones with names of their own are written with `WRITE_GOLDEN=1`, which leaves
-//! alone what is there.
+//! A change that fails here changes the format. If that is intended, give it a feature bit or increase the format
+//! version. Keep these files, which must stay readable, and write new ones under new names with `WRITE_GOLDEN=1`,
+//! which never overwrites a file.
 
 #![allow(clippy::disallowed_methods, reason = "the files lie in the source tree, not on a database's disk")]
 
@@ -58,8 +58,8 @@ fn golden(name: &str) -> Vec<u8> {
     std::fs::read(path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// Writes a golden file that is not there, where that is asked for. One that is there was written by a release, or will
-/// be compared with what one wrote.
+/// Writes a missing golden file if `WRITE_GOLDEN` is set. An existing file is never overwritten: a release has
+/// written it, or will be compared with it.
 fn write_missing(name: &str, bytes: impl FnOnce() -> Vec<u8>) {
     if std::env::var_os("WRITE_GOLDEN").is_some() && !path(name).exists() {
         std::fs::create_dir_all(path("")).expect("the source tree can be written");
@@ -99,17 +99,17 @@ fn check_content(bytes: &[u8]) {
     assert_eq!(first.into_iter().chain(rest).collect::<Vec<_>>(), content.range_erases);
 }
 
-/// The files that are compared byte for byte, and their column groups beside the main one.
+/// The files that are compared byte for byte, with their number of column groups beside the main one.
 const PLAIN: [(&str, usize); 2] = [("golden-v1.sst", 0), ("golden-v1-groups.sst", 2)];
 
-/// The files with filters of blocks, compared likewise.
+/// The files with filters of blocks, which are also compared byte for byte.
 const FILTERS: [(&str, FilterKind); 2] =
     [("golden-v1-blocks12.sst", FilterKind::Bits12), ("golden-v1-blocks20.sst", FilterKind::Bits20)];
 
 /// The files with filters of fingerprints, which are no longer written.
 const FUSE_FILTERS: [&str; 2] = ["golden-v1-filter8.sst", "golden-v1-filter16.sst"];
 
-/// One whose footer says where it comes from, and what that says.
+/// A file whose footer has an origin, and that origin.
 const ORIGIN: (&str, &[u8]) = ("golden-v1-origin.sst", b"a table of a database");
 
 fn with_origin(features: u32) -> Vec<u8> {
@@ -134,7 +134,7 @@ fn an_optional_feature_that_the_oldest_reader_does_not_know_is_left_out() {
     assert!(without == golden("golden-v1.sst"), "as files were before there were origins");
 }
 
-/// Partitions of two rows, and prefixes that some keys are too short for.
+/// The file has partitions of two rows, and prefixes that are longer than some keys.
 fn with_filter(filter: FilterKind) -> Vec<u8> {
     content(0).build(BuildOptions { filter, filter_prefix_bytes: 3, ..options(Compression::None) }).bytes()
 }
@@ -163,7 +163,7 @@ fn a_file_for_a_reader_that_does_not_know_filters_of_blocks_has_no_filter() {
     assert!(content(0).build(options).bytes() == golden("golden-v1.sst"));
 }
 
-/// One whose root, a B-tree's and a flat list's, has 69 separators.
+/// A file with a B-tree and a flat list, whose roots both have 69 separators.
 const SAMPLES: &str = "golden-v1-samples.sst";
 
 fn seventy_pages(features: u32) -> Vec<u8> {
@@ -221,11 +221,11 @@ fn a_file_of_version_1_is_read() {
     }
 }
 
-/// Files with packed pages, and what packs them.
+/// Files with packed pages, and their compression.
 const PACKED: [(&str, Compression); 2] =
     [("golden-v1-lz4.sst", Compression::Lz4), ("golden-v1-zstd.sst", Compression::ZSTD)];
 
-/// How an encoder packs bytes is its own business, so these are read and not compared.
+/// An encoder may pack the same bytes in other ways, so these files are read but not compared.
 #[test]
 fn a_packed_file_of_version_1_is_read() {
     for (name, compression) in PACKED {
@@ -241,7 +241,7 @@ fn a_file_says_that_it_has_pages_packed_by_zstd_only_if_it_has_some() {
     let golden = golden("golden-v1-zstd.sst");
     let meta = Meta::from_footer(&golden[golden.len() - os::BLOCK_BYTES..]).expect("it is whole");
     assert!(meta.has_zstd);
-    // A block of noise: the bytes are those of a file without compression.
+    // Noise does not compress, so the file has the same bytes as without compression.
     let mut rng = StdRng::seed_from_u64(1);
     let noise: Vec<u8> = (0..4000).map(|_| rng.random()).collect();
     let mut content = Content::default();
@@ -271,7 +271,7 @@ fn a_file_of_another_version_or_with_unknown_features_is_refused_by_name() {
         footer[end..].copy_from_slice(&crc.to_le_bytes());
         Meta::from_footer(&footer)
     };
-    // The features stand in the footer and in the meta, after its file id.
+    // The features are in the footer and again in the meta, after the meta's file id.
     let with_features = |features: u32| changed(&[(12, &features.to_le_bytes()), (40, &features.to_le_bytes())]);
     assert!(
         changed(&[(8, &2u32.to_le_bytes())]).is_err_and(|why| why == Unreadable::Newer("format version 2".to_owned()))

@@ -768,8 +768,8 @@ fn an_erase_with_a_part_in_a_group_is_noticed() {
     }
 }
 
-/// The message of the error for a file of 6 rows, with two rows to a partition. `change` has changed partition
-/// `which` of its filter.
+/// The message of the check for a file of 6 rows with two rows in each partition, after `change` has changed
+/// partition `which` of its filter. Empty if the check finds nothing.
 fn complaint_of_filter(which: usize, change: impl FnOnce(&mut [u8])) -> String {
     let options = BuildOptions { filter: FilterKind::Bits12, filter_prefix_bytes: 1, max_page_rows: 2, ..tiny() };
     let built = Content::of_keys(["a1", "a2", "a3", "b1", "c1", "c2"]).build(options);
@@ -813,7 +813,7 @@ fn complaint_of_filter(which: usize, change: impl FnOnce(&mut [u8])) -> String {
 #[test]
 fn a_filter_that_denies_a_key_is_found() {
     assert_eq!(complaint_of_filter(0, |_| {}), "");
-    // Other blocks.
+    // Blocks without the hashes.
     let why = complaint_of_filter(1, |page| page[64..].fill(0));
     assert!(why.contains("it denies the key of row 2"), "{why}");
     // Rows that it does not cover.

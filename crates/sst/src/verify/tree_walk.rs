@@ -2,9 +2,8 @@
 //! found under it. The walk does not look into the rows. Some totals can be counted only from the rows, and the
 //! caller of the walk adds them.
 //!
-//! The walk does not use [`Subtree`](crate::Subtree), which believes what the parent says about rows and totals.
-//! Because this walk checks the parents, it finds the row ids of a page by counting the rows of all pages before
-//! it.
+//! The walk does not use [`Subtree`](crate::Subtree), which trusts the parent's rows and totals. It checks the
+//! parents, so it counts the rows of all pages before a page to find the page's row ids.
 //!
 //! The keys of every page must lie between the separators around the page, and the upper separator of a page is the
 //! lower separator of the next. So keys are in order across pages, too. Because every page has rows, the separators

@@ -46,7 +46,7 @@ struct FullBuffer {
 }
 
 impl WritesBehind {
-    /// Writes to `file` by `threads`.
+    /// Writes to `file` on `threads`.
     pub fn new(threads: Arc<dyn Threads>, file: Arc<dyn File>) -> Self {
         Self { threads, slot: Arc::new(Slot { file, write: Mutex::new(Write::None), ended: Condvar::new() }) }
     }

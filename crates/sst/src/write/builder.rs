@@ -37,14 +37,14 @@ pub struct SstBuilder {
     first_key: Vec<u8>,
     /// The version that was added last.
     last_version: Version,
-    /// The range of keys from the first start of a range erase to the greatest end of one.
+    /// The keys from the start of the first range erase to the end of the last one.
     erased: Option<KeyRange>,
     oldest: Version,
     newest: Version,
     value_bytes: u64,
     user_bytes: u64,
     chunk: Vec<u8>,
-    /// Two keys of a page that is being copied. They are fields only so that their memory can be used again.
+    /// Two keys of a page that is being copied. They are fields only to reuse their memory.
     page_keys: (Vec<u8>, Vec<u8>),
     origin: Vec<u8>,
 }
@@ -253,8 +253,8 @@ impl SstBuilder {
         Ok(takes)
     }
 
-    /// Whether [`SstBuilder::take_back`] could remove a put with these parts. It could if the whole value would
-    /// lie in one page of rows.
+    /// Whether [`SstBuilder::take_back`] could remove a put with these parts: it can if the whole value lies in the
+    /// row's page.
     #[inline]
     pub fn can_take_back(&self, parts: &[&[u8]]) -> bool {
         self.groups.is_empty() && matches!(parts, [value] if value.len() <= self.inline_bytes)
@@ -360,7 +360,7 @@ impl SstBuilder {
         self.main.elsewhere = self.bytes_beside_main();
         let (writer, options) = (&mut self.writer, &self.options);
         self.main.finish_pages(writer, options)?;
-        // The index region has all pages except data pages, in one place. The root of the main tree comes last.
+        // The rest of all indexes goes to one place in the file. The root of the main tree comes last.
         let mut groups = Vec::with_capacity(self.groups.len());
         for Group { newest, older } in &mut self.groups {
             let older = older.finish_index(writer, options)?;

@@ -95,11 +95,11 @@ impl FilterRows {
         self.rows == 0
     }
 
-    /// Adds the key of the next row. `last` returns the key of the previous row. For the first row, it returns
-    /// nothing.
+    /// Adds the key of the next row. `last` returns the key of the previous row. It is not called for the first
+    /// row.
     ///
-    /// Prefixes do not decide where a partition ends. But a search for a prefix leads to the first partition that has
-    /// keys with this prefix. The proof follows. Let P be a prefix of `prefix_bytes` bytes and k the first key that
+    /// Prefixes do not decide where a partition ends. Still, a search for a prefix leads to the first partition
+    /// that has keys with this prefix. Proof: let P be a prefix of `prefix_bytes` bytes and k the first key that
     /// begins with P.
     ///
     /// * Every separator after k's partition is greater than the last key of that partition. So each of these

@@ -53,9 +53,9 @@ impl Default for BuildOptions {
 
 impl BuildOptions {
     /// Values longer than this lie outside their pages. The limit is a quarter of a page, so that at least four
-    /// values fit into a page. If this is less than a block, but the page has at least a block, the limit is
-    /// larger, and at least two rows fit. The reason is that a value outside its page takes whole blocks of
-    /// memory. For a value much shorter than a block, this would be several times its length.
+    /// values fit into a page. In pages of at least a block, the limit is raised to up to a block, as long as two
+    /// rows still fit: a value outside its page takes whole blocks of memory, which may be several times the length
+    /// of a short value.
     pub fn inline_bytes(&self) -> usize {
         let page = self.page_bytes as usize;
         // This is a little less than half a page, so that two rows fit with their keys.

@@ -1,6 +1,6 @@
 //! Builds the index over the pages of one tree. When a page is closed, its address and totals go to the node above
-//! it. A node is closed only when the children that wait are enough for two nodes. So the last two nodes of a
-//! level can divide their children evenly. This module does not know what the pages hold.
+//! it. A node is closed only once the waiting children are enough for two nodes, so that the last two nodes of a
+//! level can share their children evenly. This module does not know what the pages hold.
 //!
 //! Closed leaf nodes wait in memory and are written together, as one *extent*. So the index of a small file lies
 //! in one place. A node above the leaves is written together with the last of the extents that have its children.
@@ -18,10 +18,10 @@ use pages::{Address, Compression, PageKind, Result};
 const EXTENT_BYTES: usize = 1 << 20;
 /// If separators are huge, a node may grow up to [`MAX_NODE_BYTES`] to get this many children.
 const WANTED_CHILDREN: usize = 4;
-/// The most bytes of the waiting separators of one node. Separators wait in full length. A node stores their common
-/// prefix only once, so the node may be much shorter. The limit is the length of eight of the longest separators.
+/// Limit on the separators of one node in bytes, counted before their common prefix is cut off: eight of the
+/// longest possible separators. The node, which stores that prefix once, may be much shorter.
 const MAX_SEPARATOR_BYTES: usize = 512 << 10;
-/// The most bytes of a flat index. A file that would need a larger flat index gets a tree instead.
+/// Limit on a flat index in bytes. A tree that would need a larger flat index gets a B-tree instead.
 const MAX_FLAT_BYTES: usize = 4 << 20;
 
 #[derive(Debug)]
@@ -45,7 +45,7 @@ pub struct TreeBuilder {
 /// Rows of a page that is being closed.
 #[derive(Clone, Copy, Debug)]
 pub struct ClosingPage {
-    /// The number of rows that the tree has up to and including the last row of this page.
+    /// Rows of the tree up to and including this page.
     pub rows: u64,
     /// How many rows of this page are erases.
     pub erased: u64,
@@ -151,8 +151,8 @@ impl TreeBuilder {
         if let Some(flat) = &mut self.flat {
             flat.add(separator, child);
             // Each entry takes at most its separator and 40 bytes: the checksum, the head, the tail offset, and
-            // some bytes to spare. The sum must not be too low, because the list may not be larger than a page in
-            // memory may be.
+            // some bytes to spare. The sum must not be too low, because the list must not be longer than a page may
+            // be.
             self.flat_bytes += separator.len() + 40;
             if self.flat_bytes > MAX_FLAT_BYTES {
                 self.replace_flat_by_btree(writer, options)?;

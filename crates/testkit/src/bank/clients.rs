@@ -1,5 +1,4 @@
-//! Who makes transfers: threads, or async tasks on a few threads. This module does not know what disturbs the
-//! clients.
+//! The clients that make transfers: threads, or async tasks on a few threads.
 
 use super::ledger::{Ledger, Number, Transfer};
 use larch::{Durability, Error, Result};
@@ -31,18 +30,18 @@ impl Clients {
 /// What the clients learned about their transfers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Heard {
-    /// They took place.
+    /// Those that took place.
     pub acknowledged: BTreeSet<Number>,
-    /// They did not.
+    /// Those that did not.
     pub failed: BTreeSet<Number>,
-    /// They may have.
+    /// Those that may have.
     pub unknown: BTreeSet<Number>,
 }
 
 /// An open bank with its clients.
 pub struct Office {
     ledger: Ledger,
-    /// The durability of all transfers. `None` if each transfer chooses one of the two durabilities at random.
+    /// The durability of all transfers, or `None` if each transfer draws its own.
     durability: Option<Durability>,
     is_closed: AtomicBool,
     /// Number of the next transfer.
@@ -55,8 +54,8 @@ pub struct Office {
 }
 
 impl Office {
-    /// A bank over the tables of `ledger`. The first transfer gets the number `first`, the next one the next
-    /// number, and so on. `acknowledge` is called with the number of each acknowledged transfer.
+    /// A bank over the tables of `ledger`. Transfers are numbered from `first` on. `acknowledge` is called with the
+    /// number of each acknowledged transfer.
     pub fn new(
         ledger: Ledger,
         durability: Option<Durability>,
@@ -80,7 +79,7 @@ impl Office {
         &self.ledger
     }
 
-    /// Lets the clients end.
+    /// Tells the clients to end.
     pub fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
     }
@@ -201,8 +200,7 @@ impl Drop for CloseOnPanic<'_> {
 ///
 /// # Panics
 ///
-/// Panics if an acknowledged transfer is missing, if a failed transfer took place, or if a transfer took place of
-/// which no client heard.
+/// Panics if an acknowledged transfer is missing, or if a transfer took place that failed or that no client knows.
 pub fn audit(ledger: &Ledger, heard: &Heard) {
     let found: BTreeSet<Number> = ledger.audit().expect("the disk works").into_iter().collect();
     let Heard { acknowledged, failed, unknown } = heard;

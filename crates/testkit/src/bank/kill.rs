@@ -1,9 +1,7 @@
-//! A bank that runs on the real disk in a process of its own. The process is killed at any moment, and then the
-//! bank is opened again.
+//! A bank on the real disk, in a process that is killed at any moment. Then the bank is opened again.
 //!
-//! The process writes the number of each acknowledged transfer to its output. It is killed after a random number of
-//! acknowledgements. It may also be killed while it opens the database. A transfer was acknowledged if its number
-//! is in the output.
+//! The process prints the number of each acknowledged transfer, and is killed after a random number of them, or
+//! while it opens the database. A transfer counts as acknowledged if its number was printed.
 
 use super::Summary;
 use super::clients::{Clients, Office};
@@ -21,7 +19,7 @@ use std::sync::Mutex;
 /// The most acknowledgements before a kill.
 const MOST_ACKNOWLEDGED: u64 = 1500;
 
-/// The transfers of round `n` get the numbers from `n * ROUND` on.
+/// The transfers of round `n` are numbered from `n * ROUND` on.
 const ROUND: Number = 1 << 32;
 
 /// Makes transfers in this process until the process is killed.
@@ -55,8 +53,8 @@ pub fn kill(clients: Clients, rounds: u64, seed: u64, program: &Path) -> Summary
         let found: BTreeSet<Number> = ledger.audit().expect("the disk works").into_iter().collect();
         let lost: Vec<_> = acknowledged.iter().chain(&unheard).filter(|number| !found.contains(number)).collect();
         assert!(lost.is_empty(), "{lost:?} are lost in round {round}, of {} acknowledged", acknowledged.len());
-        // A transfer of this round may have taken place without an acknowledgement. If the record of such a
-        // transfer exists now, it must still exist in all later rounds.
+        // Transfers of this round may have taken place without being acknowledged. Their records must exist in all
+        // later rounds.
         unheard.extend(found.iter().filter(|number| **number >= round * ROUND && !acknowledged.contains(number)));
         let others = found.iter().filter(|number| !acknowledged.contains(number) && !unheard.contains(number)).count();
         assert_eq!(others, 0, "transfers appear that were not there before round {round}");

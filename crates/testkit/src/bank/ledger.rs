@@ -1,5 +1,4 @@
-//! The accounts and the records of transfers, as tables of a database. This module does not know who makes
-//! transfers, or when.
+//! The accounts and the records of transfers, as tables of a database.
 
 use larch::transaction::{Attempt, TransactionOptions};
 use larch::{Builder, Database, Durability, Readable, Result, Table, Transaction};
@@ -11,13 +10,13 @@ use std::collections::BTreeMap;
 const ACCOUNTS: u32 = 300;
 const FIRST_AMOUNT: u64 = 1000;
 
-/// The most bytes of the remark in a record. Remarks fill the disk.
+/// The most bytes of the remark in a record. Remarks are there to fill the disk.
 const REMARK_BYTES: usize = 300;
 
 /// The number of a transfer. No two transfers have the same number.
 pub type Number = u64;
 
-/// What a transfer is to do.
+/// A transfer to be made.
 #[derive(Clone, Copy, Debug)]
 pub struct Transfer {
     /// Its number.
@@ -30,7 +29,7 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    /// A transfer between any two accounts.
+    /// A transfer between two random accounts.
     pub fn of(number: Number, durability: Durability, rng: &mut Xoshiro256PlusPlus) -> Self {
         let (from, to) = (rng.random_range(0..ACCOUNTS), rng.random_range(0..ACCOUNTS));
         Self {
@@ -43,8 +42,7 @@ impl Transfer {
         }
     }
 
-    /// Moves the amount `most` from one account to the other. If the first account holds less, all that it holds
-    /// is moved.
+    /// Moves the amount `most`, or all that the first account holds if that is less.
     fn write(&self, ledger: &Ledger, tx: &mut Transaction, from: u64, to: u64) -> Result<()> {
         let amount = if self.from == self.to { 0 } else { self.most.min(from) };
         if amount > 0 {
@@ -71,7 +69,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Opens the bank, or founds it.
+    /// Opens the bank, or creates it.
     ///
     /// # Errors
     ///
@@ -93,7 +91,7 @@ impl Ledger {
     ///
     /// # Errors
     ///
-    /// As [`Database::transact`].
+    /// The errors of [`Database::transact`].
     pub fn transfer(&self, transfer: &Transfer) -> Result<()> {
         self.db.transact_with(&transfer.options(), |tx| {
             let from = tx.get(&self.accounts, transfer.from.to_be_bytes())?;
@@ -106,7 +104,7 @@ impl Ledger {
     ///
     /// # Errors
     ///
-    /// As [`Database::transact_async`].
+    /// The errors of [`Database::transact_async`].
     pub async fn transfer_async(&self, transfer: &Transfer) -> Result<()> {
         let transact = async |mut tx: Attempt| {
             let from = tx.get_async(&self.accounts, transfer.from.to_be_bytes()).await?;
@@ -117,8 +115,8 @@ impl Ledger {
         self.db.transact_async_with(&transfer.options(), transact).await
     }
 
-    /// Checks all accounts against all records, in a transaction that only reads. Returns the numbers of all
-    /// transfers that took place.
+    /// Checks all accounts against all records, in a read-only transaction. Returns the numbers of all transfers
+    /// that took place.
     ///
     /// # Errors
     ///
@@ -129,8 +127,8 @@ impl Ledger {
     /// Panics if an account does not hold the amount that follows from the records.
     pub fn audit(&self) -> Result<Vec<Number>> {
         let tx = self.db.begin()?;
-        // The records are read in the order of their numbers, and not of their commits. So the computed amount of
-        // an account may be below zero until all records are added up.
+        // The records come in the order of their numbers, not of their commits, so an account may seem overdrawn
+        // until all of them are added up.
         let mut expected: BTreeMap<u32, i64> = (0..ACCOUNTS).map(|account| (account, FIRST_AMOUNT as i64)).collect();
         let mut numbers = Vec::new();
         for record in tx.iter(&self.records) {
@@ -152,7 +150,7 @@ impl Ledger {
         Ok(numbers)
     }
 
-    /// Adds up the amounts of all accounts, in a transaction that only reads.
+    /// Adds up the amounts of all accounts, in a read-only transaction.
     ///
     /// # Errors
     ///
@@ -168,8 +166,8 @@ impl Ledger {
             total += amount(Some(&row?.1[..]));
         }
         assert_eq!(total, FIRST_AMOUNT * u64::from(ACCOUNTS), "what all accounts hold together");
-        // A commit of this transaction would promise that everything it has read is durable. After a failed sync,
-        // reads still work, but nobody knows whether the rows that they read are durable.
+        // A commit would promise that everything this transaction has read is durable, which nobody knows after a
+        // failed sync.
         tx.rollback();
         Ok(())
     }

@@ -13,8 +13,8 @@ use rand::{RngExt, SeedableRng};
 use std::io::ErrorKind;
 use std::thread::{self, JoinHandle};
 
-/// When the disk is full, it gets room again after this many failed transfers. When it has room, it fills up again
-/// after this many acknowledged transfers.
+/// A full disk gets room again after this many failed transfers, and fills up again after this many acknowledged
+/// ones.
 const ENOUGH: u64 = 40;
 
 fn builder(disk: &Arc<SimDisk>) -> Builder {
@@ -60,7 +60,7 @@ pub fn fill_the_disk(clients: Clients, rounds: u64, seed: u64) -> Summary {
     serving.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     let heard = office.heard();
     assert!(heard.unknown.is_empty(), "no sync failed, so every outcome is known: {:?}", heard.unknown);
-    // The bank is audited twice: first the open database, and then the database after it was opened again.
+    // Audits the open database, and then the database after it was opened again.
     audit(office.ledger(), &heard);
     drop(Arc::into_inner(office).expect("every client has ended"));
     audit(&Ledger::open(builder(&disk)).expect("the disk has room"), &heard);
@@ -80,8 +80,8 @@ pub fn fail_syncs(clients: Clients, rounds: u64, seed: u64) -> Summary {
             disk.lose_writes_of_failed_syncs();
         }
         let serving = serve(&office, clients, &mut rng);
-        // The thread that makes transfers ends when the bank refuses writes. If the failed sync was on a file that
-        // can be written again, the bank still accepts writes, and the thread goes on.
+        // The serving thread ends when the bank refuses writes. After a failed sync of a file that can be written
+        // again, the bank still accepts writes, and the thread goes on.
         let mut failed = 0;
         while !serving.is_finished() {
             if disk.sync_count() >= failed {

@@ -1,5 +1,5 @@
-//! Disturbs a bank. Usage: `cargo x bank [--rounds N] [--seed N]`. With `--serve`, this process is the bank, and
-//! another process kills it.
+//! Disturbs a bank: `cargo x bank [--rounds N] [--seed N]`. With `--serve`, this process is the bank, which another
+//! process kills.
 
 use os::Machine;
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! Moves of a cursor. Each move is made on a cursor over a table, and in the same way on a place in the rows of a
-//! model. This module does not know when the moves are made.
+//! Moves of a cursor over a table, each mirrored by a move among the rows of a model. Others decide when moves are
+//! made.
 
 use super::reader::{AnyCursor, Reader};
 use crate::model::KeyRange;
@@ -28,7 +28,7 @@ pub enum Move {
 }
 
 impl Move {
-    /// Mostly a step.
+    /// Draws a move, mostly to a neighbouring row.
     pub fn any(rng: &mut impl Rng, key: Vec<u8>) -> Self {
         match rng.random_range(0..12) {
             0 | 1 => Self::Seek(key),
@@ -73,7 +73,7 @@ impl Move {
         }
     }
 
-    /// The place in `rows` to which this move leads from `place`. Place 0 is before the first row, place 1 is the
+    /// The place in `rows` to which this move leads from `place`. Place 0 is before the first row, place 1 is at the
     /// first row, and so on.
     fn in_rows(&self, rows: &[SeenRow], place: usize) -> usize {
         match self {
@@ -121,7 +121,7 @@ impl Moved {
         Ok(())
     }
 
-    /// The same as [`Moved::go`], but first tries the move with only the pages in memory.
+    /// Tries the move with the pages in memory. If they do not suffice, moves one row back instead.
     pub fn try_go(&mut self, to: &Move) -> Result<()> {
         let tried = match &mut self.cursor {
             AnyCursor::Whole(cursor) => to.try_go(cursor)?,
@@ -129,7 +129,7 @@ impl Moved {
         };
         match tried {
             Tried::Ready(is_at_row) => self.compare(to, is_at_row),
-            // It is where it was.
+            // The cursor has not moved.
             Tried::WouldFault => self.go(&Move::Prev)?,
         }
         Ok(())

@@ -1,5 +1,5 @@
-//! Readers of a table. A reader reads whole values or some parts of the values, at the newest version or at a
-//! snapshot. All readers return rows in the same form, so that the rows can be compared.
+//! Readers of a table: of whole values or of some parts, at the newest version or at a snapshot. All of them return
+//! rows in the same form, so that tests can compare the rows.
 
 use super::rows::parts;
 use crate::model::KeyRange;
@@ -24,7 +24,7 @@ impl Wanted {
         if groups < 2 { Self::Whole } else { Self::Parts((0..groups).collect()) }
     }
 
-    /// First all parts, then each group alone, and at last no group, so that only keys are read.
+    /// All parts; then each group alone; then no group, so that only keys are read.
     pub fn each(groups: usize) -> Vec<Self> {
         let mut each = vec![Self::everything(groups)];
         if groups > 1 {
@@ -34,7 +34,7 @@ impl Wanted {
         each
     }
 
-    /// Any groups in any order.
+    /// Random groups in random order, or whole values.
     pub fn any(rng: &mut impl Rng, groups: usize) -> Self {
         if groups < 2 && rng.random() {
             return Self::Whole;
@@ -88,8 +88,8 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// A reader of `table`. `wanted` says what it reads of each row. It reads at the snapshot, or at the newest
-    /// version if no snapshot is given.
+    /// A reader of `table` that reads what `wanted` says of each row, at the snapshot, or at the newest version if
+    /// no snapshot is given.
     pub fn new(table: &Table, snapshot: Option<&Snapshot>, wanted: Wanted) -> Self {
         let names = table.options().groups;
         let selection = match &wanted {
@@ -105,22 +105,22 @@ impl Reader {
         Self { table: table.clone(), snapshot: snapshot.cloned(), wanted, groups: names.len(), selection }
     }
 
-    /// What the reader should see of a row whose value is `value`.
+    /// What the reader should return for a row whose value is `value`.
     pub fn of<'v>(&self, value: &'v [u8]) -> Vec<&'v [u8]> {
         self.wanted.of(value, self.groups)
     }
 
-    /// Whether `seen` is what the reader should see of a row whose value is `value`.
+    /// Whether `seen` is what the reader should return for a row whose value is `value`.
     pub fn shows(&self, seen: &Seen, value: &[u8]) -> bool {
         seen.iter().map(|part| &**part).eq(self.of(value))
     }
 
-    /// The version that the reader reads if the newest version is `newest`.
+    /// The version at which the reader reads, if the newest version is `newest`.
     pub fn at(&self, newest: Version) -> Version {
         self.snapshot.as_ref().map_or(newest, Snapshot::version)
     }
 
-    /// One row.
+    /// Reads one row.
     pub fn get(&self, key: &[u8]) -> Result<Option<Seen>> {
         match (&self.selection, &self.snapshot) {
             (Some(selection), _) => Ok(selection.get(key)?.map(Seen::Parts)),
@@ -129,7 +129,7 @@ impl Reader {
         }
     }
 
-    /// Rows together.
+    /// Reads several rows in one call.
     pub fn multi_get(&self, keys: &[Vec<u8>]) -> Result<Vec<Option<Seen>>> {
         let whole = |rows: Vec<Option<Value>>| rows.into_iter().map(|row| row.map(Seen::Whole)).collect();
         match (&self.selection, &self.snapshot) {
@@ -226,7 +226,7 @@ impl Reader {
     }
 }
 
-/// Rows in order, from either end.
+/// Rows of a range, in order, from either end.
 #[derive(Debug)]
 pub enum Rows {
     /// With their values.

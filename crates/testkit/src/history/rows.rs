@@ -1,5 +1,5 @@
-//! Keys, values and ranges from a small set, so that a history uses the same keys again. This module also decides
-//! how values are cut into parts.
+//! Draws keys, values and ranges from a small set, so that a history meets the same keys again, and decides how
+//! values are cut into parts.
 
 use super::History;
 use crate::model::KeyRange;
@@ -9,8 +9,8 @@ use rand::RngExt;
 use rand::seq::IndexedRandom;
 use std::ops::Bound;
 
-/// The parts of `value` in a table of `groups` column groups. Put together, the parts are the value again. The
-/// value itself decides where it is cut.
+/// The parts of `value` in a table of `groups` column groups. Concatenated, they give the value. A hash of the value
+/// decides where it is cut.
 pub fn parts(value: &[u8], groups: usize) -> Vec<&[u8]> {
     let places = value.len() as u32 + 1;
     let hash = value.iter().fold(0x811c_9dc5u32, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
@@ -28,7 +28,7 @@ fn groups(table: &Table) -> Option<usize> {
     Some(table.options().groups.len()).filter(|&groups| groups > 0)
 }
 
-/// Writes a row. If the table has column groups, the row is written in parts.
+/// Writes a row, in parts if the table has column groups.
 pub fn insert(table: &Table, key: &[u8], value: &[u8]) -> Result<()> {
     match groups(table) {
         Some(groups) => table.insert_parts(key, &parts(value, groups)),
@@ -36,7 +36,7 @@ pub fn insert(table: &Table, key: &[u8], value: &[u8]) -> Result<()> {
     }
 }
 
-/// As [`insert`], into a batch.
+/// Like [`insert`], but adds the row to a batch.
 pub fn batch_insert(batch: &mut Batch, table: &Table, key: &[u8], value: &[u8]) {
     match groups(table) {
         Some(groups) => batch.insert_parts(table, key, &parts(value, groups)),
@@ -61,9 +61,9 @@ pub fn build_add(files: &mut FileBuilder, groups: usize, key: &[u8], value: &[u8
 }
 
 impl History {
-    /// Draws a key. Mostly it is one of a few dozen short keys. Sometimes it is a key that differs from its
-    /// neighbours only after its first 64 bytes, which is where the bounds of files are cut. Sometimes it is a
-    /// long key, or a key whose bytes sort before or after most others.
+    /// Draws a key: mostly one of a few dozen short keys, sometimes one that differs from its neighbours only after
+    /// about 64 bytes, where the bounds of files are cut, sometimes a long one, or one whose bytes sort before or
+    /// after most others.
     pub fn key(&mut self) -> Vec<u8> {
         let rng = &mut self.rng;
         match rng.random_range(0..100) {

@@ -1,4 +1,4 @@
-//! The steps a history is made of.
+//! The steps that a history takes, drawn at random.
 
 use super::moves::{Move, Moved};
 use super::reader::{Reader, Wanted};
@@ -17,7 +17,7 @@ use std::task::{Context, Poll, Waker};
 
 const TABLES: [&str; 4] = ["apples", "beans", "cherries", "dates"];
 
-/// The most bytes of memory that a write of one row takes in addition to its key and value.
+/// An upper bound of the memory that a write of one row takes beside its key and value.
 const OP_BYTES: usize = 160;
 
 impl History {
@@ -156,7 +156,7 @@ impl History {
         }
     }
 
-    /// Makes a submitted commit durable, in one of the three ways to wait for a commit.
+    /// Waits until a submitted commit is durable: by a blocking call, as a future, or by a callback.
     fn wait_for_commit(&mut self) -> Result<()> {
         let way = self.rng.random_range(0..3);
         let count = self.opened().commits.len();
@@ -251,7 +251,7 @@ impl History {
                 Ok(())
             }
             4 => {
-                // Here the rows are borrowed from the range, and their parts are loaded only sometimes.
+                // Borrowed rows, whose parts are loaded only sometimes.
                 let mut range = range();
                 let mut expected = expected();
                 while let Some(row) = range.next_row()? {
@@ -312,7 +312,7 @@ impl History {
         Ok(())
     }
 
-    /// Moves an iterator. The iterator shows its own version, whatever has happened since it was made.
+    /// Moves an iterator, which shows the version at which it was made, whatever has happened since.
     fn advance_iterator(&mut self) -> Result<()> {
         let Open { iterators, .. } = self.open.as_mut().expect("the database is open");
         let Some(i) = iterators.len().checked_sub(1).map(|last| self.rng.random_range(0..=last)) else { return Ok(()) };
@@ -342,7 +342,7 @@ impl History {
         Ok(())
     }
 
-    /// Moves a cursor. The cursor sees the rows of its own version, whatever has happened since it was made.
+    /// Moves a cursor, which shows the version at which it was made, whatever has happened since.
     fn move_cursor(&mut self) -> Result<()> {
         let Some(last) = self.opened().cursors.len().checked_sub(1) else { return Ok(()) };
         let i = self.rng.random_range(0..=last);
@@ -395,8 +395,7 @@ impl History {
         Ok(())
     }
 
-    /// Imports rows. Either all rows come in order, or they come in any order and some of them twice. The import
-    /// may be given up before its end.
+    /// Imports rows, sorted or shuffled, some of them twice. The import may be dropped before its end.
     fn import(&mut self) -> Result<()> {
         let name = self.table();
         let count = self.rng.random_range(0..150);
@@ -523,7 +522,7 @@ impl History {
         Ok(())
     }
 
-    /// No two tables have one name.
+    /// A clone or a split under the name of an existing table must be refused.
     fn expect_no_clone(&mut self) -> Result<()> {
         let (name, taken) = (self.table(), self.table());
         let table = &self.opened().tables[&name];
@@ -582,8 +581,7 @@ impl History {
         self.recover()
     }
 
-    /// Makes calls that are not allowed, such as a value that is too long. The database must refuse them, and they
-    /// must have no effect.
+    /// Makes calls that must be refused without any effect, such as a put of a value that is too long.
     fn refuse(&mut self) -> Result<()> {
         let name = self.table();
         let too_long = vec![b'v'; (self.options.write_buffer_bytes / 4) as usize + 1];

@@ -1,5 +1,5 @@
-//! What a broken engine showed: the name of the anomaly, and an explanation for the person who has to find the
-//! mistake. Other modules find the anomalies.
+//! An anomaly: its name, and an explanation for the person who has to find the mistake. Other modules find
+//! anomalies.
 
 use super::transaction::Transaction;
 use std::fmt;
@@ -22,26 +22,25 @@ pub enum Kind {
     UnwrittenValue,
     /// The rows of a range were not in order, or some of them do not belong to the range.
     BrokenRange,
-    /// The version of a commit is missing, or belongs to another commit, too, or is not newer than the
-    /// transaction's own snapshot.
+    /// A commit has no version, or the version of another commit, or one that is not newer than its own snapshot.
     CommitOrder,
     /// Under snapshot isolation, two transactions that overlap wrote the same key.
     OverlappingWrites,
-    /// Writes alone make a cycle (G0).
+    /// A cycle of writes only (G0).
     DirtyWrite,
     /// Each transaction of the cycle sees or overwrites what the previous transaction in the cycle wrote (G1c).
     CircularInformation,
-    /// A transaction read a key, another transaction then wrote the key, and the first transaction overwrote this
-    /// new value without having seen it (G-single).
+    /// A transaction read a key, another one then wrote it, and the first overwrote this new value without having
+    /// seen it (G-single).
     LostUpdate,
     /// A transaction saw a part of what another transaction wrote, but not all of it (G-single).
     ReadSkew,
     /// Readers see independent writes in different orders (G-nonadjacent).
     LongFork,
-    /// At least two neighbours in the cycle each read something that the next transaction in the cycle then
+    /// Two neighbours in the cycle, or more, each read something that the next transaction in the cycle then
     /// overwrote (G2-item).
     WriteSkew,
-    /// The same as write skew, but with rows that came into a range or went out of it (G2).
+    /// Write skew through a range that a row entered or left (G2).
     Phantom,
 }
 

@@ -6,7 +6,7 @@ use super::keys::Keys;
 use super::order::Order;
 use super::transaction::Transaction;
 
-/// The anomaly that a cycle is.
+/// Names the anomaly of a cycle and describes it.
 pub fn of_cycle(cycle: &[Edge], history: &[Transaction], keys: &Keys<'_>, order: &Order) -> Anomaly {
     let name = |node: u32| format!("T{}", history[node as usize].id);
     let mut what = cycle.iter().map(|edge| name(edge.from)).collect::<Vec<_>>().join(" -> ");

@@ -1,12 +1,12 @@
-//! Finds the cycles of dependencies that are anomalies. The time is linear in the size of the graph. For each knot
-//! of connected cycles, the search finds a shortest cycle. This module does not know the names of anomalies.
+//! Finds the cycles of dependencies that are anomalies: for each strongly connected component, one shortest cycle.
+//! Finding the components takes time linear in the size of the graph. Other modules name the anomalies.
 //!
-//! The search follows paths through the graph in *states*. A state is a node together with one fact about the
-//! path: whether it came to the node by an *rw* edge. If it came so to a transaction that may be a pivot, it must
-//! not leave this transaction by an *rw* edge. Therefore a cycle of states is a cycle of transactions without an
-//! allowed pivot, which is an anomaly. A cycle of states may pass a transaction in both of its states. Then one
-//! part of the cycle leaves this transaction and comes back to it, both times without an *rw* edge. This part is
-//! an anomaly by itself. Tarjan's algorithm finds the strongly connected components of the states.
+//! The search runs over *states*. A state is a node together with whether the path entered it by an *rw* edge. A
+//! path that entered a transaction that may be a pivot by an *rw* edge must not leave it by another one. So a cycle
+//! of states is a cycle of transactions without an allowed pivot, which is an anomaly. A cycle may pass a
+//! transaction in both of its states. Then a part of the cycle leaves this transaction and comes back to it without
+//! an allowed pivot there, so this part is an anomaly by itself. Tarjan's algorithm finds the strongly connected
+//! components of the states.
 
 use super::graph::{Dependency, Edge, SortedGraph};
 use std::collections::VecDeque;
@@ -16,16 +16,16 @@ use std::collections::VecDeque;
 /// component, so the number of searches is limited.
 const STARTS: usize = 200;
 
-/// Cycles that are anomalies, one for each knot. The edges lead from transaction to transaction. The moments
-/// between transactions are left out. For each transaction, `allows_pivots` says whether it may be a pivot.
+/// One shortest cycle for each strongly connected component. The edges lead from transaction to transaction, without
+/// the moments between them. For each transaction, `allows_pivots` says whether it may be a pivot.
 pub fn find(graph: &SortedGraph, allows_pivots: &[bool]) -> Vec<Vec<Edge>> {
     let states = States { graph, allows_pivots };
     let components = Components::of(&states);
     components.iter().map(|component| shortest_cycle(&states, component)).collect()
 }
 
-/// A state as a number: twice the number of its node, plus one if the path came by an *rw* edge to a transaction
-/// that may be a pivot.
+/// A state as a number: twice the number of its node, plus one if the path entered it by an *rw* edge and it may be
+/// a pivot.
 type State = u32;
 
 struct States<'g> {
@@ -53,9 +53,9 @@ impl States<'_> {
     }
 }
 
-/// No number: the state was not met yet.
+/// In `lowest`: the state was not met yet.
 const UNMET: u32 = u32::MAX;
-/// Not the number of a state: it says that the component of the state is complete.
+/// In `lowest`: the state's component is complete.
 const DONE: u32 = u32::MAX - 1;
 
 /// Tarjan's algorithm, without recursion.
@@ -66,7 +66,7 @@ struct Components {
     met: u32,
     /// The states that were met and whose components are not complete.
     stack: Vec<State>,
-    /// The path to the present state. Each entry has a state, its number and its next edge.
+    /// The path to the current state: each state on it, its number and its next edge.
     way: Vec<(State, u32, usize)>,
 }
 
@@ -144,14 +144,14 @@ struct Met {
     /// Number of the search.
     search: u32,
     length: u32,
-    /// The last edge of the way.
+    /// The last edge of the path to the state.
     edge: usize,
-    /// The state before it.
+    /// The state before this edge.
     before: State,
 }
 
-/// Searches within one component. From one state after another, it searches for the shortest path back to the same
-/// state. An edge that comes from a moment has length zero.
+/// Breadth-first searches within one component, each for the shortest path from a state back to itself. An edge that
+/// leaves a moment has length zero.
 struct Search {
     is_inside: Vec<bool>,
     met: Vec<Met>,

@@ -1,12 +1,11 @@
-//! Makes the engine a store of marks. This module does not judge what the engine shows.
+//! Adapts the engine to the [`Store`] that players use, whose values are marks.
 //!
-//! A value begins with the number of its mark. The rest of the value is computed from this number, so an
-//! incomplete value is noticed. Table 1 keeps its values in column groups. For each read of a row, the store draws
-//! at random how it reads: by a call that waits, by a call that tries first, or by a future.
+//! A value begins with the number of its mark. The rest is computed from this number, so that a damaged value is
+//! noticed. Table 1 keeps its values in column groups. Each read of a row draws its form at random: a blocking call,
+//! a call that tries first, a future, and others.
 //!
-//! The engine promises that a transaction did not take place if its commit failed, unless the error says that the
-//! outcome is unknown. So in the history, such a transaction did not take place, and a check of the history tests
-//! this promise.
+//! The engine promises that a failed commit had no effect, unless the error says that the outcome is unknown. The
+//! history records such a transaction as aborted, so that checking the history tests this promise.
 
 use super::indexes;
 use super::store::{Commit, OpenTransaction, Row, Store};
@@ -36,13 +35,13 @@ pub const TABLES: u32 = 2;
 /// The number of a table that no transaction reads. Its rows are only there to fill the write buffer.
 pub const BALLAST: u32 = TABLES;
 
-/// The most puts that a transaction makes. The write buffer must have room for a transaction with this many puts.
+/// The most puts of a transaction. The write buffer must have room for this many.
 const MOST_PUTS: u64 = 16;
 
-/// The most bytes that a put takes in memory in addition to its value.
+/// An upper bound of the memory that a put takes beside its value.
 const PUT_BYTES: u64 = 160;
 
-/// How often each thing happened.
+/// How many transactions ended in each way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ends {
     /// Transactions that began.
@@ -51,7 +50,7 @@ pub struct Ends {
     pub committed: u64,
     /// The transactions that conflicted with another transaction.
     pub conflicted: u64,
-    /// The transactions that could not commit because they began too long ago to be compared with newer commits.
+    /// The transactions that began too long ago to be compared with newer commits, so that they could not commit.
     pub too_old: u64,
     /// The transactions whose outcome is unknown.
     pub unknown: u64,
@@ -71,7 +70,7 @@ impl AddAssign for Ends {
     }
 }
 
-/// As [`Ends`], while it is counted.
+/// The counters behind [`Ends`].
 #[derive(Debug, Default)]
 struct Counting {
     begun: AtomicU64,
@@ -89,14 +88,14 @@ pub struct EngineStore {
     tables: Vec<EngineTable>,
     durability: Durability,
     longest_value: u64,
-    /// The reads of a simulated machine that are held back: they end only when the thread that plays the
-    /// transactions ends them. `None` on a real machine.
+    /// The held-back reads of a simulated machine, which complete only when the thread that plays the transactions
+    /// lets them. `None` on a real machine.
     reads: Option<Arc<SimReads>>,
     rng: Mutex<Xoshiro256PlusPlus>,
     /// The forms from which one is drawn for each read of a row. A form that is listed several times is drawn more
     /// often.
     forms: &'static [Form],
-    /// The index through which transactions sometimes read table 0, if it exists at the moment.
+    /// The index through which transactions sometimes read table 0, if it currently exists.
     by_key: Mutex<Option<Index>>,
     counting: Counting,
     /// The newest commit that was acknowledged. `durable` is the newest commit that must survive a crash.
@@ -123,7 +122,7 @@ enum Form {
     ByIndex,
 }
 
-/// The forms in which rows are read. Forms that do not make other transactions wait are listed most often.
+/// The forms in which rows are read. The most frequent are those that do not make other transactions wait.
 const FORMS: [Form; 10] = [
     Form::Waits,
     Form::Waits,
@@ -138,8 +137,7 @@ const FORMS: [Form; 10] = [
 ];
 
 impl EngineStore {
-    /// A store over the tables in `db`. The database was opened with `options`. The choices of the store follow
-    /// from `seed`.
+    /// A store over the tables in `db`, which was opened with `options`. Its random choices follow from `seed`.
     ///
     /// # Errors
     ///
@@ -171,7 +169,7 @@ impl EngineStore {
         })
     }
 
-    /// The same store, but each of its reads is a plain call that waits. None of them reserves its key.
+    /// The same store, but each read is a plain blocking call, and none reserves its key.
     pub fn reading_plainly(self) -> Self {
         Self { forms: &[Form::Waits], ..self }
     }
@@ -221,7 +219,7 @@ impl EngineStore {
         self.db
     }
 
-    /// What a commit waits for, unless its transaction asks for something else.
+    /// The durability of commits whose transaction does not ask for another.
     pub fn durability(&self) -> Durability {
         self.durability
     }
@@ -278,8 +276,8 @@ impl EngineStore {
         Ok(rows)
     }
 
-    /// Reads the first `limit` rows of `rows` in the given direction, through an index. The form of the read is
-    /// drawn: a closure that gets the rows (only from the front), a future, or calls for one row after the other.
+    /// Reads the first `limit` rows of `rows` in the given direction, through an index: by a closure that gets the
+    /// rows (only from the front), as a future, or row by row.
     fn rows_by(&self, mut rows: RangeBy, direction: Direction, limit: usize) -> Result<Vec<Row>> {
         let mut given = Vec::new();
         if limit > 0 && direction == Direction::Forward && matches!(self.form(), Form::Waits) {
@@ -313,7 +311,7 @@ impl EngineStore {
         Ok(given)
     }
 
-    /// The value that a mark stands for.
+    /// The value of a mark.
     pub fn value(&self, mark: Mark) -> Vec<u8> {
         let mut value = mark.0.to_le_bytes().to_vec();
         // Most values are short. Now and then, a value has the greatest length that is allowed.
@@ -326,7 +324,7 @@ impl EngineStore {
         value
     }
 
-    /// The mark of the present value of a key, read without a transaction.
+    /// The mark of the current value of a key, read without a transaction.
     ///
     /// # Errors
     ///
@@ -360,7 +358,7 @@ impl EngineStore {
         mark
     }
 
-    /// The index for a read of `table` in `form`. `None` if the form uses no index, or if there is no such index.
+    /// The index for a read of `table` in `form`, or `None` if the form uses none or the index does not exist.
     fn index(&self, table: u32, form: Form) -> Option<Index> {
         let reads = table == 0 && matches!(form, Form::ByIndex);
         self.by_key.lock().clone().filter(|_| reads)
@@ -370,8 +368,7 @@ impl EngineStore {
         *self.forms.choose(&mut *self.rng.lock()).expect("there are some")
     }
 
-    /// Waits for the result of a future. The future may wait for reads that are held back. Then this thread ends
-    /// these reads.
+    /// Runs a future to its end. If it waits for reads that are held back, this thread completes them.
     fn wait<T>(&self, future: impl Future<Output = T>) -> T {
         let Some(reads) = &self.reads else { return smol::block_on(future) };
         let mut future = std::pin::pin!(future);

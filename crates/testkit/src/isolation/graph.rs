@@ -1,10 +1,10 @@
 //! The dependencies between committed transactions. Other modules decide which cycles of dependencies are
 //! anomalies.
 //!
-//! The first nodes of the graph are the transactions, in the order of the history. After them come *moments*,
-//! which are points in real time. From each acknowledged transaction, an edge leads to the next moment. From each
-//! moment, edges lead to the next moment and to the transactions that began between these two moments. So real
-//! time costs one or two edges for each transaction, and not one edge for each pair.
+//! The first nodes of the graph are the transactions, in the order of the history. After them come *moments*, which
+//! are points in real time. An edge leads from each acknowledged transaction to the next moment, and from each
+//! moment to the next one and to the transactions that began between the two. So real time costs a few edges for
+//! each transaction, and not one for each pair.
 
 use super::order::Order;
 use super::transaction::Transaction;
@@ -18,8 +18,7 @@ pub enum Dependency {
     Reads,
     /// *rw*: the first transaction read a version, and the second one wrote the next version.
     ReadBefore,
-    /// *rw* of a range: the first transaction read a range, and the second one made a row come into this range or
-    /// go out of it.
+    /// *rw* of a range: the first transaction read a range, and the second one added a row to it or removed one.
     RangeBefore,
     /// *rt*: the first transaction was acknowledged before the second one began.
     RealTime,
@@ -35,11 +34,11 @@ impl Dependency {
 /// `to` comes after `from`.
 #[derive(Clone, Copy, Debug)]
 pub struct Edge {
-    /// A node.
+    /// The node that comes first.
     pub from: u32,
-    /// Another one.
+    /// The node that comes after it.
     pub to: u32,
-    /// Why.
+    /// Why `to` comes after `from`.
     pub why: Dependency,
     /// The number of the key, unless the reason is real time.
     pub key: u32,
@@ -47,7 +46,7 @@ pub struct Edge {
     pub version: u32,
 }
 
-/// A graph that grows.
+/// A graph under construction.
 #[derive(Debug)]
 pub struct Graph {
     transactions: u32,
@@ -80,8 +79,8 @@ impl Graph {
 
     /// Adds the edges that follow from the order of events.
     pub fn add_real_time(&mut self, history: &[Transaction]) {
-        // The order of the variants matters. If several events have the same number, nobody knows which of them
-        // came first, so `Began` must be sorted before `Acknowledged`.
+        // The order of the variants matters: events with the same number happened in an unknown order, so `Began`
+        // must sort before `Acknowledged`.
         #[derive(PartialEq, Eq, PartialOrd, Ord)]
         enum What {
             Began,
@@ -95,7 +94,7 @@ impl Graph {
         events.sort_unstable();
         let why = Dependency::RealTime;
         let edge = |from, to| Edge { from, to, why, key: 0, version: 0 };
-        // All acknowledgements up to the next beginning of a transaction share one moment.
+        // Acknowledgements between which no transaction began share one moment, which is `open` meanwhile.
         let (mut last, mut open): (Option<u32>, Option<u32>) = (None, None);
         for (_, what, transaction) in events {
             match what {
@@ -138,15 +137,15 @@ impl Graph {
     }
 }
 
-/// A graph that is complete.
+/// A complete graph, whose edges are sorted by the node that they leave.
 #[derive(Debug)]
 pub struct SortedGraph {
     /// Nodes below this number are transactions, and all other nodes are moments.
     pub transactions: u32,
-    /// For each node, the place in `edges` of the first edge that leaves it. One more entry says where the edges
-    /// of the last node end.
+    /// For each node, the index in `edges` of the first edge that leaves it. One more entry holds the number of
+    /// edges.
     starts: Vec<u32>,
-    /// All edges, ordered by the node that they come from.
+    /// All edges, sorted by the node that they leave.
     pub edges: Vec<Edge>,
 }
 
@@ -156,7 +155,7 @@ impl SortedGraph {
         self.starts.len() - 1
     }
 
-    /// The places in `edges` of the edges that leave `node`.
+    /// The indexes in `edges` of the edges that leave `node`.
     pub fn from(&self, node: u32) -> std::ops::Range<usize> {
         self.starts[node as usize] as usize..self.starts[node as usize + 1] as usize
     }

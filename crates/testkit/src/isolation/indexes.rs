@@ -1,12 +1,10 @@
-//! The indexes that table 0 has while its isolation is tested. There are two. Through the first one, transactions
-//! sometimes read rows instead of reading the table. In the second one, every write of a row moves an entry. This
-//! module knows no histories.
+//! The two indexes that table 0 has while its isolation is tested. Transactions sometimes read rows through the
+//! first one instead of the table. In the second one, every write of a row moves an entry.
 
 use larch::index::{IndexKeys, IndexOptions};
 use larch::{Database, Error, Index, Result, Table};
 
-/// The index whose keys are the keys of the table's rows. So a read by this index sees the same as a read of the
-/// table.
+/// The index whose keys are the rows' own keys, so that a read through it sees the same as a read of the table.
 const BY_KEY: &[u8] = b"key";
 
 /// The index whose keys are the numbers of the marks. Every put moves an entry, and no two rows have the same
@@ -44,7 +42,7 @@ impl IndexKeys for Keys {
 ///
 /// # Errors
 ///
-/// It is none of ours.
+/// The declaration is neither of the two.
 pub fn extractor(declaration: &[u8]) -> Result<Box<dyn IndexKeys>, String> {
     match declaration {
         BY_KEY => Ok(Box::new(Keys { groups: &[] })),

@@ -1,5 +1,4 @@
-//! The keys that a history knows. They are numbered in the order of keys, so that a range of keys is a range of
-//! numbers. This module knows no values.
+//! The keys of a history, numbered in their order, so that a range of keys is a range of numbers.
 
 use super::transaction::{Operation, Place, Transaction};
 use crate::model::KeyRange;
@@ -49,7 +48,7 @@ impl<'h> Keys<'h> {
         self.number(place.table, &place.key)
     }
 
-    /// The numbers of the keys within a range.
+    /// The numbers of the keys in a range.
     pub fn within(&self, table: u32, (low, high): &KeyRange) -> Range<u32> {
         let before = |is_before: &dyn Fn(&[u8]) -> bool| {
             self.sorted.partition_point(|(of, key)| *of < table || (*of == table && is_before(key))) as u32

@@ -1,5 +1,5 @@
-//! Finds two things: for each key, its versions in the order that the engine gave them; and for each value, where
-//! it comes from. This module does not know what transactions read.
+//! For each key, its versions in commit order; for each value, the write that it comes from. What transactions read
+//! plays no part here.
 
 use super::anomaly::{Anomaly, Kind};
 use super::keys::Keys;
@@ -15,18 +15,18 @@ pub struct KeyVersion {
     pub version: Version,
     /// Index of its writer in the history.
     pub writer: u32,
-    /// What it shows.
+    /// Its value, or `None` for an erase.
     pub mark: Option<Mark>,
 }
 
 /// What became of a write of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It is what the transaction left.
+    /// It is the transaction's last write to the key.
     Last,
     /// The same transaction wrote the key again before it committed.
     Replaced,
-    /// The transaction took it back.
+    /// The transaction rolled it back to a savepoint.
     TakenBack,
 }
 
@@ -37,11 +37,11 @@ pub struct Origin {
     pub writer: u32,
     /// Number of the key.
     pub key: u32,
-    /// What became of it.
+    /// What became of the write.
     pub fate: Fate,
 }
 
-/// What a committed transaction left.
+/// What a committed transaction wrote.
 struct CommittedWrites {
     version: Version,
     writer: u32,
@@ -49,7 +49,7 @@ struct CommittedWrites {
     last: Vec<(u32, Write)>,
 }
 
-/// What was written.
+/// The order of all writes.
 #[derive(Debug)]
 pub struct Order {
     /// For each key, its versions in ascending order. Only committed transactions count.
@@ -58,9 +58,8 @@ pub struct Order {
 }
 
 impl Order {
-    /// Finds the order of the versions in `history`, and adds two kinds of anomalies to `anomalies`. The first
-    /// kind are commits that have no place in this order. The second kind are overlapping writes of a transaction
-    /// that asked for snapshot isolation, as `level` tells.
+    /// Finds the order of the versions in `history`. Adds to `anomalies` the commits whose versions do not fit into
+    /// one order, and overlapping writes of transactions whose `level` is snapshot isolation.
     pub fn of(
         history: &[Transaction],
         keys: &Keys<'_>,
@@ -138,12 +137,12 @@ impl Order {
         (0..).zip(self.versions.iter().map(Vec::as_slice))
     }
 
-    /// How many versions of a key are in the snapshot at version `snapshot`.
+    /// How many versions of a key a snapshot at version `snapshot` has.
     pub fn in_snapshot(&self, key: u32, snapshot: Version) -> usize {
         self.versions(key).partition_point(|version| version.version <= snapshot)
     }
 
-    /// The write that the value comes from. `None` if no transaction wrote this value.
+    /// The write of a value, or `None` if no transaction wrote this value.
     pub fn origin(&self, mark: Mark) -> Option<Origin> {
         self.origins.get(&mark).copied()
     }

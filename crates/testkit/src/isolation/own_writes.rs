@@ -1,8 +1,6 @@
-//! The writes that one transaction has made so far, as its own reads see them. This module knows no other
-//! transactions.
+//! The writes that one transaction has made so far, as its own reads see them.
 //!
-//! One value of this type serves many transactions, one after the other. So it costs nothing to begin a
-//! transaction.
+//! One value serves many transactions, one after the other, so that beginning a transaction costs nothing.
 
 use super::keys::Keys;
 use super::transaction::{Mark, Operation};
@@ -12,9 +10,9 @@ use super::transaction::{Mark, Operation};
 pub enum Write {
     /// Gave it a value.
     Put(Mark),
-    /// Erased it by its name.
+    /// Erased this key alone.
     Erase,
-    /// Erased a range that has it.
+    /// Erased a range that contains it.
     RangeErase,
 }
 
@@ -28,20 +26,20 @@ impl Write {
     }
 }
 
-/// The last write to a key. It counts only if its transaction is the present one.
+/// The last write to a key. It counts only if `transaction` is the current one.
 #[derive(Clone, Copy, Debug)]
 struct Cell {
     transaction: u64,
     write: Write,
 }
 
-/// The writes of the present transaction.
+/// The writes of the current transaction.
 #[derive(Debug)]
 pub struct OwnWrites {
     /// For each key.
     cells: Vec<Cell>,
     transaction: u64,
-    /// For each write of the present transaction, the key and the content that the key's cell had before.
+    /// For each write of the current transaction, its key and what the key's cell held before.
     replaced: Vec<(u32, Cell)>,
     /// For each savepoint, the number of writes that were made before it.
     savepoints: Vec<usize>,
@@ -61,8 +59,8 @@ impl OwnWrites {
         self.savepoints.clear();
     }
 
-    /// Applies an operation, if it is a write, a savepoint or a rollback. If it is a rollback, calls `taken_back`
-    /// with the mark of each put that the rollback takes back.
+    /// Applies an operation, if it is a write, a savepoint or a rollback. A rollback calls `taken_back` with the
+    /// mark of each put that it undoes.
     pub fn take(&mut self, operation: &Operation, keys: &Keys<'_>, taken_back: &mut dyn FnMut(Mark)) {
         match operation {
             Operation::Put { place, mark } => self.write(keys.of_place(place), Write::Put(*mark)),
@@ -94,7 +92,7 @@ impl OwnWrites {
         (cell.transaction == self.transaction).then_some(cell.write)
     }
 
-    /// The keys that the transaction wrote, each once and with its last write.
+    /// The keys that the transaction wrote, each with its last write.
     pub fn last(&self) -> Vec<(u32, Write)> {
         let mut keys: Vec<u32> = self.replaced.iter().map(|(key, _)| *key).collect();
         keys.sort_unstable();

@@ -10,12 +10,12 @@ use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use std::ops::Bound;
 
-/// A step of a transaction. To begin is a step of its own that is not in this list.
+/// A step of a transaction. Beginning is a step, too, which is not listed here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Read a row.
     Get(Place),
-    /// Read some rows of a table together.
+    /// Read several rows of a table in one call.
     MultiGet(u32, Vec<Vec<u8>>),
     /// Read a range.
     Range {
@@ -36,11 +36,11 @@ pub enum Step {
     EraseRange(u32, KeyRange),
     /// Give a key a new value if it has none.
     InsertNew(Place),
-    /// Give a key a new value if the key still has the value that this transaction has last seen for this key.
+    /// Give a key a new value if it still has the value that this transaction last saw there.
     CompareAndSwap(Place),
     /// Make a savepoint.
     Savepoint,
-    /// Take back all writes since a savepoint. The number counts the savepoints of this transaction.
+    /// Undo all writes since the transaction's savepoint with this number.
     RollBackTo(usize),
     /// Commit.
     Commit,
@@ -62,19 +62,19 @@ pub struct PlannedTransaction {
 pub enum Levels {
     /// All the same.
     All(Isolation),
-    /// Each one of them.
+    /// Each transaction draws its own.
     Mixed,
 }
 
-/// Transactions, and the order in which they take their steps.
+/// Transactions, and the order of their steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// The transaction that writes the first rows. It runs alone, before all other transactions.
     pub first: PlannedTransaction,
     /// The others.
     pub transactions: Vec<PlannedTransaction>,
-    /// For each turn, the number of the transaction that takes its next step. When a number occurs for the first
-    /// time, that transaction begins.
+    /// For each turn, the index of the transaction that takes its next step. A transaction begins when its index
+    /// first occurs.
     pub order: Vec<usize>,
 }
 
@@ -97,7 +97,7 @@ struct Draw {
     rng: Xoshiro256PlusPlus,
     tables: u32,
     keys: u8,
-    /// Steps of a transaction, at most.
+    /// The most steps of a transaction.
     longest: usize,
 }
 
@@ -134,7 +134,7 @@ impl Draw {
         }
     }
 
-    /// About half of the rows.
+    /// The first transaction, which writes about half of the rows.
     fn first(&mut self) -> PlannedTransaction {
         let places = (0..self.tables).flat_map(|table| (0..self.keys).map(move |key| (table, vec![b'a' + key])));
         let mut steps: Vec<Step> = places.map(|(table, key)| Step::Put(Place { table, key })).collect();

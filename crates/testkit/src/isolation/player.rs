@@ -1,5 +1,4 @@
-//! Plays planned transactions on a store, and writes down what they did and what they saw. This module does not
-//! judge what they saw.
+//! Plays planned transactions on a store, and records what they did and what they saw.
 //!
 //! [`play`] takes the steps of a plan in the order of the plan, on one thread. On real threads, each thread plays
 //! one [`Player`] after the other. All players share the same [`Tally`].
@@ -20,7 +19,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Begins with the numbers 0.
+    /// All numbers start at 0.
     pub fn new() -> Self {
         Self::default()
     }
@@ -30,13 +29,13 @@ impl Tally {
         self.transactions.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// A value that nobody wrote yet.
+    /// A mark that nobody has written yet.
     pub fn mark(&self) -> Mark {
         Mark(self.marks.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Returns the number of the next event. All threads share one order of events. If one thread can know what
-    /// another thread did before, the order shows this.
+    /// Returns the number of the next event. All threads share one order of events, which agrees with what one
+    /// thread can know that another one did before.
     pub fn event(&self) -> u64 {
         self.events.fetch_add(1, Ordering::SeqCst)
     }
@@ -48,9 +47,8 @@ pub fn play<S: Store>(store: &S, plan: &Plan, tally: &Tally) -> Vec<Transaction>
     play_beside(store, plan, tally, &mut |_| ControlFlow::Continue(()))
 }
 
-/// The same as [`play`], with one addition. Before each step, `beside` is called. It may do something else with
-/// the store, and add what it did to the history. It may also end the play, and then the transactions that are
-/// under way are dropped.
+/// The same as [`play`], but calls `beside` before each step. It may do something else with the store and add that
+/// to the history. It may also end the play: then the transactions under way are dropped.
 pub fn play_beside<S: Store>(
     store: &S,
     plan: &Plan,
@@ -71,8 +69,8 @@ pub fn play_beside<S: Store>(
             history.push(ended.record);
         }
     }
-    // These transactions have not taken their last step: either the play was ended early, or they began later than
-    // planned.
+    // The play was ended early, or these transactions began later than planned, so they have not taken their last
+    // step.
     history.extend(players.into_iter().flatten().map(|player| player.record));
     history
 }
@@ -83,10 +81,10 @@ pub struct Player<'p, T: OpenTransaction> {
     plan: &'p PlannedTransaction,
     tally: &'p Tally,
     next: usize,
-    /// Until it ends.
+    /// `None` once the transaction has ended.
     open: Option<T>,
     savepoints: Vec<T::Savepoint>,
-    /// For each key of a table, the value that the transaction has last seen or written.
+    /// For each key, the value that the transaction last saw or wrote there.
     last: BTreeMap<Place, Option<Mark>>,
     record: Transaction,
 }
@@ -135,7 +133,7 @@ impl<'p, T: OpenTransaction> Player<'p, T> {
         self.open.is_none()
     }
 
-    /// What it did until now.
+    /// What the transaction did so far.
     pub fn into_record(self) -> Transaction {
         self.record
     }
@@ -149,7 +147,7 @@ impl<'p, T: OpenTransaction> Player<'p, T> {
             Step::Drop => self.open = None,
             step => {
                 let Some(mut open) = self.open.take() else { return };
-                // A transaction that met an error is not used again.
+                // After an error, the transaction is not used again.
                 let outcome = self.read_or_write(&mut open, step);
                 self.record.snapshot = open.snapshot();
                 self.open = outcome.is_ok().then_some(open);

@@ -1,5 +1,5 @@
-//! Compares each read with the transaction's snapshot and with its own writes. Adds the dependencies that follow
-//! from the reads. A dependency follows from what a transaction did read, not from what it should have read.
+//! Compares each read with the transaction's snapshot and its own writes, and adds the dependencies that follow from
+//! what the transaction really read, even if it should have read something else.
 
 use super::anomaly::{Anomaly, Kind};
 use super::graph::{Dependency, Edge, Graph};
@@ -28,7 +28,7 @@ pub fn check(history: &[Transaction], keys: &Keys<'_>, order: &Order, graph: &mu
     }
 }
 
-/// How a read came to a key.
+/// Whether a key was read by itself or as part of a range.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Asked {
     ForRow,
@@ -78,7 +78,7 @@ impl Reads<'_, '_> {
         }
     }
 
-    /// Which keys of a range were read, if the read was stopped: those up to the last row that it gave.
+    /// The keys of a range that a stopped read covered: those up to its last row.
     fn read_part(
         &self,
         table: u32,
@@ -143,9 +143,9 @@ impl Reads<'_, '_> {
         }
     }
 
-    /// For a wrong read of `key`: how many versions the key had when it had the value that the read saw. `None` if
-    /// the key never had this value. If a read wrongly saw no value, it counts as a read of the newest earlier
-    /// version that has no value.
+    /// For a wrong read of `key`: how many versions the key had when it had the value that the read saw, or `None`
+    /// if it never had this value. A read that wrongly saw no value counts as a read of the newest earlier version
+    /// without one.
     fn version_seen(&self, key: u32, saw: Option<Mark>, in_snapshot: usize) -> Option<usize> {
         let versions = self.order.versions(key);
         if saw.is_some() {
@@ -158,7 +158,7 @@ impl Reads<'_, '_> {
     /// Adds the dependencies of a read that saw the key as it was after its first `count` versions.
     fn depend(&mut self, key: u32, count: usize, asked: Asked) {
         let versions = self.order.versions(key);
-        // There is no writer before the first version.
+        // Before its first version, a key has no writer.
         let read = count.checked_sub(1).map(|index| versions[index]);
         if let Some(KeyVersion { writer: from, .. }) = read {
             let (why, version) = (Dependency::Reads, count as u32 - 1);

@@ -1,9 +1,8 @@
 //! A transactional store in memory, for testing the checker. It keeps all versions of each row, and its validation
-//! can be broken on purpose. It has no files, and nothing in it fails.
+//! can be broken on purpose.
 //!
-//! Transactions keep their writes to themselves until they commit. A commit looks at the commits after the
-//! transaction's snapshot. For a serializable transaction, it compares them with what the transaction read. Under
-//! snapshot isolation, it compares them with what the transaction wrote.
+//! Transactions keep their writes to themselves until they commit. A commit is compared with the commits after its
+//! snapshot: by what the transaction read if it is serializable, by what it wrote under snapshot isolation.
 
 use super::store::{Commit, OpenTransaction, Row, Store};
 use super::transaction::{Direction, Isolation, Mark, Place};
@@ -17,11 +16,11 @@ use std::ops::Bound;
 /// What the validation of serializable transactions leaves out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Broken {
-    /// Whether it leaves out keys that the transaction read by name and that were absent.
+    /// Whether it ignores absent keys that the transaction looked up.
     pub ignores_absent_keys: bool,
-    /// Whether it leaves out ranges that the transaction read.
+    /// Whether it ignores ranges that the transaction read.
     pub ignores_ranges: bool,
-    /// Whether it leaves out keys that the transaction read by name and that were present.
+    /// Whether it ignores present keys that the transaction looked up.
     pub ignores_rows: bool,
 }
 
@@ -227,7 +226,7 @@ impl OpenTransaction for ReferenceTransaction<'_> {
     }
 
     fn commit(self) -> Result<Commit, Infallible> {
-        // A transaction without writes takes place at its snapshot.
+        // A transaction without writes takes effect at its snapshot and cannot conflict.
         if self.writes.is_empty() {
             return Ok(Commit::Done(None));
         }

@@ -1,6 +1,5 @@
-//! Plays the transactions of a text on the engine, at both isolation levels. The script prints what the
-//! transactions saw and how they ended. The test compares this output. No transaction may have an anomaly that its
-//! level forbids.
+//! Plays the transactions of a text script on the engine, at both isolation levels, and prints what they saw and how
+//! they ended. No transaction may have an anomaly that its level forbids.
 //! ```text
 //! T0 w(x) w(y) c        runs first, alone
 //! T1 b r(x)             begins and reads; it goes on in a later line
@@ -30,8 +29,7 @@ use crate::options::TinyOptions;
 use os::Machine;
 use std::collections::BTreeMap;
 
-/// The number of databases on which a script is played. Each database has other options. All databases must print
-/// the same.
+/// A script is played on this many databases with different options, which must all give the same output.
 const DATABASES: u64 = 4;
 
 /// Plays a script and returns how its transactions ended.
@@ -52,7 +50,7 @@ pub fn play_script(text: &str) -> String {
 
 /// What a script does, in order.
 enum Act {
-    /// The transaction with this number takes its next step. To begin is its first step.
+    /// The transaction with this number takes its next step. Beginning is its first step.
     Step(usize),
     Flush,
 }
@@ -123,8 +121,7 @@ impl Script {
     }
 }
 
-/// The same transaction without the numbers of its events and without the name of its level, because a script
-/// prints neither of them.
+/// The transaction without the numbers of its events and without its level, which a script does not print.
 fn without_events(transaction: &Transaction) -> Transaction {
     let isolation = Isolation::Serializable;
     Transaction { began: None, acknowledged: None, isolation, ..transaction.clone() }

@@ -1,5 +1,4 @@
-//! What a player needs from a transactional store. An adapter for the engine turns marks into values and back. This
-//! module does not decide the order of the calls.
+//! What a player needs from a transactional store. An adapter for the engine turns marks into values and back.
 
 use super::transaction::{Direction, Isolation, Mark, Place};
 use crate::model::KeyRange;
@@ -45,19 +44,19 @@ pub type Row = (Vec<u8>, Mark);
 /// If a read or a write returns an error, the player drops the transaction. If [`commit`](Self::commit) returns an
 /// error, the transaction may or may not have taken place.
 pub trait OpenTransaction {
-    /// As that of the store.
+    /// The error of the store.
     type Error: Debug;
-    /// A point between two writes of the transaction, to which it can go back.
+    /// A point between two writes, to which the transaction can roll back.
     type Savepoint;
 
-    /// The newest commit that the transaction sees. A step may move the snapshot to a newer commit, but only as
-    /// long as the transaction has seen nothing.
+    /// The newest commit that the transaction sees. It may move to a newer commit as long as the transaction has
+    /// read nothing.
     fn snapshot(&self) -> Version;
 
     /// Reads a row.
     fn get(&mut self, place: &Place) -> Result<Option<Mark>, Self::Error>;
 
-    /// Reads some rows together.
+    /// Reads several rows in one call.
     fn multi_get(&mut self, table: u32, keys: &[Vec<u8>]) -> Result<Vec<Option<Mark>>, Self::Error>;
 
     /// Reads at most `limit` rows of a range. The transaction learns nothing about the range beyond the last row
@@ -99,11 +98,10 @@ pub trait OpenTransaction {
         Ok(before)
     }
 
-    /// A point to go back to.
+    /// Makes a savepoint.
     fn savepoint(&mut self) -> Result<Self::Savepoint, Self::Error>;
 
-    /// Takes back all writes since a savepoint. This savepoint may be used again, but savepoints that were made
-    /// after it may not.
+    /// Undoes all writes since a savepoint. This savepoint may be used again, but later ones may not.
     fn roll_back_to(&mut self, savepoint: &Self::Savepoint) -> Result<(), Self::Error>;
 
     /// Ends the transaction.

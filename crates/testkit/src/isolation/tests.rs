@@ -1,5 +1,5 @@
-//! For each named anomaly, a history that is written by hand, and the anomalies that the checker must find in it at
-//! each level. The files below have random histories.
+//! For each named anomaly, a history written by hand, and the anomalies that the checker must find in it at each
+//! level. The modules below have random histories.
 
 mod played;
 mod serial;
@@ -10,15 +10,14 @@ use super::transaction::{Isolation, Transaction};
 use super::{check, check_as, check_with_unknown, lose_after, parse};
 use larch::Version;
 
-/// The seeds of a random test. Each seed is printed before it runs, so the last one that is printed is the one
-/// that fails. `SEED=n cargo test -p larch-testkit name_of_test` runs one seed alone.
+/// The seeds of a random test. Each is printed before it runs, so the last one printed is the one that fails.
+/// `SEED=n cargo test -p larch-testkit name_of_test` runs one seed alone.
 pub(super) fn seeds(count: u64) -> impl Iterator<Item = u64> {
     let seeds = only_seed().map_or(0..count, |seed| seed..seed + 1);
     seeds.inspect(|seed| println!("seed {seed}; to run it alone: SEED={seed} cargo test -p larch-testkit"))
 }
 
-/// The single seed that is to run, if the user has named one. What must be found among many seeds need not be
-/// found with a single seed.
+/// The single seed to run, if the user named one. Then a test must not expect what only many seeds find.
 fn only_seed() -> Option<u64> {
     std::env::var("SEED").ok().map(|seed| seed.parse().expect("SEED is a number"))
 }
@@ -34,7 +33,7 @@ fn expect_clean(history: &[Transaction]) {
     assert!(anomalies.is_empty(), "{}", shown(&anomalies, history));
 }
 
-/// The kinds of anomalies in a history. Each kind is listed once.
+/// The kinds of anomalies in a history, without duplicates.
 fn kinds(isolation: Isolation, history: &str) -> Vec<Kind> {
     let mut kinds: Vec<Kind> = check_as(isolation, &parse(history)).iter().map(|anomaly| anomaly.kind).collect();
     kinds.sort_unstable();
@@ -42,8 +41,8 @@ fn kinds(isolation: Isolation, history: &str) -> Vec<Kind> {
     kinds
 }
 
-/// Checks a history twice: as if all transactions were serializable, and as if all had snapshot isolation.
-/// Compares the anomalies with those that are expected in each case.
+/// Checks a history twice, as if all transactions were serializable and as if all had snapshot isolation, and
+/// compares the anomalies with the expected ones.
 #[track_caller]
 fn expect(history: &str, serializable: &[Kind], snapshot: &[Kind]) {
     assert_eq!(kinds(Isolation::Serializable, history), serializable, "serializable");
@@ -112,8 +111,7 @@ fn an_old_row_beside_a_new_one_is_read_skew() {
         T1: b@1 w(x)=3 w(y)=4 c@2
         T2: b@1 r(x)=1 r(y)=4 c";
     expect(history, &[FutureRead, ReadSkew], &[FutureRead, ReadSkew]);
-    // The client of T2 believes that its snapshot is newer than it really is. So it seems to see an old value of
-    // x.
+    // The client of T2 believes its snapshot to be newer than it is, so T2 seems to see an old value of x.
     let history = "
         T0: b@0 w(x)=1 w(y)=2 c@1
         T1: b@1 w(x)=3 w(y)=4 c@2
@@ -169,7 +167,7 @@ fn a_range_that_was_stopped_was_not_read_to_its_end() {
     };
     expect(&backward("z:2,y:1.."), &[], &[]);
     expect(&backward("z:2,y:1"), &[Phantom], &[]);
-    // If the read of a range was stopped before the first row, it has read no key of the range.
+    // A read that was stopped before the first row has read no key of the range.
     expect(&backward("-.."), &[], &[]);
 }
 
@@ -308,8 +306,7 @@ fn who_begins_after_an_acknowledgement_sees_the_commit() {
     expect(&history(4), &[ReadSkew], &[ReadSkew]);
     let found = check(&parse(&history(4)));
     assert!(found[0].needs_real_time && found[0].to_string().contains("rt: T1 was acknowledged before T2 began"));
-    // Between T1 and T4, other transactions began and ended that read and write nothing. The cycle that is found
-    // has only T1 and T4.
+    // Transactions that read and write nothing began and ended between T1 and T4. The cycle has only T1 and T4.
     let history = "
         T1: b@0#1 w(x)=1 c@1#2
         T2: b@1#3 c#4
@@ -385,7 +382,7 @@ fn an_erase_of_an_absent_key_changes_nothing_for_its_readers() {
     expect(&history("w(z)=2"), &[], &[]);
     // T2 comes before T1, and T1 before T3.
     expect(&history("r(y)=1 w(x)=3"), &[], &[]);
-    // T2 erases x at version 1, but x had no value anyway. So T1 must still come before T3, which gives x a value.
+    // T2 erases x, which had no value anyway. T1 must still come before T3, which gives x a value.
     let history = "
         T1: b@0 r(x)=- w(y)=1 c@3
         T2: b@0 e(x) c@1

@@ -1,10 +1,9 @@
-//! What a transaction did and what it saw. A history is a slice of such transactions, in any order. The
-//! transactions are not judged here.
+//! What a transaction did and what it saw. A history is a slice of transactions, in any order.
 
 use crate::model::KeyRange;
 use larch::Version;
 
-/// Stands for a value. The value carries this number. No two writes of a history write the same mark, so a mark
+/// Stands for a value, which carries this number. No two writes of a history have the same mark, so a mark
 /// identifies its writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Mark(pub u64);
@@ -21,9 +20,9 @@ pub struct Place {
 /// The level that a transaction asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isolation {
-    /// All serializable transactions see each other's writes as if they had run one after the other.
+    /// Serializable transactions see each other's writes as if they had run one after the other.
     Serializable,
-    /// All reads are of one version, and no overlapping transaction wrote a key that this transaction wrote.
+    /// All reads see one version, and no overlapping transaction wrote a key that this transaction wrote.
     Snapshot,
 }
 
@@ -39,8 +38,7 @@ pub enum Direction {
 /// How a transaction ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The transaction took place. The version is the place of the transaction's writes in the commit order. A
-    /// transaction without writes needs no version.
+    /// The transaction took place, at this version if it wrote anything.
     Committed(Option<Version>),
     /// The transaction did not take place: it had a conflict, or it was dropped, or a crash lost it.
     Aborted,
@@ -66,10 +64,10 @@ pub enum Operation {
         range: KeyRange,
         /// From which end.
         direction: Direction,
-        /// The rows, in the order in which the read gave them.
+        /// The rows, in the order in which the read returned them.
         saw: Vec<(Vec<u8>, Mark)>,
-        /// Whether the read was stopped after the last row that it gave, so that it learned nothing about the rest
-        /// of the range.
+        /// Whether the read was stopped after the last of these rows, so that it learned nothing about the rest of
+        /// the range.
         stopped: bool,
     },
     /// Gave a key a value.
@@ -93,8 +91,8 @@ pub enum Operation {
     },
     /// The transaction made a savepoint. Savepoints of a transaction are numbered from 0.
     Savepoint,
-    /// The transaction took back its writes after the savepoint with this number. This savepoint may be used again,
-    /// but later savepoints may not.
+    /// The transaction rolled back to the savepoint with this number. This savepoint may be used again, but later
+    /// ones may not.
     RollBackTo(usize),
 }
 
@@ -111,10 +109,10 @@ pub struct Transaction {
     pub operations: Vec<Operation>,
     /// How it ended.
     pub outcome: Outcome,
-    /// When the client was about to begin the transaction: the number of this event, if events were counted. No
-    /// two events have the same number.
+    /// The number of the event just before the client began the transaction, if events were counted. No two events
+    /// have the same number.
     pub began: Option<u64>,
-    /// When the client learned that the transaction was committed: the number of this event.
+    /// The number of the event at which the client learned that the transaction was committed.
     pub acknowledged: Option<u64>,
 }
 

@@ -1,20 +1,19 @@
-//! Transactions of unknown outcome, and transactions that a crash lost. All that this module knows about a crash
-//! is which commits existed afterwards.
+//! Transactions of unknown outcome, and transactions that a crash lost. A crash is known here only by which commits
+//! existed afterwards.
 
 use super::anomaly::Anomaly;
 use super::check;
 use super::transaction::{Operation, Outcome, Transaction};
 use larch::Version;
 
-/// There are many ways to assign versions to transactions of unknown outcome. At most this many ways are tried. If
-/// the commits of eight transactions were under way at once and four took place, there are 8 · 7 · 6 · 5 ways.
+/// The most ways to assign versions to transactions of unknown outcome that are tried. With eight commits under way
+/// of which four took place, 8 · 7 · 6 · 5 ways exist.
 const TRIES: usize = 2000;
 
-/// The same as [`check`], but some transactions of unknown outcome may have taken place. The versions `free` are
-/// those versions of the database that belong to no known commit. So at each of them, one transaction of unknown
-/// outcome took place. The caller knows these versions from a database that was opened again, or that refuses
-/// writes now. The function tries ways to assign the transactions to the free versions, and returns the anomalies
-/// of the best way. The result is empty if there is a way without anomalies.
+/// The same as [`check`], but some transactions of unknown outcome took place: one at each of the versions `free`,
+/// which exist in the database but belong to no known commit. The caller learns these versions from a database that
+/// was opened again, or that refuses writes now. The function tries ways to assign the transactions to the free
+/// versions, and returns the anomalies of the best one, so none if some way has none.
 pub fn check_with_unknown(history: &[Transaction], free: &[Version]) -> Vec<Anomaly> {
     let mut search = Search { history: history.to_vec(), free, tries: TRIES, best: None };
     search.place(0);
@@ -60,10 +59,9 @@ fn writes(transaction: &Transaction) -> bool {
     transaction.operations.iter().any(is_write)
 }
 
-/// Changes a history so that it can go on after a crash that lost all commits after `version`. The lost
-/// transactions now count as transactions that did not take place, and what they saw is forgotten. The same is
-/// forgotten of other transactions if their snapshot is newer than `version`. Check the history before this call,
-/// because up to the crash, everything that was seen had to be right.
+/// Changes a history so that it can go on after a crash that lost all commits after `version`. Lost transactions now
+/// count as aborted, and what they saw is forgotten, as is what transactions with a snapshot newer than `version`
+/// saw. Check the history before this call, because up to the crash, everything that was seen had to be right.
 pub fn lose_after(history: &mut [Transaction], version: Version) {
     for transaction in history {
         let is_lost = matches!(transaction.outcome, Outcome::Committed(Some(at)) if at > version);

@@ -1,5 +1,5 @@
-//! Tests the model itself, with cases written by hand. Other tests cannot find its mistakes, because they compare
-//! everything with the model.
+//! Tests the model itself with cases written by hand. Other tests compare everything with the model, so they cannot
+//! find its mistakes.
 
 use super::*;
 

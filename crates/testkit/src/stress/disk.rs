@@ -1,4 +1,4 @@
-//! The real disk with random failures added. This module does not know what the files are for.
+//! The real disk with random failures injected.
 
 use os::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use os::{Access, DirectoryEntry, Disk, File, Lock, Machine};
@@ -7,18 +7,18 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Each injected error has this in its text. So the test recognizes an injected error wherever it is reported.
+/// The text of each injected error has this in it, so that tests recognize the error wherever it is reported.
 pub const INJECTED: &str = "(injected)";
 
-/// The disk of the machine, but some of the reads, writes and opens fail. How many of them fail can be set for
-/// each of the three.
+/// The disk of the machine, on which some reads, writes and opens fail, at rates that can be set for each of the
+/// three.
 #[derive(Debug)]
 pub struct TroubledDisk {
     real: Arc<dyn Disk>,
     trouble: Arc<Trouble>,
 }
 
-/// One operation in this number of operations fails. If the number is 0, none fails.
+/// For each kind of operation, one in this many fails, or none if it is 0.
 #[derive(Debug)]
 struct Trouble {
     reads: AtomicU32,
@@ -28,7 +28,7 @@ struct Trouble {
 }
 
 impl Trouble {
-    /// Returns a number that no other call gets. The numbers come in no order.
+    /// Returns a pseudorandom number, different for each call.
     fn draw(&self) -> u64 {
         let mut z = self.random.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -92,8 +92,8 @@ impl Disk for TroubledDisk {
     fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn File>> {
         self.trouble.strike_open()?;
         let file = self.real.open(path, access)?;
-        // If the caller reads through the file's descriptor itself, this type cannot make the read fail. So only
-        // about half of the files give away their descriptor.
+        // A read through the file's descriptor cannot be made to fail, so only about half of the files hand out
+        // their descriptor.
         let gives_descriptor = self.trouble.draw().is_multiple_of(2);
         Ok(Arc::new(TroubledFile { file, trouble: self.trouble.clone(), gives_descriptor }))
     }
@@ -162,7 +162,7 @@ impl File for TroubledFile {
 
     fn append(&self, bytes: &[u8]) -> io::Result<u64> {
         if let Err(error) = self.trouble.strike_write() {
-            // A full disk takes a part of it.
+            // A full disk takes a part of the bytes.
             let part = self.trouble.draw() as usize % (bytes.len() + 1);
             self.file.append(&bytes[..part])?;
             return Err(error);
@@ -184,7 +184,7 @@ impl File for TroubledFile {
 
     fn allocate_ahead(&self, bytes: u64) -> io::Result<()> {
         if let Err(error) = self.trouble.strike_write() {
-            // A full disk has room for a part of it.
+            // A full disk has room for a part of the bytes.
             self.file.allocate_ahead(bytes / 2)?;
             return Err(error);
         }

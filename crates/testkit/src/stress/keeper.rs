@@ -6,7 +6,7 @@ use larch::stats::Resolution;
 use rand::RngExt;
 use rand::rngs::Xoshiro256PlusPlus;
 
-/// Maintains the database in these ways until the round is over.
+/// Maintains the database until the round is over.
 pub fn keep(round: &Round, mut rng: Xoshiro256PlusPlus) {
     let db = &round.db;
     let stay = [&round.left, &round.right, &round.accounts];

@@ -1,5 +1,5 @@
-//! Readers. At every version, the two tables of the pair must agree, and the accounts must keep their sum. A
-//! snapshot must always show the same.
+//! Readers, which check at every version that the two tables of the pair agree and that accounts keep their sum, and
+//! that a snapshot always shows the same.
 
 use super::writers::{self, ROWS, SUM};
 use super::{Round, WRITERS, tables};
@@ -9,13 +9,13 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{Rng, RngExt};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// A row as a range gives it.
+/// A row as a range returns it.
 type Row = Result<(larch::Key, larch::Value)>;
 
 /// How many snapshots a reader keeps, to read at them again later.
 const KEPT: usize = 6;
 
-/// Reads everything at one version. This is called when the disk works without faults.
+/// Reads everything at one version, while the disk works without faults.
 pub fn check_all(round: &Round) {
     let snapshot = round.db.snapshot();
     compare(&snapshot, round, "", true).expect("the disk works");
@@ -25,7 +25,7 @@ pub fn check_all(round: &Round) {
     }
 }
 
-/// Reads until the round is over, in all the ways in which a read waits for the disk.
+/// Reads rows, sums and counts, prefetches, and looks at old snapshots again, until the round is over.
 pub fn read(round: &Round, mut rng: Xoshiro256PlusPlus) {
     let mut kept: Vec<(Snapshot, String, u64)> = Vec::new();
     let mut newest = round.db.version();
@@ -132,7 +132,7 @@ fn count(snapshot: &Snapshot, round: &Round, from: &str) -> Result<()> {
     Ok(())
 }
 
-/// Checks the sum of a writer's accounts. The sum stays the same when the writer moves amounts.
+/// Checks the sum of a writer's accounts, which stays the same when the writer moves amounts.
 pub fn sum(snapshot: &Snapshot, accounts: &Table, writer: usize) -> Result<()> {
     let amounts = accounts.select([tables::AMOUNT])?.at(snapshot)?;
     let mut sum = 0;
@@ -155,9 +155,8 @@ fn digest(snapshot: &Snapshot, table: &Table, from: &str) -> Result<u64> {
     Ok(hasher.finish())
 }
 
-/// Opens the database read-only while the writer has it open, again and again. The read-only database must show
-/// one version. The writer's compactions may remove files meanwhile. Then a read must return an error, and never
-/// wrong rows.
+/// Opens the database read-only beside the writer, again and again. It must show one version. If the writer's
+/// compactions remove its files, reads must return an error, and never wrong rows.
 pub fn read_only(round: &Round, mut rng: Xoshiro256PlusPlus) {
     while round.goes_on() {
         let builder = Database::builder(&round.directory).machine(round.machine.clone());

@@ -12,7 +12,7 @@ pub const AMOUNT: &str = "amount";
 /// Tables that come and go.
 const NAMES: [&str; 3] = ["passing", "clone", "upper"];
 
-/// How a table that stays is created.
+/// The options of a table that stays.
 pub fn options(name: &str) -> TableOptions {
     let groups = if name == "accounts" { vec![AMOUNT.to_owned(), "note".to_owned()] } else { Vec::new() };
     TableOptions { page_bytes: 1024, node_bytes: 512, groups, ..TableOptions::default() }
@@ -23,7 +23,7 @@ pub fn amount(part: &[u8]) -> u64 {
     u64::from_le_bytes(part.try_into().expect("an amount has 8 bytes"))
 }
 
-/// Changes how `table` is stored, except for its groups.
+/// Changes the options of `table`, except its groups.
 pub fn alter(table: &Table, rng: &mut impl Rng) -> Result<()> {
     let kinds = [PageIndexKind::Btree, PageIndexKind::Flat, PageIndexKind::Both];
     let filters = [FilterKind::None, FilterKind::Bits12, FilterKind::Bits20];
@@ -47,7 +47,7 @@ pub fn alter(table: &Table, rng: &mut impl Rng) -> Result<()> {
 pub fn come_and_go(round: &Round, mut rng: Xoshiro256PlusPlus) {
     while round.goes_on() {
         round.expect("pass", pass(round, &mut rng));
-        // Even if the pass met a failure, its tables are dropped, so that the next pass can create them again.
+        // The tables are dropped even after a failure, so that the next pass can create them again.
         for name in NAMES {
             round.expect("drop", round.db.drop_table(name).map(drop));
         }
@@ -57,7 +57,7 @@ pub fn come_and_go(round: &Round, mut rng: Xoshiro256PlusPlus) {
 /// The life of a table.
 fn pass(round: &Round, rng: &mut impl Rng) -> Result<()> {
     let db = &round.db;
-    // If a table of the last pass still exists, this pass does nothing, and the table is dropped after it.
+    // If a table of the last pass still exists, this pass does nothing, and the caller drops the table.
     for name in NAMES {
         if db.existing_table(name)?.is_some() {
             return Ok(());
@@ -74,7 +74,7 @@ fn pass(round: &Round, rng: &mut impl Rng) -> Result<()> {
     if rng.random() {
         db.flush()?;
     }
-    // Every other row is replaced.
+    // Replaces every other row.
     let mut import = table.import()?;
     let ascending = rng.random();
     for i in (0..rows).step_by(2) {

@@ -1,5 +1,5 @@
-//! Readers that run as futures. Some of these futures run on an executor of one thread, and some on an executor of
-//! several threads. Others are polled once and then left alone.
+//! Readers that run as futures: on an executor of one thread, on one of several threads, or polled once and then
+//! left alone.
 
 use super::{Round, readers};
 use larch::rows::AtMost;
@@ -15,10 +15,10 @@ const TASKS: usize = 60;
 /// Futures that are polled once and kept.
 const PARKED: usize = 40;
 
-/// A future of a read, in the form in which this module keeps it.
+/// A boxed future of a read.
 type TaskRead<'r> = Pin<Box<dyn Future<Output = Result<()>> + Send + 'r>>;
 
-/// Many tasks on this thread.
+/// Runs many tasks on this thread.
 pub fn on_one_thread(round: &Round, mut rng: Xoshiro256PlusPlus) {
     while round.goes_on() {
         let executor = smol::LocalExecutor::new();
@@ -30,10 +30,9 @@ pub fn on_one_thread(round: &Round, mut rng: Xoshiro256PlusPlus) {
                 })
                 .collect();
             for (i, task) in tasks.into_iter().enumerate() {
-                // One task in five is cancelled, at whatever point it has reached. Then this loop waits until the
-                // task is gone. Otherwise the executor might be dropped while another thread wakes the cancelled
-                // task. In that case the task's future would never be dropped, and the snapshot in it would keep
-                // the database open.
+                // One task in five is cancelled wherever it is, and waited for. Otherwise the executor might be
+                // dropped while another thread wakes the cancelled task. The task's future would then never be
+                // dropped, and its snapshot would keep the database open.
                 if i % 5 == 4 {
                     task.cancel().await;
                 } else {
@@ -138,7 +137,7 @@ pub fn parked(round: &Round, mut rng: Xoshiro256PlusPlus) {
         }
         round.expect("get beside parked", smol::block_on(get(round, snapshot, &keys[PARKED])));
         round.expect("prefetch beside parked", round.left.prefetch(keys[0].as_str().., AtMost::rows(20)).map(drop));
-        // Half of the futures that were left alone now run to their end, and the others are dropped.
+        // Half of the parked futures now run to their end, and the others are dropped.
         let dropped = parked.split_off(parked.len() / 2);
         for read in parked {
             round.expect("parked", smol::block_on(read));

@@ -1,5 +1,4 @@
-//! Writers. Each writer has rows of its own in the pair of tables, and accounts of its own. Each writer knows what
-//! its rows and accounts hold.
+//! Writers. Each has its own rows in the pair of tables and its own accounts, and knows what they hold.
 
 use super::{Round, tables};
 use larch::{Durability, Result};
@@ -17,24 +16,23 @@ pub const SUM: u64 = ACCOUNTS as u64 * 1000;
 #[derive(Debug)]
 pub struct Writer {
     number: usize,
-    /// The number of commits so far. The value of a row is computed from the number of the commit that wrote the
-    /// row.
+    /// The number of commits so far. A row's value is computed from the number of the commit that wrote it.
     commits: u64,
     holds: Holdings,
-    /// Set if the outcome of the last commit is unknown: what the writer holds if that commit took effect.
+    /// If the outcome of the last commit is unknown: what the writer holds if that commit took effect.
     perhaps: Option<Holdings>,
 }
 
 /// Rows and amounts.
 #[derive(Clone, Debug, PartialEq)]
 struct Holdings {
-    /// The number of each row, and the commit that wrote it.
+    /// For each row, by its number, the commit that wrote it.
     rows: BTreeMap<u32, u64>,
     /// Empty before the first commit.
     amounts: Vec<u64>,
 }
 
-/// Key of a row of the pair.
+/// The key of a row in the pair of tables.
 pub fn row_key(writer: usize, row: u32) -> String {
     format!("writer {writer} row {row:05}")
 }
@@ -44,7 +42,7 @@ fn account_key(writer: usize, account: u32) -> String {
     format!("writer {writer} account {account:03}")
 }
 
-/// The range of keys in which all accounts of a writer lie.
+/// The range of keys of a writer's accounts.
 pub fn account_range(writer: usize) -> std::ops::Range<String> {
     format!("writer {writer} ")..format!("writer {writer}!")
 }
@@ -65,13 +63,12 @@ impl Writer {
         Self { number, commits: 0, holds: Holdings { rows: BTreeMap::new(), amounts: Vec::new() }, perhaps: None }
     }
 
-    /// Which it is.
+    /// The writer's number.
     pub fn number(&self) -> usize {
         self.number
     }
 
-    /// Compares what the database holds with what the writer knows. This is called when the disk works without
-    /// faults.
+    /// Compares what the database holds with what the writer knows, while the disk works without faults.
     pub fn verified(mut self, round: &Round) -> Self {
         let found = self.found(round).expect("the disk works");
         let is_perhaps = self.perhaps.as_ref().is_some_and(|perhaps| *perhaps == found);
@@ -88,7 +85,7 @@ impl Writer {
         self
     }
 
-    /// What the database holds of it.
+    /// What the database holds of the writer's rows and accounts.
     fn found(&self, round: &Round) -> Result<Holdings> {
         let mut rows = BTreeMap::new();
         for row in 0..ROWS {
@@ -119,8 +116,7 @@ impl Writer {
         self
     }
 
-    /// Makes one commit. Returns two things: what the writer holds if the commit has taken effect, and the outcome
-    /// of the commit.
+    /// Makes one commit. Returns what the writer holds if it took effect, and its outcome.
     fn commit(&self, round: &Round, rng: &mut impl Rng) -> (Holdings, Result<()>) {
         let mut holds = self.holds.clone();
         let mut batch = round.db.batch();

@@ -1,6 +1,5 @@
 //! The work that goes on beside transactions: conditional writes without a transaction, imports, rows that fill the
-//! write buffer, flushes and compactions. The writes become a part of the history. Errors of the disk do not end
-//! the work.
+//! write buffer, flushes and compactions. Its writes become part of the history. Errors of the disk do not end it.
 
 use crate::history::rows::{batch_insert, import_add};
 use crate::isolation::engine::{BALLAST, EngineStore, TABLES};
@@ -22,26 +21,25 @@ pub struct Beside<'s> {
     store: &'s EngineStore,
     tally: &'s Tally,
     rng: Xoshiro256PlusPlus,
-    /// Whether no other thread commits at the same time. If so, the newest version of the database is the version
-    /// of the last write.
+    /// Whether no other thread commits, so that the newest version of the database is that of the last write.
     is_alone: bool,
 }
 
-/// The outcome of a conditional write. The version is `None` if its condition was false, so that it wrote nothing.
+/// The outcome of a conditional write: its version, or `None` if its condition was false and it wrote nothing.
 type Written = Result<Option<Version>>;
 
 impl<'s> Beside<'s> {
-    /// Makes a `Beside` that works between the steps of transactions, on their thread.
+    /// For work between the steps of transactions, on their thread.
     pub fn alone(store: &'s EngineStore, tally: &'s Tally, seed: u64) -> Self {
         Self { store, tally, rng: Xoshiro256PlusPlus::seed_from_u64(seed), is_alone: true }
     }
 
-    /// While other threads commit.
+    /// For work while other threads commit.
     pub fn among_threads(store: &'s EngineStore, tally: &'s Tally, seed: u64) -> Self {
         Self { is_alone: false, ..Self::alone(store, tally, seed) }
     }
 
-    /// Does one thing.
+    /// Does one random piece of work.
     pub fn happen(&mut self, history: &mut Vec<Transaction>) {
         let choice = self.rng.random_range(0..25);
         match choice {
@@ -65,7 +63,7 @@ impl<'s> Beside<'s> {
         vec![self.rng.random_range(KEYS)]
     }
 
-    /// Makes a write. Adds a transaction to the history that has the same effect as this write.
+    /// Makes a write, and adds to the history a transaction with the same effect.
     fn write(
         &mut self,
         history: &mut Vec<Transaction>,
@@ -79,8 +77,8 @@ impl<'s> Beside<'s> {
             Ok(Some(version)) => {
                 assert!(!self.is_alone || version.0 == before.0 + 1, "the version after {before:?} is {version:?}");
                 self.store.acknowledge(version, durability);
-                // The condition of the write was checked against all commits before it. So its snapshot is the
-                // version before its own.
+                // The condition was checked against all commits before this write, so its snapshot is the version
+                // before its own.
                 (Version(version.0 - 1), Outcome::Committed(Some(version)))
             }
             Err(Error::OutcomeUnknown { .. }) => (before, Outcome::Unknown),
@@ -110,8 +108,8 @@ impl<'s> Beside<'s> {
             let mut saw = |saw: Option<Mark>| operations.push(Operation::Read { place: place.clone(), saw });
             match choice {
                 0 if table.contains_key(key)? => match table.insert_new(key, value) {
-                    // The write would have changed no row, so it is left out although its outcome is unknown. The
-                    // commit that it read may be lost.
+                    // The write would have changed no row, so it is left out of the history. The commit that it read
+                    // may be lost.
                     Err(Error::OutcomeUnknown { .. }) => Ok(None),
                     is_new => is_new.map(|is_new| {
                         assert!(!is_new, "the key has a value");
@@ -156,8 +154,7 @@ impl<'s> Beside<'s> {
         let (marks, by_version) = ([self.tally.mark(), self.tally.mark()], self.rng.random());
         self.write(history, durability, |store, operations| {
             let mut batch = store.database().batch().durability(durability);
-            // There are three keys. The batch only reads the first one, reads and writes the second one, and only
-            // writes the third one.
+            // The batch only reads the first key, reads and writes the second one, and only writes the third one.
             for place in &places[..2] {
                 let saw = expect(store, &mut batch, place, by_version)?;
                 operations.push(Operation::Read { place: place.clone(), saw });
@@ -203,7 +200,7 @@ impl<'s> Beside<'s> {
         });
     }
 
-    /// Drops an index, or creates it. This makes commits that change no row.
+    /// Drops or creates an index, which makes commits that change no row.
     fn index(&mut self, history: &mut Vec<Transaction>) {
         let before = self.store.database().version();
         let outcome = self.store.drop_or_create_index();
@@ -253,13 +250,13 @@ fn put_or_erase(place: &Place, mark: Option<Mark>) -> Operation {
     }
 }
 
-/// Makes a batch depend on the value that a key has now, and returns the mark of this value.
+/// Makes a batch depend on the current value of a key, and returns the mark of this value.
 fn expect(store: &EngineStore, batch: &mut Batch, place: &Place, by_version: bool) -> Result<Option<Mark>> {
     let (table, has_groups) = (store.table(place.table), place.table == 1);
     loop {
         let version = table.version_of(&place.key)?;
         let saw = store.get(place)?;
-        // If another thread has written the key since its version was read, this is tried again.
+        // Another thread has written the key since its version was read.
         if table.version_of(&place.key)? != version {
             continue;
         }

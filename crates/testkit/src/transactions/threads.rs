@@ -1,5 +1,5 @@
-//! Random transactions on threads of the real machine and its disk. How the threads interleave does not follow from
-//! the seed. The disk works without faults.
+//! Random transactions on threads and the disk of the real machine, without faults. How the threads interleave does
+//! not follow from the seed.
 
 #![allow(clippy::disallowed_methods, reason = "threads of the real machine are what is tested")]
 
@@ -34,7 +34,7 @@ pub fn on_threads(seed: u64, threads: usize) -> Summary {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let (scratch, tally) = (Scratch::new("transactions"), Tally::new());
     let mut options = tiny_options(seed);
-    // Commits that do not sync take less time, so the transactions of different threads meet more often.
+    // Commits that do not sync are faster, so the transactions of different threads conflict more often.
     options.durability = if rng.random_range(0..4) == 0 { Durability::Synced } else { Durability::Buffered };
     let levels = levels(seed);
     let mut summary = Summary::default();
@@ -48,8 +48,7 @@ pub fn on_threads(seed: u64, threads: usize) -> Summary {
         indexes::expect_clean(store.database(), store.table(0));
         let there = store.database().version();
         if phase > 0 {
-            // This reader still belongs to the history of the previous phase. It reads the database after it was
-            // opened again.
+            // A reader of the reopened database, which still belongs to the history of the previous phase.
             history.extend(Player::play(&store, &reader(), &tally));
             expect_clean(&history, base, there);
             summary.skews += if levels == Levels::All(Isolation::Snapshot) { skews(&history) } else { 0 };
@@ -67,8 +66,8 @@ pub fn on_threads(seed: u64, threads: usize) -> Summary {
     summary
 }
 
-/// Plays the transactions of a plan on threads. Each thread takes the next transaction that no thread has begun.
-/// Returns how many other things happened during the play.
+/// Plays the transactions of a plan on threads, each of which takes the next transaction that no thread has begun.
+/// Returns how many other things happened meanwhile.
 fn play(
     store: &EngineStore,
     plan: &Plan,

@@ -2,7 +2,7 @@ use super::*;
 use kit::Scratch;
 use os::{Access, Urgency};
 
-/// Makes `blocks` reads of a file. Each read reads another block.
+/// Requests for the first `blocks` blocks of a file, one each.
 fn requests(blocks: u8, told: &Sender<(u64, u8)>) -> Vec<ReadRequest> {
     let scratch = Scratch::new("late");
     let path = scratch.join("file");

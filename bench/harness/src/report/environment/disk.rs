@@ -94,7 +94,7 @@ impl Disk {
         folder.map(|folder| Self::in_folder(&folder)).unwrap_or_default()
     }
 
-    /// Reads a disk from a folder of `/sys`. The folder belongs to the disk or to a partition of the disk.
+    /// Reads a disk from its folder in `/sys`, or from the folder of one of its partitions.
     fn in_folder(folder: &Path) -> Self {
         let folder = match folder.join("partition").exists() {
             true => folder.parent().unwrap_or(folder),

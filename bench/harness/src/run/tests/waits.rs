@@ -3,8 +3,8 @@
 use super::*;
 use crate::{Since, Wait};
 
-/// Clients that have `each` operations each. Before each operation, a client waits. The function `wait` says how
-/// long, for each client and operation.
+/// Clients with `each` operations. Before each operation, a client waits as long as `wait` says for its number and
+/// the operation.
 pub(super) struct Thinking {
     pub(super) each: u32,
     pub(super) wait: fn(usize, u32) -> Wait,

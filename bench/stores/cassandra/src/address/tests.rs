@@ -1,4 +1,4 @@
-//! Tests what targets mean, and which failures wrong targets give.
+//! Tests of parsing targets, right and wrong.
 
 use super::*;
 

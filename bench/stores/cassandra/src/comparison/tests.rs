@@ -1,5 +1,4 @@
-//! Tests what the program finds in the output of cassandra-stress. The comparison itself is run once, for a short
-//! time.
+//! Tests of parsing the output of cassandra-stress, and one short run of the comparison itself.
 
 use super::*;
 

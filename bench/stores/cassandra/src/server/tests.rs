@@ -3,13 +3,13 @@
 use super::*;
 use std::sync::OnceLock;
 
-/// One server for all tests that do not harm it; the watchdog removes the server after the last test.
+/// One server for all tests that do not harm it. The watchdog removes it after the last test.
 pub fn shared() -> &'static Server {
     static SERVER: OnceLock<Server> = OnceLock::new();
     SERVER.get_or_init(|| Server::start(&small()).unwrap_or_else(|error| panic!("{error}")))
 }
 
-/// Enough for tests.
+/// A heap that is large enough for tests.
 fn small() -> ServerOptions {
     ServerOptions { heap_mib: 384, ..ServerOptions::default() }
 }
@@ -25,8 +25,7 @@ fn a_server_is_gone_when_dropped_and_when_its_owner_was_killed() {
         let (address, directory) = (server.address(), server.directory().to_owned());
         assert!(answers(&server) && directory.join("data").is_dir());
         if owner_is_killed {
-            // The watchdog learns only from the pipe that its owner has ended. So closing the pipe has the same
-            // effect as killing the owner.
+            // Closing the pipe has the same effect on the watchdog as the end of its owner.
             drop(server.watchdog.stdin.take());
             let ended = server.watchdog.wait().expect("it is our child");
             assert!(ended.success(), "{ended}");

@@ -1,4 +1,4 @@
-//! Tests that a real server keeps the promises of the key-value driver, and that wrong options are refused.
+//! Tests that the store keeps the key-value driver's promises on a real server, and refuses wrong options.
 
 use super::*;
 use crate::server::ServerOptions;

@@ -2,7 +2,7 @@ use super::*;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// The key of a job, the job's waker, and whether the job is done.
+/// A job's key, its waker, and whether it is done.
 type Under = (Vec<u8>, Option<Waker>, bool);
 
 /// Jobs that end only when the test says so.

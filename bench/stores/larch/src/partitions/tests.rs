@@ -1,4 +1,4 @@
-//! Tests what holds only for Larch. The tests of `kv` check what every database promises.
+//! Tests that are specific to Larch. The tests of `kv` check what every database promises.
 
 use super::*;
 use ::kv::{Mode, Options, Work, Workload, conformance};
@@ -61,7 +61,7 @@ fn a_partition_may_be_wider_than_the_cache() {
     assert_eq!((written.kinds[0].rows, written.failed), (rows as u64, 0));
     database.settle().expect("it settles");
 
-    // At every 10,000th row, a read of a thousand rows begins. The cache cannot hold all these rows.
+    // Reads a thousand rows from every 10,000th row on: more than the cache holds.
     let read = Options { mode: Mode::Read, rows_per_request: 1000, ..write.clone() };
     let clock = Clock::start();
     let Session::Flights(mut session) = database.session(clock).expect("a session") else { panic!("many under way") };

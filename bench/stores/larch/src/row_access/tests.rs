@@ -1,4 +1,4 @@
-//! Tests what holds only for Larch. The tests of `row_access` check what every database promises.
+//! Tests that are specific to Larch. The tests of `row_access` check what every database promises.
 
 use super::*;
 use ::row_access::{SetupParameters, conformance};

@@ -1,5 +1,5 @@
-//! Loads one part of the rows: they go straight into files, and then the table `tpcc` notes that the part is loaded.
-//! If a crash comes before the note in `tpcc`, the part is loaded again with the same rows.
+//! Loads one part: imports its rows as SSTs, then notes in the table `tpcc` that the part is loaded. After a crash
+//! before that note, the part is loaded again with the same rows.
 
 use super::Larch;
 use crate::broken;
@@ -10,7 +10,7 @@ use harness::Failure;
 use larch::Table;
 use larch::bulk::Import;
 
-/// Takes the rows of a part.
+/// Imports the rows of one part.
 pub struct PartLoader<'l> {
     larch: &'l Larch,
     part: Part,
@@ -20,7 +20,7 @@ pub struct PartLoader<'l> {
 }
 
 impl<'l> PartLoader<'l> {
-    /// A loader of `part`, whose rows are in `table`.
+    /// A loader for `part`, whose rows go into `table`.
     pub fn new(larch: &'l Larch, table: Table, part: &Part) -> Result<Self, Failure> {
         let import = table.import().map_err(broken)?;
         let has_groups = !encoding::groups(part.table).is_empty();

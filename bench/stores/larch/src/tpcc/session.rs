@@ -1,8 +1,8 @@
-//! One thread's transactions. Each transaction is carried out in the call that starts it, and the next transaction
-//! sees its writes. It is answered once it is durable. Meanwhile, a thread of the database syncs the log. One sync
-//! makes all transactions durable that were carried out before it began. A sync begins when enough transactions
-//! wait for it, or when the session has nothing else to do. Each sync wakes two threads and ends with an interrupt,
-//! however many transactions it makes durable.
+//! One thread's transactions. The call that starts a transaction also runs and commits it, so the next transaction
+//! sees its writes; the answer is held back until the commit is durable. A thread of the database syncs the log in
+//! the background, and one sync makes durable all transactions that committed before it began. Each sync costs two
+//! thread wake-ups and an interrupt, so the session asks for one only when enough transactions wait for it or when
+//! it has nothing else to do.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark's threads are the machine's")]
 
@@ -48,23 +48,23 @@ struct Transactions<'l> {
     tables: Tables,
     drawing: Drawing,
     clock: Clock,
-    /// The transactions that were carried out and whose answers were not given yet, in the order of their commits.
+    /// Transactions that have run but were not answered yet, in commit order.
     answered: VecDeque<Answered>,
-    /// The newest commit for which no sync was requested. All older commits become durable before this commit.
+    /// The newest commit for which no sync was requested. Older commits become durable no later than this one.
     newest: Option<Commit>,
-    /// The number of commits for which no sync was requested.
+    /// Commits for which no sync was requested.
     unsynced: usize,
     sync: Arc<Sync>,
     work: Work,
     scratch: Scratch,
     oldest: Oldest,
     screen: Screen,
-    /// Screens that are used again.
+    /// Screens for reuse.
     spare: Vec<Screen>,
     reply: Reply,
 }
 
-/// A transaction that was carried out.
+/// A transaction that has run and waits to be answered.
 struct Answered {
     slot: u32,
     sent: u64,
@@ -75,7 +75,7 @@ struct Answered {
     screen: Screen,
 }
 
-/// The sync that runs in the background.
+/// A session's background sync.
 struct Sync {
     /// The thread of the session.
     thread: Thread,
@@ -96,8 +96,8 @@ impl Sync {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks for a sync, after which `newest` is durable. But if a sync is already running, it asks for nothing and
-    /// returns `newest`.
+    /// Requests a sync that makes `newest` durable. Returns `newest` instead if a sync is already running or has
+    /// failed.
     fn begin(self: &Arc<Self>, newest: Commit) -> Option<Commit> {
         let mut state = self.state();
         if !matches!(*state, SyncState::Idle) {
@@ -118,8 +118,7 @@ impl Sync {
 }
 
 impl Transactions<'_> {
-    /// Carries a transaction out. Also returns the version that must become durable before the transaction is
-    /// answered.
+    /// Runs a transaction. Also returns the version that must be durable before the answer, if any.
     fn carry_out(&mut self, request: &Request<'_>) -> Result<(Outcome, Option<Version>), Failure> {
         let input = Ticket::of(request)?.draw(&self.drawing, now());
         let mut rows = OfTransaction {
@@ -146,7 +145,7 @@ impl Transactions<'_> {
         }
     }
 
-    /// Asks for a sync if no sync is running and at least `least` commits wait for one.
+    /// Requests a sync if none is running and at least `least` commits wait for one.
     fn sync(&mut self, least: usize) {
         if self.unsynced >= least
             && let Some(newest) = self.newest.take()
@@ -158,13 +157,12 @@ impl Transactions<'_> {
         }
     }
 
-    /// Calls `served` with each answer whose transaction is durable or need not be durable. Returns the number of
-    /// these answers.
+    /// Calls `served` with each answer that need not wait for a sync any more. Returns their number.
     fn serve(&mut self, served: &mut dyn FnMut(Served<'_>)) -> usize {
         let durable = self.larch.db.durable_version();
         let is_durable = |answered: &Answered| answered.version.is_none_or(|version| version <= durable);
         let (mut count, now) = (0, self.clock.nanos());
-        // The answer to a read may need no sync, and still stand in the queue after a commit that waits for a sync.
+        // A read needs no sync, but may be queued behind a commit that does. So the whole queue is searched.
         let mut at = 0;
         while at < self.answered.len() {
             if !is_durable(&self.answered[at]) {
@@ -229,7 +227,7 @@ impl Flights for Transactions<'_> {
     }
 }
 
-/// The rows of a database as a transaction of Larch sees them.
+/// The rows as one Larch transaction sees them.
 struct OfTransaction<'t> {
     tx: Transaction,
     tables: &'t Tables,

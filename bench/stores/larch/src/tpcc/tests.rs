@@ -37,7 +37,7 @@ fn tables_of_others_are_neither_taken_nor_removed_and_half_a_database_is() {
     database.close().expect("it ends in good order");
     assert!(names().contains(&"stock".to_owned()), "{:?}", names());
 
-    // The state that a crash in the middle of `create` leaves: the form, and some of the tables.
+    // What a crash in the middle of `create` leaves behind: the form and some of the tables.
     {
         let db = larch::Database::open(&place).expect("it is closed");
         db.drop_table("stock").expect("it is there");

@@ -1,4 +1,4 @@
-//! The rows of a database at one moment.
+//! A consistent view of a database.
 
 use super::Larch;
 use crate::broken;
@@ -22,8 +22,8 @@ impl<'l> Snapshot<'l> {
         Ok(Self { larch, snapshot: larch.db.snapshot() })
     }
 
-    /// Gives the rows whose keys begin with `warehouse`, or all rows if `warehouse` is 0. The table must have no
-    /// column groups.
+    /// Calls `each` with the rows of `warehouse`, or with all rows if `warehouse` is 0. For tables without column
+    /// groups.
     fn plain<R: Decode + Default>(
         &self,
         table: Table,
@@ -49,7 +49,7 @@ impl<'l> Snapshot<'l> {
         }
     }
 
-    /// The rows of a table with column groups.
+    /// Calls `each` with the rows of `warehouse`. For tables with column groups.
     fn grouped<R: Decode + Default>(
         &self,
         table: Table,

@@ -1,4 +1,4 @@
-//! Tests what addresses mean.
+//! Tests of parsing addresses.
 
 use super::*;
 

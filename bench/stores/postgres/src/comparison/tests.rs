@@ -1,5 +1,4 @@
-//! Tests what the program finds in pgbench's output, and which figures it computes from that. The comparison itself
-//! is run once, for a short time.
+//! Tests of parsing pgbench's output and computing figures from it, and one short run of the comparison itself.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Sessions with a real server.
+//! Tests of sessions with a real server.
 
 use super::*;
 use crate::server::tests::{shared as server, start};
@@ -116,7 +116,7 @@ fn another_service_is_not_taken_for_a_server() {
         let error = answer(mode, b"HTTP/1.1 400 Bad Request\r\n\r\n");
         assert!(matches!(error, Error::Protocol { .. }), "{error}");
     }
-    // The server says that it speaks TLS, but then it does not.
+    // A server that agrees to TLS but then does not speak it.
     let error = answer("require", b"SHTTP/1.1 400 Bad Request\r\n\r\n");
     assert!(matches!(error, Error::Tls { .. }), "{error}");
 }

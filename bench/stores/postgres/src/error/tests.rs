@@ -1,6 +1,6 @@
 use super::*;
 
-/// The text of an error of the server that has this SQLSTATE and message.
+/// How a server error with this SQLSTATE and message is shown.
 fn shown(sqlstate: &[u8; 5], message: &str) -> String {
     let error = ServerError {
         severity: "FATAL".to_owned(),

@@ -1,4 +1,4 @@
-//! Tests many requests under way on a real server.
+//! Tests of many requests under way on a real server.
 
 use super::*;
 use crate::address::Address;
@@ -17,27 +17,26 @@ struct Answer {
     served: u64,
 }
 
-/// A table of `fields` fields that only one test uses. The table is read over `connections` connections with
-/// `pipeline` requests each.
+/// A table of `fields` fields for one test, used over `connections` connections with `pipeline` requests each.
 fn open(server: &Server, table: &str, fields: usize, connections: u32, pipeline: u32, more: &str) -> Postgres {
     open_at(&server.url("postgres"), table, fields, connections, pipeline, more)
 }
 
-/// The same at an address of the server.
+/// The same, with an address of the server.
 fn open_at(url: &str, table: &str, fields: usize, connections: u32, pipeline: u32, more: &str) -> Postgres {
     let url = format!("{url}&connections={connections}&pipeline={pipeline}{more}");
     let address = Address::parse(&url, |_| None).expect("a good address");
     Postgres::open(address, &Table::numbered(table, "field", fields), Opening::Recreate).expect("the server runs")
 }
 
-/// Makes a session like those of the store, but with replies that keep all their rows.
+/// A session like those of the store, but with replies that keep all their rows.
 fn session(store: &Postgres) -> Session<'_> {
     let mut session = store.flights(Clock::start()).expect("the server runs");
     session.lines.iter_mut().for_each(|line| line.reply = Reply::keeping());
     session
 }
 
-/// Starts the requests together, in slots from 0, and waits for all answers.
+/// Starts all requests, in slots from 0, and waits for their answers.
 fn ask(session: &mut Session<'_>, requests: &[Request<'_>]) -> Vec<Answer> {
     for (slot, request) in requests.iter().enumerate() {
         session.start(slot as u32, request).expect("the session lives");
@@ -107,7 +106,7 @@ fn every_request_does_what_it_says() {
         found.sort_by(|a, b| a.0.cmp(&b.0));
         assert_eq!((many, found), (Outcome::Ok, rows(&[("a", &[b"a1"]), ("c", &[b""]), ("c", &[b""])])));
 
-        // Rows come in the order of the bytes of their keys, so capital letters come first.
+        // Keys are in byte order, so capital letters come first.
         let scan = |start, rows| Request::Scan { start, rows, fields: Fields::One(0) };
         assert_eq!(one(scan(b"", 2)), (Outcome::Ok, rows(&[("B", &[b"B0"]), ("a", &[b""])])));
         assert_eq!(one(scan(b"aa", 9)), (Outcome::Ok, rows(&[("b", &[b"b0"]), ("c", &[b"c0"])])));
@@ -133,7 +132,7 @@ fn an_error_among_others_is_of_its_request_alone() {
         let value = record(&[b"v"]);
         let insert = |key| Request::Insert { key, record: &value };
         let read = |key| Request::Read { key, fields: Fields::All };
-        // No text of the server has a zero byte.
+        // PostgreSQL's text cannot contain a zero byte.
         let bad: &[u8] = b"\0";
         ask(&mut session, &[insert(b"1"), insert(b"2")]);
         let answers = ask(
@@ -167,8 +166,8 @@ fn an_error_among_others_is_of_its_request_alone() {
     }
 }
 
-/// What the test expects of a request: the kind of the failure (empty if it does not fail), the result, and the
-/// value of the row that is read.
+/// The expected answer to a request: the kind of failure (empty for success), the outcome, and the value of the row
+/// that was read.
 type Expected = (&'static str, Outcome, Option<Vec<u8>>);
 
 #[test]
@@ -190,7 +189,7 @@ fn no_answer_goes_astray_among_random_requests() {
         let store = open_at(place, &format!("astray{number}"), 1, connections, pipeline, "&synchronous_commit=off");
         let mut session = session(&store);
         let depth = session.depth();
-        // Every slot has a key of its own, so the test knows which row each request must find.
+        // Each slot has a key of its own, so the expected row is known.
         let mut model: Vec<Option<Vec<u8>>> = vec![None; depth];
         let mut expected: Vec<Option<Expected>> = vec![None; depth];
         let mut left = 3_000;
@@ -257,7 +256,7 @@ fn no_answer_goes_astray_among_random_requests() {
 fn keys_and_values_come_back_as_they_were_or_are_refused() {
     keys_and_values_come_back(&open(shared(), "odd", 1, 2, 4, ""));
     let encrypted = format!("{}&sslmode=require", url(&encrypted().0));
-    // The test runs with a single connection and with several connections, because these wait in different ways.
+    // One connection waits in another way than several.
     for (connections, pipeline) in [(1, 4), (2, 4)] {
         keys_and_values_come_back(&open_at(&encrypted, "odd", 1, connections, pipeline, ""));
     }
@@ -265,7 +264,7 @@ fn keys_and_values_come_back_as_they_were_or_are_refused() {
 
 fn keys_and_values_come_back(store: &Postgres) {
     let mut session = session(store);
-    // The value is longer than an entry of an index may be, and cannot be compressed.
+    // An incompressible value that is too long for an index entry.
     let mut state = 1_u32;
     let mut letter = || {
         // A linear congruential generator (Knuth).
@@ -305,8 +304,8 @@ fn more_than_a_socket_holds_goes_through_in_pieces() {
         let insert = |at: usize| Request::Insert { key: keys[at].as_bytes(), record: &values[at] };
         let inserts: Vec<Request<'_>> = (0..depth).map(insert).collect();
         assert!(ask(&mut session, &inserts).iter().all(|answer| answer.result.is_ok()));
-        // All answers come at once. If one answer is an error, the session repeats the requests that got no answer
-        // because of this error.
+        // The answers arrive together. If one is an error, the session repeats the requests that got no answer
+        // because of it.
         let read = |at: usize| {
             let key = if at == depth / 2 { b"\0" } else { keys[at].as_bytes() };
             Request::Read { key, fields: Fields::All }

@@ -1,4 +1,4 @@
-//! Tests rows in partitions against a real server.
+//! Tests of partitions on a real server.
 
 use super::*;
 use crate::server::tests::shared;

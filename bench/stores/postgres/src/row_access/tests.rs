@@ -1,4 +1,4 @@
-//! Tests row access against a real server.
+//! Tests of row access on a real server.
 
 use super::*;
 use crate::server::tests::shared;

@@ -3,8 +3,8 @@
 use super::*;
 use std::sync::OnceLock;
 
-/// One server for all tests that do not harm it; the watchdog removes the server after the last test. Over the
-/// loopback, `ann` may log in with the password `pa%ss`; she owns nothing.
+/// One server for all tests that do not harm it. The watchdog removes it after the last test. Over the loopback,
+/// `ann`, who owns nothing, may log in with the password `pa%ss`.
 pub fn shared() -> &'static Server {
     static SERVER: OnceLock<Server> = OnceLock::new();
     SERVER.get_or_init(|| {
@@ -15,7 +15,7 @@ pub fn shared() -> &'static Server {
     })
 }
 
-/// A server of a test's own.
+/// Starts a server for one test.
 pub fn start(settings: &[(&str, &str)], loopback: Option<&'static str>) -> Server {
     let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     Server::start(&ServerOptions { settings, loopback, ..ServerOptions::default() })
@@ -38,7 +38,7 @@ fn a_server_answers_and_is_gone_when_dropped() {
 
 #[test]
 fn a_server_is_gone_when_its_owner_was_killed() {
-    // The watchdog learns only from the pipe that its owner has ended.
+    // Closing the pipe has the same effect on the watchdog as the end of its owner.
     let mut server = start(&[], None);
     let directory = server.socket_directory().to_owned();
     drop(server.watchdog.stdin.take());
@@ -58,7 +58,7 @@ fn settings_reach_the_server() {
 
 #[test]
 fn commits_wait_for_their_replicas() {
-    // The server keeps its log, so that a replica that has fallen behind still finds it.
+    // The server keeps its log for replicas that fall behind.
     let server = start(&[("synchronous_commit", "remote_apply"), ("wal_keep_size", "256MB")], None);
     let mut connection = server.connect().expect("it runs");
     connection.query("CREATE TABLE notes (number int)").expect("there is room");

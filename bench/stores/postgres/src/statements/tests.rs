@@ -1,4 +1,4 @@
-//! Tests which messages the server gets for each request.
+//! Tests of the messages that requests turn into.
 
 use super::*;
 use harness::Strings;

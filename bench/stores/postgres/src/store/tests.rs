@@ -1,4 +1,4 @@
-//! Tests the store with a real server: opening, loading, settling, and what the store says of itself.
+//! Tests of the store on a real server: opening, loading, settling, settings and counters.
 
 use super::*;
 use crate::server::tests::{shared, start};
@@ -9,7 +9,7 @@ fn table(name: &str, fields: usize) -> Table {
     Table::numbered(name, "field", fields)
 }
 
-/// The store of a table that belongs to one test, on the server that tests share.
+/// The store of a table for one test, on the shared server.
 fn open_at(url: &str, table: &Table, opening: Opening) -> Result<Postgres, Failure> {
     Postgres::open(Address::parse(url, |_| None).expect("a good address"), table, opening)
 }
@@ -114,7 +114,7 @@ fn a_batch_that_fails_says_how_many_rows_it_cost_and_is_the_end_of_a_load() {
     let value = vec![b'v'; 100_000];
     let row = record(&[&value]);
     let mut failures = Vec::new();
-    // Eleven rows fill a batch. The second batch has a key that the first batch also has.
+    // Eleven rows fill a batch. The second batch repeats a key of the first.
     for key in (0..11).chain([3]).chain(11..50) {
         let key = format!("{key:03}");
         if let Err(failure) = loader.call(&Request::Insert { key: key.as_bytes(), record: &row }, &mut reply) {
@@ -197,8 +197,7 @@ fn counters_count_what_was_done_since_the_store_was_opened() {
     let rows = store.bulk_load(&mut Count { next: 0, end: 5_000, value: vec![b'x'; 100] });
     assert_eq!(rows.expect("it fits"), Some(5_000));
     store.settle().expect("the superuser may");
-    // The session that loaded the rows is over, and it reported its work when it ended. The server includes the
-    // report as soon as the session has ended.
+    // The loading session has ended, and a session reports its work at its end.
     let sessions = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'larch bench'";
     while store.control().value(sessions).expect("it is counted") != "1" {}
     let counters = store.counters();
@@ -217,8 +216,8 @@ fn what_a_server_of_this_machine_uses_is_counted_and_of_another_is_not_known() {
     let server = start(&[], None);
     let store = open_at(&server.url("postgres"), &table("used", 1), Opening::Recreate).expect("it runs");
     let before = store.used();
-    // The query takes some hundred milliseconds of a processor. Most of them are spent in a process that has ended
-    // before its time is read.
+    // The query takes some hundred milliseconds of processor time, mostly in a process that has ended when its time
+    // is read.
     let work = "SELECT sum(i) FROM generate_series(1, 2000000) AS i";
     let mut connection = server.connect().expect("it runs");
     connection.value(work).expect("it is SQL");

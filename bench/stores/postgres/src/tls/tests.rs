@@ -1,4 +1,4 @@
-//! Tests TLS with a real server, whose certificates are made here.
+//! Tests of TLS with a real server, whose certificates are made here.
 
 use super::*;
 use crate::address::Address;
@@ -12,7 +12,7 @@ use kit::Scratch;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use std::sync::OnceLock;
 
-/// An authority that signs.
+/// A certificate authority.
 pub struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 impl Authority {
@@ -24,7 +24,7 @@ impl Authority {
         Self(CertifiedIssuer::self_signed(params, key).expect("the key signs"))
     }
 
-    /// Settings and files of a server that is called `name`.
+    /// Settings and files of a server with a certificate for `name`.
     pub fn server(&self, name: &str) -> ServerOptions {
         let params = CertificateParams::new(vec![name.to_owned()]).expect("a good name");
         let key = KeyPair::generate().expect("the system has randomness");
@@ -32,7 +32,7 @@ impl Authority {
         options(&certificate.pem(), &key.serialize_pem())
     }
 
-    /// A file with its certificate.
+    /// Writes its certificate to a file.
     fn file(&self, scratch: &Scratch, name: &str) -> String {
         file(scratch, name, &self.0.pem())
     }
@@ -54,7 +54,7 @@ fn options(certificate: &str, key: &str) -> ServerOptions {
     }
 }
 
-/// Starts a server. The user `owner` with the password `secret` has all rights on it.
+/// Starts a server with a superuser `owner`, whose password is `secret`.
 fn start(options: &ServerOptions) -> Server {
     let server = Server::start(options).unwrap_or_else(|error| panic!("{error}"));
     let role = "CREATE ROLE owner SUPERUSER LOGIN PASSWORD 'secret'";
@@ -62,25 +62,26 @@ fn start(options: &ServerOptions) -> Server {
     server
 }
 
-/// One server, called 127.0.0.1, for all tests that do not harm it, and a file with the certificate of its authority.
+/// One server, certified as 127.0.0.1, for all tests that do not harm it, and a file with its authority's
+/// certificate.
 pub fn encrypted() -> &'static (Server, String) {
     static SERVER: OnceLock<(Server, String)> = OnceLock::new();
     SERVER.get_or_init(|| {
         let authority = Authority::new();
         let server = start(&authority.server("127.0.0.1"));
-        // The file lies beside the server's socket, and is removed with the socket.
+        // The file is beside the server's socket and is removed together with it.
         let root = server.socket_directory().join("root.crt");
         std::fs::write(&root, authority.0.pem()).expect("the directory is ours");
         (server, root.display().to_string())
     })
 }
 
-/// An address of the server by the loopback. Parameters can be added to this address.
+/// An address of the server over the loopback, to which parameters can be appended.
 pub fn url(server: &Server) -> String {
     format!("{}?connect_timeout=10", server.loopback_url("owner:secret", "postgres"))
 }
 
-/// Opens a session, and returns how the session is encrypted.
+/// Opens a session, and returns how it is encrypted.
 fn open(url: &str) -> Result<String, Error> {
     let mut connection = Connection::open(&Address::parse(url, |_| None)?)?;
     let about = connection.encryption();
@@ -138,7 +139,7 @@ fn a_certificate_of_another_authority_is_refused() {
     for mode in ["require", "verify-ca", "verify-full"] {
         refused(&format!("{}&sslmode={mode}&sslrootcert={other}", url(server)), &["sslrootcert=FILE"]);
     }
-    // No authority that the system trusts has signed the certificate, so it is also refused without `sslrootcert`.
+    // No authority of the system has signed the certificate, so it is refused without `sslrootcert`, too.
     let system = open(&format!("{}&sslmode=verify-full", url(server))).expect_err("it is refused");
     assert!(matches!(system, Error::Tls { .. }), "{system}");
     // With `sslmode=prefer`, the certificate is not checked.
@@ -159,7 +160,7 @@ fn a_certificate_of_another_host_is_refused_where_names_are_checked() {
 #[test]
 fn a_server_that_signed_its_own_certificate_is_trusted_if_that_is_named() {
     let scratch = Scratch::new("tls");
-    // `openssl req -x509` makes certificates like the one here: it is the certificate of an authority.
+    // Like a certificate of `openssl req -x509`: self-signed, and marked as one of an authority.
     let mut params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).expect("a good name");
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let key = KeyPair::generate().expect("the system has randomness");
@@ -185,7 +186,7 @@ fn what_the_server_insists_on_is_found_by_allow_and_prefer() {
         let other = if wanted { "disable" } else { "require" };
         let error = open(&format!("{}&sslmode={other}", url(&server))).expect_err("the server refuses it");
         assert!(error.to_string().contains("pg_hba.conf"), "{error}");
-        // The error names the password, whether the session begins with TLS or without.
+        // The error is about the password, whether or not the session begins with TLS.
         let wrong = url(&server).replace("secret", "wrong");
         let error = open(&format!("{wrong}&sslmode={mode}")).expect_err("the password is wrong");
         assert!(error.to_string().contains("password"), "{error}");
@@ -248,7 +249,7 @@ fn the_hash_of_a_certificate_is_found_by_its_signature() {
     let certificate = authority.0.der();
     assert_eq!(end_point(certificate), Some(Sha256::digest(certificate).to_vec()));
     for cut in 0..certificate.len().min(600) {
-        // For bytes that are no certificate, the function returns `None` and does not panic.
+        // Bytes that are no certificate give `None`, not a panic.
         assert_eq!(end_point(&certificate[..cut]), None, "cut at {cut}");
     }
     assert_eq!(end_point(&[0x30, 0x84, 0xff, 0xff, 0xff, 0xff]), None);

@@ -1,14 +1,14 @@
-//! The columns of the nine tables, under the names of the specification, and their values in the binary format.
+//! The columns of the nine tables, named as in the specification, and the binary encoding of their values.
 //!
-//! Money is in cents and rates are in ten-thousandths, so that no figure is rounded: `int8` and `int4`. The same values
-//! go into a COPY and into an INSERT, and come back from a SELECT:
+//! Money is in cents (`int8`) and rates are in ten-thousandths (`int4`), so nothing is rounded. COPY, INSERT and
+//! SELECT use the same encoding:
 //!
 //! ```text
 //! length  value       of each column, in the order of the table
 //! i32                 -1: null
 //! ```
 //!
-//! What comes from a database is checked: a value that does not fit its column is [`Malformed`].
+//! Values from a database are checked: one that does not fit its column is [`Malformed`].
 
 use crate::wire::{Malformed, Values, put_bytes};
 use ::tpcc::schema::{
@@ -16,13 +16,13 @@ use ::tpcc::schema::{
 };
 use ::tpcc::{Row, Text};
 
-/// The microseconds from 1970 to 2000. PostgreSQL counts its times from 2000.
+/// Microseconds from 1970 to 2000, from which PostgreSQL counts its times.
 pub const MICROS_2000: Micros = 946_684_800_000_000;
 
-/// A column and its type. `name` columns are compared byte by byte.
+/// The name and the type of a column.
 pub type Column = (&'static str, &'static str);
 
-/// The text that stands in a column's type for the collation that compares bytes.
+/// Stands in a column's type for the dialect's collation that compares bytes.
 pub const BYTES_COLLATION: &str = "{bytes}";
 
 /// The columns of `table`.
@@ -142,7 +142,7 @@ pub fn names(table: Table) -> String {
     columns(table).iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
 }
 
-/// The columns by which a row is found. Payments have no such columns.
+/// The columns of the primary key. The table of payments has none.
 pub fn key(table: Table) -> Option<&'static str> {
     match table {
         Table::Warehouse => Some("w_id"),
@@ -157,7 +157,7 @@ pub fn key(table: Table) -> Option<&'static str> {
     }
 }
 
-/// Where the values of a row go.
+/// Appends the encoded values of a row.
 struct Put<'o>(&'o mut Vec<u8>);
 
 impl Put<'_> {
@@ -201,7 +201,7 @@ impl Put<'_> {
     }
 }
 
-/// Adds the values of a row to `out`.
+/// Appends the encoded values of a row to `out`.
 pub fn put(row: Row<'_>, out: &mut Vec<u8>) {
     let mut put = Put(out);
     match row {
@@ -257,8 +257,7 @@ pub fn put(row: Row<'_>, out: &mut Vec<u8>) {
 
 const NULL: Malformed = Malformed("no value in a column that always has one");
 
-/// The next value, a whole number. Some servers return a number that they have computed in 4 bytes, others in 8
-/// bytes.
+/// Takes the next value, an integer. Computed integers have 4 bytes from some servers and 8 bytes from others.
 #[inline]
 pub fn long(values: &mut Values<'_>) -> Result<i64, Malformed> {
     optional_long(values)?.ok_or(NULL)
@@ -274,7 +273,7 @@ fn optional_long(values: &mut Values<'_>) -> Result<Option<i64>, Malformed> {
     }
 }
 
-/// The next value, a number from 0 to 2^32.
+/// Takes the next value, an unsigned 32-bit number.
 #[inline]
 pub fn int(values: &mut Values<'_>) -> Result<u32, Malformed> {
     narrow(long(values)?)
@@ -284,25 +283,25 @@ fn narrow<T: TryFrom<i64>>(number: i64) -> Result<T, Malformed> {
     T::try_from(number).map_err(|_| Malformed("a number that its column cannot have"))
 }
 
-/// The next value, a number of 32 bits that may be negative.
+/// Takes the next value, a signed 32-bit number.
 #[inline]
 pub fn signed_int(values: &mut Values<'_>) -> Result<i32, Malformed> {
     narrow(long(values)?)
 }
 
-/// The next value, a number or null.
+/// Takes the next value, an unsigned 32-bit number or NULL.
 #[inline]
 pub fn optional_int(values: &mut Values<'_>) -> Result<Option<u32>, Malformed> {
     optional_long(values)?.map(narrow).transpose()
 }
 
-/// The next value, text.
+/// Takes the next value, a text.
 #[inline]
 pub fn bytes<'v>(values: &mut Values<'v>) -> Result<&'v [u8], Malformed> {
     values.value()?.ok_or(NULL)
 }
 
-/// The next value, text of at most `N` bytes.
+/// Takes the next value, a text of at most `N` bytes.
 #[inline]
 pub fn text<const N: usize>(values: &mut Values<'_>, text: &mut Text<N>) -> Result<(), Malformed> {
     let bytes = bytes(values)?;
@@ -325,9 +324,9 @@ fn address(values: &mut Values<'_>, address: &mut Address) -> Result<(), Malform
     text(values, &mut address.zip)
 }
 
-/// A row that is made of the values of its table.
+/// A row that can be decoded from the values of its table.
 pub trait Take {
-    /// Becomes the row of these values.
+    /// Overwrites this row with the decoded values.
     fn take(&mut self, values: &mut Values<'_>) -> Result<(), Malformed>;
 }
 

@@ -1,45 +1,45 @@
-//! How the databases that speak PostgreSQL's protocol differ from PostgreSQL, where the difference matters to
-//! TPC-C. The entries of CockroachDB and YugabyteDB were written from their manuals and were never run, because no
-//! server of either was available.
+//! Differences between the databases that speak PostgreSQL's protocol, as far as TPC-C is concerned. The dialects of
+//! CockroachDB and YugabyteDB were written from their manuals and were never run, because no server of either was
+//! available.
 
 use super::isolation::Isolation;
 
 /// A kind of server.
 #[derive(Debug)]
 pub struct Dialect {
-    /// Its name.
+    /// The name of the database.
     pub name: &'static str,
-    /// The port that is used if a target names no port.
+    /// The default port.
     pub port: &'static str,
-    /// Whether rows are stored in the order of their primary key. If they are, the key must exist before the rows
-    /// are loaded. Otherwise the index of the key is made after the load, which is faster.
+    /// Whether tables get their primary key before the load, which is needed if rows are stored in key order.
+    /// Otherwise the key's index is built after the load, which is faster.
     pub has_keys_from_the_start: bool,
-    /// The SQL that makes a column be compared byte by byte.
+    /// The SQL that makes a column compare byte by byte.
     pub bytes_collation: &'static str,
-    /// Storage options for the two small tables whose rows change all the time.
+    /// Storage options for the two small tables whose rows are updated all the time.
     pub hot_storage: &'static str,
-    /// The kind of index that finds payments by their warehouse.
+    /// The index method for payments by warehouse.
     pub history_index: &'static str,
-    /// Settings of sessions that carry out transactions.
+    /// Settings of the sessions that run transactions.
     pub settings: &'static [(&'static str, &'static str)],
-    /// How several sessions can read the state of the same moment.
+    /// How several sessions can share a snapshot.
     pub moment: Moment,
-    /// The statement that makes deliveries of one warehouse wait for each other. Its parameter is the warehouse.
+    /// The statement that serializes the deliveries of a warehouse, which is its parameter.
     delivery_lock: &'static str,
     /// The statement that lets one session at a time make functions, until its transaction ends.
     pub lock_for_functions: &'static str,
-    /// Whether it has VACUUM and CHECKPOINT.
+    /// Whether the database has VACUUM and CHECKPOINT.
     pub has_vacuum: bool,
 }
 
-/// How several sessions can read the state of the same moment.
+/// How several sessions can share a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
     /// One session exports its snapshot, and the other sessions import it.
     ExportedSnapshot,
-    /// All sessions read the state that the database had at one given time.
+    /// All sessions read as of the same system time.
     SystemTime,
-    /// Sessions cannot see the same moment, so nothing else may run while the database is checked.
+    /// Sessions cannot share a snapshot, so nothing else may run while the database is checked.
     None,
 }
 
@@ -49,19 +49,19 @@ pub static POSTGRES: Dialect = Dialect {
     port: "5432",
     has_keys_from_the_start: false,
     bytes_collation: " COLLATE \"C\"",
-    // A new version of a row fits on the row's own page, and so needs no new entry in the index.
+    // New row versions fit on the same page and so need no new index entry (HOT updates).
     hot_storage: " WITH (fillfactor = 10)",
     history_index: "USING brin ",
     settings: &[
-        // Statements are planned once.
+        // Plan each statement once.
         ("plan_cache_mode", "force_generic_plan"),
-        // Each row is found by an index. A plan that reads whole tables seems cheap for small tables, but it would
-        // make serializable transactions conflict with all other transactions.
+        // Find rows by index. A sequential scan looks cheap on small tables, but makes serializable transactions
+        // conflict with all others.
         ("enable_seqscan", "off"),
         ("enable_hashjoin", "off"),
         ("enable_mergejoin", "off"),
-        // A bitmap scan does not mark entries of the index as dead, so the next scan reads them again. A row that is
-        // updated all the time has many dead entries.
+        // A bitmap scan does not mark index entries as dead, so later scans read them again, and frequently updated
+        // rows have many.
         ("enable_bitmapscan", "off"),
         ("jit", "off"),
     ],
@@ -84,7 +84,7 @@ pub static YUGABYTE: Dialect = Dialect {
     ..ROWS_BY_KEY
 };
 
-/// What CockroachDB and YugabyteDB have in common: the primary key of a row decides where the row is stored.
+/// The common part of CockroachDB and YugabyteDB, which store rows by primary key.
 const ROWS_BY_KEY: Dialect = Dialect {
     name: "",
     port: "",
@@ -94,16 +94,16 @@ const ROWS_BY_KEY: Dialect = Dialect {
     history_index: "",
     settings: &[],
     moment: Moment::None,
-    // Advisory locks do nothing in CockroachDB, and YugabyteDB has none before 2025.
+    // CockroachDB's advisory locks do nothing, and YugabyteDB has none before 2025.
     delivery_lock: "SELECT 1 FROM warehouse WHERE w_id = $1::int4 FOR UPDATE",
     lock_for_functions: "",
     has_vacuum: false,
 };
 
 impl Dialect {
-    /// The statement that makes deliveries of a warehouse wait for each other. `None` if the isolation level needs
-    /// no such wait. At read committed, without this statement, a delivery that waited for another delivery still
-    /// sees the orders from before the wait. The delivery would then find no order, although a next order exists.
+    /// The statement that serializes the deliveries of a warehouse, or `None` if the isolation level does not need
+    /// it. At read committed, a delivery that waited for another one would still see the orders from before the
+    /// wait: it would find no order, although a next one exists.
     pub fn delivery_lock(&self, isolation: Isolation) -> Option<&'static str> {
         (isolation == Isolation::ReadCommitted).then_some(self.delivery_lock)
     }

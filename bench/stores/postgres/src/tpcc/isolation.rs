@@ -1,13 +1,13 @@
-//! How transactions are kept apart. This module does not know which level a target asks for.
+//! The isolation levels of transactions. This module does not know which one a target asks for.
 
-/// How transactions are kept apart.
+/// An isolation level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isolation {
-    /// Transactions see each other's effects as if the transactions ran one after the other.
+    /// Transactions behave as if they ran one after the other.
     Serializable,
-    /// Each transaction sees one moment.
+    /// Each transaction reads from one snapshot.
     RepeatableRead,
-    /// Each statement sees one moment.
+    /// Each statement reads from its own snapshot.
     ReadCommitted,
 }
 

@@ -1,6 +1,5 @@
-//! Loads a part, and notes that it is loaded, in one transaction. The rows go to the server in one COPY. For
-//! comparison with the COPY, a loader can also send an INSERT for each row. If a loader is dropped, it closes its
-//! connection, and the server forgets what the loader sent.
+//! Loads a part, and notes that it is loaded, in one transaction: by one COPY, or, for comparison, by an INSERT for
+//! each row. Dropping a loader closes its connection, and the server rolls back.
 
 use super::columns;
 use super::tables::note_part;
@@ -11,16 +10,16 @@ use crate::wire::{self, SYNC, Statement};
 use ::tpcc::{Loader, Part, Row};
 use harness::Failure;
 
-/// The number of rows that the loader sends before it reads their answers. An answer is about 30 bytes, and all
-/// answers that are not read yet must fit into the buffer of the socket.
+/// Rows that are sent before their answers are read. The unread answers, of about 30 bytes each, must fit into the
+/// socket's buffer.
 const ROWS_UNANSWERED: u32 = 256;
 
-/// Takes the rows of a part as the data of a COPY.
+/// Loads a part by COPY.
 pub struct Copying {
     connection: Connection,
     part: Part,
     columns: [u8; 2],
-    /// The place in the outbox where the current message has its length field.
+    /// Offset in the outbox of the current message's length field.
     length_at: usize,
 }
 
@@ -54,7 +53,7 @@ impl Copying {
     }
 }
 
-/// Notes that the part is loaded, and commits its rows together with this note.
+/// Notes that the part is loaded, and commits the note together with the rows.
 fn commit(connection: &mut Connection, part: &Part) -> Result<(), Error> {
     connection.query(&note_part(part))?;
     connection.query("COMMIT").map(drop)
@@ -76,12 +75,12 @@ impl Loader for Copying {
     }
 }
 
-/// Takes the rows of a part and inserts them one by one.
+/// Loads a part by INSERTs of single rows.
 pub struct Inserting {
     connection: Connection,
     part: Part,
     insert: Statement,
-    /// Values of a row.
+    /// Buffer for the values of a row.
     values: Vec<u8>,
     unanswered: u32,
 }

@@ -1,4 +1,4 @@
-//! The TPC-C options of a target, and the address of the server, which is the rest of the target.
+//! Parses a target into the TPC-C options and the server's address, which is the rest of the target.
 
 use super::dialect::Dialect;
 use super::isolation::Isolation;
@@ -14,34 +14,34 @@ pub enum Load {
     Insert,
 }
 
-/// What transactions are made of.
+/// How transactions are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Prepared statements.
     Statements,
-    /// A function of the server for each transaction.
+    /// One server function for each transaction.
     Functions,
-    /// Statements that give constant rows and change nothing.
+    /// Statements that return constant rows and change nothing.
     Constants,
 }
 
-/// What a target says.
+/// A parsed target.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Where the server is.
     pub address: Address,
-    /// The address of the server, with the settings for sessions that carry out transactions.
+    /// The same address, with the settings of sessions that run transactions.
     pub for_transactions: Address,
-    /// How transactions are kept apart.
+    /// The isolation level of transactions.
     pub isolation: Isolation,
     /// How rows are loaded.
     pub load: Load,
-    /// What transactions are made of: statements or functions.
+    /// How transactions are sent.
     pub form: Form,
 }
 
 impl Options {
-    /// Takes the options from `target`; `variable` gives the environment.
+    /// Parses `target`. `variable` looks up environment variables.
     ///
     /// # Errors
     ///
@@ -72,8 +72,7 @@ impl Options {
         )?;
         let load = choice("load", take("load"), &[("copy", Load::Copy), ("insert", Load::Insert)])?;
         let form = choice("functions", take("functions"), &[("0", Form::Statements), ("1", Form::Functions)])?;
-        // The program has settings of its own, and the settings of the target are put after them. If the same
-        // setting is in both lists, the server uses the value from the target.
+        // The dialect's settings come first and the target's after them, so that the target's value wins.
         let ours = dialect.settings.iter().copied().chain([("default_transaction_isolation", isolation.sql())]);
         let ours: Vec<(String, String)> = ours.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         if address.settings.iter().any(|(name, _)| name == "default_transaction_isolation") {

@@ -1,9 +1,9 @@
-//! One thread's transactions: one at a time on each of its connections. A thread waits for all its connections
-//! together, so it has as many transactions under way as connections.
+//! One thread's transactions: one at a time on each of its connections. The thread waits for all connections at
+//! once, so it has as many transactions under way as it has connections.
 //!
-//! A transaction that conflicts with another one is rolled back. The session reports that another attempt may
-//! succeed. The terminal of this transaction waits before the next attempt. Meanwhile, other terminals use the
-//! connection. The terminal waits for a random part of a bound, and the bound doubles with each attempt.
+//! A transaction that conflicts with another is rolled back, and the session reports that a retry may succeed.
+//! Before the retry, the transaction's terminal waits for a random part of a bound that doubles with each attempt;
+//! meanwhile other terminals use the connection.
 
 use super::statements::Statements;
 use super::work::{Next, Work};
@@ -17,10 +17,10 @@ use harness::{Clock, Failure, Flights, Outcome, Reply, Request, Served};
 use postgres_protocol::message::backend;
 use std::time::Duration;
 
-/// The state that the server reports at the end of a round trip if no transaction is open in the session.
+/// ReadyForQuery's transaction status if no transaction is open.
 const IDLE: &[u8] = b"I";
 
-/// A session over connections on which the statements are prepared.
+/// A session over several connections.
 pub struct Transactions<'s> {
     statements: &'s Statements,
     drawing: Drawing,
@@ -30,10 +30,10 @@ pub struct Transactions<'s> {
     lines: Vec<ActiveTransaction>,
     /// Connections with nothing under way.
     idle: Vec<usize>,
-    /// Connections whose transactions are started but not sent yet.
+    /// Connections whose transactions were started but not sent yet.
     unsent: Vec<usize>,
     reply: Reply,
-    /// Why no more requests can be sent.
+    /// The failure that ended the session, if there was one.
     lost: Option<Failure>,
 }
 
@@ -48,11 +48,11 @@ struct ActiveTransaction {
 }
 
 impl<'s> Transactions<'s> {
-    /// Makes a session. The database was made with `form`.
+    /// A session over connections on which the statements are prepared. `form` is the form of the database.
     ///
     /// # Errors
     ///
-    /// Fails if the system provides no way to wait for the connections.
+    /// Fails if the system cannot set up a wait for the connections.
     pub fn new(
         statements: &'s Statements,
         connections: Vec<Connection>,
@@ -73,7 +73,7 @@ impl<'s> Transactions<'s> {
         })
     }
 
-    /// Sends what was started.
+    /// Sends the transactions that were started.
     fn flush(&mut self) -> Result<(), Error> {
         let now = self.clock.nanos();
         while let Some(index) = self.unsent.pop() {
@@ -83,7 +83,7 @@ impl<'s> Transactions<'s> {
         Ok(())
     }
 
-    /// Waits until answers arrive, or until the time `until`. Returns how many transactions ended.
+    /// Waits until answers arrive, but not beyond `until`. Returns how many transactions ended.
     fn receive(&mut self, until: Option<u64>, served: &mut dyn FnMut(Served<'_>)) -> Result<usize, Error> {
         let left = until.map(|until| Duration::from_nanos(until.saturating_sub(self.clock.nanos())));
         self.sockets.wait(left)?;
@@ -94,8 +94,7 @@ impl<'s> Transactions<'s> {
         Ok(count)
     }
 
-    /// Takes the answers that have arrived on a connection. Returns whether the transaction of this connection
-    /// ended.
+    /// Handles the answers that have arrived on a connection. Returns whether its transaction ended.
     fn answers(&mut self, index: usize, served: &mut dyn FnMut(Served<'_>)) -> Result<bool, Error> {
         let line = &mut self.lines[index];
         let connection = self.sockets.connection(index);
@@ -107,8 +106,7 @@ impl<'s> Transactions<'s> {
                 backend::READY_FOR_QUERY_TAG => {
                     let is_idle = frame.body == IDLE;
                     let Some(result) = line.after_round(is_idle, self.statements, connection) else {
-                        // Each round trip of a transaction is sent as one message, so nothing else can follow the
-                        // end of this round trip.
+                        // Only one round trip is under way on a connection, so no message can follow its end.
                         self.sockets.send(index)?;
                         return Ok(false);
                     };
@@ -122,7 +120,7 @@ impl<'s> Transactions<'s> {
                         return Err(connection.refused(error));
                     }
                     if !line.work.wants(error.sqlstate) {
-                        // If the rollback also fails, the error that led to the rollback is kept.
+                        // The first error wins: it is the one that led to the rollback.
                         line.failed.get_or_insert(connection.refused(error).into());
                     }
                     Ok(())
@@ -142,7 +140,7 @@ impl<'s> Transactions<'s> {
         Ok(false)
     }
 
-    /// Keeps why the session is lost.
+    /// Records the failure that ends the session.
     #[cold]
     fn lose(&mut self, error: Error) -> Failure {
         let failure = Failure::from(error);
@@ -153,8 +151,8 @@ impl<'s> Transactions<'s> {
 }
 
 impl ActiveTransaction {
-    /// Handles the end of a round trip. Returns the result if the transaction has ended. Otherwise returns `None`,
-    /// and the messages of the next round trip are in the connection's outbox.
+    /// Handles the end of a round trip. Returns the result if the transaction has ended. Otherwise puts the messages
+    /// of the next round trip into the outbox and returns `None`.
     fn after_round(
         &mut self,
         is_idle: bool,

@@ -1,10 +1,10 @@
-//! The statements of transactions. Each connection prepares all of these statements, and the module `work` says
-//! which of them are sent together.
+//! The SQL of the five transactions. Each connection prepares all these statements, and `work` decides which of them
+//! go out together.
 //!
-//! A statement does all the work for which the server needs no further message from the client. Therefore a
-//! transaction takes one round trip, and only a new order takes two. If a value depends on other values, the server
-//! computes it in the statement that writes it. The new value is correct at every isolation level: at read
-//! committed, a statement that waited for a row sees the newest version of this row.
+//! A statement does as much as the server can do without hearing from the client, so a transaction takes one round
+//! trip, and only a new order takes two. Values that depend on other values are computed by the statement that
+//! writes them. They are correct at every isolation level: even at read committed, a statement that waited for a row
+//! sees the row's newest version.
 //!
 //! ```text
 //!                 round trip 1                                        round trip 2
@@ -15,12 +15,11 @@
 //! stock level     BEGIN READ ONLY; lines and stock; COMMIT
 //! ```
 //!
-//! With functions in the server, each transaction calls one function, in one round trip. The call for a new order is
-//! followed by a second call, which fails if an item was missing. If the second call fails, the client still gets
-//! the rows of the first call, but the server keeps nothing that the first call wrote.
+//! With server functions, each transaction is one call in one round trip. A new order adds a second call, which
+//! fails if an item is missing: the client still gets the rows of the first call, but the server rolls back what it
+//! wrote.
 //!
-//! In a simulation the server returns constant rows. These rows have the same number and the same types as the real
-//! rows.
+//! In a simulation, the server returns constant rows, of the same number and types as the real ones.
 
 use super::dialect::Dialect;
 use super::isolation::Isolation;
@@ -28,10 +27,10 @@ use super::options::Form;
 use crate::error::SqlState;
 use crate::wire::{Binding, Statement};
 
-/// The SQL state of the error with which the function at the end of a new order fails if an item is missing.
+/// The SQLSTATE with which the function at the end of a new order fails if an item is missing.
 pub const ITEM_IS_MISSING: SqlState = SqlState(*b"TPC01");
 
-/// What a statement does.
+/// The kinds of statements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Begins a transaction.
@@ -42,42 +41,42 @@ pub enum Kind {
     Commit,
     /// Rolls the transaction back.
     RollBack,
-    /// Gives an order its number.
+    /// Takes an order's number from its district.
     District,
-    /// Takes items from stocks.
+    /// Takes the items of an order from the stocks.
     Stock,
-    /// Adds an order.
+    /// Inserts an order with its lines.
     Order,
-    /// Does everything of a new order except its end.
+    /// The function for a new order, except its end.
     NewOrder,
-    /// Ends a new order.
+    /// The function that ends a new order, and fails if an item is missing.
     NewOrderEnd,
-    /// A payment of a customer who is given by number.
+    /// A payment, with the customer given by number.
     PaymentByNumber,
-    /// A payment of a customer who is given by name.
+    /// A payment, with the customer given by name.
     PaymentByName,
     /// The newest order of a customer who is given by number.
     StatusByNumber,
     /// The newest order of a customer who is given by name.
     StatusByName,
-    /// Takes a lock, so that deliveries of the same warehouse wait for each other.
+    /// Takes the lock that serializes the deliveries of a warehouse.
     DeliveryLock,
     /// Delivers the oldest order of each district.
     Delivery,
-    /// Counts items whose stock is low.
+    /// Counts the recently ordered items whose stock is low.
     Level,
 }
 
 /// The number of kinds.
 const KINDS: usize = Kind::Level as usize + 1;
 
-/// A statement, before it is prepared.
+/// A statement before it gets its form.
 struct Definition {
     kind: Kind,
     name: &'static str,
     /// The types of its parameters.
     parameters: &'static [&'static str],
-    /// The types of the statement's results. Beside each type stands the value that a simulation returns for it.
+    /// The types of its result columns, each with the value that a simulation returns.
     results: &'static [(&'static str, &'static str)],
     sql: String,
     /// A FROM clause that decides how many rows a simulation returns.
@@ -86,10 +85,10 @@ struct Definition {
 
 /// The statements, by their kinds.
 pub struct Statements {
-    /// The SQL and the prepared form of each statement. The name of a prepared statement is its number.
+    /// The SQL and the prepared form of each statement. Its name is its index.
     all: Vec<(String, Statement)>,
     by_kind: [Option<usize>; KINDS],
-    /// What the transactions are made of.
+    /// How transactions are sent.
     pub form: Form,
     /// The SQL that creates the functions that the statements call.
     functions: Vec<String>,
@@ -147,7 +146,7 @@ impl Statements {
         self.all[at].1.bind(out)
     }
 
-    /// The name and the SQL of each statement, to be prepared.
+    /// Name and SQL of each statement, for preparing them.
     pub fn all(&self) -> impl Iterator<Item = (String, &str)> {
         self.all.iter().enumerate().map(|(number, (sql, _))| (number.to_string(), sql.as_str()))
     }
@@ -166,8 +165,7 @@ impl Definition {
     }
 
     fn function(&self) -> String {
-        // A column of the result must not have the name of a column of a table. So these columns are called `r1`,
-        // `r2`, and so on.
+        // Result columns must not have the names of table columns, so they are called `r1`, `r2`, ….
         let results = self.results.iter().enumerate().map(|(at, (of, _))| format!("r{} {of}", at + 1));
         let body = match self.kind {
             Kind::NewOrder | Kind::NewOrderEnd => self.sql.clone(),
@@ -187,8 +185,7 @@ impl Definition {
         if results.is_empty() {
             "1".clone_into(&mut results);
         }
-        // The types of the parameters are written explicitly, because PostgreSQL cannot find out the type of a
-        // parameter that is used nowhere.
+        // The casts are needed because PostgreSQL cannot infer the type of an unused parameter.
         let given = (1..=self.parameters.len()).zip(self.parameters).map(|(number, of)| format!("${number}::{of}"));
         let given = given.collect::<Vec<_>>().join(", ");
         format!("SELECT {results} FROM (SELECT {given}) AS given{}", self.rows)
@@ -199,15 +196,15 @@ fn function_name(name: &str) -> String {
     format!("tpcc_{name}")
 }
 
-/// The SQL that removes the functions, if they exist.
+/// The SQL that drops the functions, if they exist.
 pub fn remove_functions() -> String {
     let names = definitions()
         .map(|definition| format!("{}({})", function_name(definition.name), definition.parameters.join(", ")));
     names.map(|name| format!("DROP FUNCTION IF EXISTS {name}; ")).into_iter().collect()
 }
 
-/// Among all customers of a last name, sorted by first name, the specification wants the one in the middle. This
-/// selects the customer's number. If two customers are in the middle, it selects the first one.
+/// Selects the number of the customer in the middle among those with a last name, sorted by first name, as the
+/// specification wants. If two are in the middle, the first of them.
 const BY_NAME: &str = "(SELECT (array_agg(c_id ORDER BY c_first, c_id))[((count(*) + 1) >> 1)::int4] FROM customer";
 
 fn payment(who: &str) -> String {
@@ -248,7 +245,7 @@ const PAYMENT_RESULTS: &[(&str, &str)] = &[
     ("int4", "500"),
     ("int8", "-1000"),
     ("text", "NULL"),
-    // The specification wants the following values on the terminal's screen, but our terminals do not show them.
+    // The specification puts the following values on the terminal's screen. Our terminals do not show them.
     ("varchar", "'a street of it'"),
     ("bpchar", "'WA'"),
     ("varchar", "'a street of it'"),
@@ -295,19 +292,19 @@ const TAKEN: &str = "s_quantity = s_quantity - l.quantity + CASE WHEN s_quantity
     s_ytd = s_ytd + l.quantity, s_order_cnt = s_order_cnt + 1, \
     s_remote_cnt = s_remote_cnt + CASE WHEN l.w = $1 THEN 0 ELSE 1 END";
 
-/// The text that an order line copies from the stock. The stock has one such text for each district.
+/// The district's information in a stock, which has one such text for each district. An order line copies it.
 fn district_info(district: &str) -> String {
     let cases: String = (1..=9).map(|number| format!("WHEN {number} THEN s_dist_{number:02} ")).collect();
     format!("CASE {district} {cases}ELSE s_dist_10 END")
 }
 
-/// Begins an order: takes the next number of the district. Returns this number, the taxes of the district and the
-/// warehouse, and the customer's discount, name and credit.
+/// Takes the next order number of a district. Returns it with the taxes of district and warehouse, and the
+/// customer's discount, name and credit.
 const ENTERED: &str = "UPDATE district SET d_next_o_id = d_next_o_id + 1 FROM warehouse, customer \
     WHERE d_w_id = $1 AND d_id = $2 AND w_id = $1 AND c_w_id = $1 AND c_d_id = $2 AND c_id = $3 \
     RETURNING (d_next_o_id - 1)::int4, d_tax, w_tax, c_discount, c_last, c_credit";
 
-/// The body of the function that does everything of a new order except its end.
+/// The body of the function for a new order, except its end.
 fn new_order() -> String {
     let (info, entered) = (district_info("$2"), ENTERED.replace("c_last", "c_last::varchar"));
     format!(
@@ -330,7 +327,7 @@ fn new_order() -> String {
     )
 }
 
-/// All statements whose SQL differs between the two forms of transactions.
+/// The statements whose SQL depends on the form of transactions.
 fn definitions() -> [Definition; 11] {
     let numbered = "$6::int4".to_owned();
     let named = |warehouse: &str, district: &str, name: &str| {
@@ -388,8 +385,8 @@ fn definitions() -> [Definition; 11] {
                  i_price, i_name",
                 district_info("$2::int4")
             ),
-            // One item number never exists. In a simulation, an item is missing only if the order asks for this
-            // number. Such an order must be rolled back.
+            // Item numbers above 100000 do not exist: an order with one must be rolled back, in a simulation as
+            // well.
             rows: ", unnest($3::int4[], $4::int4[], $5::int4[]) AS l (w, i, quantity) WHERE i <= 100000",
         },
         Definition {

@@ -1,9 +1,8 @@
-//! The SQL to create the tables, to note what is loaded, to create indexes and to remove the tables.
+//! The SQL that creates the tables and indexes, notes what is loaded, and reads what was noted.
 //!
-//! Two tables of our own say what the database is: `tpcc_about` records how the database was made, and `tpcc_parts`
-//! records which parts are loaded. `tpcc_about` is made first and removed last. Some servers do not create and
-//! remove tables in transactions. If a crash leaves only some of the tables, `tpcc_about` shows that these tables
-//! are ours.
+//! Two tables of our own describe the database: `tpcc_about` records how it was made, and `tpcc_parts` which parts
+//! are loaded. `tpcc_about` is created first and dropped last. Some servers do not create and drop tables
+//! transactionally; if a crash leaves only some of them, `tpcc_about` shows that they are ours.
 
 use super::columns::{self, BYTES_COLLATION};
 use super::dialect::Dialect;
@@ -14,13 +13,12 @@ pub const ABOUT: &str = "tpcc_about";
 /// The name of the table that lists the loaded parts.
 pub const PARTS: &str = "tpcc_parts";
 
-/// The names of all tables and indexes that this program creates. A table or an index with one of these names that
-/// exists before may belong to another program.
+/// The names of all tables that we create. An existing table or index with one of them may be another program's.
 pub fn all_names() -> impl Iterator<Item = &'static str> {
     Table::ALL.map(Table::name).into_iter().chain([PARTS, ABOUT])
 }
 
-/// Makes all tables, empty.
+/// SQL that creates all tables.
 pub fn create(dialect: &Dialect, form: &Form) -> String {
     let mut sql = format!(
         "BEGIN; CREATE TABLE {ABOUT} (warehouses int4 NOT NULL, seed int8 NOT NULL, loaded int8 NOT NULL); \
@@ -46,12 +44,12 @@ pub fn create(dialect: &Dialect, form: &Form) -> String {
     sql + "COMMIT"
 }
 
-/// What the database was made with.
+/// SQL that reads how the database was made.
 pub fn form() -> String {
     format!("SELECT warehouses, seed, loaded FROM {ABOUT}")
 }
 
-/// Whether a table or an index called `name` exists in the schema in which tables are made: `t` or `f`.
+/// SQL that returns whether the schema for new tables has a table or index called `name`: `t` or `f`.
 pub fn is_there(name: &str) -> String {
     format!("SELECT to_regclass(quote_ident(current_schema()) || '.{name}') IS NOT NULL")
 }
@@ -60,22 +58,22 @@ fn part_name(part: &Part) -> String {
     format!("{} {} {}", part.table.name(), part.warehouses.start(), part.warehouses.end())
 }
 
-/// Notes that a part is loaded.
+/// SQL that notes that a part is loaded.
 pub fn note_part(part: &Part) -> String {
     format!("INSERT INTO {PARTS} VALUES ('{}')", part_name(part))
 }
 
-/// Whether a part is loaded: `t` or `f`.
+/// SQL that returns whether a part is loaded: `t` or `f`.
 pub fn is_loaded(part: &Part) -> String {
     format!("SELECT EXISTS (SELECT 1 FROM {PARTS} WHERE part = '{}')", part_name(part))
 }
 
-/// Whether a table has a primary key: `t` or `f`.
+/// SQL that returns whether a table has a primary key: `t` or `f`.
 pub fn has_key(table: Table) -> String {
     format!("SELECT EXISTS (SELECT 1 FROM pg_index WHERE indrelid = '{}'::regclass AND indisprimary)", table.name())
 }
 
-/// Gives a table its primary key.
+/// SQL that gives a table its primary key.
 pub fn make_key(table: Table, key: &str) -> String {
     format!("ALTER TABLE {} ADD PRIMARY KEY ({key})", table.name())
 }
@@ -83,20 +81,18 @@ pub fn make_key(table: Table, key: &str) -> String {
 /// The names of all indexes except the primary keys.
 pub const INDEXES: [&str; 3] = ["customers_by_name", "orders_by_customer", "payments_by_warehouse"];
 
-/// Creates these indexes. An index that exists already stays as it is.
+/// SQL that creates the [`INDEXES`] that do not exist yet.
 pub fn make_indexes(dialect: &Dialect) -> [String; 3] {
     let brin = dialect.history_index;
     [
         "CREATE INDEX IF NOT EXISTS customers_by_name ON customer (c_w_id, c_d_id, c_last, c_first, c_id)".to_owned(),
         "CREATE INDEX IF NOT EXISTS orders_by_customer ON orders (o_w_id, o_d_id, o_c_id, o_id)".to_owned(),
-        // Transactions never read payments by warehouse; only the check does. So this index should cost a payment as
-        // little as possible.
+        // Only the check reads payments by warehouse, never a transaction, so this index must be cheap to maintain.
         format!("CREATE INDEX IF NOT EXISTS payments_by_warehouse ON history {brin}(h_w_id)"),
     ]
 }
 
-/// Selects the rows of a warehouse in the order of their keys. The parameter is the number of the warehouse.
-/// Payments are sorted by their customers.
+/// SQL that selects the rows of a warehouse, its parameter, in key order. Payments are sorted by customer.
 pub fn rows(table: Table) -> String {
     let (names, name) = (columns::names(table), table.name());
     let (warehouse, order) = match table {

@@ -1,4 +1,4 @@
-//! TPC-C on a real server.
+//! Tests of TPC-C on a real server.
 
 use super::*;
 use crate::server::tests::shared;
@@ -9,13 +9,13 @@ use ::tpcc::{Drawing, Input, Ticket, Transaction};
 use harness::{Flights, Harm, Opening, Outcome, Request};
 use std::sync::atomic::AtomicBool;
 
-/// A session of the superuser in a database.
+/// Opens a session of the superuser in a database.
 fn connection(database: &str) -> Connection {
     let address = crate::Address::parse(&shared().url(database), |_| None).expect("our own address is a good one");
     Connection::open(&address).expect("it runs")
 }
 
-/// An empty database of the shared server, as a target with `options`.
+/// Creates an empty database on the shared server, and returns it as a target with `options`.
 fn fresh(name: &str, options: &str) -> Target {
     connection("postgres").query(&format!("CREATE DATABASE {name}")).expect("the superuser may");
     let url = format!("{}&synchronous_commit=off{options}", shared().url(name));
@@ -63,7 +63,7 @@ fn start(session: &mut dyn Flights, ticket: &Ticket) {
     session.start(0, &Request::Transaction(&ticket.to_bytes())).expect("it takes a transaction");
 }
 
-/// Waits for the only answer of the session. Returns its result, and what the terminal shows.
+/// Waits for the session's only answer. Returns its result and the terminal's screen.
 fn answer(session: &mut dyn Flights) -> (Result<Outcome, Failure>, Vec<u8>) {
     let mut answer = None;
     while answer.is_none() {
@@ -94,8 +94,7 @@ fn a_transaction_that_conflicts_changes_nothing_and_may_be_tried_again() {
     let mut session = session(&*database);
     let (mut other, mut observer) = (connection(name), connection(name));
     let waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()";
-    // A payment waits for the lock in its only statement. An order has sent a BEGIN before the statement that
-    // waits.
+    // A payment waits for the lock in its only statement. An order has begun a transaction before it waits.
     for (transaction, rows) in [
         (Transaction::Payment, "UPDATE warehouse SET w_tax = w_tax"),
         (Transaction::NewOrder, "UPDATE district SET d_tax = d_tax"),
@@ -171,7 +170,7 @@ fn tables_of_others_stay_and_those_of_ours_are_removed_after_a_crash_too() {
 
     database.create(&FORM).expect("nothing is in its way");
     assert_eq!(kind_of(database.create(&FORM)), "other_tables");
-    // If `clean` is interrupted, some of the tables are already dropped.
+    // An interrupted `clean` leaves some of the tables.
     other.query("DROP TABLE warehouse; DROP TABLE stock").expect("it is SQL");
     assert_eq!(database.form().expect("it can be asked"), Some(FORM));
     database.clean().expect("what is left can be removed");

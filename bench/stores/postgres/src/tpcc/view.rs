@@ -1,6 +1,5 @@
-//! The rows of a database at one moment, for any number of threads. Each reading thread takes an idle connection and
-//! gives it back later, so that other threads can use it. All connections read the state of the same moment, which
-//! the first connection chose.
+//! A snapshot of the database for any number of threads. A reading thread takes an idle connection and gives it back
+//! when it is done. All connections read the same snapshot, which the first one took.
 
 use super::columns::Take;
 use super::dialect::{Dialect, Moment};
@@ -18,11 +17,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// A snapshot of all tables.
 pub struct Snapshot<'a> {
     address: &'a Address,
-    /// The SQL that begins a transaction at the moment of the snapshot.
+    /// The SQL that begins a transaction in the snapshot.
     begin: String,
-    /// This connection keeps the moment alive.
+    /// Keeps the snapshot alive.
     _first: Connection,
-    /// Connections that nobody reads on.
+    /// Connections that no thread uses.
     idle: Mutex<Vec<Connection>>,
     /// The statements that select the rows of a warehouse, one for each table.
     rows: [Statement; 9],
@@ -68,8 +67,7 @@ impl<'a> Snapshot<'a> {
         Ok(connection)
     }
 
-    /// Reads the rows of `table` that belong to `warehouse`, and calls `each` with each row. If this fails, the
-    /// connection is closed.
+    /// Calls `each` with the rows of `warehouse` in `table`. Closes the connection if that fails.
     fn read<R: Take + Default>(
         &self,
         table: Table,

@@ -1,6 +1,6 @@
-//! A transaction under way on a connection. This module decides which statements go out together, reads their rows,
-//! and keeps what the terminal shows. It uses no socket. The memory of a transaction is used again by the next one,
-//! so that a transaction allocates nothing.
+//! A transaction under way on a connection. This module decides which statements go out together, parses their rows,
+//! and fills the terminal's screen. It uses no socket. Transactions reuse the memory of their predecessors and so
+//! allocate nothing.
 
 use super::columns::{MICROS_2000, bytes, int, long, optional_int, signed_int, text};
 use super::options::Form;
@@ -25,33 +25,34 @@ pub struct Work {
 
 /// How far the transaction has come, and its results so far.
 struct State {
-    /// The statements that the server has to answer, in the order of the answers.
+    /// The statements of the current round trip, in the order of their answers.
     steps: Vec<Kind>,
-    /// The step that is being answered.
+    /// Index of the step that is being answered.
     at: usize,
     /// Whether the last round trip is under way.
     is_last: bool,
-    /// Whether the server has rolled the new order back. It must do so if an item is missing.
+    /// Whether the server has rolled the new order back, as it must if an item is missing.
     is_rolled_back: bool,
-    /// The number of rows that have come from the statement that must return rows.
+    /// Rows that came from the statement that must return rows.
     rows: u32,
     order: Entered,
-    /// The order lines in the order in which their stocks are locked. All orders lock stocks in the same order, so
-    /// that two orders never wait for each other in a circle.
+    /// The order lines in the order in which their stocks are locked. It is the same for all orders, so orders
+    /// cannot deadlock.
     sorted: [u8; LINES],
-    /// For each line, the number of earlier lines with the same stock. A statement changes a stock only once.
+    /// For each line, the number of earlier lines with the same stock, because one statement changes a stock only
+    /// once.
     turns: [u8; LINES],
-    /// What the server said of each line whose item exists.
+    /// The server's answer for each line whose item exists.
     found: [Option<Found>; LINES],
-    /// The orders of a delivery, by district.
+    /// The order delivered in each district.
     delivered: [u32; DISTRICTS as usize],
-    /// The text that describes this payment. The payment puts this text into the data of a customer with bad credit.
+    /// The description of a payment, which goes into the data of a customer with bad credit.
     note: Vec<u8>,
     /// What the terminal shows.
     screen: Screen,
 }
 
-/// What the server said about a new order.
+/// The server's answer about a new order.
 #[derive(Clone, Debug, Default)]
 struct Entered {
     number: u32,
@@ -61,7 +62,7 @@ struct Entered {
     has_good_credit: bool,
 }
 
-/// What the server said about an order line.
+/// The server's answer about an order line.
 #[derive(Clone, Debug)]
 struct Found {
     quantity: i32,
@@ -73,14 +74,14 @@ struct Found {
 
 /// What comes after a round trip.
 pub enum Next {
-    /// Another round trip, whose messages were put into the outbox.
+    /// Another round trip, whose messages are in the outbox.
     Round,
     /// Nothing: the transaction is over.
     Done(Outcome),
 }
 
 impl Default for Work {
-    /// A transaction that was never begun.
+    /// A transaction that was not begun.
     fn default() -> Self {
         let input = Input::Delivery(input::Delivery { warehouse: 0, carrier: 0, delivered: 0 });
         let state = State {
@@ -102,7 +103,7 @@ impl Default for Work {
 }
 
 impl Work {
-    /// Begins the transaction that `input` asks for: puts the messages of its first round trip into `out`.
+    /// Begins the transaction that `input` describes: appends the messages of its first round trip to `out`.
     pub fn begin(&mut self, input: Input, statements: &Statements, out: &mut Vec<u8>) {
         let Self { input: kept, state } = self;
         *kept = input;
@@ -136,7 +137,7 @@ impl Work {
         out.extend_from_slice(&SYNC);
     }
 
-    /// Takes a row of the statement that is being answered.
+    /// Parses a row of the statement that is being answered.
     pub fn row(&mut self, body: &[u8]) -> Result<(), Malformed> {
         let (state, values) = (&mut self.state, &mut Values::new(body)?);
         let kind = state.steps.get(state.at).ok_or(Malformed("a row of nothing"))?;
@@ -165,8 +166,8 @@ impl Work {
                 state.screen.number(long(values)?);
                 Ok(())
             }
-            // The row that a lock returns only shows that the lock is held. In a simulation, the statement for an
-            // order also returns a row without meaning.
+            // A lock's row only shows that it is held. In a simulation, the statement of an order returns a
+            // meaningless row, too.
             Kind::DeliveryLock | Kind::Order | Kind::NewOrderEnd => Ok(()),
             Kind::Begin | Kind::BeginReading | Kind::Commit | Kind::RollBack => {
                 Err(Malformed("a row of a statement that gives none"))
@@ -174,7 +175,7 @@ impl Work {
         }
     }
 
-    /// A statement was answered.
+    /// Goes to the next statement, after the current one was answered.
     #[inline]
     pub fn answered(&mut self) -> Result<(), Malformed> {
         self.state.at += 1;
@@ -188,7 +189,7 @@ impl Work {
         self.state.is_rolled_back
     }
 
-    /// Decides what comes after a round trip without errors.
+    /// Handles the end of a round trip without errors.
     pub fn next(&mut self, statements: &Statements, out: &mut Vec<u8>) -> Result<Next, Failure> {
         let state = &mut self.state;
         match &self.input {
@@ -216,8 +217,7 @@ impl Work {
         Ok(Next::Done(Outcome::Ok))
     }
 
-    /// After some errors, the server has not rolled the transaction back by itself. Puts the messages of the
-    /// rollback into `out`.
+    /// Appends the messages of a rollback to `out`, for errors after which the server has not rolled back by itself.
     pub fn roll_back(&mut self, statements: &Statements, out: &mut Vec<u8>) {
         let state = &mut self.state;
         state.steps.clear();
@@ -233,7 +233,7 @@ impl Work {
 }
 
 impl State {
-    /// Puts a statement without parameters into `out`.
+    /// Appends a statement without parameters to `out`.
     fn put(&mut self, kind: Kind, statements: &Statements, out: &mut Vec<u8>) {
         statements.bind(kind, out).finish();
         self.steps.push(kind);
@@ -302,7 +302,7 @@ impl State {
         self.steps.push(Kind::NewOrder);
     }
 
-    /// Puts the statement for the order into `out`, with only those order lines whose items exist.
+    /// Appends the statement that inserts the order to `out`, with only those lines whose items exist.
     fn put_order(&mut self, input: &input::NewOrder, statements: &Statements, out: &mut Vec<u8>) {
         let mut columns = [[0_i32; LINES]; 4];
         let mut amounts = [0_i64; LINES];
@@ -418,7 +418,7 @@ impl State {
         self.take_line(at, quantity, &info, values)
     }
 
-    /// Takes the columns of an order line that are the same with statements and with functions.
+    /// Parses the columns of an order line that statements and functions have in common.
     fn take_line(
         &mut self,
         at: usize,
@@ -470,7 +470,7 @@ impl State {
         Ok(())
     }
 
-    /// Shows a new order. Returns whether all its items exist.
+    /// Fills the screen with a new order. Returns whether all its items exist.
     fn show_order(&mut self, input: &input::NewOrder) -> Result<bool, Failure> {
         if self.rows == 0 {
             return Err(wrong("the warehouse, the district or the customer of an order is missing"));
@@ -505,7 +505,7 @@ impl State {
     }
 }
 
-/// The stock of a line.
+/// The stock of a line, as (warehouse, item).
 fn place(line: &InputLine) -> (u32, u32) {
     (line.supplied_by, line.item)
 }

@@ -1,4 +1,4 @@
-//! Compares messages with those that `postgres-protocol` builds, and tests bytes that no server should send.
+//! Compares our messages with those of `postgres-protocol`, and tests bytes that no server should send.
 
 use super::*;
 use bytes::BytesMut;

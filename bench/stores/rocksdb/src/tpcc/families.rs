@@ -1,5 +1,5 @@
-//! The column families: one for each of the nine tables and of the two indexes. Keys and values have the encoding
-//! of `tpcc::encoding`.
+//! The column families, one for each of the nine tables and two indexes. Keys and values are those of
+//! `tpcc::encoding`:
 //!
 //! ```text
 //!   customer, stock      length of the first part (2 bytes, little-endian), first part, second part
@@ -7,8 +7,8 @@
 //!   an index             nothing: the entry is the key, which ends with the number of the row
 //! ```
 //!
-//! RocksDB has no columns. A row of two parts is one value here: transactions read rows of these tables more often
-//! than they write them. With two column families, each read would need two searches.
+//! A row of two parts is a single value here. With a column family for each part, a read would need two lookups, and
+//! transactions read these tables more often than they write them.
 
 use super::Db;
 use ::tpcc::Table;
@@ -68,7 +68,7 @@ impl<'l> Families<'l> {
     }
 }
 
-/// The value of a row; `joined` may be used for it.
+/// The value of a row. `joined` is the buffer for a row of two parts.
 pub fn value_of<'v>(row: &'v Encoded, joined: &'v mut Vec<u8>) -> &'v [u8] {
     match row.parts() {
         [value] => value,
@@ -82,7 +82,7 @@ pub fn value_of<'v>(row: &'v Encoded, joined: &'v mut Vec<u8>) -> &'v [u8] {
     }
 }
 
-/// The parts of a value of a table.
+/// Splits a value of `table` into its parts.
 pub fn parts_of(table: Table, value: &[u8]) -> Result<impl Iterator<Item = &[u8]>, Failure> {
     let (first, second) = match table {
         Table::Customer | Table::Stock => {

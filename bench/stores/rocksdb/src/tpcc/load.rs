@@ -1,6 +1,6 @@
-//! Loads a part: writes its rows straight into files, lets RocksDB take these files in unchanged, and then notes
-//! that the part is loaded. If a crash comes before this note, the part is loaded again with the same rows. Indexes
-//! are built in the same way from the rows of a table.
+//! Loads a part: writes its rows to SSTs, has RocksDB ingest them, and then notes that the part is loaded. After a
+//! crash before that note, the part is loaded again with the same rows. Indexes are built in the same way from the
+//! rows of a table.
 
 use super::RocksDb;
 use super::families::{CUSTOMERS_BY_NAME, ORDERS_BY_CUSTOMER, family, parts_of, value_of};
@@ -13,7 +13,7 @@ use ::tpcc::{Loader, Part, Row, Table};
 use harness::Failure;
 use rocksdb::{IngestExternalFileOptions, ReadOptions};
 
-/// Takes the rows of a part.
+/// Loads the rows of one part.
 pub struct PartLoader<'l> {
     rocksdb: &'l RocksDb,
     part: Part,
@@ -56,14 +56,13 @@ fn take_in(rocksdb: &RocksDb, name: &str, files: &mut SortedFiles<'_>) -> Result
     rocksdb.db.ingest_external_file_cf_opts(&family, &ingestion, paths).map_err(broken)
 }
 
-/// Makes both indexes.
+/// Builds both indexes.
 pub fn make_indexes(rocksdb: &RocksDb) -> Result<(), Failure> {
     make_index::<Customer>(rocksdb, Table::Customer, CUSTOMERS_BY_NAME, |row| row.warehouse, name_entry)?;
     make_index::<Order>(rocksdb, Table::Order, ORDERS_BY_CUSTOMER, |row| row.warehouse, customer_entry)
 }
 
-/// Makes an index of a table, unless the index exists already. The entries of one warehouse at a time are sorted in
-/// memory.
+/// Builds an index of a table unless it is complete already. Sorts the entries of one warehouse at a time in memory.
 fn make_index<R: Decode + Default>(
     rocksdb: &RocksDb,
     table: Table,

@@ -1,14 +1,13 @@
-//! One thread's transactions. Each transaction reads at a snapshot. The commit of a transaction fails if another
-//! transaction has written one of its rows since the snapshot. To check this, RocksDB takes each key that the
-//! transaction wrote or read by `get_for_update`, and looks it up among the rows in memory.
+//! One thread's transactions. Each reads at a snapshot, and its commit fails if another transaction has written one
+//! of its keys since. RocksDB checks this by looking up, among the rows in memory, each key that the transaction
+//! wrote or read by `get_for_update`.
 //!
-//! With this check, the five transactions are serializable. A writing transaction reads some rows that other
-//! transactions change: districts, stock, orders and their lines, and the customers that pay or get a delivery. It
-//! also writes all these rows. From all other rows it reads only columns that never change: items, names, the tax of
-//! a warehouse, the discount of a customer. There is one exception: a delivery that finds no order in a district.
-//! The delivery reads this district by `get_for_update`, and each new order writes the district. So when a writing
-//! transaction commits, no other commit has changed what the transaction has read since its snapshot. Transactions
-//! that only read see a snapshot, which is the state between two commits.
+//! This check makes the five transactions serializable. A writing transaction also writes all rows that it reads and
+//! that others may change: districts, stock, orders with their lines, and the customers that pay or get a delivery.
+//! From other rows it reads only columns that never change: items, names, a warehouse's tax, a customer's discount.
+//! The exception is a delivery that finds no order in a district: it reads the district, which each new order
+//! writes, by `get_for_update`. So when a writing transaction commits, nothing that it has read has changed since
+//! its snapshot. Transactions that only read see their snapshot, the state between two commits.
 
 use super::families::{Families, Family, parts_of, value_of};
 use super::{Db, RocksDb};
@@ -40,7 +39,7 @@ pub fn session<'l>(rocksdb: &'l RocksDb, form: &Form, clock: Clock) -> Result<Bo
         writes: rocksdb.writes(),
         kept: Kept::default(),
     };
-    // A commit is one call that waits, so a thread has only one transaction under way.
+    // A commit blocks, so a thread has only one transaction under way.
     Ok(in_turn::session(transactions, form, 1, clock))
 }
 
@@ -52,13 +51,13 @@ struct Transactions<'l> {
     kept: Kept,
 }
 
-/// What a session keeps from one transaction to the next.
+/// Buffers and state that a session keeps between transactions.
 #[derive(Default)]
 struct Kept {
-    /// Reads at the snapshot of the current transaction.
+    /// Read options with the snapshot of the current transaction.
     reads: ReadOptions,
     scratch: Scratch,
-    /// A buffer for a value of several parts.
+    /// Buffer for the value of a row of two parts.
     joined: Vec<u8>,
     oldest: Oldest,
 }
@@ -71,13 +70,13 @@ impl<'l> Engine for Transactions<'l> {
 
     fn begin(&mut self, transaction: ::tpcc::Transaction) -> Result<Open<'_>, Failure> {
         let tx = self.db.transaction_opt(&self.writes, &self.options);
-        // The snapshot belongs to the transaction and lives as long as the transaction.
+        // The snapshot is owned by the transaction and lives as long as it does.
         self.kept.reads.set_snapshot(&tx.snapshot());
         Ok(Open { tx, reads_only: reads_only(transaction), families: &self.families, kept: &mut self.kept })
     }
 
     fn commit(open: Open<'_>) -> Result<(), Failure> {
-        // A commit without writes would still sync the log.
+        // Even a commit without writes would sync the log.
         if open.reads_only { Ok(()) } else { open.tx.commit().map_err(broken) }
     }
 }
@@ -108,7 +107,7 @@ impl Open<'_> {
         self.tx.put_cf(self.families.table(table), encoded.key(), value).map_err(broken)
     }
 
-    /// An iterator over the rows between the two bounds. It stands before the first row.
+    /// An iterator over the rows within `bounds`, not positioned yet.
     fn range(
         &self,
         family: &Family<'_>,
@@ -121,7 +120,7 @@ impl Open<'_> {
     }
 }
 
-/// Makes a key with `fill`, and returns it as an owned bound.
+/// Returns the key that `fill` writes, as an owned bound.
 fn key_of(fill: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut key = Vec::new();
     fill(&mut key);
@@ -170,7 +169,7 @@ impl Rows for Open<'_> {
     }
 
     fn put_customer(&mut self, row: &Customer) -> Result<(), Failure> {
-        // The names of customers never change, so the index by name does not change either.
+        // Names never change, so the index by name need not change either.
         self.put(Table::Customer, Row::Customer(row), 0)
     }
 
@@ -189,8 +188,8 @@ impl Rows for Open<'_> {
         match oldest {
             Some(order) => self.kept.oldest.note(of, order),
             None => {
-                // The result stays true until a new order comes. Each new order writes the district, so the district
-                // is read for update here.
+                // "No order" is outdated by a new order, which writes the district. So this reads the district for
+                // update.
                 let key = self.kept.scratch.key(|key| district_key(of, key));
                 let family = self.families.table(Table::District);
                 self.tx.get_pinned_for_update_cf_opt(family, key, true, &self.kept.reads).map_err(broken)?;
@@ -227,7 +226,7 @@ impl Rows for Open<'_> {
     }
 
     fn put_order(&mut self, row: &Order) -> Result<(), Failure> {
-        // An order that is not delivered is new.
+        // An order without a carrier is new, so it needs an index entry.
         if row.carrier.is_none() {
             let entry = self.kept.scratch.key(|entry| customer_entry(row, entry));
             self.tx.put_cf(&self.families.orders_by_customer, entry, b"").map_err(broken)?;

@@ -1,4 +1,4 @@
-//! The rows of a database at one moment.
+//! A consistent view of a database.
 
 use super::Db;
 use super::families::{Families, parts_of};
@@ -21,7 +21,7 @@ impl<'l> Snapshot<'l> {
         Ok(Self { families: Families::of(db)?, snapshot: db.snapshot() })
     }
 
-    /// Calls `each` with the rows of a table whose keys begin with `warehouse`, or with all rows if `warehouse` is 0.
+    /// Calls `each` with the rows of `warehouse`, or with all rows if `warehouse` is 0.
     fn each_of<R: Decode + Default>(
         &self,
         table: Table,
@@ -29,7 +29,7 @@ impl<'l> Snapshot<'l> {
         mut each: impl FnMut(&R) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let mut reads = ReadOptions::default();
-        // Rows that are read only once should not push other pages out of the cache.
+        // A full scan should not evict other blocks from the cache.
         reads.fill_cache(false);
         if warehouse != 0 {
             let mut prefix = Vec::new();

@@ -1,11 +1,9 @@
-//! The nine tables in SQL: the statements that create them, how rows become parameters of statements, and how
-//! results become rows. Money is in cents, rates are in ten-thousandths, and times are in microseconds, so all
-//! numbers are integers.
+//! The nine tables in SQL: how they are created, how rows become statement parameters, and how results become rows.
+//! Money is in cents, rates are in ten-thousandths, and times are in microseconds, so all numbers are integers.
 //!
-//! If the key of a table has several columns, the table is a tree of its rows in the order of this key (`WITHOUT
-//! ROWID`). SQLite decodes a row from its beginning, so the columns that transactions read most come first. The key
-//! of a payment ends with a rising number, so each new payment of a warehouse comes after all its earlier payments.
-//! In this way all payments of a warehouse lie together, and the check can read them with one scan.
+//! A table whose key has several columns is stored in key order (`WITHOUT ROWID`). SQLite decodes a row from its
+//! beginning, so the columns that transactions read most come first. The key of a payment ends with a rising number:
+//! a warehouse's payments are adjacent, new ones are appended, and the check can read them with one scan.
 
 use super::super::broken;
 use ::tpcc::schema::{Address, Customer, District, History, Item, NewOrder, Order, OrderLine, Stock, Table, Warehouse};
@@ -15,7 +13,7 @@ use harness::Failure;
 use rusqlite::types::{FromSql, ToSqlOutput, ValueRef};
 use rusqlite::{Statement, ToSql};
 
-/// Makes `table`.
+/// The SQL that creates `table`.
 pub fn create(table: Table) -> &'static str {
     match table {
         Table::Warehouse => {
@@ -64,7 +62,7 @@ pub fn create(table: Table) -> &'static str {
     }
 }
 
-/// The statement that inserts a row, with a parameter for each column.
+/// The SQL that inserts a row, with a parameter for each column.
 pub fn insert(table: Table) -> &'static str {
     match table {
         Table::Warehouse => "INSERT INTO warehouse VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -81,8 +79,7 @@ pub fn insert(table: Table) -> &'static str {
     }
 }
 
-/// The statement that selects all rows of a warehouse, or all items. It selects all columns, in the order of the
-/// keys.
+/// The SQL that selects all columns of a warehouse's rows, or of all items, in key order.
 pub fn select_all(table: Table) -> &'static str {
     match table {
         Table::Warehouse => "SELECT * FROM warehouse WHERE w_id = ?",
@@ -97,8 +94,7 @@ pub fn select_all(table: Table) -> &'static str {
     }
 }
 
-/// Inserts `row` with a statement that [`insert`] returned. `number` distinguishes payments that have the same
-/// warehouse and the same time.
+/// Runs the statement from [`insert`] for `row`. `number` distinguishes payments of the same warehouse and time.
 pub fn run_insert(statement: &mut Statement<'_>, row: Row<'_>, number: u64) -> Result<(), Failure> {
     let mut to = Parameters { statement, at: 0 };
     match row {
@@ -174,7 +170,7 @@ pub fn run_insert(statement: &mut Statement<'_>, row: Row<'_>, number: u64) -> R
     statement.raw_execute().map(drop).map_err(broken)
 }
 
-/// Sets the parameters of a statement, one after the other.
+/// Binds the parameters of a statement, one after the other.
 struct Parameters<'p, 's> {
     statement: &'p mut Statement<'s>,
     at: usize,
@@ -208,7 +204,7 @@ pub fn as_sql<const N: usize>(text: &Text<N>) -> ToSqlOutput<'_> {
     ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes()))
 }
 
-/// Takes the columns of a result, one after the other.
+/// Reads the columns of a result row, one after the other.
 pub struct Columns<'r, 's> {
     row: &'r rusqlite::Row<'s>,
     at: usize,
@@ -220,7 +216,7 @@ impl<'r, 's> Columns<'r, 's> {
         Self { row, at: 0 }
     }
 
-    /// The value of the next column.
+    /// Returns the value of the next column.
     pub fn take<T: FromSql>(&mut self) -> Result<T, Failure> {
         let value = self.row.get(self.at).map_err(|error| wrong(format!("a row is not one of TPC-C: {error}")))?;
         self.at += 1;
@@ -245,7 +241,7 @@ impl<'r, 's> Columns<'r, 's> {
         self.text(&mut address.zip)
     }
 
-    /// Takes the columns of a customer's account, which are the first columns of the table.
+    /// Reads a customer's account, the first columns of the table.
     pub fn account(&mut self, row: &mut Customer) -> Result<(), Failure> {
         (row.warehouse, row.district, row.customer) = (self.take()?, self.take()?, self.take()?);
         self.text(&mut row.last)?;
@@ -257,9 +253,9 @@ impl<'r, 's> Columns<'r, 's> {
     }
 }
 
-/// A row that can be read from all columns of its table.
+/// A row that can be read from the columns of its table.
 pub trait Read: Default {
-    /// Becomes the row with these columns.
+    /// Overwrites this row with these columns.
     fn read(&mut self, from: &mut Columns<'_, '_>) -> Result<(), Failure>;
 }
 

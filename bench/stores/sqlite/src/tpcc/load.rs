@@ -1,5 +1,5 @@
-//! Loads a part in one transaction, which also notes that the part is loaded. Parts are loaded one after the other,
-//! because SQLite has one writer at a time.
+//! Loads a part, and notes that it is loaded, in one transaction. Parts load one after the other, because SQLite
+//! allows one writer at a time.
 
 use super::{Sqlite, columns};
 use crate::broken;
@@ -8,10 +8,10 @@ use harness::Failure;
 use rusqlite::Connection;
 use std::sync::MutexGuard;
 
-/// Takes the rows of a part.
+/// Loads the rows of one part.
 pub struct PartLoader<'l> {
-    // The fields are dropped in this order. The connection is closed first, which rolls its transaction back, and
-    // then the turn is given up.
+    // Fields drop in this order: closing the connection rolls its transaction back, then the writers' lock is
+    // released.
     connection: Connection,
     part: Part,
     rows: u64,

@@ -1,10 +1,8 @@
-//! One thread's transactions, on a connection of its own. A transaction that writes takes the lock of all writers
-//! before it does anything else, so no transactions conflict. A transaction that only reads sees the last commit
-//! before its start.
+//! One thread's transactions, on a connection of its own. A writing transaction takes the writers' lock before
+//! anything else, so transactions never conflict. A read-only transaction sees the last commit before its start.
 //!
-//! SQLite syncs its log once for each commit. With `group`, several transactions of a session share a commit. Each
-//! of these transactions is a savepoint in one transaction of SQLite. They are answered after the transaction of
-//! SQLite is committed.
+//! SQLite syncs its WAL at each commit. With `group`, several transactions of a session share one: each is a
+//! savepoint in one SQLite transaction, and all are answered after its commit.
 
 use super::Sqlite;
 use super::columns::{Columns, Read, as_sql, insert, run_insert};
@@ -18,14 +16,14 @@ use rusqlite::{CachedStatement, Connection, Params};
 use std::ops::RangeInclusive;
 use std::sync::MutexGuard;
 
-/// How many statements a connection keeps prepared. The number is enough for all statements of a session.
+/// Prepared statements that a connection keeps: enough for all statements of a session.
 const PREPARED: usize = 64;
 
 /// A session on `sqlite`.
 pub fn session<'l>(sqlite: &'l Sqlite, form: &Form, clock: Clock) -> Result<Box<dyn Flights + 'l>, Failure> {
     let connection = sqlite.connect()?;
     connection.set_prepared_statement_cache_capacity(PREPARED);
-    // A savepoint keeps the old content of pages. By default, SQLite puts this content into a temporary file.
+    // A savepoint keeps the old content of pages, by default in a temporary file.
     connection.pragma_update(None, "temp_store", "memory").map_err(broken)?;
     let together = sqlite.group;
     Ok(in_turn::session(Transactions { sqlite, connection, turn: None }, form, together, clock))
@@ -34,7 +32,7 @@ pub fn session<'l>(sqlite: &'l Sqlite, form: &Form, clock: Clock) -> Result<Box<
 struct Transactions<'l> {
     sqlite: &'l Sqlite,
     connection: Connection,
-    /// This session's turn, which it holds while transactions of a group are open.
+    /// The writers' lock, held while a group of transactions is open.
     turn: Option<MutexGuard<'l, ()>>,
 }
 
@@ -73,15 +71,14 @@ impl<'l> Engine for Transactions<'l> {
         let Some(_turn) = self.turn.take() else { return Ok(()) };
         let committed = run(&self.connection, "COMMIT");
         if committed.is_err() && !self.connection.is_autocommit() {
-            // The error of the failed commit is reported, and not an error of this rollback, because the first error
-            // says more.
+            // The failed commit's error is reported, which says more than one of this rollback.
             run(&self.connection, "ROLLBACK").ok();
         }
         committed
     }
 }
 
-/// Runs a statement that has no parameters.
+/// Runs a statement without parameters.
 fn run(connection: &Connection, sql: &str) -> Result<(), Failure> {
     connection.prepare_cached(sql).and_then(|mut statement| statement.raw_execute()).map(drop).map_err(broken)
 }
@@ -89,23 +86,23 @@ fn run(connection: &Connection, sql: &str) -> Result<(), Failure> {
 /// An open transaction.
 struct Open<'e> {
     connection: &'e Connection,
-    /// Whether this transaction is a savepoint in a larger transaction of SQLite.
+    /// Whether this transaction is a savepoint in a larger SQLite transaction.
     is_savepoint: bool,
     is_over: bool,
-    /// This writer's turn. The turn ends after the transaction: `drop` ends the transaction before it drops fields.
+    /// The writers' lock. It outlives the transaction, because `drop` runs before fields are dropped.
     _turn: Option<MutexGuard<'e, ()>>,
 }
 
 impl Drop for Open<'_> {
     fn drop(&mut self) {
-        // After some errors SQLite has already rolled back by itself.
+        // After some errors, SQLite has already rolled back by itself.
         if self.is_over || self.connection.is_autocommit() {
             return;
         }
-        // If the rollback fails, the next transaction cannot begin, and the error of the next transaction says why.
+        // If the rollback fails, the next transaction cannot begin, and its error says why.
         match self.is_savepoint {
-            // If the savepoint cannot be rolled back alone, the whole transaction of SQLite is rolled back, and
-            // none of the transactions that share its commit is committed.
+            // If the savepoint cannot be rolled back alone, rolls back the whole SQLite transaction, and with it all
+            // transactions of the group.
             true => run(self.connection, "ROLLBACK TO one")
                 .and_then(|()| run(self.connection, "RELEASE one"))
                 .or_else(|_| run(self.connection, "ROLLBACK"))
@@ -120,7 +117,7 @@ impl Open<'_> {
         self.connection.prepare_cached(sql).map_err(broken)
     }
 
-    /// Gives the columns of the only row to `read`; `None` means that no row was found.
+    /// Calls `read` with the columns of the only row. `None` if no row was found.
     fn one<T>(
         &self,
         sql: &str,
@@ -133,7 +130,7 @@ impl Open<'_> {
         row.map(|row| read(&mut Columns::of(row))).transpose()
     }
 
-    /// Gives the columns of each row to `read`.
+    /// Calls `read` with the columns of each row.
     fn each(
         &self,
         sql: &str,
@@ -148,7 +145,7 @@ impl Open<'_> {
         Ok(())
     }
 
-    /// Changes the only row.
+    /// Runs a statement that must change exactly one row.
     fn change(&self, table: Table, sql: &str, params: impl Params) -> Result<(), Failure> {
         match self.statement(sql)?.execute(params).map_err(broken)? {
             1 => Ok(()),
@@ -257,7 +254,7 @@ impl Rows for Open<'_> {
     }
 
     fn put_order(&mut self, row: &Order) -> Result<(), Failure> {
-        // An order that is not delivered is new.
+        // An order without a carrier is new.
         let Some(carrier) = row.carrier else { return self.insert(Table::Order, Row::Order(row), 0) };
         let sql = "UPDATE orders SET o_carrier_id = ?4 WHERE o_w_id = ?1 AND o_d_id = ?2 AND o_id = ?3";
         self.change(Table::Order, sql, (row.warehouse, row.district, row.order, carrier))

@@ -1,5 +1,5 @@
-//! The rows of a database at one moment. A connection can be used by only one thread at a time, so one connection is
-//! opened for each processor. No writer commits while the connections begin, so all of them read the same state.
+//! A consistent view of a database. Only one thread at a time can use a connection, so each processor gets one. No
+//! writer commits while their transactions begin, so all of them read the same state.
 
 use super::Sqlite;
 use super::columns::{self, Columns, Read};
@@ -21,13 +21,14 @@ impl Readers {
     pub fn new(sqlite: &Sqlite) -> Result<Self, Failure> {
         let count = std::thread::available_parallelism().map_or(1, usize::from);
         let _turn = sqlite.turn();
-        // The mutex makes the writers of this process wait, and the lock makes the writers of other processes wait.
+        // The writers' lock keeps out the writers of this process, and the immediate transaction those of other
+        // processes.
         let mut control = sqlite.connection();
         let _lock = control.transaction_with_behavior(TransactionBehavior::Immediate).map_err(broken)?;
         let mut idle = Vec::with_capacity(count);
         for _ in 0..count {
             let connection = sqlite.connect()?;
-            // A transaction sees the state at its first read.
+            // A transaction's snapshot is taken by its first read.
             connection.execute_batch("BEGIN; SELECT count(*) FROM tpcc").map_err(broken)?;
             idle.push(connection);
         }

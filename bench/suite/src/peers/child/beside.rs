@@ -1,5 +1,5 @@
-//! The work of a peer's second thread during a measurement: scans, a compaction, building an index, or setting a
-//! new budget for pages.
+//! What a second thread of a peer does during a measurement: scans, a compaction, an index build, or a change of
+//! the cache size.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark's threads and time are the machine's")]
 
@@ -10,16 +10,16 @@ use os::real::RealClock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The time between two checks.
+/// The interval between checks.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// How long the process's memory is watched after a new budget is given.
+/// How long to watch the process's memory after the cache was shrunk.
 const FOLLOWS: Duration = Duration::from_secs(1);
 
 /// A key after those of all rows.
 const LAST_KEY: &[u8] = b"zzzz";
 
-/// Puts one row, because a compaction of an unchanged store has nothing to do.
+/// Puts a row, so that a compaction has something to do.
 pub fn disturb(store: &dyn Store) -> Result<(), String> {
     let mut record = Strings::new();
     record.push(b"newer than all others");
@@ -29,8 +29,8 @@ pub fn disturb(store: &dyn Store) -> Result<(), String> {
     session.call(&request, &mut reply).and_then(|_| session.finish()).map_err(|failure| failure.to_string())
 }
 
-/// Does `what` on `store` until `is_over` is set. Sets `stop` if this work decides when the window ends: at an
-/// error, when an index is built, or when the time `after` has passed since the end of a compaction.
+/// Does `what` on `store`. Scans run until `is_over` is set. The other kinds decide when the window ends, by
+/// setting `stop`: `after` the end of a compaction, or at the end of an index build. So does any error.
 pub fn run(
     store: &dyn Store,
     what: Beside,
@@ -88,7 +88,7 @@ fn build_index(store: &dyn Store, is_over: &AtomicBool) -> Result<WorkDone, Stri
     Ok(done)
 }
 
-/// Waits for the time `from_start`, until the middle of a load. Then gives `store` another budget.
+/// After `from_start`, in the middle of a load, sets the size of the cache to `cache_bytes` and watches the effect.
 pub fn shrink(store: &dyn Store, cache_bytes: u64, from_start: Duration) -> Result<Shrunk, String> {
     RealClock::new().sleep(from_start);
     let used = || {

@@ -1,5 +1,5 @@
-//! Measures overwrites of rows, and the bytes that they cause. The bytes are counted until the measured window
-//! ends. Background work that is still left at this moment is not waited for.
+//! Measures overwrites, and the bytes written because of them until the end of the window. Background work left by
+//! then is not waited for.
 
 use super::super::disk;
 use super::super::orders::{Answer, Beside, Overwrite, Overwritten, Sample};
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Measures the overwrites that `overwrite` describes on `store`. The files of the store lie in `directory`.
+/// Measures `overwrite` on `store`, whose files are in `directory`.
 pub fn measure(store: &dyn Store, directory: &Path, overwrite: &Overwrite) -> Answer {
     if !overwrite.builds_index {
         let time = Duration::from_millis(overwrite.millis);
@@ -20,7 +20,7 @@ pub fn measure(store: &dyn Store, directory: &Path, overwrite: &Overwrite) -> An
     let sample = with_beside(store, Beside::IndexBuild, Duration::ZERO, |stop| {
         measure_until(store, directory, &without_warmup, LONGEST_WORK, stop)
     });
-    // The index is dropped even after an error, so that the next measurement finds the table without an index.
+    // Drop the index even after an error: the next measurement needs a table without one.
     let checked = store.check_and_drop_index().map_err(|failure| failure.to_string());
     let sample = sample?;
     let entries = checked?;
@@ -80,13 +80,13 @@ fn measure_until(
     })
 }
 
-/// By how much the store's counter `name` rose in the window; `None` if the store has no such counter.
+/// The growth of the store's counter `name` in the window; `None` if there is no such counter.
 fn counted(measured: &Measured, name: &str) -> Option<u64> {
     measured.counters.iter().find(|change| change.name == name).and_then(Change::counted)
 }
 
-/// Estimates how many of `bytes` were written in the measured window. The bytes were counted over the whole run,
-/// with the warm-up. The estimate assumes that every operation of the run has caused the same number of bytes.
+/// Estimates how many of the run's `bytes` were written in the window, assuming that every operation, also of the
+/// warm-up, caused the same number.
 fn of_window(bytes: u64, measured: &Measured) -> u64 {
     let warm_up: u64 = measured.intervals.iter().filter(|it| it.warming).map(|it| it.operations).sum();
     let window = u128::from(measured.operations);

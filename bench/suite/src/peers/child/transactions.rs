@@ -1,11 +1,8 @@
-//! Measures transactions in a closed loop. A transaction gets and puts a row, or increments a counter. Puts that
-//! are durable when they return are measured as well, and so are puts whose threads do not wait for each commit.
-//! Between two transactions a thread does almost nothing, so that different ways to do the same work can be
-//! compared. The thread only draws a row and reads the clock, which takes some 25 ns. An operation takes a
-//! microsecond or more.
+//! Measures transactions in a closed loop: a get and a put of a row, increments of counters, and durable puts,
+//! waited for one by one or in flight. The loop itself only draws a row and reads the clock, some 25 ns; an
+//! operation takes a microsecond or more.
 //!
-//! Increments are counted twice: by the clients and by the counters. If the two counts differ, the measurement
-//! fails.
+//! Increments are counted by the clients and by the counters. The measurement fails if the counts differ.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark's threads are the machine's")]
 
@@ -20,7 +17,7 @@ use std::sync::Barrier;
 use std::time::Duration;
 use ycsb::{Random, Text, Zipfian};
 
-/// Measures the transactions that `transact` describes on `store`.
+/// Measures `transact` on `store`.
 pub fn measure(store: &dyn Store, transact: &Transact) -> Answer {
     if transact.threads == 0 || transact.records == 0 {
         return Err(format!("{} threads on {} rows do nothing", transact.threads, transact.records));
@@ -38,18 +35,17 @@ pub fn measure(store: &dyn Store, transact: &Transact) -> Answer {
 /// What one or more threads did.
 #[derive(Debug, PartialEq)]
 struct Done {
-    /// The number of operations in the whole run.
+    /// Operations of the whole run.
     all: u64,
-    /// The number of operations in the windows.
+    /// Operations in the windows.
     operations: u64,
-    /// The number of conflicts in the windows.
+    /// Conflicts in the windows.
     conflicts: u64,
-    /// How many conflicts each increment met.
+    /// Conflicts of each increment.
     of_each: Histogram<u64>,
-    /// The sum of the measured times of all threads, in nanoseconds. The threads begin and end to measure at
-    /// nearly the same time.
+    /// The sum of the threads' windows, in nanoseconds. The windows nearly coincide.
     nanos: u64,
-    /// How long each increment took that was made while the thread measured.
+    /// The time of each increment in the windows.
     times: Histogram<u64>,
 }
 
@@ -93,7 +89,7 @@ fn sample(done: &Done, threads: usize) -> Answer {
     Ok(Sample { operations: done.operations, rows: done.operations, nanos, transacted, ..Sample::default() })
 }
 
-/// The sum of all counters; `None` if this measurement has no counters.
+/// The sum of all counters, if this measurement has them.
 fn counted(store: &dyn Store, transact: &Transact) -> Result<Option<u64>, String> {
     let Deed::Increment { .. } = transact.what else { return Ok(None) };
     let mut session = transactions(store, Checked::ReadsAndWrites)?;
@@ -110,7 +106,7 @@ fn transactions(store: &dyn Store, checked: Checked) -> Result<Box<dyn Transacti
     store.transactions(checked).ok_or_else(|| "the store has no transactions as it was opened".to_owned())
 }
 
-/// How a thread does the operations that are measured.
+/// A thread's handle on the store, for its kind of operation.
 enum Doing<'s> {
     Apart(Box<dyn Transactions + 's>),
     Together(Box<dyn Transactions + 's>),
@@ -138,8 +134,7 @@ impl<'s> Doing<'s> {
 
 fn on_threads(store: &dyn Store, transact: &Transact) -> Result<Done, String> {
     let clock = Clock::start();
-    // All threads wait for each other before they begin. Otherwise threads that start later would have the
-    // processors to themselves at the end.
+    // Start together: otherwise threads that start late would have the processors to themselves at the end.
     let all_there = Barrier::new(transact.threads);
     let thread = |number| {
         let doing = Doing::begin(store, transact);
@@ -163,7 +158,7 @@ fn nanos(millis: u64) -> u64 {
     Duration::from_millis(millis).as_nanos() as u64
 }
 
-/// The time in which operations count.
+/// The measured window.
 struct Window {
     clock: Clock,
     from: u64,
@@ -196,8 +191,8 @@ impl<'s> Client<'s> {
         }
     }
 
-    /// Does this thread's operations until the measured window ends. Then the thread waits until its puts are
-    /// durable, and this wait counts as part of the measured time.
+    /// Runs operations until the window ends, and then waits until the puts are durable, which counts as measured
+    /// time.
     fn run(mut self, window: &Window) -> Result<Done, Failure> {
         let mut before = Done::nothing();
         while window.clock.nanos() < window.from {
@@ -256,8 +251,8 @@ impl<'s> Client<'s> {
     }
 }
 
-/// A random number below `end`. The number is the upper half of the product of 64 random bits and `end`. It is
-/// uniform enough, because 2^64 is far more than the number of rows.
+/// A random number below `end`: the high half of a 64-bit random number times `end`. Uniform enough, as 2^64 is far
+/// larger.
 fn uniform(random: &mut Random, end: u64) -> i64 {
     ((u128::from(random.long().cast_unsigned()) * u128::from(end)) >> 64) as i64
 }

@@ -1,6 +1,5 @@
-//! Measures how much a full scan and a compaction slow down the gets of another thread. It also measures what
-//! happens if the memory for pages is halved while threads read. No limit is set on the memory of the process,
-//! because only the pages in the store's own cache are measured.
+//! How much a full scan and a compaction disturb the gets of another thread, and what happens when the cache is
+//! halved while threads read. Memory is not limited: only the store's own cache matters here.
 
 use super::MIB;
 use super::ground::{ColdEngine, Ground};
@@ -11,9 +10,8 @@ use crate::peers::{failed, million_rows, thousands};
 
 const OURS: &str = "larch 16K";
 
-/// The names of the rows of the table for one distribution of keys. Each of the first three fields has three
-/// names: for gets without other work, for gets beside a scan, and for gets beside a compaction. The last two
-/// fields name the rows for the speed of the scan and of the compaction.
+/// The row names for one distribution of keys. Arrays have the names for gets alone, beside a scan, and beside a
+/// compaction. The last two rows have the speed of the scan and the time of the compaction.
 struct Names {
     hits: [&'static str; 3],
     p99: [&'static str; 3],
@@ -41,10 +39,10 @@ const HOT: Names = Names {
 const IN_TIME: &str = "a halved budget is kept after";
 const GIVEN_BACK: &str = "of the bytes it lost, given back by the process in a second";
 
-/// The number of threads that read while the cache is halved.
+/// Threads that read while the cache is halved.
 const SHRINK_THREADS: usize = 8;
 
-/// The largest cache that this report halves.
+/// The largest cache to halve.
 const SHRINK_CACHE_BYTES: u64 = 256 * MIB;
 
 /// Measures all rows of this table.
@@ -67,7 +65,7 @@ pub fn measure(ground: &mut Ground) -> Table {
     table
 }
 
-/// Measures gets of one thread in turns: without other work, beside scans, and beside a compaction.
+/// Measures gets of one thread alone, beside scans, and beside a compaction.
 fn disturbed(
     ground: &mut Ground,
     ours: &ColdEngine,
@@ -84,13 +82,13 @@ fn disturbed(
             records: scale.records,
             filled: Fill::Sorted,
             threads: 1,
-            // The cache must learn which rows are read most often before the measurement begins. After a
-            // compaction has replaced the pages, it has to learn this again.
+            // The cache has to learn the hot rows first, and again after the compaction of the previous repeat has
+            // replaced their pages.
             warmup_millis: if beside == Some(Beside::Scan) { scale.warmup_millis } else { 4 * scale.warmup_millis },
             millis: 2 * scale.millis,
             operations: None,
             seed,
-            // The hot rows fill half the cache.
+            // Hot rows fill half the cache.
             hot_share: (keys == "hotspot")
                 .then(|| (ours.cache_bytes as f64 / 2.0 / ground.row_bytes() as f64).min(0.5)),
             beside,
@@ -122,14 +120,13 @@ fn disturbed(
     Ok(())
 }
 
-/// The size of the cache that this report halves. This cache is small enough to fill within the warm-up, and it
-/// holds less than half of the rows.
+/// The size of the cache to halve: small enough to fill in the warm-up, and at most half of the rows.
 fn cache_to_halve(row_bytes: u64) -> u64 {
     let most = (row_bytes / 2).max(2 * MIB);
     SHRINK_CACHE_BYTES.min(1 << most.ilog2())
 }
 
-/// Halves the cache of the store while threads read.
+/// Halves the store's cache while threads read.
 fn halved(ground: &mut Ground, ours: &ColdEngine, table: &mut Table) -> Result<(), String> {
     let cache_bytes = cache_to_halve(ground.row_bytes());
     let scale = ground.scale;
@@ -140,10 +137,9 @@ fn halved(ground: &mut Ground, ours: &ColdEngine, table: &mut Table) -> Result<(
             records: scale.records,
             filled: Fill::Sorted,
             threads: SHRINK_THREADS,
-            // The warm-up lasts until the cache is full.
+            // Long enough to fill the cache.
             warmup_millis: 3 * scale.warmup_millis,
-            // The cache is halved in the middle of the measured time, so at least a second is measured after the
-            // change.
+            // The cache is halved a third into the window, so more than a second is left after it.
             millis: 2 * scale.millis.max(1_000),
             operations: None,
             seed: 200_000 + repeat as u64,

@@ -1,11 +1,11 @@
-//! Uniform gets by one thread that has many gets under way. For comparison, the disk alone is measured with as
-//! many reads under way and with the same page size.
+//! Uniform gets by one thread with many in flight, beside the disk alone with the same number of reads in flight
+//! and the same page size.
 
 use super::gets::uniform;
 use super::ground::{ColdEngine, Ground};
 use crate::peers::table::{Against, Goal, Row, Table};
 
-/// The number of gets under way, and the names of the three rows of the table for this number.
+/// The number of gets in flight, and the names of its three rows.
 const DEPTHS: [(usize, [&str; 3]); 4] = [
     (1, ["K gets/s, 1 under way", "reads a get, 1 under way", "CPU us a get, 1 under way"]),
     (8, ["K gets/s, 8 under way", "reads a get, 8 under way", "CPU us a get, 8 under way"]),
@@ -15,7 +15,7 @@ const DEPTHS: [(usize, [&str; 3]); 4] = [
 
 const OURS: &str = "larch 16K";
 
-/// Measures all rows of this table. Each process has the memory limit.
+/// Measures the table, under the memory limit.
 pub fn measure(ground: &mut Ground) -> Table {
     let disk = ground.disk();
     let mut table = table(disk.name);
@@ -24,7 +24,7 @@ pub fn measure(ground: &mut Ground) -> Table {
         return table;
     };
     for (number, (depth, names)) in DEPTHS.into_iter().enumerate() {
-        // The store `disk`, which makes reads itself, uses a thread for each read.
+        // Without fio, the store `disk` uses a thread for each read.
         let flights = if disk.scheme == "fio" { "flights=1" } else { "" };
         let both: [(ColdEngine, String); 2] = [(ours, format!("flights={depth}")), (disk, flights.to_owned())];
         let mut peers = ground.start_all(&both, true, &mut table);
@@ -33,7 +33,7 @@ pub fn measure(ground: &mut Ground) -> Table {
     table
 }
 
-/// The rows of the table with their goals. Some goals compare with `disk`.
+/// The table with its goals, some of them against `disk`.
 pub fn table(disk: &'static str) -> Table {
     let mut table = Table::new([OURS, disk]);
     for (_, names) in DEPTHS {

@@ -1,5 +1,4 @@
-//! Measures uniform gets by threads that wait for each get. The measurements are the rate, the disk reads, the
-//! processor time, and the memory outside of the cache.
+//! Uniform gets by threads that wait for each get: rate, disk reads, processor time, and memory outside the cache.
 
 use super::MIB;
 use super::ground::{ColdEngine, Ground};
@@ -7,7 +6,7 @@ use crate::peers::orders::{Fill, Measure, Sample, Task};
 use crate::peers::table::{Against, Goal, Row, Table};
 use crate::peers::{in_turns, thousands};
 
-/// The number of threads, and the names of the three rows of the table for this number.
+/// The number of threads, and the names of its three rows.
 const THREADS: [(usize, [&str; 3]); 4] = [
     (1, ["K gets/s, 1 thread", "reads a get, 1 thread", "CPU us a get, 1 thread"]),
     (8, ["K gets/s, 8 threads", "reads a get, 8 threads", "CPU us a get, 8 threads"]),
@@ -17,7 +16,7 @@ const THREADS: [(usize, [&str; 3]); 4] = [
 
 const OUTSIDE: &str = "memory outside the cache";
 
-/// Measures these gets on all engines. Each process has the memory limit.
+/// Measures the table on all engines, under the memory limit.
 pub fn measure(ground: &mut Ground) -> Table {
     let engines = ground.engines.clone();
     let mut table = table(&engines, ground.disk().name);
@@ -31,7 +30,7 @@ pub fn measure(ground: &mut Ground) -> Table {
             row.failed = failed;
             for ((figures, samples), engine) in row.figures.iter_mut().zip(&samples).zip(&engines) {
                 let outside = |sample: &Sample| sample.resident_bytes.saturating_sub(engine.cache_bytes);
-                // The memory of the fio program says nothing about an engine.
+                // fio reports no memory of its own.
                 let known = samples.iter().filter(|sample| sample.resident_bytes > 0);
                 *figures = known.map(|sample| outside(sample) as f64 / MIB as f64).collect();
             }
@@ -40,8 +39,8 @@ pub fn measure(ground: &mut Ground) -> Table {
     table
 }
 
-/// Measures uniform gets by a number of clients. The results fill three rows of the table: the rate, the number of
-/// disk reads per get, and the processor time per get.
+/// Measures uniform gets by `clients`, and fills three rows: the rate, and the disk reads and processor time of a
+/// get.
 pub fn uniform(
     ground: &Ground,
     peers: &mut [crate::peers::herd::Peer],
@@ -74,8 +73,8 @@ pub fn uniform(
     samples
 }
 
-/// Applies `figure` to each sample and puts the results into the row `names[at]`. If the row `names[0]` says that
-/// an engine failed, the row `names[at]` also says so.
+/// Fills row `names[at]` with the `figure` of each sample. Engines that failed in row `names[0]` failed in this
+/// one, too.
 fn put(
     table: &mut Table,
     names: [&'static str; 3],
@@ -91,8 +90,7 @@ fn put(
     }
 }
 
-/// The rows of the table with their goals. The processor time of a get is compared with the processor time of a
-/// read by the engine `disk`.
+/// The table with its goals. The processor time of a get is compared with that of a read by `disk`.
 pub fn table(engines: &[ColdEngine], disk: &'static str) -> Table {
     let mut table = Table::new(engines.iter().map(|engine| engine.name));
     let beside = |name, ratio| Goal { against: Against::Engine(name), ratio };
@@ -101,7 +99,7 @@ pub fn table(engines: &[ColdEngine], disk: &'static str) -> Table {
     for (_, names) in THREADS {
         let mut goals: Vec<Goal> =
             ["rocksdb 16K", "rocksdb parts 16K", "fjall"].into_iter().map(|name| beside(name, 0.95)).collect();
-        // In the next two goals, Larch and the other engine have pages of 4 KiB.
+        // Engines with 4 KiB pages compare with Larch at 4 KiB.
         goals.extend([small("redb", 0.95), small("lmdb", 1.0)]);
         table.add(Row::new(names[0], "K/s", goals));
         let goals = vec![figure(1.02), Goal { against: Against::FigureOf("larch 16K, 16 MiB"), ratio: 1.05 }];

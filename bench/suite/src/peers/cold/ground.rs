@@ -1,5 +1,4 @@
-//! What all parts of the report share: the engines of this binary, the databases that are filled for them, and the
-//! processes that open the databases.
+//! What all parts of the cold report share: the engines, their filled databases, and the processes that open them.
 
 use super::{MIB, ROW_BYTES};
 use crate::args::PeersArgs;
@@ -11,11 +10,10 @@ use crate::peers::{self, Tale, check_room, disk, failed, fio, place};
 use harness::Scheme;
 use kit::Scratch;
 
-/// The most memory for a process and for what the system caches for it.
+/// The memory limit of a process, with the page cache of its files.
 const LIMIT_BYTES: u64 = 256 * MIB;
 
-/// A store with its settings. The memory outside of the cache is the process's memory minus the size of the
-/// store's cache.
+/// An engine with its options.
 #[derive(Clone, Copy, Debug)]
 pub struct ColdEngine {
     /// The name of the engine in tables.
@@ -23,7 +21,7 @@ pub struct ColdEngine {
     pub scheme: &'static str,
     pub options: &'static str,
     pub cache_bytes: u64,
-    /// For a store that has no database of its own: the engine whose database the store reads.
+    /// The engine whose database this one reads, if it has none of its own.
     pub of: Option<&'static str>,
 }
 
@@ -31,7 +29,7 @@ const fn engine(name: &'static str, scheme: &'static str, options: &'static str,
     ColdEngine { name, scheme, options, cache_bytes, of: None }
 }
 
-/// Larch must come first, because the goals of the first engine are checked.
+/// Larch comes first: the goals are those of the first engine.
 pub const ENGINES: [ColdEngine; 11] = [
     engine("larch 16K", "larch", "cache=64MiB&page=16KiB", 64 * MIB),
     ColdEngine {
@@ -49,7 +47,7 @@ pub const ENGINES: [ColdEngine; 11] = [
     ColdEngine { of: Some("disk 16K"), ..engine("fio 16K", "fio", "page=16KiB", 0) },
 ];
 
-/// How long each measurement takes, and how often it is repeated.
+/// The size of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct ColdScale {
     pub records: u64,
@@ -69,13 +67,12 @@ impl ColdScale {
     }
 }
 
-/// Filled databases. The databases are removed when this value is dropped.
+/// The filled databases, which are removed when this is dropped.
 pub struct Ground {
     pub scale: ColdScale,
     /// The engines that this binary has, and the stores that measure the disk alone.
     pub engines: Vec<ColdEngine>,
-    /// The engines that this binary does not have. Each comes with the option that builds the engine into the
-    /// binary.
+    /// The engines that this binary lacks, each with how to get it.
     pub absent: Vec<String>,
     /// The text before the tables.
     pub head: String,
@@ -85,8 +82,7 @@ pub struct Ground {
 }
 
 impl Ground {
-    /// Fills a database for each engine that has a database of its own. Each database is filled in a process of its
-    /// own, without a memory limit.
+    /// Fills the databases, each in its own process and without a memory limit.
     pub fn prepare(args: &PeersArgs, schemes: &[Scheme]) -> Result<Self, String> {
         let scale = ColdScale::of(args);
         let fio_version = fio::version();
@@ -101,8 +97,8 @@ impl Ground {
             absent.push("fio, which is not installed: Debian has it in the package fio".to_owned());
         }
         let place = place(args.dir.as_deref(), "bench-cold")?;
-        // redb's database takes one and a half times as much room as its rows. While a database is filled or
-        // rewritten, it holds a second copy of its rows.
+        // redb takes one and a half times the size of the rows. While a database is filled or rewritten, it holds a
+        // second copy of them.
         let databases = engines.iter().filter(|engine| engine.of.is_none()).count() as u64;
         check_room(&place, (databases + 2) * scale.records * 150)?;
         let mut ground =
@@ -140,8 +136,7 @@ impl Ground {
         self.engines.iter().find(|engine| engine.name == name).copied()
     }
 
-    /// The store that measures the disk alone. It is fio if fio is installed, and otherwise the store called
-    /// `disk`.
+    /// The measure of the disk alone: fio if it is installed, or else the store `disk`.
     pub fn disk(&self) -> ColdEngine {
         let disk = self.engine("fio 16K").or_else(|| self.engine("disk 16K"));
         disk.expect("the disk alone is always among the engines")
@@ -153,7 +148,7 @@ impl Ground {
         scheme.is_some_and(|scheme| scheme.options.iter().any(|(known, _)| *known == name))
     }
 
-    /// Adds a line to the text that stands before the tables of the report, unless this text already has the line.
+    /// Adds a line to the head of the report, unless it is there already.
     pub fn note(&mut self, text: &str) {
         let line = format!("* {text}\n");
         if !self.head.contains(&line) {
@@ -162,8 +157,7 @@ impl Ground {
         }
     }
 
-    /// The target of `engine`, with the options in `more`, such as `&flights=8`. If `more` sets an option that
-    /// `engine` also sets, the value in `more` is used.
+    /// The target of `engine` with the further options `more` (`flights=8`), which override its own.
     fn target(&self, engine: &ColdEngine, more: &str) -> String {
         let directory = self.place.join(engine.of.unwrap_or(engine.name));
         let mut options: Vec<&str> = Vec::new();
@@ -175,9 +169,9 @@ impl Ground {
         format!("{}:{}?{}", engine.scheme, directory.display(), options.join("&"))
     }
 
-    /// Starts a process that holds the database of `engine` open, with the options in `more`. If `limited`, the
-    /// process has the memory limit. Each part and each count of threads gets a new process, so that memory from
-    /// earlier measurements is not counted.
+    /// Starts a process that opens the database of `engine` with the further options `more`, under the memory limit
+    /// if `limited`. Each part and number of threads gets a new process, so that memory of earlier measurements
+    /// does not count.
     pub fn start(&mut self, engine: &ColdEngine, more: &str, limited: bool) -> Result<Peer, String> {
         let limit = match limited {
             false => None,
@@ -196,9 +190,9 @@ impl Ground {
         Ok(peer)
     }
 
-    /// Starts a process for each of `engines`, as [`Ground::start`] does. If this fails, the error is reported in
-    /// `table`, and this part is not measured. The system drops the file pages that it cached for earlier
-    /// processes, because those pages would not count against the limit.
+    /// Starts a process for each of `engines` (engine, further options). On failure, records the error in `table`
+    /// and returns no process. First drops the databases from the page cache: pages that an earlier process brought
+    /// in would not count against the limit.
     pub fn start_all(&mut self, engines: &[(ColdEngine, String)], limited: bool, table: &mut Table) -> Vec<Peer> {
         let mut peers = Vec::new();
         if let Err(error) = disk::forget(self.place.path()) {
@@ -218,13 +212,13 @@ impl Ground {
         peers
     }
 
-    /// The number of bytes in all rows.
+    /// Bytes of all rows.
     pub fn row_bytes(&self) -> u64 {
         self.scale.records * ROW_BYTES
     }
 }
 
-/// The schemes of all engines that can be built into a binary.
+/// The schemes of the engines that a binary may be built with.
 fn built() -> Vec<&'static str> {
     let mut schemes: Vec<_> = ENGINES.iter().map(|engine| engine.scheme).collect();
     schemes.dedup();

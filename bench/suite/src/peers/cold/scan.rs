@@ -1,5 +1,5 @@
-//! One thread scans the whole table, and nothing else is under way. The scan is compared with sequential reads of
-//! the disk alone. These reads have as many bytes under way as the scan reads ahead.
+//! A full scan by one thread, beside sequential reads of the disk alone with as many bytes in flight as the scan
+//! reads ahead.
 
 use super::MIB;
 use super::ground::{ColdEngine, Ground};
@@ -12,10 +12,10 @@ const DISK: &str = "fio";
 const RATE: &str = "read from disk";
 const ROWS: &str = "rows";
 
-/// The size of the cache divided by this number is the most that a scan reads ahead.
+/// A scan reads ahead at most the cache size divided by this.
 const AHEAD_SHARE: u64 = 8;
 
-/// Measures the scan. Each process has the memory limit.
+/// Measures the table, under the memory limit.
 pub fn measure(ground: &mut Ground) -> Table {
     let mut table = table();
     let Some(ours) = ground.engine(OURS) else { return table };
@@ -47,7 +47,7 @@ pub fn measure(ground: &mut Ground) -> Table {
     table
 }
 
-/// The rate in megabytes read per second.
+/// Megabytes read per second.
 fn bytes_rate(sample: &Sample) -> f64 {
     let bytes = if sample.window_read_bytes > 0 { sample.window_read_bytes } else { sample.disk_read_bytes };
     bytes as f64 / sample.nanos.max(1) as f64 * 1e3

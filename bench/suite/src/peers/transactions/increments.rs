@@ -1,27 +1,24 @@
-//! Increments of counters by several threads. Each increment is a transaction that is repeated until it commits. A
-//! rate counts only increments that were committed. Afterwards the sum of the counters is checked: if an increment
-//! was lost, the engine fails.
+//! Increments of counters by several threads. Each is a transaction that is retried until it commits, and rates
+//! count commits only. An engine fails if the sum of the counters shows that an increment was lost.
 //!
-//! On Larch, an increment calls `Database::transact`. RocksDB has no such function. On RocksDB, an increment is a
-//! loop of transactions with `get_for_update`. After a conflict, the loop waits as `transact` does. But only
-//! `transact` reserves the key for the transaction after eight conflicts.
+//! On Larch, an increment calls `Database::transact`. On RocksDB, it is a loop of transactions with
+//! `get_for_update` that backs off after a conflict as `transact` does. Only `transact` reserves the key after
+//! eight conflicts.
 
 use super::super::orders::{Deed, Order, Sample};
 use super::super::table::{Against, Goal, Row, Table};
 use super::{Ground, in_rounds};
 
-/// The number of counters. There are so few counters that two threads often meet at one counter.
+/// Few counters, so that threads often conflict.
 const COUNTERS: u64 = 1000;
 
-/// A measurement with a number of threads and a distribution of counters. The rate of the measurement goes into
-/// the row `name`, and its other results go into the rows `more`.
+/// A measurement. Its rate goes into row `name`, its other results into the rows `more`.
 pub struct Task {
     name: &'static str,
     zipfian: bool,
     threads: usize,
-    /// The rows for the other results: the median time of an increment, the time that 99 % of increments did not
-    /// exceed, the conflicts per commit, the conflicts that 99 % of increments did not exceed, and the most
-    /// conflicts of one increment.
+    /// The rows for the median and the 99th percentile of an increment's time, the conflicts per commit, and the
+    /// 99th percentile and the maximum of an increment's conflicts.
     more: Option<[&'static str; 5]>,
 }
 
@@ -88,8 +85,7 @@ pub fn put(table: &mut Table, task: &Task, at: usize, sample: &Sample) {
     }
 }
 
-/// The rows with their goals. With more threads, Larch must commit at least half as many increments as with one
-/// thread.
+/// The rows with their goals: with more threads, Larch must commit at least half as many increments as with one.
 pub fn rows() -> Vec<Row> {
     let mut rows = Vec::new();
     for task in &TASKS {

@@ -1,6 +1,5 @@
-//! Overwrites at a fixed rate in three phases: without a secondary index, while an index is built over all rows,
-//! and without an index again. The keys of the index are the values that the overwrites change. Therefore each
-//! overwrite also changes the index while the index exists.
+//! Overwrites at a fixed rate, alternately without a secondary index and while one is built over all rows. The
+//! index is on the value that the overwrites change, so each overwrite also changes the index.
 //!
 //! RocksDB has no secondary indexes.
 
@@ -10,11 +9,10 @@ use super::super::warm_up::warm_up;
 use super::super::{failed, thousands};
 use super::Ground;
 
-/// How many rows per second are overwritten in each phase.
+/// The rate of overwrites.
 const PER_SECOND: f64 = 10_000.0;
 
-/// The number of rows in the tables for the other parts is multiplied by this number, to get the number of rows in
-/// the table for this part.
+/// This part's table has this many times the rows of the other parts.
 pub const TIMES: u64 = 10;
 
 const LARCH: &str = "larch";
@@ -25,7 +23,7 @@ const BUILDING: &str = "overwrites, index being built: 99.9 % within";
 const LONGEST_QUIET: &str = "overwrites, quiet: longest";
 const LONGEST: &str = "overwrites, index being built: longest";
 
-/// Measures all three phases.
+/// Measures the table.
 pub fn measure(ground: &mut Ground<'_>) -> Result<Table, String> {
     let mut table = Table::new([LARCH]);
     rows().into_iter().for_each(|row| table.add(row));
@@ -33,8 +31,7 @@ pub fn measure(ground: &mut Ground<'_>) -> Result<Table, String> {
     let mut peers = ground.start_some("indexed", "buffered", |name| name == LARCH)?;
     let Some(peer) = peers.first_mut() else { return Ok(table) };
     peer.obey(&Order::Fill { how: Fill::Sorted, records, limit_millis: 0 })?;
-    // In a table with an index, an overwrite reads the old row. Therefore all rows are brought into the cache
-    // first.
+    // With an index, an overwrite reads the old row, so bring all rows into the cache first.
     warm_up(&mut peers, Fill::Sorted, records, &mut table, &ground.tale);
     let Some(peer) = peers.first_mut() else { return Ok(table) };
     let mut measured = || -> Result<Vec<(Sample, Sample)>, String> {

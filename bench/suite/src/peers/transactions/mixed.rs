@@ -1,9 +1,8 @@
 //! A get and a put of the same row, with and without a transaction. All rows are in the cache, and nothing is
 //! synced. The difference is the cost of the transaction.
 //!
-//! Larch's serializable transactions, which are the default, check what they read. RocksDB also checks what was
-//! read, if the row is read by `get_for_update`. Larch's snapshot isolation checks only writes, and RocksDB does
-//! the same if `get` reads.
+//! Larch's serializable transactions, the default, check what they read; in RocksDB, `get_for_update` does. Larch's
+//! snapshot isolation checks only writes, like RocksDB's plain `get`.
 
 use super::super::orders::{Deed, Fill, Order, Sample, Way};
 use super::super::table::{Against, Goal, Row, Table};
@@ -16,12 +15,12 @@ const TOGETHER: &str = "transaction, reads checked";
 const APART_TIME: &str = "time of a get and a put";
 const TOGETHER_TIME: &str = "time of a transaction";
 
-/// A task that is measured, and the row that gets its rate.
+/// A measurement, and the row for its rate.
 struct Task {
     name: &'static str,
     way: Way,
     threads: usize,
-    /// The row that gets the time of one operation.
+    /// The row for the time of one operation.
     time: Option<&'static str>,
 }
 
@@ -33,7 +32,7 @@ const TASKS: [Task; 5] = [
     Task { name: "transaction, 2 threads", way: Way::AllChecked, threads: 2, time: None },
 ];
 
-/// Measures them.
+/// Measures the table.
 pub fn measure(ground: &mut Ground<'_>) -> Result<Table, String> {
     let mut table = ground.table(None);
     rows().into_iter().for_each(|row| table.add(row));

@@ -1,17 +1,16 @@
-//! Commits that are durable. In the first part, a get and a put form a transaction that is durable when its commit
-//! returns. These transactions are made by one thread, and by many threads that share syncs. For comparison, the
-//! disk alone is measured with a write at the end of a file and a sync. In the second part, one thread makes puts
-//! without a transaction. Either the thread waits until each put is durable, or up to 1,000 puts may be in flight,
-//! and the thread waits only for the oldest of them. At the end it waits for all puts.
+//! Durable commits. First, transactions of a get and a put that are durable when the commit returns, by one thread
+//! and by many that share syncs, beside the disk alone (an append and a sync). Then, puts by one thread without a
+//! transaction: waited for one by one, or with up to 1,000 in flight, where the thread waits only for the oldest,
+//! and for all at the end.
 //!
-//! RocksDB and the disk have no commits in flight, because they have no handle to wait for a commit.
+//! RocksDB and the disk have no commits in flight: they offer no handle to wait for a commit.
 
 use super::super::herd::Peer;
 use super::super::orders::{Deed, Fill, Measure, Order, Task, Way};
 use super::super::table::{Against, Goal, Row, Table};
 use super::{Ground, in_rounds};
 
-/// The number of rows. It is small because commits are slow.
+/// Few rows, because commits are slow.
 const RECORDS: u64 = 100_000;
 
 const DISK: &str = "disk";
@@ -33,7 +32,7 @@ const TASKS: [(&str, Deed, usize); 5] = [
     (MANY_IN_FLIGHT, Deed::Put { in_flight: IN_FLIGHT }, 1),
 ];
 
-/// Measures them.
+/// Measures the table.
 pub fn measure(ground: &mut Ground<'_>) -> Result<Table, String> {
     let mut table = ground.table(Some(DISK));
     rows().into_iter().for_each(|row| table.add(row));

@@ -8,8 +8,7 @@ fn table(rows: Vec<Row>) -> Table {
     table
 }
 
-/// Puts the figures of each engine into the rows, and compares the results of the goals with `expected`. A result
-/// names the row of a goal and says whether the goal was reached.
+/// Fills in the engines' figures, and compares the goals' results (row, reached) with `expected`.
 fn check(rows: Vec<Row>, figures: &[(&'static str, &[f64])], expected: &[(&str, bool)]) {
     let mut table = table(rows);
     for (name, of_engines) in figures {

@@ -6,8 +6,7 @@ fn interval(warming: bool, second: u64, operations: u64) -> Interval {
     Interval { warming, from_nanos, to_nanos: from_nanos + 1_000_000_000, operations, ..Interval::default() }
 }
 
-/// The intervals that the board can show now. Each interval is given by its position and by the number of
-/// operations in it.
+/// The intervals that the board shows now, as (warming, second, operations).
 fn shown(board: &mut Board) -> Vec<(bool, u64, u64)> {
     let mut shown = Vec::new();
     board

@@ -1,4 +1,4 @@
-//! Tests which events the hook gets. A hook that panics changes nothing else.
+//! Tests which events the hook gets, and that a hook that panics changes nothing else.
 
 use super::*;
 use crate::options::Release;
@@ -7,8 +7,7 @@ use os::Machine;
 use os::sync::Mutex;
 use std::io::ErrorKind;
 
-/// Opens a database on a simulated machine. Returns the database and a list to which the text of each event is
-/// added.
+/// Opens a database on a simulated machine. Returns it with a list that collects the text of each event.
 fn database(machine: &Machine) -> (Database, Arc<Mutex<Vec<String>>>) {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let told = seen.clone();

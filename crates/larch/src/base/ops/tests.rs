@@ -1,5 +1,5 @@
-//! Tests what a batch promises: it has the bytes of the format page, no bytes make it panic, and the order of its
-//! ops still matters if all of them get the same version.
+//! Tests that a batch has the bytes of the format page, that no bytes make it panic, and that the order of its ops
+//! still matters when all of them get the same version.
 
 use std::collections::BTreeMap;
 
@@ -77,7 +77,7 @@ fn bytes_that_end_early_are_refused_with_the_place_of_the_op() {
     }
 }
 
-/// Decodes one op: `kind`, a table, and then `rest`. The batch must refuse this op, and its error must say `why`.
+/// Checks that a batch refuses one op, made of `kind`, a table and `rest`, and that the error says `why`.
 fn check_refused(kind: u8, rest: &[u8], why: &str) {
     let bytes = [&[kind, 1, 0, 0, 0], rest].concat();
     let mut ops = BatchOps::new();
@@ -116,7 +116,7 @@ fn random_bytes_never_panic() {
     }
 }
 
-/// The rows that are left of `before` if the ops are applied one after the other.
+/// The rows left of `before` after applying the ops one after the other.
 fn in_order(ops: &BatchOps, before: &BTreeMap<(u32, Vec<u8>), Vec<u8>>) -> BTreeMap<(u32, Vec<u8>), Vec<u8>> {
     let mut rows = before.clone();
     for (table, op) in ops {
@@ -137,8 +137,8 @@ fn in_order(ops: &BatchOps, before: &BTreeMap<(u32, Vec<u8>), Vec<u8>>) -> BTree
     rows
 }
 
-/// The rows that are left of `before` if all ops have the same version. The last put or erase of a key then wins
-/// over every range erase.
+/// The rows left of `before` if all ops have the same version. The last put or erase of a key then wins over every
+/// range erase.
 fn at_one_version(ops: &BatchOps, before: &BTreeMap<(u32, Vec<u8>), Vec<u8>>) -> BTreeMap<(u32, Vec<u8>), Vec<u8>> {
     let mut ranges_first = BatchOps::new();
     for (table, op) in ops {

@@ -1,4 +1,4 @@
-//! Tests the options that are refused, the messages that say what to do, and the encoded bytes of options.
+//! Tests which options are refused, the messages that say what to do, and the encoded bytes of options.
 
 use super::*;
 
@@ -57,7 +57,7 @@ fn filters_come_back_and_have_names() {
             options.encode(&mut bytes);
             assert_eq!(TableOptions::decode(&mut bytes.as_slice()), Ok(options));
             names.push(filters.to_string());
-            // Any other number stands for a filter of a later release.
+            // Any other number means a filter of a later release.
             let at = bytes.len() - 3;
             for number in [3, 7, 11, 12, 15, 19, 32, 127] {
                 bytes[at] = number;
@@ -91,14 +91,13 @@ fn metadata_and_where_pages_stay_have_no_part_in_how_files_are_written() {
     }
 }
 
-/// Options begin with five numbers. In the options that a manifest has, the fifth number may be different from 0.
+/// Options begin with five numbers. In older manifests, the fifth may not be 0.
 #[test]
 fn the_fifth_number_is_written_as_0_and_ignored() {
     let options = TableOptions { page_bytes: 256, node_bytes: 256, ..TableOptions::default() };
     let mut bytes = Vec::new();
     options.encode(&mut bytes);
-    // The encoded options begin with the size of a page and the size of a node, in two bytes each. After them come
-    // the number that stands for the kind of index, and the number that stands for the compression.
+    // Two bytes each for the page size and the node size, then one each for the index and the compression.
     assert_eq!(bytes[6], 0);
     for number in [1, 3, 127] {
         bytes[6] = number;
@@ -110,8 +109,7 @@ fn the_fifth_number_is_written_as_0_and_ignored() {
 fn a_choice_that_a_later_release_has_is_refused_by_name() {
     let mut bytes = Vec::new();
     TableOptions { page_bytes: 256, node_bytes: 256, ..TableOptions::default() }.encode(&mut bytes);
-    // The encoded options begin with the size of a page and the size of a node, in two bytes each. After them come
-    // the number that stands for the kind of index, and the number that stands for the compression.
+    // Two bytes each for the page size and the node size, then one each for the index and the compression.
     let compressions = [3, 2, 0x12 + 1, 0x13, 0x10, 0x11];
     let compressions = compressions.map(|number| (5, number, format!("compression {number}")));
     for (at, number, expected) in [(4, 3, "index 3".to_owned())].into_iter().chain(compressions) {

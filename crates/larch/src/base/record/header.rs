@@ -13,23 +13,23 @@
 //! 60  crc32c of bytes 0..60         u32
 //! ```
 //!
-//! Numbers are little-endian. In every format version the header has the same length, and the checksum is at the
-//! same place. So a reader can tell whether a header is damaged or has a newer version.
+//! Numbers are little-endian. The length of the header and the place of its checksum are the same in every format
+//! version, so that a reader can tell a damaged header from a newer one.
 
 use sst::format::features::{self, Unreadable};
 
-/// The length of the header in bytes. The first record starts after them.
+/// Bytes of the header. The first record follows it.
 pub const HEADER_BYTES: usize = 64;
 
 const MAGIC: &[u8; 8] = b"LARCHLOG";
 const FORMAT_VERSION: u32 = 1;
 const CRC_AT: usize = 60;
 
-/// The feature bit of a manifest in which an edit is a list of numbered fields, each with its length.
+/// Feature bit of a manifest whose edits are lists of numbered fields, each with its length.
 pub const EDIT_FIELDS: u32 = 1 << 16;
 
-/// The feature bit of a write-ahead log whose first record names the previous log. The log began before the previous
-/// log was durable.
+/// Feature bit of a write-ahead log whose first record names the previous log, because the log began before the
+/// previous log was durable.
 pub const BEGIN_RECORD: u32 = 1 << 16;
 
 /// What the records of a log file are.
@@ -43,7 +43,7 @@ pub enum LogKind {
 }
 
 impl LogKind {
-    /// The feature bits that this release knows for files of this kind.
+    /// The feature bits that this release knows in files of this kind.
     pub fn features(self) -> u32 {
         match self {
             Self::WriteAhead => BEGIN_RECORD,
@@ -63,31 +63,29 @@ impl LogKind {
 /// The log before a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Previous {
-    /// The number of this log's file, which is not 0.
+    /// The number of the previous log's file, which is not 0.
     pub number: u64,
-    /// Where this log ends.
+    /// Where the previous log ends.
     pub end: KnownEnd,
 }
 
-/// The end of a log, which the next log states. Bytes above this end were never written.
+/// The end of a log, as the next log states it. Bytes past it were never written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KnownEnd {
     /// The offset at which the log ends, in bytes from the start of its file.
     pub at: u64,
-    /// Whether all bytes of the log before the end were durable when the next log stated the end. A header states
-    /// only durable ends.
+    /// Whether everything before the end was durable when the next log stated it. A header states only durable ends.
     pub is_durable: bool,
 }
 
 impl Previous {
-    /// Whether the number and the end can be those of a log.
+    /// Whether the number and the end are possible for a log.
     pub fn is_valid(&self) -> bool {
         self.number != 0 && self.end.at >= HEADER_BYTES as u64
     }
 
-    /// Whether a log whose header has this value makes an older log invalid. The older log has the number
-    /// `number`, and its header has the value `own`. An older log is invalid if a recovery has dropped its commits
-    /// because earlier commits were lost.
+    /// Whether a log whose header has this value invalidates the older log `number`, whose header has the value
+    /// `own`. It does if a recovery dropped the commits of the older log because commits before them were lost.
     pub fn drops(&self, number: u64, own: Option<Previous>) -> bool {
         self.end.is_durable && number > self.number && own.is_some_and(|own| !own.end.is_durable)
     }
@@ -105,14 +103,14 @@ impl KnownEnd {
 pub struct Header {
     /// What the records of the file are.
     pub kind: LogKind,
-    /// A random number other than 0. Each record of the file also has this number. So a record of another file
-    /// cannot be mistaken for a record of this file.
+    /// A random number other than 0, repeated in each record of the file. So a record of another file cannot be
+    /// mistaken for one of this file.
     pub log_id: u64,
     /// The number of the file, which is not 0.
     pub number: u64,
-    /// The log before this log, if the header names it.
+    /// The previous log, if the header names it.
     pub previous: Option<Previous>,
-    /// The feature bits. A reader ignores an unknown bit if it is one of the lowest 16 bits.
+    /// The feature bits. A reader ignores unknown bits among the lowest 16.
     pub features: u32,
 }
 

@@ -1,14 +1,13 @@
-//! Reads the records of a log file. At the first bad record, the reader decides whether a write was not finished
-//! there (a torn tail) or the file is damaged. This module does not know what the payloads mean.
+//! Reads the records of a log file. At the first bad record, decides whether a write was not finished there (a torn
+//! tail) or the file is damaged. This module does not know what the payloads mean.
 //!
-//! After a crash, the part that was not synced may be in any state: bytes are missing or zero, or later records
-//! are there without earlier ones. So a bad record at offset `o` ends the log without an error, unless something
-//! proves that bytes at or past `o` were durable. The proof is the caller's `known_end`, or a valid record after
-//! `o`. (Records before `o` prove nothing, because the synced end in a record is at most the record's own offset.)
-//! If a byte at or past `o` was durable, the bad record is corruption.
+//! After a crash, the part that was not synced may be in any state: bytes are missing or zero, or later records are
+//! there without earlier ones. So a bad record at offset `o` ends the log without an error, unless something proves
+//! that bytes at or past `o` were durable: the caller's `known_end`, or a valid record after `o`. With such a proof,
+//! the bad record is corruption. (Records before `o` prove nothing, because a record's synced end is at most its own
+//! offset.)
 //!
-//! Memory: the reader keeps one chunk, or one record if the record is longer. The search for a proof takes two
-//! chunks.
+//! Memory: the reader keeps one chunk, or one record if that is longer. The search for a proof takes two chunks.
 //!
 //! A reader belongs to one thread.
 
@@ -25,7 +24,7 @@ use super::{
     padded_record_bytes,
 };
 
-/// The reader reads this many bytes at once.
+/// Bytes read at once.
 const CHUNK_BYTES: usize = 1 << 20;
 
 /// One record.
@@ -46,15 +45,14 @@ pub struct Tear {
     pub why: &'static str,
 }
 
-/// Gives the records of a file one by one. After an error, each further call returns the same error.
+/// Returns the records of a file one by one. After an error, each further call returns the same error.
 #[derive(Debug)]
 pub struct RecordReader {
     file: Arc<dyn File>,
     path: PathBuf,
     /// The header, or `None` if the creation of the file was not finished. Such a file has no records.
     header: Option<Header>,
-    /// The reader reads only bytes before this offset. It is the caller's `known_end`, or the last known length of
-    /// the file if that is less.
+    /// Only bytes before this offset are read: the caller's `known_end`, or the length of the file if that is less.
     limit: u64,
     known_end: Option<KnownEnd>,
     /// Where the next record starts.
@@ -62,7 +60,7 @@ pub struct RecordReader {
     /// See [`RecordReader::proven_end`].
     proven_end: u64,
     window: Window,
-    /// How the log ends, or `None` as long as the reader has not come to the end.
+    /// How the log ends, once the reader has reached the end.
     log_end: Option<LogEnd>,
 }
 
@@ -90,9 +88,8 @@ impl Window {
 }
 
 impl RecordReader {
-    /// Opens a log of the given kind. `known_end` is the end of this log that the next log states. Nothing above
-    /// this end is read. If `known_end` is durable, all bytes below it must be there and valid. It is `None` if no
-    /// next log exists.
+    /// Opens a log of the given kind. `known_end` is the end of this log that the next log states, or `None` if no
+    /// next log exists. Nothing past it is read; if it is durable, all bytes below it must be there and valid.
     ///
     /// # Errors
     ///
@@ -124,9 +121,9 @@ impl RecordReader {
         Ok(reader)
     }
 
-    /// Reads the header. The header was durable before the first record was written. So a bad header means that
-    /// the creation was not finished, but only if the file has no records. Such a file is shorter than a header,
-    /// or it is exactly as long as a header and has zeros in place of the checksum.
+    /// Reads the header. Because the header was durable before the first record was written, a bad header means an
+    /// unfinished creation only if the file has no records: it is shorter than a header, or exactly as long and with
+    /// zeros in place of the checksum.
     fn read_header(&mut self, file_bytes: u64, kind: LogKind) -> Result<()> {
         let mut bytes = [0; HEADER_BYTES];
         let present = file_bytes.min(HEADER_BYTES as u64) as usize;
@@ -159,20 +156,19 @@ impl RecordReader {
         &self.path
     }
 
-    /// The offset at which the next record starts. If no record follows, this is the end of the log.
+    /// Where the next record starts. If no record follows, this is the end of the log.
     pub fn end(&self) -> u64 {
         self.offset
     }
 
-    /// All bytes below this offset were durable. This is proved by `known_end`, or by the greatest synced end in
-    /// the records read so far. The bytes above this offset can be read now, but an earlier process may have
-    /// failed to sync them.
+    /// All bytes below this offset were durable, as proved by `known_end` or by the greatest synced end in the
+    /// records read so far. Bytes above it can be read now, but an earlier process may have failed to sync them.
     pub fn proven_end(&self) -> u64 {
         self.proven_end
     }
 
-    /// Searches the whole log for a record which proves that this log was synced. A sync of this log first syncs
-    /// the previous log, so the record proves that the previous log was synced, too. Returns the proof as text.
+    /// Searches the whole log for a record which proves that this log was synced, and therefore the previous log,
+    /// too: a sync makes the previous log durable first. Returns the proof as text.
     ///
     /// # Errors
     ///
@@ -184,7 +180,7 @@ impl RecordReader {
         }
     }
 
-    /// The unfinished write at the end of the log, if the log ends with one. Call this after the last record.
+    /// The unfinished write at the end of the log, if there is one. Call this after the last record.
     pub fn tear(&self) -> Option<&Tear> {
         match &self.log_end {
             Some(LogEnd::Torn(tear)) => Some(tear),
@@ -196,7 +192,7 @@ impl RecordReader {
     ///
     /// # Errors
     ///
-    /// Fails if the file cannot be read or is corrupt. A torn tail is no error, see [`RecordReader::tear`].
+    /// Fails if the file cannot be read or is corrupt. A torn tail is not an error, see [`RecordReader::tear`].
     pub fn next_record(&mut self) -> Result<Option<Record<'_>>> {
         match &self.log_end {
             Some(LogEnd::Ended | LogEnd::Torn(_)) => return Ok(None),
@@ -220,14 +216,12 @@ impl RecordReader {
         }
     }
 
-    /// Looks at the file again. Another process may have appended to the file meanwhile. After this call, the
-    /// reader goes on with the records that were not there at the last look. Such a record may be new, may have
-    /// been unfinished then, or may have replaced an unfinished record. After an error, this does nothing.
+    /// Looks at the file again, because another process may have appended to it. Then goes on with records that are
+    /// new, were unfinished at the last look, or have replaced an unfinished record. After an error, does nothing.
     ///
     /// # Errors
     ///
-    /// Fails if the length of the file cannot be read, or if the file has become shorter than the part that was
-    /// read.
+    /// Fails if the length of the file cannot be read, or is less than what was already read.
     pub fn look_again(&mut self) -> Result<()> {
         if self.header.is_none() || matches!(self.log_end, Some(LogEnd::Failed(_))) {
             return Ok(());
@@ -236,10 +230,9 @@ impl RecordReader {
         if file_bytes < self.offset {
             return Err(LogError::corrupt(&self.path, file_bytes, "the file became shorter than what was read of it"));
         }
-        // If the last look has found a torn record, there are two cases. Either the record was being written then,
-        // and may be whole now. Or the write failed, the torn record was removed, and the next record is written
-        // at its place. In both cases the file may be as long as at the last look. In the second case the file may
-        // also be shorter.
+        // If the last look found a torn record, either it was still being written and may be whole now, or its write
+        // failed, and the next record is written in its place after a cut. In both cases the file may be as long as
+        // at the last look; in the second, it may also be shorter.
         if file_bytes != self.limit || matches!(self.log_end, Some(LogEnd::Torn(_))) {
             self.limit = file_bytes;
             self.window.bytes.clear();
@@ -248,7 +241,7 @@ impl RecordReader {
         Ok(())
     }
 
-    /// Reads the record at `offset` and moves to the next one. If no record is left, returns how the log ends.
+    /// Reads the record at `offset` and moves on to the next one. If no record is left, returns how the log ends.
     fn step(&mut self) -> Result<Result<(u64, Range<usize>), LogEnd>> {
         let offset = self.offset;
         if offset == self.limit {
@@ -272,8 +265,8 @@ impl RecordReader {
         }))
     }
 
-    /// The header of the record at `offset`, and the position of its payload in the window. If the record is bad,
-    /// returns what is wrong with it.
+    /// The header of the record at `offset`, and the position of its payload in the window, or what is wrong with
+    /// the record.
     fn record_at(&mut self, offset: u64) -> Result<Result<(RecordHeader, Range<usize>), &'static str>> {
         if self.limit - offset < RECORD_HEADER_BYTES as u64 {
             return Ok(Err("the file ends within a record's header"));
@@ -292,13 +285,13 @@ impl RecordReader {
         Ok(Ok((header, payload..payload + header.payload_bytes as usize)))
     }
 
-    /// Looks for a proof that bytes after the bad record at `bad` were durable. The proof is a valid record after
-    /// `bad` whose synced end is past `bad`. Returns the proof as text.
+    /// Looks for a proof that bytes after the bad record at `bad` were durable: a valid record after `bad` whose
+    /// synced end is past `bad`. Returns the proof as text.
     ///
-    /// Records start at multiples of 8, so the search tries every such offset. Before the search computes the
-    /// checksum of a record, it checks that the synced end of the record would be a proof. So the search reads the
-    /// rest of the file only about once, even if many bytes look like records. If a value contains a copy of an
-    /// older record, this copy proves nothing, because its synced end lies before `bad`.
+    /// Records start at multiples of 8, so the search tries every such offset. It computes the checksum of a
+    /// candidate only if its synced end would be a proof, and so reads the rest of the file only about once, even if
+    /// many bytes look like records. A copy of an older record inside a value proves nothing, because its synced end
+    /// is before `bad`.
     fn proof_after(&mut self, bad: u64) -> Result<Option<String>> {
         let log_id = self.log_id();
         let mut offset = bad + RECORD_ALIGN_BYTES as u64;
@@ -329,7 +322,7 @@ impl RecordReader {
         Ok(None)
     }
 
-    /// The checksum of a range of the file. This reads the range in chunks, and leaves `window` unchanged.
+    /// The checksum of a range of the file. Reads in chunks, and leaves `window` unchanged.
     fn crc_of(&self, range: Range<u64>) -> Result<u32> {
         let mut bytes = vec![0; CHUNK_BYTES.min((range.end - range.start) as usize)];
         let mut crc = Digest::new(CrcAlgorithm::Crc32Iscsi);
@@ -340,12 +333,11 @@ impl RecordReader {
             crc.update(&bytes[..count]);
             offset += count as u64;
         }
-        // The checksum has 32 bits, but the crate returns checksums of all widths in one type.
+        // The crate returns checksums of all widths as u64; this one has 32 bits.
         Ok(crc.finalize() as u32)
     }
 
-    /// Loads `range` into the window, and returns its position in the window. The range must not reach past the
-    /// limit.
+    /// Loads `range`, which must not reach past the limit, into the window, and returns its position there.
     fn load(&mut self, range: Range<u64>) -> Result<Range<usize>> {
         if let Some(at) = self.window.find(&range) {
             return Ok(at);
@@ -353,7 +345,7 @@ impl RecordReader {
         let length = (range.end - range.start).max(CHUNK_BYTES as u64).min(self.limit - range.start) as usize;
         self.window.bytes.clear();
         self.window.bytes.shrink_to(length.max(CHUNK_BYTES));
-        // This length comes from the header of a record, and may be as great as the length of the file.
+        // The length comes from the header of a record, and may be as large as the file.
         let no_memory = |_| LogError::io("read", &self.path, io::ErrorKind::OutOfMemory.into());
         self.window.bytes.try_reserve_exact(length).map_err(no_memory)?;
         self.window.bytes.resize(length, 0);
@@ -393,7 +385,7 @@ impl RecordHeader {
         padded_record_bytes(self.payload_bytes as usize) as u64
     }
 
-    /// Checks everything about the record at `offset` that can be checked without its payload.
+    /// Checks what can be checked about the record at `offset` without its payload.
     fn check(&self, log_id: u64, offset: u64, limit: u64) -> Result<(), &'static str> {
         if self.log_id != log_id {
             return Err("there is no record of this log");
@@ -408,7 +400,7 @@ impl RecordHeader {
     }
 }
 
-/// Fills `bytes` from `offset` on. The caller has checked that the file has all these bytes.
+/// Fills `bytes` from `offset` on. The caller has checked that the file has these bytes.
 fn read_exactly(file: &dyn File, path: &Path, bytes: &mut [u8], offset: u64) -> Result<()> {
     let mut done = 0;
     while done < bytes.len() {

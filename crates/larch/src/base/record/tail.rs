@@ -1,20 +1,20 @@
-//! Makes the end of a log durable if an earlier process wrote this log. Before that, no other log may state where
-//! this log ends, and no record may be appended to this log. This module does not know what the records mean.
+//! Makes the end of a log durable that an earlier process wrote. This has to happen before another log states where
+//! this log ends, and before a record is appended to this log. This module does not know what the records mean.
 
 use super::{LogError, Result};
 use os::{Access, Disk};
 use std::ops::Range;
 use std::path::Path;
 
-/// How many bytes [`rewrite_tail`] copies at once.
+/// Bytes that [`rewrite_tail`] copies at once.
 const REWRITE_BYTES: u64 = 1 << 20;
 
-/// Shortens a log to `tail.end`, and makes what is left of it durable. The tail is written again at its old place,
-/// so the call needs no free space on the disk.
+/// Cuts a log to `tail.end`, and makes what is left of it durable. The tail is rewritten in place, so the call needs
+/// no free disk space.
 ///
-/// Nothing proves that the bytes in `tail` are durable. If an earlier process failed to sync the tail, the system
-/// may show its bytes but never write them to the disk. Then a sync would succeed although the tail is not on the
-/// disk. So the tail is written again before the sync.
+/// Nothing proves that the bytes in `tail` are durable. If an earlier process failed to sync them, the system may
+/// still show them without ever writing them to disk, and another sync would succeed. So they are written again
+/// before the sync.
 ///
 /// # Errors
 ///

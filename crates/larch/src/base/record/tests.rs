@@ -1,4 +1,4 @@
-//! Tests what a log promises about its bytes. The disk is in memory, where a test can cut files, change bytes and
+//! Tests what a log promises about its bytes, on a disk in memory where a test can cut files, change bytes and
 //! simulate crashes.
 
 use std::io::ErrorKind;
@@ -29,8 +29,7 @@ enum End {
     Corrupt(u64),
 }
 
-/// Reads the whole file. Returns the payloads and how the file ends. If the file ends with an error, a second call
-/// must give the same error.
+/// Reads the whole file. Returns the payloads and how the file ends. Checks that an error repeats at the next call.
 fn read(disk: &SimDisk, known_end: Option<u64>) -> (Vec<Vec<u8>>, End) {
     read_to(disk, known_end.map(KnownEnd::durable))
 }
@@ -147,8 +146,8 @@ fn short_reads_do_not_matter() {
     }
 }
 
-/// Writes a log with records of 0 to 39 bytes, and syncs it after some of them. Returns the payloads, the offsets
-/// of the records, and the greatest synced end in the records.
+/// Writes a log with records of 0 to 39 bytes, and syncs some of them. Returns the payloads, the offsets of the
+/// records, and the greatest synced end in the records.
 fn small_log(disk: &SimDisk) -> (Vec<Vec<u8>>, Vec<u64>, u64) {
     let mut writer = writer(disk);
     let (mut payloads, mut offsets, mut proven_end) = (Vec::new(), Vec::new(), 0);
@@ -180,8 +179,8 @@ fn a_flipped_bit_below_the_synced_end_is_corruption_and_above_it_cuts() {
                 let image = disk.image();
                 image.flip_bit(PATH, byte, bit);
                 let expected = match offsets.iter().rposition(|offset| *offset <= byte) {
-                    // The changed bit is in the header. The file has records, so the reader must not take the bad
-                    // header for that of an unfinished creation.
+                    // The changed bit is in the header. The file has records, so the reader must not take this for
+                    // an unfinished creation.
                     None => (payloads[..0].to_vec(), End::Corrupt(0)),
                     Some(record) => {
                         let offset = offsets[record];
@@ -238,9 +237,9 @@ fn an_end_that_is_not_durable_limits_a_log_and_proves_nothing() {
     let end = |at| Some(KnownEnd { at, is_durable: false });
     let image = disk.read_all(Path::new(PATH)).expect("it is there");
     assert_eq!(read_to(&disk, end(offsets[10])), (payloads[..10].to_vec(), End::Clean));
-    // Here record 10 starts before the end that the next log states, but ends after it.
+    // Record 10 starts before the end that the next log states, but ends after it.
     assert_eq!(read_to(&disk, end(offsets[10] + 8)), (payloads[..10].to_vec(), End::Torn(offsets[10])));
-    // Here bytes before the end that the next log states are missing, but they may never have been written.
+    // Bytes before the end that the next log states are missing, but they may never have been written.
     let last = *offsets.last().expect("there are records");
     assert!(last >= proven_end, "the last record was not synced");
     set_len(&disk, last);
@@ -249,7 +248,7 @@ fn an_end_that_is_not_durable_limits_a_log_and_proves_nothing() {
         RecordReader::open(&*disk, Path::new(PATH), LogKind::WriteAhead, end(image.len() as u64)).expect("it is whole");
     while reader.next_record().expect("it is whole").is_some() {}
     assert_eq!((reader.end(), reader.proven_end()), (last, proven_end), "what is missing can be seen");
-    // If the stated end is not durable, a record in the log still proves what was durable.
+    // Although the stated end is not durable, a record in the log still proves what was.
     write_at(&disk, b"damage", offsets[0] + 4);
     assert_eq!(read_to(&disk, end(last)), (Vec::new(), End::Corrupt(offsets[0])));
 }
@@ -285,8 +284,8 @@ fn zeros_after_the_last_record_are_a_torn_tail() {
     assert_eq!(read(&disk, None), (payloads, End::Torn(end)));
 }
 
-/// Writes a record that will be damaged, a record of `distance` bytes, and a record which proves that the damaged
-/// record was durable.
+/// Damages a record of `distance` bytes, and checks that a later record, also of `distance` bytes, proves that it was
+/// durable.
 fn check_distant_proof(distance: usize) {
     let disk = SimDisk::new(1);
     let mut writer = writer(&disk);
@@ -303,19 +302,19 @@ fn check_distant_proof(distance: usize) {
     let image = disk.image();
     image.flip_bit(PATH, bad + 30, 1);
     assert_eq!(read(&image, None), (vec![b"good".to_vec()], End::Corrupt(bad)), "distance {distance}");
-    // If the damage is in the length of the record, the reader still finds the proof.
+    // The proof is found even if the damage is in the length of the record.
     let image = disk.image();
     image.flip_bit(PATH, bad + 6, 0);
     assert_eq!(read(&image, None), (vec![b"good".to_vec()], End::Corrupt(bad)), "distance {distance}");
-    // If the second half of the proving record is missing, the record proves nothing.
+    // If the second half of the proving record is missing, it proves nothing.
     set_len(&image, proof + distance as u64 / 2);
     assert_eq!(read(&image, None), (vec![b"good".to_vec()], End::Torn(bad)), "distance {distance}");
 }
 
 #[test]
 fn proof_is_found_at_any_distance() {
-    // The search for a proof starts 8 bytes after the damaged record, and reads chunks of 1 MiB. With these
-    // distances, the proving record lies across the ends of chunks.
+    // The search for a proof starts 8 bytes after the damaged record, and reads chunks of 1 MiB. At these distances,
+    // the proving record straddles the ends of chunks.
     for around in [1 << 20, 2 << 20] {
         for distance in (around - 48..around + 32).step_by(8) {
             check_distant_proof(distance);
@@ -383,7 +382,7 @@ fn an_unfinished_creation_is_an_empty_log_unless_the_successor_knows_better() {
         file.write_at(&bytes[..length], 0).expect("the disk works");
         assert_eq!(read(&disk, None), (Vec::new(), End::Torn(0)), "length {length}");
         assert_eq!(read(&disk, Some(64)), (Vec::new(), End::Corrupt(length as u64)), "length {length}");
-        // Here, the length of the file has reached the disk before a crash, but the other bytes have not.
+        // The length of the file reached the disk before a crash, but the other bytes did not.
         if length <= 60 {
             file.set_len(HEADER_BYTES as u64).expect("the disk works");
             assert_eq!(read(&disk, None), (Vec::new(), End::Torn(0)), "length {length}");
@@ -404,7 +403,7 @@ fn a_header_that_is_cut_in_zeros_of_its_checksum_is_not_whole() {
     assert_eq!(read_to(&disk, end), (Vec::new(), End::Corrupt(0)), "it was durable before another log began");
 }
 
-/// Opens a file that has only this header. Returns the error, or `None` if the file can be opened.
+/// Opens a file that has only this header. Returns the error, if any.
 fn open_error(bytes: &[u8; HEADER_BYTES], kind: LogKind) -> Option<String> {
     let disk = SimDisk::new(1);
     let file = disk.open(Path::new(PATH), Access::Create).expect("the disk works");
@@ -472,7 +471,7 @@ fn a_failed_append_is_cut_back_and_may_be_tried_again() {
     let disk = SimDisk::new(1);
     let mut writer = writer(&disk);
     let end = writer.append(&[b"one"]).expect("the disk works");
-    // Now the disk has room for only a part of another record.
+    // Leave room for only a part of another record.
     disk.set_capacity(disk.used_bytes() + 20);
     let error = writer.append(&[&[b'2'; 100]]).expect_err("the disk is full").to_string();
     assert!(error.starts_with(&format!("cannot write {PATH}: ")), "{error}");
@@ -480,7 +479,7 @@ fn a_failed_append_is_cut_back_and_may_be_tried_again() {
     assert_eq!(disk.used_bytes(), end, "what was written of it takes no room");
     assert!(writer.append(&[&[b'2'; 100]]).is_err(), "the disk is still full");
     disk.set_capacity(u64::MAX);
-    // Before the next append, the writer tries again to cut the file, and this fails.
+    // The writer tries to cut the file again before the next append, and this fails.
     disk.fail_operation(1, ErrorKind::Other);
     assert!(writer.append(&[b"three"]).is_err());
     writer.append(&[b"three"]).expect("the disk works");
@@ -529,8 +528,8 @@ fn after_a_failed_sync_every_append_and_sync_is_refused() {
     assert_eq!(writer.append(&[b"two"]).expect_err("it is final").to_string(), error);
 }
 
-/// Appends and syncs records until a crash at a random operation. Then reads the log twice, because recovery must
-/// give the same result each time.
+/// Appends and syncs records until a crash at a random operation. Then reads the log twice, because recovery must be
+/// repeatable.
 fn check_crash(seed: u64) {
     let mut random = StdRng::seed_from_u64(seed);
     let disk = SimDisk::new(seed);
@@ -580,8 +579,8 @@ fn a_crash_while_creating_leaves_no_log_or_an_empty_one() {
     }
 }
 
-/// Changes random bytes at random places. Every read then returns a prefix of the written records, and nothing
-/// panics.
+/// Changes random bytes at random places. Every read must still return a prefix of the written records, and nothing
+/// may panic.
 #[test]
 fn no_change_of_bytes_yields_a_wrong_payload() {
     for seed in seeds(300) {
@@ -600,8 +599,8 @@ fn no_change_of_bytes_yields_a_wrong_payload() {
     }
 }
 
-/// The seeds of a random test. The test prints each seed before it runs. So if it fails, the last printed seed is
-/// the failed one. `SEED=n cargo test -p larch-db name_of_test` runs seed `n` alone.
+/// The seeds of a random test. Prints each seed before its run, so after a failure the last printed seed is the
+/// failed one. `SEED=n cargo test -p larch-db name_of_test` runs seed `n` alone.
 pub(crate) fn seeds(count: u64) -> impl Iterator<Item = u64> {
     let chosen: Option<u64> = std::env::var("SEED").ok().map(|seed| seed.parse().expect("SEED is a number"));
     let range = chosen.map_or(0..count, |seed| seed..seed + 1);
@@ -619,7 +618,7 @@ fn a_log_gives_the_room_back_that_it_does_not_use() {
     let room = || std::fs::metadata(&path).expect("the log is there").blocks() * 512;
     let mut file = EmptyLog::create(&*disk, &path).expect("the disk works");
     file.allocate_ahead(4 * USED);
-    // If the file system is nearly full or cannot allocate space ahead, the file gets no space ahead.
+    // A file system that is nearly full or cannot allocate ahead gives no space.
     assert!(room() == 0 || room() >= 4 * USED, "{}", room());
     let mut writer = file.begin(&header()).expect("the disk works");
     writer.append(&[b"first"]).expect("the disk works");

@@ -1,11 +1,10 @@
-//! Appends records to a new file. This module does not decide when records become durable, or which thread makes
-//! them durable.
+//! Appends records to a new file. This module does not decide when records become durable, or on which thread.
 //!
-//! Invariants: `appended_end` is stored only after all bytes below it were written. `synced_end` is stored only
-//! after a sync that began when all bytes below this end were already written. Both ends only grow. If an append
-//! fails, the file is cut back to the last whole record, and this cut is made durable before the next record is
-//! written. After a failed sync every append and sync is refused. A sync of a log first makes the previous log
-//! durable, so `synced_end` is also a promise about the previous log.
+//! Invariants: `appended_end` is stored only after all bytes below it were written, and `synced_end` only after a
+//! sync that began when all bytes below it were written. Both only grow. If an append fails, the file is cut back to
+//! the last whole record, and the cut is made durable before the next record is written. After a failed sync, every
+//! append and sync is refused. A sync of a log first makes the previous log durable, so `synced_end` is also a
+//! promise about the previous log.
 //!
 //! Thread safety: a [`RecordWriter`] belongs to one thread. Its [`LogFile`] is shared.
 
@@ -17,25 +16,23 @@ use os::{Access, Disk, File};
 
 use super::{HEADER_BYTES, Header, LogError, RECORD_HEADER_BYTES, Result, padded_record_bytes};
 
-/// The greatest length of a payload. The lengths of the payload and of the padded record must fit in a u32.
+/// The longest payload, in bytes. The lengths of the payload and of the padded record must fit in a u32.
 pub const MAX_PAYLOAD_BYTES: usize = u32::MAX as usize - 64;
 
-/// If a record makes the scratch buffer larger than this, the memory of the buffer is freed after the record was
-/// written.
+/// If a record grows the scratch buffer beyond this, the excess is freed after the write.
 const MAX_SCRATCH_BYTES: usize = 1 << 20;
 
-/// A log file that is being written, as seen by the threads that make it durable.
+/// A log file that is being written, as the threads that make it durable see it.
 #[derive(Debug)]
 pub struct LogFile {
     file: Arc<dyn File>,
     path: PathBuf,
     appended_end: AtomicU64,
     synced_end: AtomicU64,
-    /// A thread holds this lock during a sync. If two syncs ran at the same time and the disk failed, the system
-    /// would report the failure to only one of them. As long as the previous log may not be durable, the lock
-    /// holds the previous log.
+    /// Held during a sync: if the disk failed during two concurrent syncs, the system would report the failure to
+    /// only one of them. Holds the previous log while that may not be durable.
     syncing: Mutex<Option<Arc<LogFile>>>,
-    /// The error of the sync that failed.
+    /// The error of the first failed sync.
     failed: OnceLock<LogError>,
 }
 
@@ -45,7 +42,7 @@ impl LogFile {
         &self.path
     }
 
-    /// All bytes below this offset were written, but the operating system may not have put them on the disk yet.
+    /// All bytes below this offset were written, but may not be on disk yet.
     pub fn appended_end(&self) -> u64 {
         self.appended_end.load(Ordering::Acquire)
     }
@@ -55,14 +52,14 @@ impl LogFile {
         self.synced_end.load(Ordering::Acquire)
     }
 
-    /// Makes first the previous log durable, and then everything appended so far to this log. Returns the end of
+    /// Makes the previous log durable, and then everything appended so far to this log. Returns the durable end of
     /// this log.
     ///
     /// # Errors
     ///
-    /// Fails if a sync of this log or of the previous log has failed, now or earlier. After such a failure all later
-    /// syncs and appends fail, too. The system may have dropped the bytes that it could not write, and a second sync
-    /// would not report this.
+    /// Fails if a sync of this log or of the previous log fails or has failed before. All later syncs and appends
+    /// then fail, too: the system may have dropped the bytes that it could not write, and a second sync would not
+    /// report this.
     pub fn sync(&self) -> Result<u64> {
         let mut before = self.syncing.lock();
         self.check()?;
@@ -81,7 +78,7 @@ impl LogFile {
     ///
     /// # Errors
     ///
-    /// The error of a sync that failed.
+    /// The error of the failed sync.
     pub fn check(&self) -> Result<()> {
         match self.failed.get() {
             Some(error) => Err(error.clone()),
@@ -96,11 +93,10 @@ pub struct RecordWriter {
     file: Arc<LogFile>,
     log_id: u64,
     end: u64,
-    /// The synced end in the last record. As long as no record was written, this is the end of the header, which
-    /// is durable.
+    /// The synced end in the last record. Before the first record, this is the end of the header, which is durable.
     stated_end: u64,
     scratch: Vec<u8>,
-    /// Whether an append has failed. After a failed append, the file may have a part of a record after `end`.
+    /// Whether an append has failed, so that the file may have a part of a record after `end`.
     is_torn: bool,
     /// Whether disk space after the end of the file may have been allocated ahead.
     is_allocated_ahead: bool,
@@ -129,13 +125,13 @@ impl EmptyLog {
         Ok(Self { file, path: path.to_owned(), is_allocated_ahead: false })
     }
 
-    /// Allocates `bytes` of disk space for the log, so that appends do not have to allocate while the disk is
-    /// busy. If the disk is full or the file system cannot do this, appends allocate space themselves, as usual.
+    /// Allocates `bytes` of disk space for the log, so that appends need not allocate while the disk is busy. If the
+    /// disk is full or the file system cannot do this, appends allocate as usual.
     pub fn allocate_ahead(&mut self, bytes: u64) {
         self.is_allocated_ahead = true;
         if self.file.allocate_ahead(bytes).is_err() {
-            // Some space may have been allocated before the error. It is given back, because other files may need
-            // it. For example, the user's quota may be used up although the disk is not full.
+            // Give back what was allocated before the error, because other files may need it: the user's quota may
+            // be used up although the disk is not full.
             self.file.set_len(0).ok();
         }
     }
@@ -159,18 +155,18 @@ impl RecordWriter {
     ///
     /// # Errors
     ///
-    /// Fails as [`EmptyLog::create`] and [`EmptyLog::begin`] do.
+    /// The errors of [`EmptyLog::create`] and [`EmptyLog::begin`].
     pub fn create(disk: &dyn Disk, path: &Path, header: &Header) -> Result<Self> {
         EmptyLog::create(disk, path)?.begin(header)
     }
 
-    /// A writer for `file`. The file has only a header, which is durable.
+    /// A writer for `file`, which has only a durable header.
     pub(crate) fn after_header(file: Arc<dyn File>, path: &Path, log_id: u64) -> Self {
         Self::at(file, path, log_id, HEADER_BYTES as u64)
     }
 
-    /// A writer for the log at `path`, which an earlier process has written. The log ends at `end`, and all of its
-    /// bytes are durable.
+    /// A writer for the log at `path`, written by an earlier process. The log ends at `end`, and all of it is
+    /// durable.
     ///
     /// # Errors
     ///
@@ -192,24 +188,23 @@ impl RecordWriter {
         Self { file, log_id, end, stated_end: end, scratch: Vec::new(), is_torn: false, is_allocated_ahead: false }
     }
 
-    /// Appends one record with one write, and returns its end. The payload is `parts`, one after the other. The
+    /// Appends a record whose payload is the concatenation of `parts`, with one write, and returns its end. The
     /// record is durable when the file has been synced up to this end.
     ///
     /// # Errors
     ///
-    /// Fails if an earlier sync has failed, or if the file cannot be written. Then the file does not have the
+    /// Fails if an earlier sync has failed, or if the file cannot be written. The file then does not have the
     /// record, and the caller may append it again.
     pub fn append(&mut self, parts: &[&[u8]]) -> Result<u64> {
         self.file.check()?;
         self.mend()?;
         let synced_end = self.file.synced_end();
         encode(&mut self.scratch, self.log_id, synced_end, parts);
-        // `is_torn` is set before the write: if the write panics, a part of the record may stay in the file, as
-        // after an error.
+        // Set before the write: if the write panics, a part of the record may stay in the file, as after an error.
         self.is_torn = true;
         if let Err(error) = self.file.file.write_at(&self.scratch, self.end) {
-            // A failed write may leave a part of its record in the file. This part is removed at once, because the
-            // disk may be full. If the cut fails, the next append tries again.
+            // A failed write may leave a part of its record in the file. Cut it off at once, because the disk may be
+            // full. If the cut fails, the next append tries again.
             self.cut().ok();
             return Err(LogError::io("append to", &self.file.path, error));
         }
@@ -224,14 +219,14 @@ impl RecordWriter {
         Ok(self.end)
     }
 
-    /// Notes that this log comes after the log `before`, which gets no more records and may not be durable yet. This
-    /// log must not have any records yet.
+    /// Makes `before` the previous log: it gets no more records and may not be durable yet. This log must not have
+    /// any records yet.
     pub fn follow(&mut self, before: Arc<LogFile>) {
         assert_eq!(self.end, HEADER_BYTES as u64, "a log follows another one from its beginning");
         *self.file.syncing.lock() = Some(before);
     }
 
-    /// If an append has failed, removes the bytes that it wrote from the file, and makes the new length durable.
+    /// If an append has failed, cuts off what it wrote, and makes the new length durable.
     ///
     /// # Errors
     ///
@@ -250,18 +245,17 @@ impl RecordWriter {
         self.file.file.set_len(self.end).map_err(|error| LogError::io("cut", &self.file.path, error))
     }
 
-    /// Appends a record without a payload. Its synced end proves how much of the log is durable. If a later reader
-    /// finds a bad record, this proof tells the reader whether a durable record is damaged or a write was not
-    /// finished.
+    /// Appends a record without a payload, whose synced end proves how much of the log is durable. It lets a later
+    /// reader that meets a bad record tell damage from an unfinished write.
     ///
     /// # Errors
     ///
-    /// Fails as [`RecordWriter::append`] does.
+    /// The errors of [`RecordWriter::append`].
     pub fn append_proof(&mut self) -> Result<u64> {
         self.append(&[])
     }
 
-    /// Frees the buffer in which the writer encodes records.
+    /// Frees the buffer in which records are encoded.
     pub fn give_back(&mut self) {
         self.scratch = Vec::new();
     }
@@ -275,7 +269,7 @@ impl RecordWriter {
         if std::mem::take(&mut self.is_allocated_ahead) { self.cut() } else { Ok(()) }
     }
 
-    /// The memory of the buffer in which the writer encodes records, in bytes.
+    /// Memory of the buffer in which records are encoded, in bytes.
     pub fn memory_bytes(&self) -> u64 {
         self.scratch.capacity() as u64
     }

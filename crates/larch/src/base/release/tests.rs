@@ -1,4 +1,4 @@
-//! Tests that nothing is written that an older release cannot read, if compatibility with this release is asked for.
+//! Tests that a database written for an older release has nothing that this release cannot read.
 
 use super::*;
 use crate::base::record::RecordReader;
@@ -21,8 +21,7 @@ fn open(disk: &Arc<SimDisk>, compat: Option<Release>) -> crate::Result<Database>
     }
 }
 
-/// The features of the current manifest, and the release that the manifest names as the one for which it was
-/// written.
+/// The features of the current manifest, and the release that the manifest says it was written for.
 fn manifest(disk: &Arc<SimDisk>) -> (u32, Option<String>) {
     let machine = Machine::simulated_on(disk.clone(), 1);
     let path: PathBuf = ManifestLog::current(&machine, Path::new("db")).expect("it is there");
@@ -107,7 +106,7 @@ fn tables_are_not_compressed_by_zstd_under_compat_of_a_release_that_does_not_rea
     table.insert("k", "v").expect("the disk works");
     drop((table, db));
 
-    // No file of the table is compressed by zstd yet, but the next file would be.
+    // No file of the table has zstd pages yet, but the next one would.
     let db = open(&disk, None).expect("the disk works");
     db.table("t").expect("it is there").alter(|options| *options = zstd()).expect("the disk works");
     drop(db);
@@ -116,7 +115,7 @@ fn tables_are_not_compressed_by_zstd_under_compat_of_a_release_that_does_not_rea
                     open the database without compat";
     assert_eq!(refused.to_string(), expected);
 
-    // The table is no longer compressed by zstd, but one of its older files is.
+    // The table is no longer compressed with zstd, but one of its older files is.
     let db = open(&disk, None).expect("the disk works");
     let table = db.table("t").expect("it is there");
     for i in 0..1000u32 {

@@ -48,7 +48,7 @@ fn keys_and_ranges_stay_in_a_set_that_joins_them_and_its_memory_is_bounded() {
                 set.add_range(table, range.clone());
                 read.push((table, range));
             }
-            // One range for each of the three tables stays, even if these ranges take more than `most_bytes`.
+            // One range for each of the three tables is left, even if they take more than `most_bytes`.
             assert!(set.bytes() <= most_bytes.max(3 * 200), "{} of {most_bytes}", set.bytes());
         }
         let kept = all(&set);
@@ -88,7 +88,7 @@ fn a_range_counts_whole_until_it_is_closed_and_then_what_was_read() {
     let open = OpenRead::begin(&set, TableId(1), KeyRange::ALL);
     open.close(Some((Bound::Excluded(b"d"), Bound::Unbounded)));
     assert_eq!(ranges().last(), Some(&range(b"", b"d\0")));
-    // Here the range was read from both ends up to the key `m`, so the whole range was read.
+    // This range was read from both ends up to the key `m`, and so as a whole.
     let open = OpenRead::begin(&set, TableId(1), whole.clone());
     open.close(Some((Bound::Excluded(b"m"), Bound::Excluded(b"m"))));
     assert_eq!(ranges().last(), Some(&whole));
@@ -100,7 +100,7 @@ fn a_read_that_goes_elsewhere_counts_where_it_was_and_where_it_is() {
     let range = |start: &[u8], end: Option<&[u8]>| KeyRange { start: start.to_vec(), end: end.map(<[u8]>::to_vec) };
     let ranges = || set.lock().ranges().map(|(_, keys)| keys.clone()).collect::<Vec<_>>();
     let mut open = OpenRead::begin(&set, TableId(1), KeyRange::ALL);
-    // The first range ends before any of its keys was read.
+    // End the first range before any of its keys was read.
     open.restart(Some((Bound::Unbounded, Bound::Unbounded)), (Bound::Included(b"m"), Bound::Unbounded));
     assert_eq!(ranges(), [range(b"m", None)]);
     let read = range(b"m", Some(b"p\0"));

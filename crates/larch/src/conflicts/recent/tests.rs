@@ -1,4 +1,4 @@
-//! Tests which keys of flushed rows are kept, and from which version on all commits are known.
+//! Tests which keys of flushed rows are kept, and where the floors are.
 
 use super::*;
 use crate::base::table::TableId;
@@ -40,7 +40,7 @@ fn recent(most_bytes: u64) -> Arc<Recent> {
     Arc::new(Recent::new(most_bytes))
 }
 
-/// The keys with which a transaction can be compared if it has read [`TABLE`] and began at `since`.
+/// The kept keys for a transaction that has read [`TABLE`] and began at `since`.
 fn kept(recent: &Recent, since: u64) -> Vec<Arc<Memtable>> {
     let kept = recent.commits(Version(since), Tables::of(TABLE)).expect("it is not too old");
     kept.of(TABLE, Version(since)).cloned().collect()

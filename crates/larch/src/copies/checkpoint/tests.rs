@@ -1,4 +1,4 @@
-//! Tests what a checkpoint shows if the database changes between the checkpoint's moment and its end.
+//! Tests what a checkpoint shows if the database changes between the moment of the checkpoint and its end.
 
 use super::*;
 use crate::handle::database::Database;
@@ -30,8 +30,7 @@ fn prepare(machine: &Machine) -> Database {
     db
 }
 
-/// Changes that a user may make to the database after the moment that a checkpoint shows and before the checkpoint
-/// is done.
+/// Changes that a user may make to the database while a checkpoint is being made.
 const CHANGES: [fn(&Database); 6] = [
     |db| {
         let table = db.table("changed").expect("a table");

@@ -1,4 +1,4 @@
-//! Tests what the list of a backup promises: its bytes do not change, and damage is found.
+//! Tests that the bytes of a backup's list do not change, and that damage is found.
 
 use super::*;
 use crate::base::sealed::tests as sealed;
@@ -21,7 +21,7 @@ fn list() -> BackupList {
     }
 }
 
-/// The same list, but its shared file lies in the directory `files`.
+/// The same list, but with its shared file in the directory `files`.
 fn list_with_files() -> BackupList {
     let mut list = list();
     list.files[0].lies = Lies::InFiles { id: 0xabcd };

@@ -1,5 +1,5 @@
-//! Counts what the background scrub has read, and remembers the damage that the scrub has found. It does not know
-//! how the scrub reads.
+//! What the background scrub has read, and the damage that it has found. This module does not know how the scrub
+//! reads.
 //!
 //! This module is thread-safe.
 
@@ -9,7 +9,7 @@ use crate::core::environment::Environment;
 use os::sync::Mutex;
 use os::sync::atomic::{AtomicU64, Ordering};
 
-/// At most this many problems are remembered. Further problems are only counted.
+/// Only this many problems are remembered; further ones are just counted.
 const MAX_PROBLEMS: usize = 64;
 
 /// What the background scrub of a database has found.

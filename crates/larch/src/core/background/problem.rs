@@ -1,5 +1,5 @@
-//! A problem in a file of the database, which a check or the background scrub has found. This module does not know
-//! how a problem was found.
+//! Damage in a file of the database, found by a check or the background scrub. This module does not know how it was
+//! found.
 
 use crate::base::error::Error;
 use std::path::PathBuf;

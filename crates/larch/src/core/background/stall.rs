@@ -1,4 +1,4 @@
-//! Counts commits that wait for background work: for what they wait, how many wait, and how long. This module does
+//! Counts commits that wait for background work: what they wait for, how many wait, and how long. This module does
 //! not decide which commits wait.
 //!
 //! This module is thread-safe. No lock is held while an event is reported.
@@ -19,7 +19,7 @@ pub struct Stalls {
 /// The commits that wait for one reason.
 #[derive(Debug, Default)]
 struct Stall {
-    /// The number of commits that wait now, and the time at which this number last rose from 0 to 1.
+    /// How many commits wait now, and when this number last rose from 0 to 1.
     waiting: Mutex<(usize, Duration)>,
     commits: AtomicU64,
     micros: AtomicU64,
@@ -33,15 +33,14 @@ impl Stalls {
         }
     }
 
-    /// The number of commits that have waited because of `reason`, and the sum of the times for which they waited,
-    /// in microseconds.
+    /// How many commits have waited because of `reason`, and for how many microseconds in total.
     pub fn totals(&self, reason: StallReason) -> (u64, u64) {
         let stall = self.of(reason);
         (stall.commits.load(Ordering::Relaxed), stall.micros.load(Ordering::Relaxed))
     }
 }
 
-/// Stands for a commit that waits. The wait is over when this value is dropped.
+/// A commit that waits. The wait is over when this value is dropped.
 pub struct StalledCommit<'c> {
     env: &'c Environment,
     stalls: &'c Stalls,

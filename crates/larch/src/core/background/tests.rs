@@ -22,10 +22,10 @@ use std::path::Path;
 use std::pin::Pin;
 use std::task::{Context, Wake, Waker};
 
-/// Holds all reads back until the test lets them go.
+/// Holds reads back until the test releases them.
 #[derive(Debug)]
 struct HeldReads {
-    /// The reads that are held back, or `None` after the test has let them go.
+    /// The reads held back, or `None` once the test has released them.
     reads: Mutex<Option<Vec<ReadRequest>>>,
     changed: Condvar,
 }
@@ -37,7 +37,7 @@ impl Default for HeldReads {
 }
 
 impl HeldReads {
-    /// Waits until at least one read of this urgency is held back, and takes all reads of this urgency.
+    /// Waits until a read of this urgency is held back, and takes all reads of this urgency.
     fn take(&self, urgency: Urgency) -> Vec<ReadRequest> {
         let mut reads = self.reads.lock();
         loop {
@@ -50,7 +50,7 @@ impl HeldReads {
         }
     }
 
-    /// Lets all reads go. Later reads are not held back.
+    /// Releases all reads. Later reads are not held back.
     fn open(&self) {
         let reads = self.reads.lock().take();
         CallerReads.submit(reads.unwrap_or_default());
@@ -96,7 +96,7 @@ fn with_files() -> (Machine, Arc<SimDisk>) {
         }
         db.flush().expect("the disk works");
     }
-    // The row of the table `other` is in a file that the compaction of `t` does not read.
+    // The row of `other` is in a file that the compaction of `t` does not read.
     db.table("other").expect("a table").insert("k", "v").expect("a row");
     db.flush().expect("the disk works");
     drop((table, db));
@@ -136,8 +136,8 @@ fn a_waker_on_a_thread_that_reads_drops_the_last_handle_without_waiting_for_that
     let waker = Waker::from(dropping.clone());
     assert!(task.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
     *dropping.0.lock() = Some((task, db));
-    // This thread acts like a reading thread of the machine: it finishes the read of the task, while the reads of
-    // the compaction are still held back.
+    // Finish the read of the task, as a reading thread of the machine would, while the reads of the compaction are
+    // still held back.
     CallerReads.submit(reads.take(Urgency::Needed));
     assert!(dropping.0.lock().is_none(), "the last handle is gone, and a compaction still waits");
     let opened = std::thread::spawn(move || open(&machine, 100));

@@ -1,10 +1,9 @@
-//! Remembers background work that failed: which work, why it failed, and when it will be tried again. This module
-//! does not know how the work is done.
+//! Remembers background work that failed: which work, why, and when it will be retried. This module does not know
+//! how the work is done.
 //!
-//! A flush or compaction that fails is tried again later. The pause before a retry is [`FIRST_RETRY`] at first,
-//! and doubles after each failure, up to [`LONGEST_RETRY`]. Only a compaction with a corrupt input is not tried
-//! again, because it would read the same bytes. A failure is forgotten when the same work succeeds, in the
-//! background or in a call that asks for the work.
+//! A flush or compaction that fails is retried after a pause of [`FIRST_RETRY`], which doubles with each failure, up
+//! to [`LONGEST_RETRY`]. Only a compaction with a corrupt input is not retried, because it would read the same
+//! bytes. A failure is forgotten when the same work succeeds, in the background or in a call that asks for it.
 //!
 //! This module is thread-safe.
 
@@ -16,12 +15,10 @@ use os::sync::atomic::{AtomicU64, Ordering};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The pause before the first retry. If the system had no free file descriptor when the work failed, it often has
-/// one after this pause.
+/// The pause before the first retry. Long enough that a system that was out of file descriptors often has one again.
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 
-/// The longest pause between two tries. If a full disk gets room again, a database notices this after at most this
-/// time.
+/// The longest pause between two tries, and so the time until a database notices that a full disk has room again.
 const LONGEST_RETRY: Duration = Duration::from_secs(10);
 
 /// Background work that failed and has not succeeded since then.
@@ -36,7 +33,7 @@ pub struct Trouble {
     pub cause: Error,
     /// How many tries have failed in a row.
     pub attempts: u32,
-    /// The time until the next try, or `None` if the work is not tried again because a file is corrupt.
+    /// The time until the next try, or `None` if the work is not retried because a file is corrupt.
     pub retry_in: Option<Duration>,
 }
 
@@ -49,7 +46,7 @@ pub enum FailedWork {
     Flush,
     /// Merging files of this table.
     Compaction(String),
-    /// A [follower](crate::Builder::follow) reads what its writer has written.
+    /// Reading what the writer has written, in a [follower](crate::Builder::follow).
     Follow,
 }
 
@@ -67,7 +64,7 @@ pub struct Troubles {
 struct WorkFailure {
     cause: Error,
     attempts: u32,
-    /// The time of the next try, on the clock of the machine, or `None` if the work is not tried again.
+    /// The time of the next try, on the machine's clock, or `None` if the work is not retried.
     next: Option<Duration>,
 }
 
@@ -104,12 +101,12 @@ impl WorkFailure {
     }
 }
 
-/// The pause after this many failures in a row.
+/// The pause after `attempts` failures in a row.
 fn retry_after(attempts: u32) -> Duration {
     FIRST_RETRY.saturating_mul(1 << attempts.saturating_sub(1).min(16)).min(LONGEST_RETRY)
 }
 
-/// How long work with this failure has to wait from the time `now` on, or `None` if it need not wait.
+/// How much longer work with this failure has to wait, or `None` if it need not wait.
 fn waits(failure: &Option<WorkFailure>, now: Duration) -> Option<Duration> {
     failure.as_ref()?.next?.checked_sub(now).filter(|wait| !wait.is_zero())
 }
@@ -136,14 +133,14 @@ impl Troubles {
         waits(&self.flush.lock(), now)
     }
 
-    /// Lets the next flush begin at once, because a caller has asked for a flush.
+    /// Lets the next flush begin at once, because a caller has asked for one.
     pub fn retry_flush_now(&self) {
         if let Some(failure) = &mut *self.flush.lock() {
             failure.next = Some(Duration::ZERO);
         }
     }
 
-    /// The error of the last flush, if it failed. It says why rows in memory cannot be written to files.
+    /// The error of the last flush if it failed: why rows in memory cannot be written to files.
     pub fn flush_cause(&self) -> Option<Error> {
         self.flush.lock().as_ref().map(|failure| failure.cause.clone())
     }
@@ -193,7 +190,7 @@ impl Troubles {
         self.failed_compactions.load(Ordering::Acquire)
     }
 
-    /// Whether compactions of `table` have to wait for the next try, or will not be tried again at all.
+    /// Whether compactions of `table` have to wait for the next try, or are not retried at all.
     pub fn compaction_must_wait(&self, table: TableId, now: Duration) -> bool {
         self.compactions.lock().get(&table).is_some_and(|failure| failure.must_wait(now))
     }
@@ -203,16 +200,16 @@ impl Troubles {
         self.compactions.lock().get(&table).map(|failure| failure.cause.clone())
     }
 
-    /// The time until the first failed compaction may be tried again, or `None` if no failed compaction has to
-    /// wait. A failed compaction that no longer has to wait is ignored here: it is tried when its table is picked,
-    /// which may be much later. Forgets tables that no longer exist.
+    /// The time until the first failed compaction may be retried, or `None` if none has to wait. Compactions whose
+    /// pause is over do not count: they run when their table is picked, which may be much later. Forgets tables that
+    /// no longer exist.
     pub fn next_compaction(&self, exists: impl Fn(TableId) -> bool, now: Duration) -> Option<Duration> {
         let mut compactions = self.compactions.lock();
         compactions.retain(|table, _| exists(*table));
         compactions.values().filter_map(|failure| failure.next?.checked_sub(now).filter(|wait| !wait.is_zero())).min()
     }
 
-    /// All failed work. `name` returns the name of a table, or `None` if the table was dropped.
+    /// All failed work. `name` returns the name of a table, or `None` if it was dropped.
     pub fn all(&self, name: impl Fn(TableId) -> Option<String>, now: Duration) -> Vec<Trouble> {
         let mut all: Vec<Trouble> = Vec::new();
         all.extend(self.flush.lock().as_ref().map(|failure| failure.trouble(FailedWork::Flush, now)));

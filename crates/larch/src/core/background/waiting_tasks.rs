@@ -1,5 +1,4 @@
-//! The tasks that wait for a time, or for progress of background work. This module does not know who wakes the
-//! tasks.
+//! The tasks that wait for a time, or for progress of background work. This module does not know who wakes them.
 
 use os::sync::Mutex;
 use std::collections::BTreeMap;
@@ -13,25 +12,24 @@ pub struct Waiting(pub Mutex<WaitingTasks>);
 /// The tasks that wait.
 #[derive(Debug, Default)]
 pub struct WaitingTasks {
-    /// The number of the place that the next waiting task gets. Each waiting task has its own place.
+    /// The last place number that was given to a waiting task.
     pub next: u64,
-    /// The wakers of tasks that wait for a time. The key is this time and the number of the place.
+    /// Wakers of tasks that wait for a time, by this time and the task's place number.
     pub by_time: BTreeMap<(Duration, u64), Waker>,
-    /// For each place, the waker of a task that waits for progress, and the progress that the task has already
+    /// Wakers of tasks that wait for progress, by place number, each with the progress that the task has already
     /// seen.
     pub for_progress: BTreeMap<u64, (u64, Waker)>,
 }
 
 impl Waiting {
-    /// Whether a task waits for progress.
+    /// Whether any task waits for progress.
     pub fn has_any_for_progress(&self) -> bool {
         !self.0.lock().for_progress.is_empty()
     }
 
-    /// Takes the wakers of the tasks that can go on. These are the tasks whose time has come at `now`, and the
-    /// tasks that have seen less progress than `progress`. If tasks are left that wait for a later time, calls
-    /// `wake_after` with the time until the earliest of these times. This call happens under the lock, so no other
-    /// thread can add a task in between.
+    /// Takes the wakers of the tasks that can go on: tasks whose time has come at `now`, and tasks that have seen
+    /// less progress than `progress`. If other tasks wait for a later time, calls `wake_after` with the time until
+    /// the earliest, under the lock, so that no task can be added in between.
     pub fn take_ready(&self, now: Duration, progress: u64, wake_after: impl FnOnce(Duration)) -> Vec<Waker> {
         let mut tasks = self.0.lock();
         let mut ready = Vec::new();

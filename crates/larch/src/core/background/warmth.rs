@@ -13,19 +13,17 @@ use os::sync::atomic::{AtomicU64, Ordering};
 pub struct Warmed {
     /// Memory of the pages that the call loaded or found in memory, in bytes.
     pub bytes: u64,
-    /// How many pages the call read from disk.
+    /// Pages that the call read from disk.
     pub page_reads: u64,
-    /// Whether all pages of the range that was to be loaded are in memory now. If some pages are missing, the
-    /// cache had no room for them.
+    /// Whether all requested pages of the range are in memory now. If not, the cache had no room for the rest.
     pub is_whole: bool,
 }
 
-/// What was loaded because of a warm state.
+/// What was loaded from a warm state, the list of the pages that were in memory at the last close.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Restored {
     pub warmed: Warmed,
-    /// Whether a warm state was found but could not be used. A warm state is the list of the pages that were in
-    /// memory at the last close.
+    /// Whether a warm state was found but could not be used.
     pub is_refused: bool,
 }
 
@@ -33,18 +31,18 @@ pub struct Restored {
 #[derive(Debug, Default)]
 pub struct Warmth {
     requests: Mutex<WarmRequests>,
-    /// Memory of the pages that were loaded after the open because of the warm state, in bytes.
+    /// Memory of the pages that were loaded from the warm state, in bytes.
     pub restored_bytes: AtomicU64,
     /// How many warm states could not be used.
     pub refused: AtomicU64,
 }
 
-/// The open requests to load pages.
+/// Pending requests.
 #[derive(Debug, Default)]
 pub struct WarmRequests {
-    /// Whether the tables that should stay in memory have to be loaded.
+    /// Load the tables that should stay in memory.
     pub tables: bool,
-    /// Whether the pages that were in memory at the last close have to be loaded.
+    /// Load the pages that were in memory at the last close.
     pub state: bool,
 }
 
@@ -64,7 +62,7 @@ impl Warmth {
         std::mem::take(&mut *self.requests.lock())
     }
 
-    /// Counts what was loaded because of a warm state.
+    /// Counts what was loaded from a warm state.
     pub fn count(&self, restored: &Restored) {
         self.restored_bytes.fetch_add(restored.warmed.bytes, Ordering::Relaxed);
         self.refused.fetch_add(u64::from(restored.is_refused), Ordering::Relaxed);

@@ -1,6 +1,5 @@
-//! Runs all kinds of work that change the file set, with a manifest that is due to be replaced. In each run,
-//! another operation of the disk fails. After that, it must be possible to open the database again, and it must
-//! have every change whose call had succeeded.
+//! Runs all kinds of work that change the file set, with a manifest that is due to be replaced, and fails each disk
+//! operation in turn. The database must then open again, with every change whose call had succeeded.
 
 use crate::options::LevelOptions;
 use crate::{Compression, Database, Error, Result, TableOptions};
@@ -60,7 +59,7 @@ fn open(disk: &Arc<SimDisk>, slack_bytes: u64) -> Result<Database> {
 
 /// A database with overlapping files, rows in memory, and a manifest that the next install should replace.
 fn prepared() -> (Arc<SimDisk>, Database) {
-    // This makes the database twice. The first one shows how long the manifest gets.
+    // Make the database twice: the first shows how long the manifest gets.
     let prepare = |slack_bytes| -> Result<(Arc<SimDisk>, Database)> {
         let disk = SimDisk::new(1);
         let db = open(&disk, slack_bytes)?;
@@ -191,7 +190,7 @@ fn a_flush_or_a_compaction_that_fails_anywhere_loses_nothing() {
     check_all(Work::Compact);
 }
 
-/// Here only an operation after the sync of the manifest fails. So the work is done, and must not return an error.
+/// Only operations after the sync of the manifest fail, so the work is done and must not return an error.
 #[test]
 fn a_manifest_that_cannot_be_renewed_is_renewed_by_a_later_install() {
     let (disk, db) = prepared();
@@ -199,8 +198,8 @@ fn a_manifest_that_cannot_be_renewed_is_renewed_by_a_later_install() {
     db.table("cherries").expect("the disk works");
     let operations = disk.operation_count() - operations;
     drop(db);
-    // The first three operations append the edits to the manifest, sync them, and append a record which proves
-    // that the edits are durable.
+    // The first three operations append the edits to the manifest, sync them, and append a record which proves that
+    // the edits are durable.
     let mut failed = 0;
     for n in 4..=operations {
         let (disk, db) = prepared();
@@ -211,7 +210,7 @@ fn a_manifest_that_cannot_be_renewed_is_renewed_by_a_later_install() {
         assert_eq!(db.metrics().leftover_files, 0, "operation {n}");
         assert!(manifests(&disk).len() == 1 && manifests(&disk) != old, "operation {n}");
     }
-    // All these failures are counted, except that of the last operation. It writes such a record at the end of the
-    // new manifest, and nothing needs this record yet.
+    // All these failures are counted except the last one, which hits such a record at the end of the new manifest,
+    // where nothing needs it yet.
     assert_eq!(failed, operations - 4, "of {operations} operations");
 }

@@ -1,5 +1,5 @@
-//! Tests the promises of visible versions under different schedules of threads. Shuttle runs several threads in
-//! random schedules, and loom runs two threads in all schedules.
+//! Tests the invariants of visible versions under many schedules of threads. Shuttle runs several threads in random
+//! schedules, and loom runs two threads in all schedules.
 
 use super::*;
 use os::sync::Arc;
@@ -13,7 +13,7 @@ use os::sync::shuttle::{self, thread};
 struct Commits {
     visible: Visible,
     next: Mutex<u64>,
-    /// For each version, the number that its commit has written.
+    /// For each version, the number that its commit wrote.
     rows: Vec<AtomicU64>,
     /// The version whose thread panics, or 0 if no thread panics.
     panicking: u64,

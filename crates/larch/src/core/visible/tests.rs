@@ -1,4 +1,4 @@
-//! Tests which versions are visible, in whatever order the commits are applied.
+//! Tests which versions are visible when commits are applied in any order.
 
 #![allow(clippy::disallowed_methods, reason = "threads that commit at the same time are what is tested")]
 

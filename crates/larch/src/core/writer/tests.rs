@@ -29,7 +29,7 @@ fn commit(writer: &mut Writer, ops: &BatchOps) -> Result<Version, NotAppended> {
     Ok(version)
 }
 
-/// Reads the log. Returns the version of each commit, with the bytes that its puts have.
+/// Reads the log. Returns the version and the key of each put.
 fn logged(disk: &Arc<SimDisk>) -> Vec<(u64, Vec<u8>)> {
     let mut reader = LogReader::open(&**disk, &log_path(Path::new(""), 7), None).expect("the log is whole");
     let mut found = Vec::new();

@@ -1,5 +1,5 @@
-//! Tests two things besides the merging of range erases: a merge stops when it is told to, and it refuses a damaged
-//! file. Tests of whole databases check the merged range erases.
+//! Tests that a merge of range erases stops when it is told to, and refuses a damaged file. Tests of whole
+//! databases check the merged range erases.
 
 use crate::compact::execute;
 use crate::levels::pick;

@@ -1,5 +1,4 @@
-//! Tests that compactions leave a file as it is if no other file has keys between its keys. What readers see must
-//! not change.
+//! Tests that compactions leave a file as it is if no other file has keys within it, without a change for readers.
 
 use crate::options::LevelOptions;
 use crate::{Database, Readable, Snapshot, Table, TableOptions};
@@ -72,8 +71,8 @@ fn a_merge_rewrites_only_the_files_between_whose_keys_it_has_some() {
     table.compact().expect("the disk works");
     let before = db.metrics().compaction_bytes;
     assert!(before > 400_000, "{before}");
-    // Each of these two files has some of the least and some of the greatest keys of the table. So its bounds
-    // overlap the bounds of all other files.
+    // Both files have some of the least and some of the greatest keys, so their bounds overlap those of all other
+    // files.
     for value in 0..2 {
         [3, 5, 3990, 3995].into_iter().for_each(|i| put(&table, &mut rows, i, value));
         flush(&db);
@@ -158,8 +157,8 @@ fn writes_in_clusters_beside_files_and_pages_that_stay_as_they_are_change_no_row
     (0..6).for_each(clusters);
 }
 
-/// Files should have only one byte, so even a file without rows is too long. So the merge may begin a file for a
-/// page, and then not add the page.
+/// With a target of one byte, even a file without rows is too long. So the merge may begin a file for a page, and
+/// then not add the page.
 #[test]
 fn no_file_is_empty_however_short_files_are() {
     let db = database(&SimDisk::new(1), LevelOptions { file_bytes: 1, ..small_levels() });

@@ -1,4 +1,4 @@
-//! Tests what a follower shows if it looks and shows files at any point between the steps of the writer.
+//! Tests what a follower shows if it looks and shows files at any point between two steps of the writer.
 
 use crate::base::options::{Durability, Follow, LevelOptions};
 use crate::{Database, Readable as _};
@@ -116,8 +116,8 @@ fn whatever_errors_pass_a_follower_shows_a_prefix_and_never_an_older_one() {
                     history.insert(writer.version(), rows.clone());
                 }
                 5 => {
-                    // The disk has too little room for this commit. A part of it may stay in the log until the
-                    // next commit is written at the same place.
+                    // The disk has too little room for this commit, and a part of it may stay in the log until the
+                    // next commit overwrites it.
                     disk.set_capacity(disk.used_bytes() + random.random_range(0..60));
                     let table = writer.table("table 0");
                     let outcome = table.and_then(|table| table.insert("key", vec![7; 200]));
@@ -156,7 +156,7 @@ fn a_commit_that_takes_the_place_of_one_that_was_cut_back_is_seen_at_once() {
         table.insert("first", "value").expect("the disk works");
         let follower = builder(&machine).follow(Follow::Commits).open().expect("the disk works");
         disk.set_capacity(disk.used_bytes() + bytes);
-        // The commit is only written in part, and the writer cannot remove this part before the next commit.
+        // The commit is written only in part, and the writer cannot remove this part before the next commit.
         disk.fail_operation(failing, ErrorKind::Other);
         table.insert("second", vec![7; 300]).expect_err("the disk is full");
         disk.clear_faults();
@@ -184,7 +184,7 @@ fn a_look_that_fails_and_finds_nothing_new_leaves_nothing_to_show() {
     }
 }
 
-/// The errors that a system may return if a process may read files but cannot create any.
+/// Errors of a system that lets a process read files but not create any.
 const TAKES_NO_FILE: [ErrorKind; 4] =
     [ErrorKind::ReadOnlyFilesystem, ErrorKind::PermissionDenied, ErrorKind::StorageFull, ErrorKind::QuotaExceeded];
 

@@ -1,5 +1,4 @@
-//! Tests the futures of writes: such a future never blocks its thread, and if it is dropped, nothing of it is
-//! left.
+//! Tests that futures of writes never block their thread, and leave nothing behind when they are dropped.
 #![allow(clippy::disallowed_methods, reason = "the database lies on the machine's disk, and has threads")]
 
 use crate::base::event::{Event, StallReason};
@@ -14,8 +13,8 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 use tempfile::TempDir;
 
-/// A test looks again and again whether a task of another thread has done its next step. If it has not after this
-/// many looks, the test takes the task to be stopped.
+/// A test polls whether a task on another thread has made progress. After this many polls in vain, it takes the
+/// task to be stuck.
 const PATIENCE: u32 = 3_000_000;
 
 /// A database whose flushes wait until the test lets them go on.
@@ -48,7 +47,7 @@ impl Held {
         self.db.core().background.stalls.totals(StallReason::WriteBuffer).0
     }
 
-    /// Polls `write` until it is done, or until it waits for room in the write buffer. Returns `None` if it waits.
+    /// Polls `write` until it is done or waits for room in the write buffer. Returns `None` if it waits.
     fn poll<T>(&self, mut write: Pin<&mut impl Future<Output = T>>) -> Option<T> {
         let before = self.stalled();
         loop {
@@ -60,7 +59,7 @@ impl Held {
         }
     }
 
-    /// Fills the write buffer. Returns the number of the first row that has no room.
+    /// Fills the write buffer. Returns the number of the first row that found no room.
     fn fill(&self) -> u32 {
         let full =
             (0_u32..1000).find(|i| self.poll(pin!(self.table.insert_async(i.to_be_bytes(), [7; 4000]))).is_none());
@@ -97,8 +96,7 @@ fn a_write_that_is_dropped_while_it_waits_leaves_nothing_behind() {
         let mut dropped = pin!(batch.submit_async());
         assert!(held.poll(dropped.as_mut()).is_none());
         let mut other = pin!(held.table.remove_async(0_u32.to_be_bytes()));
-        // A row of 4000 bytes has no room here. This erase is smaller: it may have enough room, or it may also
-        // wait.
+        // There is no room for a row of 4000 bytes. This erase is smaller: it may find room, or wait, too.
         held.poll(other.as_mut());
         assert!(held.waiting().1 >= 1);
     }
@@ -155,7 +153,7 @@ fn a_batch_that_is_tried_comes_back_while_there_is_no_room() {
     assert_eq!(held.db.version(), commit.version());
 }
 
-/// A database whose writes are slowed down because level 0 has many files.
+/// A database that slows writes down because level 0 has many files.
 fn slowed() -> (TempDir, Database, Table) {
     let directory = tempfile::tempdir().expect("a directory");
     let levels = LevelOptions { level0_files: 1000, slow_files: 1, ..LevelOptions::default() };

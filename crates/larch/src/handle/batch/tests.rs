@@ -1,4 +1,4 @@
-//! Tests what a batch says about itself after one of its writes was refused.
+//! Tests the state of a batch after one of its writes was refused.
 
 use super::*;
 use crate::handle::database::Database;

@@ -1,4 +1,4 @@
-//! Tests what a database promises if the program has not named a directory for it.
+//! Tests databases without a directory: temporary ones and those in memory.
 #![allow(clippy::disallowed_methods, reason = "the database lies on the machine's disk")]
 
 use super::*;

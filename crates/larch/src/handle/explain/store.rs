@@ -1,28 +1,28 @@
-//! Counts the requests to a store while a read is being explained. This module does not know what the read does.
+//! Counts the requests to a store while a read is being explained.
 
 use os::Disk;
 use os::store::{Bill, Counts};
 
-/// The requests to the store during a read. Requests that the process made for other purposes at the same time are
-/// included.
+/// The requests to the store during a read, including those that the process made for other purposes at the same
+/// time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExplainedStore {
-    /// The numbers of requests and of bytes.
+    /// The numbers of requests and bytes.
     pub counts: Counts,
-    /// What these requests and bytes cost, in billionths of the currency in which the prices are given. `None` if
-    /// the prices are not known.
+    /// What they cost, in billionths of the currency in which the prices are given. `None` if the prices are
+    /// unknown.
     pub billionths: Option<u64>,
 }
 
-/// The counts of the store when a read began.
+/// The store's counts when a read began.
 pub struct StoreWatch<'d> {
     disk: &'d dyn Disk,
     before: Option<Bill>,
 }
 
 impl<'d> StoreWatch<'d> {
-    /// Begins to count now.
+    /// Starts counting.
     pub fn begin(disk: &'d dyn Disk) -> Self {
         Self { disk, before: disk.bill() }
     }

@@ -1,5 +1,5 @@
-//! Tests that an explained read does the same as a plain read. The explanation must agree with the counters of the
-//! cache, and an explained read must change these counters as a plain read does.
+//! Tests that an explained read does the same as a plain read: it moves the counters of the cache in the same way,
+//! and the explanation agrees with them.
 
 use super::*;
 use crate::base::options::{LevelOptions, TableOptions};
@@ -15,7 +15,7 @@ const GROUPS: [&str; 3] = ["hot", "warm", "cold"];
 
 fn open(cache_bytes: u64) -> Database {
     let (machine, _) = Machine::simulated(1);
-    // With these options, nothing is compacted unless the test asks for it.
+    // Nothing is compacted unless the test asks for it.
     let levels = LevelOptions { level0_files: 100, slow_files: 100, file_bytes: 16 << 10, ..LevelOptions::default() };
     Database::builder("db").machine(machine).levels(levels).cache_bytes(cache_bytes).open().expect("the disk works")
 }
@@ -26,7 +26,7 @@ fn table(db: &Database, index: PageIndexKind) -> Table {
     db.table_with("t", options).expect("the disk works")
 }
 
-/// Writes or removes a random row. Some parts of rows are so long that they are stored outside of data pages.
+/// Writes or removes a random row. Some parts are long enough to be stored outside of data pages.
 fn write(rng: &mut StdRng, table: &Table) {
     let key = format!("{:04}", 100 + rng.random_range(0..300));
     if rng.random_range(0..8) == 0 {
@@ -36,8 +36,8 @@ fn write(rng: &mut StdRng, table: &Table) {
     table.insert_parts(key, &[part(), part(), part()]).expect("the disk works");
 }
 
-/// Fills a table. The table has deep files, some files in level 0, older versions that snapshots see, and rows in
-/// memory. If `range_erases` is true, the table also has range erases.
+/// Fills a table with deep files, some files in level 0, older versions that snapshots see, rows in memory, and, if
+/// `range_erases` is true, range erases.
 fn fill(seed: u64, db: &Database, table: &Table, range_erases: bool) -> Vec<Snapshot> {
     let mut rng = StdRng::seed_from_u64(seed);
     let mut snapshots = Vec::new();
@@ -58,7 +58,7 @@ fn fill(seed: u64, db: &Database, table: &Table, range_erases: bool) -> Vec<Snap
     snapshots
 }
 
-/// A read that the tests do in two equal databases.
+/// A read that the tests do, plain and explained, in two equal databases.
 #[derive(Debug)]
 enum Question {
     Get(String),
@@ -124,7 +124,7 @@ fn explained(explanation: &Explanation, kind: PageKind) -> (u64, u64, u64) {
     })
 }
 
-/// Asks two equal databases the same questions. The first database does plain reads, and the second one explains.
+/// Asks two equal databases the same questions, the first by plain reads, the second by explained ones.
 #[track_caller]
 fn check(seed: u64, cache_bytes: u64, index: PageIndexKind, range_erases: bool) {
     println!("seed {seed}, cache of {cache_bytes} bytes, {index:?}, range erases: {range_erases}");
@@ -185,7 +185,7 @@ fn an_explained_read_costs_what_the_read_costs_and_says_so() {
     }
 }
 
-/// A table of whole values. The table has a file in its deepest level, which has the even keys from 0100 to 0298.
+/// A table of whole values with one file, in its deepest level, which has the even keys from 0100 to 0298.
 fn evens(db: &Database) -> Table {
     let table = db.table("t").expect("the disk works");
     (100..300).step_by(2).for_each(|i| table.insert(format!("{i:04}"), "even").expect("the disk works"));

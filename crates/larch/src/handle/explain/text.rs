@@ -1,4 +1,4 @@
-//! Prints an explanation as text for people. This module does not know how the explanation was made.
+//! Prints an explanation as text for people.
 
 use super::{Explained, ExplainedFile, ExplainedPages, ExplainedStore, Explanation, PageVisit, Verdict};
 use std::fmt;

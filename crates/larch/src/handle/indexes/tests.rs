@@ -23,7 +23,7 @@ use std::ops::ControlFlow;
 pub(super) enum Extractor {
     /// `words` makes a key from each word of the value.
     Words,
-    /// `first` makes a key from the first word of the value, if the value has a word.
+    /// `first` makes a key from the first word of the value, if it has one.
     First,
     /// `length` makes a key from the length of the value, and refuses values with an `!`.
     Length,
@@ -35,12 +35,11 @@ pub(super) enum Extractor {
     Value,
     /// `panic` uses the whole value as the key, and panics if the value has an `!`.
     Panic,
-    /// `hook` uses the whole value as the key. Before it makes a key, it takes the function in [`HOOK`] and calls
-    /// it.
+    /// `hook` uses the whole value as the key, but first takes the function in [`HOOK`] and calls it.
     Hook,
 }
 
-/// A function that a thread calls when the extractor `hook` makes keys the next time.
+/// What the extractor `hook` calls once, when it next makes keys.
 type Hook = Box<dyn FnOnce()>;
 thread_local! {
     pub(super) static HOOK: std::cell::Cell<Option<Hook>> = const { std::cell::Cell::new(None) };
@@ -62,7 +61,7 @@ impl Extractor {
         })
     }
 
-    /// The index keys of a row whose value has only one part.
+    /// The index keys of a row with a whole value.
     pub fn keys(&self, key: &[u8], value: &[u8]) -> Result<Vec<Vec<u8>>, String> {
         let mut keys = Vec::new();
         self.index_keys(key, &|_| Some(value), &mut |key| keys.push(key.to_vec()))?;
@@ -221,15 +220,15 @@ fn rows_that_are_handed_over_are_those_that_a_range_by_index_gives() {
     drop((table, db));
     let db = on(&disk, 2).cache_bytes(256 << 10).open().expect("the disk works");
     let table = db.table("t").expect("it is there");
-    // All other rows are in files, and this newer row is only in memory.
+    // This newer row is in memory only; all others are in files.
     table.insert("400", "007 new").expect("it is taken");
     let index = table.index("first").expect("it is there");
     let all: Vec<_> = index.range_by(..).map(|row| row.expect("the disk works")).collect();
     let all: Vec<_> = all.iter().map(|(entry, value)| (entry.index_key(), entry.row_key(), &**value)).collect();
     let owned =
         |(entry, value): (IndexEntry, Value)| (entry.index_key().to_vec(), entry.row_key().to_vec(), value.to_vec());
-    // Passes `handed` rows to a closure, then reads `front` rows from the front and `back` rows from the back. All
-    // this is repeated until no row is left in the range.
+    // In turn, passes `handed` rows to a closure, reads `front` rows from the front, and `back` rows from the back,
+    // until no row is left in the range.
     for (handed, front, back) in [(1000, 0, 0), (1, 0, 0), (7, 0, 0), (100, 1, 0), (130, 0, 3), (3, 2, 1), (0, 1, 1)] {
         for limit in [u64::MAX, 200, 1, 0] {
             let mut rows = index.range_by(..).limit(limit);
@@ -321,8 +320,8 @@ fn a_unique_index_judges_the_outcome_of_writes_and_not_their_order() {
         let table = db.table(&format!("t{rows}")).expect("the disk works");
         let index = create(&table, "value", "value", true).expect("it is built");
         let value = |number: u32| [&number.to_be_bytes()[..], &[7; 60]].concat();
-        // Each row gets the value that the next row has. So until the next row is written, too, two rows have the
-        // same index key.
+        // Each row gets the value of the next row, so two rows share an index key until the next row is written,
+        // too.
         let rotated =
             |write: &mut dyn FnMut(u32, Vec<u8>)| (0..rows).for_each(|row| write(row, value((row + 1) % rows)));
         let mut batch = db.batch();

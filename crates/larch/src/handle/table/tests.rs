@@ -15,7 +15,7 @@ use sst::MAX_KEY_BYTES;
 use std::ops::Bound;
 use std::ops::RangeBounds;
 
-/// A database whose write buffer is so small that a value may have at most 1 KiB.
+/// A database with a write buffer for values of at most 1 KiB.
 fn database() -> Database {
     let (machine, _) = Machine::simulated(1);
     Database::builder("db").machine(machine).write_buffer_bytes(4 << 10).open().expect("the disk works")
@@ -26,8 +26,8 @@ fn table(db: &Database, name: &str, groups: &[&str]) -> Table {
     db.table_with(name, TableOptions { groups, ..TableOptions::default() }).expect("the disk works")
 }
 
-/// Writes a row in every possible way. All ways must give the same result. Returns this result: the error as text,
-/// or `None` if the row was accepted.
+/// Writes a row in every possible way, and checks that all give the same result. Returns it: the error as text, or
+/// `None` if the row was accepted.
 #[track_caller]
 fn written(db: &Database, table: &Table, key: &[u8], parts: &[&[u8]]) -> Option<String> {
     let mut batch = db.batch();
@@ -39,7 +39,7 @@ fn written(db: &Database, table: &Table, key: &[u8], parts: &[&[u8]]) -> Option<
     one
 }
 
-/// Does the same as [`written`], but for a row with a whole value.
+/// Like [`written`], but for a row with a whole value.
 #[track_caller]
 fn written_whole(db: &Database, table: &Table, key: &[u8], value: &[u8]) -> Option<String> {
     let mut batch = db.batch();

@@ -1,4 +1,4 @@
-//! Tests what transactions promise: they see their own writes, and if a transaction commits, it is as if it had run
+//! Tests what transactions promise: they see their own writes, and a committed transaction is as if it had run
 //! alone.
 
 mod executors;
@@ -32,8 +32,8 @@ fn keys(range: Range) -> String {
     keys.collect::<Vec<_>>().join(" ")
 }
 
-/// Runs a transaction that does `work`, while another transaction commits `meanwhile`. Checks which conflict the
-/// commit of the first transaction finds.
+/// Runs a transaction that does `work` while another one commits `meanwhile`, and checks which conflict the first
+/// one's commit finds.
 #[track_caller]
 fn check(
     options: &TransactionOptions,
@@ -199,7 +199,7 @@ fn a_cursor_counts_only_where_it_was() {
     serializable(unmoved, |table| table.insert("c", "1"), None);
 }
 
-/// A cursor still reads at the version of its transaction, even if it has not found any row.
+/// A cursor goes on reading at the version of its transaction, even if it has not found any row yet.
 #[test]
 fn a_transaction_with_a_cursor_does_not_begin_again_at_another_version() {
     let (db, table) = with_table();

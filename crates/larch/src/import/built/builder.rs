@@ -1,6 +1,5 @@
-//! Builds files without a database. Rows are sorted in the same way as in an import. In the last step, an import
-//! adds its files to the manifest of a database; here the last step writes a list of the files. This module does
-//! not know which table will ingest the files.
+//! Builds files without a database. Rows are sorted as in an import, but at the end, the files go into a list and not
+//! into the manifest of a database. This module does not know which table will ingest the files.
 
 use super::list::{BuiltFile, BuiltList};
 use crate::base::error::{Error, Result};
@@ -18,19 +17,18 @@ use os::Machine;
 use os::sync::Arc;
 use std::path::Path;
 
-/// The name that this work has in the error about cancelled work.
+/// The name of this work in [`Error::Cancelled`].
 const WORK: &str = "the building of files";
 
-/// Builds files without a database. [`Builder::build_files`](crate::Builder::build_files) returns this value. Rows
-/// can be added in any order, but ascending keys are fastest. [`FileBuilder::finish`] writes the list of the
-/// files, which makes the directory valid. If this value is dropped before that, everything that was written is
-/// removed.
+/// Builds files without a database, begun by [`Builder::build_files`](crate::Builder::build_files). Rows can be
+/// added in any order, but ascending keys are fastest. [`FileBuilder::finish`] writes the list of the files, which
+/// makes the directory valid. If the builder is dropped instead, everything that it has written is removed.
 ///
 /// A builder needs as much memory and disk space as an [`Import`](crate::bulk::Import).
 #[derive(Debug)]
 #[must_use = "files do not count until they are finished"]
 pub struct FileBuilder {
-    // The sorter is dropped first, so that its files are removed before the directory is.
+    // The sorter is dropped first, so that its files are removed before the directory.
     sorter: RowSorter,
     table: TableHandle,
     new: NewDirectory,
@@ -59,8 +57,9 @@ impl FileBuilder {
     ///
     /// # Errors
     ///
-    /// [`Error::Grouped`] if values are split into column groups; [`Error::KeyTooLong`], [`Error::ValueTooLong`]; an
-    /// error if a file cannot be written. After a disk error, drop the builder.
+    /// [`Error::Grouped`] if the options split values into column groups; [`Error::KeyTooLong`] or
+    /// [`Error::ValueTooLong`] if the key or the value is too long; an error if a file cannot be written. After a
+    /// disk error, drop the builder.
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.sorter.add(key, value)
     }
@@ -70,16 +69,15 @@ impl FileBuilder {
     ///
     /// # Errors
     ///
-    /// [`Error::PartCount`] if the value has more or fewer parts than the table has groups; otherwise fails as
-    /// [`FileBuilder::add`] does.
+    /// [`Error::PartCount`] if the number of parts differs from the number of groups; otherwise the errors of
+    /// [`FileBuilder::add`].
     pub fn add_parts(&mut self, key: &[u8], parts: &[impl AsRef<[u8]>]) -> Result<()> {
         self.sorter.add_parts(key, parts)
     }
 
-    /// Writes the remaining rows, and then the list of all files. When the call returns, the files and the list
-    /// are durable. If the rows have to be merged, `watch` is told how many bytes of the merge are done. After the
-    /// merge, the files are read once for their checksums, and `watch` is told how many bytes were read. Each
-    /// time, `watch` says whether to go on.
+    /// Writes the remaining rows, and then the list of all files, durably. `watch` is told how many bytes of a merge
+    /// are done, and then how many bytes of the files were read again for their checksums. Each time, it decides
+    /// whether to go on.
     ///
     /// # Errors
     ///
@@ -105,8 +103,8 @@ impl FileBuilder {
         }
         let (id, compat) = (core.views.newest().files.database, core.env.options.compat.to_string());
         let list = BuiltList { id, compat, options: table.identity.options.clone(), files };
-        // If the last step fails and cannot be undone, the directory may be complete and need the files. So they
-        // must not be removed here. In all other cases `new` removes them.
+        // If the last step fails and cannot be undone, the directory may be valid and need the files, so they must
+        // not be removed here. In all other cases `new` removes them.
         run.take_fresh().take_paths();
         new.finish_as(LIST, &list.encode())?;
         Ok(report)

@@ -1,5 +1,5 @@
-//! A directory with files that were built together. This module reads the list of the files, and checks that the
-//! files exist. This module does not know how the files were built, or how they are used.
+//! A directory of built files: its list, and whether its files match the list. This module does not know how the
+//! files were built, or how they are used.
 
 use super::list::{BuiltFile, BuiltList};
 use crate::base::error::{Error, Result};
@@ -11,9 +11,8 @@ use sst::format::features::Unreadable;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Files that were built without a database, in a separate directory.
-/// [`Builder::build_files`](crate::Builder::build_files) builds them. [`Table::ingest`](crate::Table::ingest) makes
-/// them part of a table.
+/// A directory of files that [`Builder::build_files`](crate::Builder::build_files) has built without a database.
+/// [`Table::ingest`](crate::Table::ingest) makes them part of a table.
 #[derive(Clone, Debug)]
 pub struct BuiltFiles {
     pub(crate) directory: PathBuf,
@@ -21,21 +20,21 @@ pub struct BuiltFiles {
 }
 
 impl BuiltFiles {
-    /// Reads the list of the files in `directory`. This call does not look at the files themselves.
+    /// Reads the list of the files in `directory`, but not the files.
     ///
     /// # Errors
     ///
     /// [`Error::NotBuiltFiles`] if the directory has no list; [`Error::BadBuiltFiles`] if the list is damaged;
-    /// [`Error::NewerBuiltFiles`]; an error if the disk refuses something.
+    /// [`Error::NewerBuiltFiles`] if a newer release has built the files; an error if the list cannot be read.
     pub fn at(directory: impl AsRef<Path>) -> Result<Self> {
         Self::at_on(directory, &Machine::real())
     }
 
-    /// Does the same as [`BuiltFiles::at`], but on another machine, for example a simulated one.
+    /// As [`BuiltFiles::at`], but on another machine, for example a simulated one.
     ///
     /// # Errors
     ///
-    /// Fails as [`BuiltFiles::at`] does.
+    /// The errors of [`BuiltFiles::at`].
     pub fn at_on(directory: impl AsRef<Path>, machine: &Machine) -> Result<Self> {
         Self::read(&*machine.disk, directory.as_ref())
     }
@@ -67,7 +66,7 @@ impl BuiltFiles {
         self.list.files.len() as u64
     }
 
-    /// The number of rows in all files. Each key is only in one row.
+    /// The number of rows in all files, each with another key.
     pub fn rows(&self) -> u64 {
         self.list.rows()
     }
@@ -77,13 +76,13 @@ impl BuiltFiles {
         self.list.bytes()
     }
 
-    /// Removes the directory and its files. Call this only if no table needs these files. A table that has
-    /// ingested them does not need them: it has copies or second names of them.
+    /// Removes the directory and its files. Call this once no table is to ingest them any more. A table that has
+    /// ingested them has copies or second names of them.
     ///
     /// # Errors
     ///
-    /// Fails if the disk refuses something. The list is removed first. If only later files could not be removed,
-    /// the directory is treated like an unfinished one, and the next build in this directory removes its files.
+    /// An error if something cannot be removed. The list goes first. After that, the directory counts as unfinished,
+    /// and the next build in it removes what is left.
     pub fn remove(&self) -> Result<()> {
         self.remove_on(&*Machine::real().disk)
     }
@@ -94,7 +93,7 @@ impl BuiltFiles {
         let disk = held.as_deref().unwrap_or(disk);
         let remove = |path: &Path| disk.remove(path).map_err(|error| Error::io("remove", path, error));
         let lock = directory.join(LOCK);
-        // Only a process that holds this lock may remove the directory.
+        // The directory may be removed only under this lock.
         let _held = disk.lock(&lock).map_err(|error| Error::io("lock", &lock, error))?;
         let (list, unfinished) = (directory.join(LIST), directory.join(UNFINISHED));
         disk.rename(&list, &unfinished).map_err(|error| Error::io("rename", &list, error))?;
@@ -114,7 +113,7 @@ impl BuiltFiles {
     ///
     /// # Errors
     ///
-    /// [`Error::BadBuiltFiles`]; an error if the disk refuses something.
+    /// [`Error::BadBuiltFiles`] if a file is missing or differs from the list; an error if a file cannot be read.
     pub fn check_files(&self, disk: &dyn Disk) -> Result<()> {
         self.list.files.iter().try_for_each(|file| self.check_file(disk, file))
     }

@@ -1,5 +1,5 @@
-//! Makes built files part of a table. An ingest checks the files and brings them into the directory of the database.
-//! Then one edit of the manifest adds all of them. This module does not know how the files were built.
+//! Ingests built files into a table: checks the files, brings them into the directory of the database, and adds all
+//! of them to the manifest in one record. This module does not know how the files were built.
 //!
 //! ```text
 //! list, footers            compared; nothing has changed yet
@@ -7,8 +7,8 @@
 //! MANIFEST                 one record with all files of all directories
 //! ```
 //!
-//! Other commits go on until the last step. A crash before the last step leaves files that no manifest names. The
-//! next open removes them.
+//! Other commits go on until the last step. A crash before it leaves files that the manifest does not name, which the
+//! next open removes.
 
 use super::directory::BuiltFiles;
 use super::list::BuiltFile;
@@ -32,18 +32,17 @@ use sst::format::features;
 use sst::{Sst, Version};
 use std::path::{Path, PathBuf};
 
-/// The name of the work, for errors.
+/// The name of this work in errors.
 pub const WORK: &str = "the ingest";
 
 /// Options of an ingest, see [`Table::ingest`](crate::Table::ingest).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IngestOptions {
-    /// Whether the ingest first reads and checks every byte of the files. If this is false, the ingest only
-    /// compares the lengths and footers of the files with the list. So it does not notice a damaged page in a file
-    /// that gets a second name. If a file has to be copied, its checksum is verified in any case. The default is
-    /// false.
+    /// Whether to read and check every byte of the files first. Otherwise only lengths and footers are compared with
+    /// the list, and a damaged page goes unnoticed in a file that gets a second name. The checksum of a file that has
+    /// to be copied is always verified. The default is false.
     pub verify: bool,
-    /// Whether the directories are removed after the table has the files. The default is false.
+    /// Whether to remove the directories once the table has the files. The default is false.
     pub remove: bool,
 }
 
@@ -52,30 +51,29 @@ pub struct IngestOptions {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct IngestReport {
-    /// The number of rows in the files. A key that is in several directories is counted once for each of them.
+    /// The number of rows in the files. A key in several directories counts once for each.
     pub rows: u64,
-    /// The number of files that are part of the table now.
+    /// The number of files that the table now has.
     pub files: u64,
-    /// The bytes in them.
+    /// The bytes of these files.
     pub bytes: u64,
-    /// How many of these bytes were copied because the file system could not share their files.
+    /// How many of these bytes were copied, because the file system could not share their files.
     pub copied_bytes: u64,
-    /// How many of these bytes the ingest has not read. Without [`IngestOptions::verify`], these are the bytes of
-    /// all files that got second names. A page of such a file may be damaged.
-    /// [`Table::check`](crate::Table::check) finds this damage, and a read that needs the page fails.
+    /// How many of these bytes the ingest has not read: without [`IngestOptions::verify`], those of all files that
+    /// got a second name. A damaged page in them is found by [`Table::check`](crate::Table::check), or by the first
+    /// read that needs it.
     pub unread_bytes: u64,
-    /// The first version at which reads see the rows, or `None` if there were no files.
+    /// The first version at which reads see all the rows; `None` if no files were ingested.
     pub version: Option<Version>,
-    /// Directories that should have been removed but still exist, at least in part. Each comes with the reason. The
-    /// table has their files nevertheless.
+    /// Directories that could not be removed completely, with the reasons. The table has their files nevertheless.
     pub not_removed: Vec<(PathBuf, String)>,
 }
 
-/// Makes the files in all `directories` part of the table. `watch` is told how many bytes are done so far.
+/// Ingests the files of all `directories`. `watch` is told how many bytes are done so far.
 ///
 /// # Errors
 ///
-/// Fails as [`Table::ingest`](crate::Table::ingest) does, or if `watch` has ended the work.
+/// The errors of [`Table::ingest`](crate::Table::ingest); [`Error::Cancelled`] if `watch` ends the work.
 pub fn ingest(
     table: &TableHandle,
     directories: &[&Path],
@@ -100,7 +98,7 @@ pub fn ingest(
         bytes: sum(BuiltFiles::bytes),
         ..IngestReport::default()
     };
-    // If the files are verified, this reads all their bytes, in addition to the bytes that are brought into place.
+    // Verification is a pass of its own over all bytes.
     let total = report.bytes * if options.verify { 2 } else { 1 };
     let mut place = Placing { core, watch, done: 0, total };
     if options.verify {
@@ -118,8 +116,7 @@ pub fn ingest(
     report.unread_bytes = if options.verify { 0 } else { report.bytes - report.copied_bytes };
     disk.sync_dir(&core.env.directory).map_err(|error| Error::io("sync", &core.env.directory, error))?;
     if shards.iter().any(|shard| shard.files() > 0 && !shard.options().writes_like(&table.info().options)) {
-        // Some files were built with other options than the table has now, so compactions have to rewrite them
-        // later.
+        // Some files were built with other options than the table has, so compactions have to rewrite them later.
         note_other_options(core, &table.identity)?;
     }
     watch.check()?;
@@ -162,9 +159,9 @@ fn check_fit(release: Release, table: &TableInfo, shard: &BuiltFiles) -> Result<
 struct Placing<'p, 'w> {
     core: &'p Arc<Core>,
     watch: &'p Watch<'w>,
-    /// How many bytes of the files are done.
+    /// The bytes that are done.
     done: u64,
-    /// How many bytes have to be done in all.
+    /// All bytes to do.
     total: u64,
 }
 
@@ -173,7 +170,8 @@ impl Placing<'_, '_> {
     ///
     /// # Errors
     ///
-    /// [`Error::BadBuiltFiles`]; an error if `watch` has ended the work.
+    /// [`Error::BadBuiltFiles`] if a file is damaged; [`Error::Cancelled`] if `watch` ends the work; an error if a
+    /// file cannot be read.
     fn verify(&mut self, shard: &BuiltFiles) -> Result<()> {
         let env = &self.core.env;
         for file in &shard.list.files {
@@ -195,12 +193,13 @@ impl Placing<'_, '_> {
         Ok(())
     }
 
-    /// Gives each file of `shard` a second name in the directory of the database, or copies it to this directory.
-    /// Makes its bytes durable. Returns the files, and the number of copied bytes.
+    /// Gives each file of `shard` a second name in the directory of the database, or copies it there, and makes its
+    /// bytes durable. Returns the files, and the number of copied bytes.
     ///
     /// # Errors
     ///
-    /// [`Error::BadBuiltFiles`]; an error if the disk refuses something, or if `watch` has ended the work.
+    /// [`Error::BadBuiltFiles`] if a copied file does not have its checksum; [`Error::Cancelled`] if `watch` ends the
+    /// work; an error if a file cannot be linked, copied or synced.
     fn bring(&mut self, shard: &BuiltFiles) -> Result<(SortedRun, u64)> {
         let (mut run, mut copied_bytes) = (SortedRun::none(&self.core.env.opener.leftovers), 0);
         for file in &shard.list.files {
@@ -222,7 +221,7 @@ impl Placing<'_, '_> {
     fn bring_file(&mut self, (shard, file): (&BuiltFiles, &BuiltFile), copy: &Path) -> Result<u64> {
         let (disk, path) = (&self.core.env.machine.disk, shard.path(file));
         if share_file(&**disk, &path, copy)? {
-            // The file is synced here, because the program that brought it to this machine may not have done so.
+            // The program that brought the file to this machine may not have synced it.
             let opened = disk.open(copy, Access::Read).map_err(|error| Error::io("open", copy, error))?;
             opened.sync().map_err(|error| Error::io("sync", copy, error))?;
             return Ok(0);

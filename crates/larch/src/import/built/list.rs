@@ -1,6 +1,5 @@
-//! The list of files that were built together. For each file, the list has a checksum and the meta that a manifest
-//! will have for the file. The list also has the options of the table for which the files were built.
-//! `docs/format/built.md` shows its bytes. This module does not read or write files.
+//! The list of files that were built together: the checksum and the meta of each file, and the options of the table
+//! for which they were built. `docs/format/built.md` shows its bytes. This module does not read or write files.
 
 use crate::base::options::TableOptions;
 use crate::base::sealed::{seal, unseal};
@@ -13,7 +12,7 @@ use std::collections::BTreeSet;
 
 const MAGIC: &[u8; 8] = b"LARCHBLT";
 
-/// The epoch in the names of built files. No writer of a database has this epoch.
+/// The epoch in the names of built files, which no writer of a database has.
 const EPOCH: u64 = 0;
 
 /// Files that were built together for one table.
@@ -94,8 +93,7 @@ impl BuiltList {
     ///
     /// # Errors
     ///
-    /// Fails if the bytes are damaged, if a newer release has written them, or if a newer release has written one
-    /// of the listed files.
+    /// An error if the bytes are damaged, or if a newer release has written them or one of the listed files.
     pub fn decode(bytes: &[u8]) -> Result<Self, Unreadable> {
         let (id, mut left) = unseal(bytes, MAGIC, 0, "list of built files")?;
         let head = take_head(&mut left).ok_or("it does not decode")?;
@@ -117,7 +115,7 @@ impl BuiltList {
         Ok(list)
     }
 
-    /// Refuses a list that no builder can have written.
+    /// Refuses a list that no builder would write.
     fn check(&self) -> Result<(), String> {
         let numbers: BTreeSet<u64> = self.files.iter().map(|file| file.number).collect();
         if numbers.len() < self.files.len() || numbers.last() == Some(&u64::MAX) {
@@ -151,14 +149,13 @@ impl BuiltList {
     }
 }
 
-/// Takes the first fields of the list off the front of `left`: the release, the options, and the number of files.
+/// Takes the head of the list off `left`: the release, the options, and the number of files.
 fn take_head<'b>(left: &mut &'b [u8]) -> Option<(String, &'b [u8], u64)> {
     let compat = String::from_utf8(varint::take_bytes(left)?.to_vec()).ok()?;
     Some((compat, varint::take_bytes(left)?, varint::take(left)?))
 }
 
-/// Takes the entry of one file off the front of `left`. Returns the number of the file, its checksum, and the
-/// bytes of its meta.
+/// Takes one file off `left`: its number, its checksum, and the bytes of its meta.
 fn take_file<'b>(left: &mut &'b [u8]) -> Option<(u64, u64, &'b [u8])> {
     let number = varint::take(left)?;
     let (checksum, rest) = left.split_first_chunk()?;

@@ -1,8 +1,8 @@
-//! The memory that pages take, split by what the pages are for. This module does not know where the pages are.
+//! The memory of pages, by what the pages are for. This module does not know where the pages are.
 
 use pages::PageKind;
 
-/// The memory that pages take, split by what the pages are for, in bytes.
+/// The memory of pages, by what the pages are for, in bytes.
 pub struct Cached {
     pub index: u64,
     pub data: u64,
@@ -11,7 +11,7 @@ pub struct Cached {
 }
 
 impl Cached {
-    /// Adds up the kinds of pages. `bytes` returns the memory of one kind. Every kind is counted once.
+    /// Adds up the memory of all kinds of pages. `bytes` returns the memory of one kind.
     pub fn of(bytes: impl Fn(PageKind) -> u64) -> Self {
         let mut cached = Self { index: 0, data: 0, history: 0, filter: 0 };
         for kind in PageKind::ALL {

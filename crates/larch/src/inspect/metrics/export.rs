@@ -1,8 +1,5 @@
-//! Metrics as text for other programs: JSON, and the exposition format of Prometheus. It knows the names of
-//! metrics. This module does not know how anything is counted.
-//!
-//! Both texts are written from the same list, so they agree. An element of the list has a name, a description and
-//! its values. If an element has several values, each value has labels that say which one it is.
+//! Metrics as text for other programs: JSON, and the exposition format of Prometheus. This module knows the names of
+//! the metrics, but not how anything is counted. Both texts are written from the same list, so they agree.
 
 use super::Metrics;
 use os::store::{Counts, Requests};
@@ -10,7 +7,7 @@ use pages::PageKind;
 use pages::counters::{Pages, Reason};
 use std::fmt::Write;
 
-/// A metric with its values. Labels tell several values apart.
+/// A metric with its values. If it has several, labels tell them apart.
 struct Family {
     /// The name of the metric, without `larch_` before it and `_total` after it.
     name: &'static str,
@@ -34,19 +31,17 @@ struct Sample {
 
 impl Sample {
     fn labelled(labels: &[(&'static str, &str)], value: u64) -> Self {
-        // The names of page kinds are made for people and may have spaces. In labels, each space is replaced by
-        // `_`.
+        // The names of page kinds are for people and may have spaces, which labels replace by `_`.
         let labels = labels.iter().map(|&(name, value)| (name, value.replace(' ', "_")));
         Self { labels: labels.collect(), value }
     }
 }
 
 impl Metrics {
-    /// The metrics as a JSON object. The object has a member for each metric of [`Metrics::to_prometheus`]. The
-    /// name of the member is the name of the metric without `larch_` at its start and `_total` at its end. The
-    /// value of the member is a number. If the metric has labels, the value is an array of objects, each with the
-    /// labels and a member `value`. All numbers are whole and below 2^64. If a program reads the numbers as
-    /// floating-point numbers, those above 2^53 are rounded.
+    /// The metrics as a JSON object, with a member for each metric of [`Metrics::to_prometheus`]. Its name is that of
+    /// the metric without `larch_` and `_total`: `larch_flushes_total` → `flushes`. Its value is a number, or, for a
+    /// metric with labels, an array of objects with the labels and a member `value`. All numbers are whole and below
+    /// 2^64. A program that reads them as floating-point numbers rounds those above 2^53.
     pub fn to_json(&self) -> String {
         let mut out = String::from("{");
         for (i, family) in self.families().iter().enumerate() {
@@ -72,8 +67,9 @@ impl Metrics {
     }
 
     /// The metrics in the text format of Prometheus, version 0.0.4, which is served as `text/plain; version=0.0.4`.
-    /// All names begin with `larch_`, and the names of counters end with `_total`. The labels are: `owner` for
-    /// memory; `kind` and `reason` for pages; `reason` for written bytes and stalls; `work` for failed work.
+    /// All names begin with `larch_`, and those of counters end with `_total`. The labels are `owner` for memory,
+    /// `kind` and `reason` for pages, `reason` for written bytes and stalls, `work` for failed work, and `kind` for
+    /// requests to a store.
     pub fn to_prometheus(&self) -> String {
         let mut out = String::new();
         for Family { name, help, kind, samples } in self.families() {
@@ -228,7 +224,7 @@ impl Metrics {
         ]
     }
 
-    /// The metrics about the store. There are none if the database is not in a store.
+    /// The metrics about the store, if the database is in one.
     fn store_families(&self) -> Vec<Family> {
         let Some(bill) = &self.store else { return Vec::new() };
         let Counts { requests: Requests { puts, gets, lists, deletes }, retries, read_bytes, written_bytes } =
@@ -252,7 +248,7 @@ impl Metrics {
         families
     }
 
-    /// The number of pages for each reason and kind. Numbers that are 0 are left out.
+    /// A count of pages for each reason and kind, without zeros.
     fn pages(&self, name: &'static str, help: &'static str, count: impl Fn(Pages) -> u64) -> Family {
         let both = Reason::ALL.into_iter().flat_map(|reason| PageKind::ALL.map(|kind| (reason, kind)));
         let counted = both.map(|(reason, kind)| (reason, kind, count(self.pages.pages(reason, kind))));
@@ -276,8 +272,8 @@ fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
     out.write_fmt(text).expect("a string takes any text");
 }
 
-/// A label for use within double quotes. The result is escaped so that it is valid both in JSON and in the format
-/// of Prometheus. Labels come from this program and have no control characters.
+/// Escapes a label for use within double quotes, in JSON and in the format of Prometheus. Labels come from this
+/// program and have no control characters other than newlines.
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
@@ -285,7 +281,7 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests;
 
-/// Makes the same object as [`Metrics::to_json`].
+/// Serializes to the same object as [`Metrics::to_json`].
 #[cfg(feature = "serde")]
 impl serde::Serialize for Metrics {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -293,7 +289,7 @@ impl serde::Serialize for Metrics {
     }
 }
 
-/// The value of the metric, or an array of its values with labels.
+/// Serializes to the value of the metric, or to an array of its values with labels.
 #[cfg(feature = "serde")]
 impl serde::Serialize for Family {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

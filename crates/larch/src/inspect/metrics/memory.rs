@@ -1,6 +1,6 @@
-//! Memory by owner. Each piece of memory that the engine uses has exactly one owner. So the sum over all owners
-//! says by how much the memory of the process has grown since the database was opened. Only things that never take
-//! more than a few KiB are not counted. This module does not know how the memory is used.
+//! Memory by owner. All memory of the engine has exactly one owner, so the sum over all owners is what the database
+//! adds to the memory of the process. Only things that never take more than a few KiB are not counted. This module
+//! does not know how the memory is used.
 
 use super::cached::Cached;
 use crate::core::Core;
@@ -8,17 +8,16 @@ use crate::manifest::TableFiles;
 use os::sync::atomic::Ordering;
 use pages::cache::CacheUsage;
 
-/// The memory that a range takes while it is read, in bytes: its cursors, its keys, and the notes of its session,
-/// but not its pages. 2.4 KiB were measured with files in one level.
+/// The memory of a range while it is read: its cursors, its keys, and the notes of its session, but not its pages.
+/// With files in one level, 2.4 KiB were measured.
 const RANGE_BYTES: u64 = 3 << 10;
 
-/// The memory of a database at one moment, by owner, in bytes. The sizes of pages in the cache include the pages
-/// of all databases that share the cache.
+/// The memory of a database at one moment, by owner, in bytes. Sizes of the cache cover all databases that share it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Memory {
-    /// Index nodes and flat indexes in memory. This size and the next three include the entries that the tables of
-    /// the cache have for these pages.
+    /// Index nodes and flat indexes in memory. This size and the next three include the entries of these pages in the
+    /// cache's tables.
     pub cached_index_bytes: u64,
     /// Data pages, parts of column groups, values outside pages and range erases in memory.
     pub cached_data_bytes: u64,
@@ -28,25 +27,24 @@ pub struct Memory {
     pub cached_filter_bytes: u64,
     /// Memory reserved for pages that are being read.
     pub in_flight_bytes: u64,
-    /// Memory that belongs to the cache and that no page uses now: memory of evicted pages, and room for more
-    /// entries in the tables of the cache. It is a lower bound. Pages of more than 1 MiB, and pages beyond the
-    /// budget, have memory from outside the cache. The given number is too small by the bytes of these pages.
+    /// Memory of the cache that no page uses now: that of evicted pages, and room for more entries in the cache's
+    /// tables. It is a lower bound, too small by the bytes of pages of more than 1 MiB and of pages beyond the
+    /// budget, whose memory comes from outside the cache.
     pub cache_spare_bytes: u64,
-    /// Memory for the states that decompress pages compressed by zstd. It is not part of the budget of the cache.
-    /// Each thread that decompresses needs a state of 96 KiB, and there are as many states as threads have
-    /// decompressed at the same time. While no thread decompresses, such states take at most a sixteenth of the
-    /// budget, but one state is always kept.
+    /// Memory of zstd decompression states, which is not part of the cache's budget. Each thread that decompresses
+    /// needs a state of 96 KiB, so their number is that of the threads that have decompressed at the same time. While
+    /// no thread decompresses, at most a sixteenth of the budget is kept in states, but at least one state.
     pub unpacker_bytes: u64,
-    /// Memory of rows that are not in files yet, with the lists that hold them. It includes rows that are in files
-    /// already but are kept in memory by values, and memory that is ready for further rows.
+    /// Memory of rows that are not in files yet, with the lists that hold them. Includes rows that are in files but
+    /// are kept in memory by values, and memory allocated for further rows.
     pub memtable_bytes: u64,
     /// The buffers in which the log encodes records.
     pub log_buffer_bytes: u64,
-    /// Memory for files that flushes, compactions and imports are writing. It holds compressors of zstd, open
-    /// pages, closed index nodes, filters, range erases that are being merged, and bytes that are gathered for the
-    /// disk. For each file, the number is wrong by at most about 64 KiB.
+    /// Memory for files that flushes, compactions and imports are writing: zstd compressors, open pages, closed
+    /// index nodes, filters, range erases that are being merged, and bytes that are gathered for the disk. For each
+    /// file, the number is off by at most about 64 KiB.
     pub builder_bytes: u64,
-    /// Pages that compactions and merges of imports have read, and that are not in the cache.
+    /// Pages that compactions and merges of imports have read around the cache.
     pub compaction_bytes: u64,
     /// Rows of imports that are still to be sorted, and descriptions of the files of imports.
     pub import_bytes: u64,
@@ -54,8 +52,7 @@ pub struct Memory {
     pub manifest_bytes: u64,
     /// An estimate of the memory of ranges that are being read, without their pages.
     pub session_bytes: u64,
-    /// Pages in memory that are pinned. The sizes above include these pages, so `pinned_bytes` is not one of the
-    /// owners.
+    /// Pages in memory that are pinned. The sizes above include them, so this is not an owner.
     pub pinned_bytes: u64,
 }
 
@@ -66,8 +63,8 @@ impl Memory {
         let load = |bytes: &os::sync::atomic::AtomicU64| bytes.load(Ordering::Relaxed);
         let files = view.files.tables.values().flat_map(|table| table.files());
         let files: u64 = files.map(|(_, file)| file.memory_bytes()).sum();
-        // Each table is a node in two trees, and one of the two trees also holds the name of the table. A node of
-        // a tree takes about 64 bytes more.
+        // Each table is a node in two trees, of which one also holds the table's name. A node takes about 64 bytes
+        // more.
         let table =
             |table: &TableFiles| size_of_val(table) + size_of_val(&*table.info) + 2 * table.info.name.len() + 2 * 64;
         let tables: usize = view.files.tables.values().map(table).sum();
@@ -91,9 +88,8 @@ impl Memory {
         }
     }
 
-    /// Every owner with its bytes. The owners have the same names as in
-    /// [`Metrics::to_json`](super::Metrics::to_json) and [`Metrics::to_prometheus`](super::Metrics::to_prometheus).
-    /// Memory never counts for two owners.
+    /// Every owner with its bytes, under the names of [`Metrics::to_json`](super::Metrics::to_json) and
+    /// [`Metrics::to_prometheus`](super::Metrics::to_prometheus). No memory counts for two owners.
     pub fn owners(&self) -> [(&'static str, u64); 14] {
         [
             ("cached_index", self.cached_index_bytes),

@@ -1,4 +1,5 @@
-//! The sizes in the metrics agree with the pages that a check finds in the files, and with the pages in the cache.
+//! Tests that the sizes in the metrics agree with the pages that a check finds in the files, and with those in the
+//! cache.
 
 use super::*;
 use crate::base::options::{LevelOptions, TableOptions};
@@ -11,7 +12,7 @@ use sst::{Compression, FileReport, Groups, PageIndexKind, Seek, SstCursor};
 
 fn database() -> Database {
     let (machine, _) = Machine::simulated(1);
-    // These limits on level 0 are so high that nothing is compacted unless the test asks for it.
+    // The limits of level 0 are so high that nothing is compacted unless the test asks for it.
     let levels = LevelOptions { level0_files: 100, slow_files: 100, file_bytes: 32 << 10, ..LevelOptions::default() };
     Database::builder("db").machine(machine).levels(levels).open().expect("the disk works")
 }
@@ -80,8 +81,7 @@ fn sizes_are_those_of_the_pages_that_a_check_finds() {
                 }
                 assert!(reports.len() > 1 && stats.value_bytes > 0 && stats.history_bytes > 0);
                 assert_eq!((index.has_btree(), index.has_flat()), (stats.btree_bytes > 0, stats.flat_bytes > 0));
-                // Each kind of index counts once. The sum of all sizes and of the padding is the size of the
-                // files.
+                // Each kind of index counts once. All sizes, the padding and the footers add up to the files.
                 assert_eq!(stats.index_bytes, found(PageKind::Index) + found(PageKind::Flat));
                 let pages: u64 = sizes.iter().map(|(bytes, _)| bytes).sum();
                 let padding: u64 = reports.iter().map(|report| report.padding_bytes).sum();
@@ -167,7 +167,7 @@ fn another_budget_holds_at_once_for_all_who_read_and_pages_come_back_with_more()
     read();
     assert!(cached().used_bytes <= half.budget_bytes);
 
-    // Even a cache of 0 bytes does not stop reads: each step of a read keeps only the pages that it needs itself.
+    // Even a cache of 0 bytes does not stop reads: each step has the pages that it needs.
     db.set_cache_bytes(0);
     read();
     assert_eq!(cached().used_bytes, 0);

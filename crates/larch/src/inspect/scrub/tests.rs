@@ -1,4 +1,4 @@
-//! The background scrub reads every page of every file at the given rate, and reports the damage that it finds.
+//! Tests that the background scrub reads every page at the given rate, and reports damage.
 
 use crate::event::Event;
 use crate::options::LevelOptions;
@@ -34,7 +34,7 @@ impl Scrubbed {
         Self { machine, disk, db, events }
     }
 
-    /// Lets `seconds` pass, one second at a time. After each second it runs the background work that is due.
+    /// Lets `seconds` pass, and after each second runs the background work that is due.
     fn pass(&self, seconds: u64) {
         for _ in 0..seconds {
             self.machine.clock.sleep(Duration::from_secs(1));
@@ -43,8 +43,8 @@ impl Scrubbed {
     }
 }
 
-/// Begins to scrub a database with three files that have everything that a file can have. Returns the database with
-/// its table and the number of bytes of the files.
+/// Begins to scrub a database with three files of pages of many kinds. Returns the database, its table, and the bytes
+/// of the files.
 fn filled(seed: u64, rate: u64) -> (Scrubbed, Table, u64) {
     let (_, disk) = Machine::simulated(seed);
     let of = Scrubbed::open(disk.clone(), 0);
@@ -62,8 +62,8 @@ fn fill(db: &Database) {
     let table = db.table_with("t", options).expect("the disk works");
     let mut snapshots = Vec::new();
     for round in 0u32..3 {
-        // The files stay small, and the rows of a newer file hide only few rows of an older file. If they hid
-        // many, the table would be compacted as soon as it is at rest.
+        // Newer files hide only few rows of older ones. If they hid many, the table would be compacted as soon as
+        // it is at rest.
         for row in 0..if round == 0 { 300 } else { 40 } {
             let value = if row % 40 == 0 { vec![b'l'; 900] } else { vec![b's'; 30] };
             table.insert_parts(format!("row{row:04}"), &[&value[..], b"cold"]).expect("the disk works");
@@ -86,14 +86,14 @@ fn every_page_is_read_at_the_rate_and_none_again_within_the_hour() {
     assert!(before.scrubbed_bytes < bytes / 2);
     of.pass(bytes / RATE / 2);
     let half = of.db.metrics();
-    // The first piece begins at once, and has as many bytes as the rate allows in one second. The last page of a
-    // piece may go beyond this number of bytes.
+    // The first piece begins at once, with the bytes of a whole second. The last page of a piece may exceed its
+    // bytes.
     assert!(half.scrubbed_bytes - before.scrubbed_bytes <= bytes / 2 + 2 * RATE, "{} of {bytes}", half.scrubbed_bytes);
     assert_eq!(half.scrub_rounds, 0);
     of.pass(bytes / RATE + 5);
     let whole = of.db.metrics();
     assert_eq!((whole.scrub_rounds, whole.damaged_pages), (1, 0));
-    // All bytes of the files, except footers and the gaps that alignment leaves between pages.
+    // All bytes of the files, except the footers and the padding between pages.
     let stats = table.stats().expect("it is there");
     let of_pages = stats.data_bytes + stats.group_bytes + stats.group_history_bytes + stats.index_bytes;
     let of_pages = of_pages + stats.filter_bytes + stats.history_bytes + stats.value_bytes + stats.range_erase_bytes;

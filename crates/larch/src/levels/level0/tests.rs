@@ -3,7 +3,7 @@
 use super::*;
 use crate::levels::pick::tests::{Described, table};
 
-/// A table whose level 0 has the files with these numbers. They are the newest files of the table.
+/// A table whose level 0 has the files with these numbers, its newest.
 fn with_level0(numbers: std::ops::RangeInclusive<u64>) -> TableFiles {
     let level = |number: u64| if numbers.contains(&number) { 0 } else { 6 };
     let bounds = |number: u64| if numbers.contains(&number) { ("a", "z") } else { KEYS[number as usize] };

@@ -1,4 +1,4 @@
-//! Tests the lock under many schedules of its threads: a change has the lock alone, and every wait ends.
+//! Tests the lock under many thread schedules: a change holds it exclusively, and every wait ends.
 
 use super::LevelsLock;
 use os::sync::Arc;

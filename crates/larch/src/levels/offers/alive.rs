@@ -1,8 +1,8 @@
-//! Finds out which workers live. A worker makes a *beat* from time to time: a file whose name contains a count
-//! that grows with each beat. This module reads no clock and no disk.
+//! Finds out which workers live. A worker makes a *beat* from time to time: a file whose name has a count that
+//! grows with each beat. This module reads no clock and no disk.
 //!
-//! A worker lives if the count in its beat has grown lately. If a beat exists when the writer looks for the first
-//! time, this proves nothing, because the worker may have died long ago.
+//! A worker lives if its count has grown lately. A beat that the writer finds at its first look proves nothing,
+//! because its worker may have died long ago.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -16,15 +16,15 @@ pub struct Alive {
 #[derive(Debug)]
 struct Seen {
     count: u64,
-    /// When the present count was seen for the first time.
+    /// When the current count was first seen.
     since: Duration,
-    /// Whether the count of this worker was different at an earlier look.
+    /// Whether the count has grown since the first look.
     has_grown: bool,
 }
 
 impl Alive {
-    /// Takes note of `beats`, which are all beats that exist `now`. If a worker has no beat, it is forgotten only
-    /// after the time `dead`, because a listing may miss a beat while the worker replaces it.
+    /// Takes note of `beats`, all that exist `now`. A worker without a beat is forgotten only after the time
+    /// `dead`, because a listing may miss a beat that the worker is replacing.
     pub fn note(&mut self, beats: &[(u64, u64)], now: Duration, dead: Duration) {
         for &(worker, count) in beats {
             let seen = self.workers.entry(worker).or_insert(Seen { count, since: now, has_grown: false });
@@ -36,13 +36,13 @@ impl Alive {
         self.workers.retain(|worker, seen| is_there(worker) || now.saturating_sub(seen.since) < dead);
     }
 
-    /// Takes note that a worker has shown in another way than by a beat that it lives.
+    /// Takes note that a worker has shown, by something other than a beat, that it lives.
     pub fn saw(&mut self, worker: u64, now: Duration) {
         let seen = self.workers.entry(worker).or_insert(Seen { count: 0, since: now, has_grown: true });
         (seen.since, seen.has_grown) = (now, true);
     }
 
-    /// Whether `worker` lives. It lives if its count has grown within the last `dead`, which is a span of time.
+    /// Whether `worker` lives: it has shown so within the time `dead` before `now`.
     pub fn has(&self, worker: u64, now: Duration, dead: Duration) -> bool {
         self.workers.get(&worker).is_some_and(|seen| seen.lives(now, dead))
     }
@@ -52,7 +52,7 @@ impl Alive {
         self.workers.values().filter(|seen| seen.lives(now, dead)).count()
     }
 
-    /// Whether no worker is known: none that lives, and none whose next beat could show that it lives.
+    /// Whether no worker is known, alive or not.
     pub fn is_empty(&self) -> bool {
         self.workers.is_empty()
     }

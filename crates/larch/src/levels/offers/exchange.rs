@@ -1,4 +1,5 @@
-//! The files in the directory `workers`, and their names. This module does not know what the files contain.
+//! The directory `workers`, in which a writer and its workers exchange files. This module names, lists and removes
+//! these files, and does not know what they contain.
 //!
 //! ```text
 //! 3f2a00c41be7d905-0000000000000031.beat   worker, count
@@ -18,18 +19,17 @@ const JOB: &str = "job";
 const OWNER: &str = "owner";
 const RESULT: &str = "result";
 
-/// The owner file of a job has this number in place of a worker's number if no worker may do the job any more.
+/// The number in the owner file of a job that no worker may do any more.
 pub const NOBODY: u64 = 0;
 
-/// The name of a job: the first number of its files, and the epoch of the writer that offers it. No two jobs have
-/// the same name.
+/// The unique name of a job: the first number of its files, and the epoch of the writer that offers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobName {
     pub first: u64,
     pub epoch: u64,
 }
 
-/// The names that were found in the directory.
+/// The files found in the directory, by kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exchanged {
     /// The workers, each with the count in its beat. For a moment, a worker may have two beats.
@@ -39,8 +39,7 @@ pub struct Exchanged {
     pub results: BTreeSet<JobName>,
 }
 
-/// How often the writer and the workers look at each other's files, and after which silence a worker counts as
-/// dead.
+/// How often the writer and the workers look at each other's files, and how long a silent worker counts as alive.
 #[derive(Clone, Copy, Debug)]
 pub struct Pauses {
     /// The time between two looks at the directory while a job is offered or a worker waits for a job.
@@ -52,8 +51,7 @@ pub struct Pauses {
 }
 
 impl Pauses {
-    /// The pauses for a database on `machine`. If the files are in an object store, each look costs money, so the
-    /// pauses are longer than on a disk.
+    /// The pauses for a database on `machine`. In an object store, each look costs money, so the pauses are longer.
     pub fn of(machine: &Machine) -> Self {
         let millis = Duration::from_millis;
         match machine.disk.keeps_removed() {
@@ -80,22 +78,22 @@ impl Exchange<'_> {
     ///
     /// # Errors
     ///
-    /// The disk refuses to make the directory.
+    /// An error if the directory cannot be made.
     pub fn create(&self) -> Result<()> {
         let directory = self.directory();
         self.disk.create_dir(&directory).map_err(|error| Error::io("create directory", &directory, error))
     }
 
-    /// Removes the directory `workers` if nothing is in it.
+    /// Removes the directory `workers` if it is empty.
     pub fn remove_if_unused(&self) {
         self.disk.remove_dir(&self.directory()).ok();
     }
 
-    /// Looks at the names of the files in the directory.
+    /// Lists the files in the directory.
     ///
     /// # Errors
     ///
-    /// The directory cannot be listed.
+    /// An error if the directory cannot be listed.
     pub fn look(&self) -> Result<Exchanged> {
         let directory = self.directory();
         match self.disk.list(&directory) {
@@ -121,30 +119,28 @@ impl Exchange<'_> {
         self.directory().join(format!("{worker:016x}-{count:016}.{BEAT}"))
     }
 
-    /// Makes sure that no worker begins to do this job from now on. The owner file of the job stays, so that a
-    /// late worker cannot become the owner.
+    /// Makes sure that no worker takes this job from now on. Its owner file stays, to keep out late workers.
     pub fn close_job(&self, name: JobName) {
-        // If a worker owns the job already, the owner file exists and keeps out all other workers. If the owner
-        // file cannot be made, a worker may still become the owner, but then it finds that the file of the job is
-        // missing.
+        // If a worker owns the job already, its owner file keeps out all others. If the owner file cannot be made,
+        // a worker may still take the job, but then finds that the job file is missing.
         self.disk.create_with(&self.owner(name), &NOBODY.to_le_bytes()).ok();
         self.remove_in_order(&[self.job(name), self.result(name)]);
     }
 
-    /// Removes the files of a job. The owner file is removed last.
+    /// Removes the files of a job, the owner file last.
     pub fn remove_job(&self, name: JobName) {
         self.remove_in_order(&[self.job(name), self.result(name), self.owner(name)]);
     }
 
-    /// Removes the files in the given order, and stops at the first file that cannot be removed. A later look or
-    /// the next open removes the remaining files.
+    /// Removes the files in order, up to the first that cannot be removed. A later look or the next open removes
+    /// the rest.
     fn remove_in_order(&self, paths: &[PathBuf]) {
         let is_gone =
             |removed: io::Result<()>| removed.map_or_else(|error| error.kind() == ErrorKind::NotFound, |()| true);
         _ = paths.iter().all(|path| is_gone(self.disk.remove(path)));
     }
 
-    /// Removes the files of all jobs, except the jobs of `epoch`.
+    /// Removes the files of all jobs but those of `epoch`.
     pub fn remove_jobs_before(&self, epoch: u64) {
         let found = self.look().unwrap_or_default();
         found.names().into_iter().filter(|name| name.epoch != epoch).for_each(|name| self.remove_job(name));

@@ -1,5 +1,5 @@
-//! What a writer tells a worker about a compaction: which files to merge, and how to merge them. This module reads
-//! and writes no files.
+//! The job description that a writer gives to a worker: which files to merge, and how. This module reads and writes
+//! no files.
 
 use super::exchange::JobName;
 use crate::base::event::CompactionReason;
@@ -22,7 +22,7 @@ pub struct OfferedJob {
     pub epoch: u64,
     /// The numbers of the new files.
     pub numbers: Range<u64>,
-    /// A worker must read the manifest at least up to this place, so that it finds all inputs there.
+    /// A worker must read the manifest at least up to here to find all inputs.
     pub position: Position,
     /// The table.
     pub table: TableId,
@@ -92,7 +92,7 @@ impl OfferedJob {
     ///
     /// # Errors
     ///
-    /// The bytes are damaged or incomplete, or a newer release has written them.
+    /// An error if the bytes are damaged or incomplete, or if a newer release has written them.
     pub fn decode(bytes: &[u8]) -> Result<Self, Unreadable> {
         let (database, mut left) = unseal(bytes, MAGIC, 0, "job of a compaction")?;
         let job = Self::take(database, &mut left).ok_or("it does not decode")?;
@@ -132,7 +132,7 @@ impl OfferedJob {
     }
 }
 
-/// The reasons, in the order of the numbers that stand for them.
+/// The reasons, indexed by the numbers that encode them.
 const REASONS: [CompactionReason; 5] = [
     CompactionReason::Level0,
     CompactionReason::LevelSize,

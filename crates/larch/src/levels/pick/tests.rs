@@ -79,13 +79,12 @@ fn check(files: &[Described], seen: u64, expected: Option<Merged>) {
 
 #[test]
 fn a_file_of_erased_rows_goes_to_where_nothing_lies_below_and_there_they_go() {
-    // The first case is a file from a flush alone. In the second case, this file lies over a file with the rows
-    // that it erases.
+    // First, only a file from a flush. Second, the same file over one with the rows that it erases.
     check(&[(0, "a", "z", 100_000, 100_000, 5)], 5, Some((vec![(0, 1)], 6)));
     let over = [(6, "a", "z", 100_000, 0, 3), (0, "a", "z", 100_000, 100_000, 5)];
     check(&over, 5, Some((vec![(0, 2), (6, 1)], 6)));
-    // A file in a deeper level goes down to the next level that has some of its keys. If no level has any, the file
-    // is rewritten where it is.
+    // A file in a deeper level goes down to the next level with keys in its range. If there is none, it is
+    // rewritten in place.
     let large = (6, "x", "z", 100_000_000, 0, 3);
     let deeper = [(4, "a", "m", 1000, 900, 5), (6, "a", "k", 5000, 0, 3), (6, "l", "n", 3000, 0, 3), large];
     check(&deeper, 5, Some((vec![(4, 1), (6, 2), (6, 3)], 6)));
@@ -146,8 +145,8 @@ fn levels_that_are_too_large_come_first() {
 
 #[test]
 fn the_level_that_is_cheapest_to_empty_comes_first_until_level_0_is_urgent() {
-    // In all cases, the levels below level 0 are the same: 2 GB in the deepest level, and 1 GB in the level above
-    // it, whose target is 256 MiB.
+    // Below level 0, all cases have 2 GB in the deepest level, and 1 GB in the level above it, whose target is 256
+    // MiB.
     let deeper = [
         (5, "a", "m", 5_000_000, 0, 2),
         (5, "n", "z", 5_000_000, 0, 2),

@@ -1,4 +1,4 @@
-//! To choose the next compaction, only the tables that changed are examined, however many tables exist.
+//! Tests that choosing a compaction examines only the tables that changed, however many there are.
 
 use crate::Database;
 use crate::options::LevelOptions;
@@ -37,8 +37,8 @@ fn looks_do_not_grow_with_the_number_of_tables() {
     assert!((10..100).contains(&few), "{few} looks at one table that changed ten times");
 }
 
-/// A range erase hides rows of some files, but a snapshot still reads these rows. When the snapshot is dropped,
-/// these rows are cut out of the files, although the table has not changed since.
+/// A snapshot still reads rows that a range erase hides. When it is dropped, these rows are cut off their files,
+/// although the table has not changed since.
 #[test]
 fn a_table_that_waits_for_a_reader_is_looked_at_again() {
     let db = database(10);

@@ -1,4 +1,4 @@
-//! Tests which bytes count as waste, and which compaction is picked because of the waste. Every row has 100 bytes.
+//! Tests which bytes count as waste, and which compaction is picked for them. Every row has 100 bytes.
 
 use super::*;
 use crate::levels::pick::tests::{Described, table};
@@ -22,8 +22,7 @@ fn check(files: &[Described], oldest: u64, expected: Option<Merged>) {
 fn rows_over_a_fifth_of_a_file_have_it_merged_with_them() {
     check(&[(6, "a", "z", 10_000, 0, 3), (0, "a", "z", 3000, 3000, 5)], 5, Some((vec![(0, 2), (6, 1)], 6)));
     check(&[(6, "a", "z", 10_000, 0, 3), (0, "a", "z", 2000, 2000, 5)], 5, None);
-    // If several files waste bytes, the file that wastes most is merged with the whole level 0 and with the files
-    // in the levels between.
+    // Of several wasteful files, the worst is merged with the whole of level 0 and the files in the levels between.
     let two = [(6, "a", "c", 10_000, 0, 1), (6, "x", "z", 2000, 0, 1)];
     let over = [(5, "y", "z", 1900, 0, 2), (0, "a", "b", 5000, 0, 3), (0, "l", "m", 10, 0, 4)];
     let all: Vec<Described> = two.into_iter().chain(over).collect();

@@ -60,7 +60,7 @@ fn a_failed_sync_is_final_though_the_file_could_be_opened_again() {
     }
 }
 
-/// If two syncs run at the same time, the system reports a failure to only one of them.
+/// Of two concurrent syncs, the system reports a failure to only one.
 #[test]
 fn syncs_of_a_file_do_not_run_beside_each_other_so_that_both_learn_of_an_error() {
     for _ in 0..20 {
@@ -77,8 +77,8 @@ fn syncs_of_a_file_do_not_run_beside_each_other_so_that_both_learn_of_an_error()
                 is_second_there.store(1, Ordering::SeqCst);
                 file.sync()
             });
-            // The second thread is about to sync now. If the gate for syncs opens before this thread syncs, the
-            // test proves less, but it does not fail.
+            // The second thread is about to sync. If the gate opens before it does, the test proves less, but does
+            // not fail.
             while is_second_there.load(Ordering::SeqCst) == 0 {
                 thread::yield_now();
             }

@@ -1,6 +1,5 @@
-//! Tests what a sync point promises, whatever the order in which its threads run. Under shuttle, several threads
-//! run in random schedules. Under loom, two threads and the worker run in all schedules with only a few
-//! preemptions.
+//! Tests a sync point under many thread schedules. Under shuttle, several threads run in random schedules. Under
+//! loom, two threads and the worker run in all schedules with few preemptions.
 
 use super::*;
 use crate::base::record::RecordWriter;
@@ -19,12 +18,12 @@ use std::time::Duration;
 #[derive(Debug, Default)]
 struct Syncs {
     count: AtomicU64,
-    /// The number of the first sync that fails. All syncs after it fail, too. If this is 0, no sync fails.
+    /// The number of the first sync that fails, as do all later ones; 0 if none fails.
     failing: u64,
 }
 
-/// A file that stores no bytes, but only the offset of its end. A sync takes two steps: it reads this offset, and
-/// later makes the bytes before it durable. Bytes that are written between the two steps do not become durable.
+/// A file that stores only the offset of its end. A sync takes two steps: it reads this offset, and later makes the
+/// bytes before it durable, but none that were written between the two steps.
 #[derive(Debug)]
 struct SyncEnds {
     written: AtomicU64,
@@ -90,7 +89,7 @@ struct Told {
     is_stopped: bool,
 }
 
-/// A worker whose thread is a thread of the model.
+/// A worker that runs on a thread of the model.
 #[derive(Debug, Default)]
 struct ModelWorker {
     told: Mutex<Told>,
@@ -226,7 +225,7 @@ impl Log {
         1
     }
 
-    /// Commits, and lets a task wait for the commit. Then the task is dropped.
+    /// Commits, lets a task wait for the commit, and drops the task.
     #[cfg(shuttle)]
     fn give_up(&self) {
         let Some(commit) = self.append() else { return };
@@ -237,7 +236,7 @@ impl Log {
         }
     }
 
-    /// Makes the present log durable up to its end, even if it has no commits. The log job does the same.
+    /// Makes the current log durable up to its end, even without commits, as the log job does.
     fn sync_log(&self) {
         let (log, end) = {
             let active = self.active.lock();
@@ -250,7 +249,7 @@ impl Log {
     }
 }
 
-/// One act of a thread. It returns the number of callbacks that it has asked for.
+/// One act of a thread, which returns how many callbacks it has asked for.
 type Act = fn(&Arc<Log>) -> u64;
 
 const COMMIT: Act = |log| {

@@ -1,4 +1,4 @@
-//! Tasks that wait at a sync point. The test polls the worker itself. `log/tests.rs` tests threads that wait.
+//! Tests tasks that wait at a sync point. The tests poll the worker themselves. For threads, see `log/tests.rs`.
 
 use super::*;
 use crate::base::record::{Header, LogKind, RecordWriter};

@@ -1,12 +1,12 @@
-//! Files that were just written and that no manifest names yet. If the work fails that has written them, they are
-//! removed. This module does not know what the files contain.
+//! Files that were just written and that no manifest names yet. They are removed if the work that wrote them fails.
+//! This module does not know what the files contain.
 
 use super::leftovers::Leftovers;
 use os::sync::Arc;
 use std::path::PathBuf;
 
-/// Files that were just written and that no manifest names yet. When this value is dropped, it removes the files,
-/// unless an install has taken them.
+/// Files that were just written and that no manifest names yet. Dropping this value removes the files, unless an
+/// install has taken them.
 #[derive(Debug)]
 pub struct FreshFiles {
     leftovers: Arc<Leftovers>,
@@ -34,8 +34,7 @@ impl FreshFiles {
         self.paths.append(&mut other.paths);
     }
 
-    /// Returns the paths to a caller whose manifest names the files. After this call, dropping this value does not
-    /// remove these files.
+    /// Takes the paths, for a caller whose manifest names the files. They are no longer removed on drop.
     pub fn take_paths(&mut self) -> Vec<PathBuf> {
         std::mem::take(&mut self.paths)
     }

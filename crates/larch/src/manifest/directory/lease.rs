@@ -1,6 +1,6 @@
-//! Leases: with a lease, a follower makes the writer keep the files that the follower reads. A lease is a file in
-//! the directory `followers`. Its follower holds a lock on this file. The lease names the oldest file set that
-//! readers of the follower still use.
+//! Leases, with which followers make the writer keep the files that they read. A lease is a file in the directory
+//! `followers`, on which its follower holds a lock. It names the oldest file set that the follower's readers still
+//! use.
 //!
 //! ```text
 //!   follower                                   writer
@@ -9,13 +9,12 @@
 //!   writes what it shows into the lease        removes the file if no lease is older than the edit
 //! ```
 //!
-//! A follower makes its lease before it reads the manifest. So if the follower has not read an edit, its lease
-//! existed before the edit, and the writer sees the lease when it looks at the leases. The lock is released when
-//! the process of the follower ends. If another process gets the lock of a lease, it removes the lease.
+//! A follower makes its lease before it reads the manifest. So if it has not read an edit, its lease is older than
+//! the edit, and the writer sees it. The system releases the lock when the follower's process ends. A writer that
+//! gets the lock of a lease removes the lease.
 //!
-//! The directory `followers` also has the file `newest-log`. This file says to which log commits are appended now,
-//! so that no follower has to list the directory of the database. A writer writes to this file only if the file
-//! exists.
+//! The file `newest-log` in the same directory says which log takes commits now, so that followers need not list
+//! the directory of the database. A writer updates it only if it exists.
 //!
 //! Thread safe.
 
@@ -31,11 +30,11 @@ use std::path::{Path, PathBuf};
 const NEWEST_LOG: &str = "newest-log";
 const LEASE: &str = "lease";
 
-/// How often a follower tries to make a lease. A try fails only if another process has found no lease in the
-/// directory `followers` and is removing the directory at this moment.
+/// How often a follower tries to make a lease. An attempt is repeated only if another process is just removing the
+/// file, or the directory `followers`, in which it has found no lease.
 const ATTEMPTS: u32 = 100;
 
-/// The lease of one follower. The lease is removed when this value is dropped.
+/// The lease of one follower, removed when this value is dropped.
 #[derive(Debug)]
 pub struct Lease {
     disk: Arc<dyn Disk>,
@@ -44,19 +43,19 @@ pub struct Lease {
     file: Arc<dyn File>,
     #[expect(dead_code, reason = "it tells others that the follower lives, until it is dropped")]
     lock: Box<dyn Lock>,
-    /// The position that the lease holds.
+    /// The position that the lease names.
     said: Mutex<Position>,
 }
 
 impl Lease {
-    /// Makes a lease in the directory of a database. Until [`Lease::say`] is called, the lease keeps all files.
-    /// `None` if this process cannot make a file there: the file system is read-only or full, or the process has
-    /// no right to write. Without a lease, the writer does not know of this follower and may remove files that it
-    /// reads.
+    /// Makes a lease in the directory of a database, which keeps all files until [`Lease::say`] is called. Returns
+    /// `None` if this process cannot make a file there, because the file system is read-only or full, or the
+    /// process has no right to write there. Without a lease, the writer does not know of this follower, and may
+    /// remove files that it reads.
     ///
     /// # Errors
     ///
-    /// The lease cannot be written, for another reason than these.
+    /// An error if the lease cannot be written for any other reason.
     pub fn new(machine: &Machine, directory: &Path) -> Result<Option<Self>> {
         let (disk, followers) = (&machine.disk, directory.join(FOLLOWERS));
         let mut last = None;
@@ -80,12 +79,11 @@ impl Lease {
                         said,
                     }));
                 }
-                // Another process has removed the file or its directory before this process could lock the file.
+                // Another process has removed the file or its directory before it was locked.
                 Ok((_, false)) => {}
                 Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::WouldBlock) => last = Some(error),
                 Err(error) => {
-                    // The file may exist in spite of the error. No other call uses its name, so the file can be
-                    // removed.
+                    // The file may exist in spite of the error. Nobody else uses its name, so remove it.
                     disk.remove(&path).ok();
                     remove_if_unused(&**disk, &followers);
                     if is_write_refused(&error) {
@@ -99,13 +97,11 @@ impl Lease {
         Err(Error::io("write a lease in", &followers, error))
     }
 
-    /// Writes `position` into the lease: the follower uses no file set that is older than the file set at this
-    /// position.
+    /// Writes `position` into the lease: the follower uses no older file set.
     ///
     /// # Errors
     ///
-    /// The lease cannot be written. After this error, the lease keeps the same files as before this call, or all
-    /// files.
+    /// An error if the lease cannot be written. It then keeps the same files as before, or all files.
     pub fn say(&self, position: Position) -> Result<()> {
         let mut said = self.said.lock();
         if *said != position {
@@ -119,7 +115,7 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        // In a forked child, the lease still belongs to the parent process.
+        // In a forked child, the lease is still that of the parent process.
         if self.origin.is_here() {
             // If the lease cannot be removed, the writer finds it unlocked and removes it.
             self.disk.remove(&self.path).ok();
@@ -128,8 +124,7 @@ impl Drop for Lease {
     }
 }
 
-/// If the directory `followers` has no lease, removes the files in it and the directory itself. The next follower
-/// makes the directory and the files again.
+/// Removes the directory `followers`, with `newest-log`, if it has no lease. The next follower makes them again.
 fn remove_if_unused(disk: &dyn Disk, followers: &Path) {
     let is_unused = |entries: Vec<os::DirectoryEntry>| entries.iter().all(|entry| entry.name == NEWEST_LOG);
     if disk.list(followers).is_ok_and(is_unused) {
@@ -138,50 +133,49 @@ fn remove_if_unused(disk: &dyn Disk, followers: &Path) {
     }
 }
 
-/// What the file `newest-log` says about the log to which commits are appended.
+/// What the file `newest-log` says about which log takes commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NewestLog {
-    /// The writer has written the number of this log.
+    /// The log with this number takes commits.
     Is(u64),
-    /// The writer has written no number, because no log has begun since a follower made the file.
+    /// The writer has written no number yet, because no log has begun since a follower made the file.
     NotSaid,
-    /// The file did not exist. If this call has made the file, the writer writes the number of each later log into
-    /// it. This time, the caller has to look for logs in the directory of the database.
+    /// The file did not exist, and the caller has to look for logs in the directory of the database. If this call
+    /// could make the file, the writer will put the number of each later log into it.
     AskedNow,
 }
 
-/// Asks the writer to which log commits are appended now, through the file `newest-log`.
+/// Asks the writer, through the file `newest-log`, which log takes commits.
 ///
 /// # Errors
 ///
-/// The file cannot be read or made.
+/// An error if the file cannot be read or made.
 pub fn newest_log(disk: &dyn Disk, directory: &Path) -> Result<NewestLog> {
     let followers = directory.join(FOLLOWERS);
     let path = followers.join(NEWEST_LOG);
     let text = match disk.read_all(&path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let made = disk.create_dir(&followers).and_then(|()| disk.open(&path, Access::Create));
-            // Writing a number now allocates the disk space of the file. So the writer can write a number later
-            // even if the disk is full.
+            // Write a number now to allocate the file's disk space, so that the writer can update it even on a full
+            // disk.
             let made = made.and_then(|file| file.write_at(number_text(0).as_bytes(), 0));
             return match made {
-                // Another process has just removed the directory. The next call of this function tries again.
+                // Another process has just removed the directory. The next call tries again.
                 Err(error) if error.kind() == ErrorKind::NotFound => Ok(NewestLog::AskedNow),
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(NewestLog::AskedNow),
-                // This process may not write here, so it cannot make the file. The caller looks for logs in the
-                // directory after each call.
+                // This process may not write here. The caller has to look for logs in the directory each time.
                 Err(error) if is_write_refused(&error) => Ok(NewestLog::AskedNow),
                 made => made.map(|_| NewestLog::AskedNow).map_err(|error| Error::io("create", &path, error)),
             };
         }
         read => read.map_err(|error| Error::io("read", &path, error))?,
     };
-    // If the text is incomplete, the writer is writing it at this moment.
+    // If the text is incomplete, the writer is just writing it.
     let number = std::str::from_utf8(&text).ok().and_then(|text| text.strip_suffix('\n')?.parse().ok());
     Ok(number.filter(|number| *number > 0).map_or(NewestLog::NotSaid, NewestLog::Is))
 }
 
-/// The text of `newest-log`. It always has the same length, so a newer number replaces an older number in place.
+/// The text of `newest-log`, always of the same length, so that a newer number overwrites an older one in place.
 fn number_text(number: u64) -> String {
     format!("{number:020}\n")
 }
@@ -194,14 +188,14 @@ pub struct Leases {
 }
 
 impl Leases {
-    /// The leases of the database in `directory`. This call does not look at them yet.
+    /// The leases of the database in `directory`. Does not look at them yet.
     pub fn of(disk: Arc<dyn Disk>, directory: &Path) -> Self {
         Self { disk, followers: directory.join(FOLLOWERS) }
     }
 
-    /// The position of the oldest file set that any follower uses; `None` if no follower has a lease. This call
-    /// also removes the leases of followers that have died. If the leases cannot be read, the result is the oldest
-    /// possible position, because a follower may use any file set.
+    /// The position of the oldest file set that any follower uses; `None` if no follower has a lease. Removes the
+    /// leases of followers that have died. If the leases cannot be read, returns the oldest possible position,
+    /// because a follower may use any file set.
     pub fn oldest(&self) -> Option<Position> {
         let entries = match self.disk.list(&self.followers) {
             Ok(entries) => entries,
@@ -216,11 +210,11 @@ impl Leases {
         oldest
     }
 
-    /// The position that a lease holds; `None` if its follower has died.
+    /// The position that a lease names. If its follower has died, removes the lease and returns `None`.
     fn position_of(&self, path: &Path) -> Option<Position> {
         match self.disk.lock(path) {
             Ok(lock) => {
-                // While this process holds the lock, no follower can take the file for its own lease.
+                // Remove the file under the lock, so that no follower can take it for its own lease.
                 self.disk.remove(path).ok();
                 drop(lock);
                 None
@@ -232,10 +226,10 @@ impl Leases {
         }
     }
 
-    /// Tells followers that commits go to log `number` from now on. It does so only if a follower has asked.
+    /// Tells followers, if one has asked, that log `number` takes commits from now on.
     pub fn tell_newest_log(&self, number: u64) {
         if let Ok(file) = self.disk.open(&self.followers.join(NEWEST_LOG), Access::Write) {
-            // If this write fails, followers find the log when they read the next change of the manifest.
+            // If this fails, followers find the log when they read the next edit of the manifest.
             file.write_at(number_text(number).as_bytes(), 0).ok();
         }
     }

@@ -1,9 +1,9 @@
 //! Removes files that nothing needs any more: SSTs that are in no file set, flushed logs, old manifests, and files
-//! of work that failed. This module does not find out which files these are: its callers know it.
+//! of work that failed. The callers know which files these are.
 //!
-//! If a file cannot be removed, this is no error for the caller. The file becomes a *leftover*: each later install
-//! tries again to remove it. If it still exists at the next open for writing, the open removes it, because no
-//! manifest names it. An SST that a follower may read is *held* until no lease needs it.
+//! A file that cannot be removed is no error for the caller, but becomes a *leftover*, which later installs try
+//! again to remove. The next open for writing removes the rest, because no manifest names them. An SST that a
+//! follower may read is *held* until no lease needs it.
 //!
 //! Thread safe.
 
@@ -17,8 +17,7 @@ use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// At most this many leftovers are remembered. Each takes about 100 bytes of memory. The next open removes
-/// leftovers that are not remembered.
+/// At most this many leftovers are remembered, each in about 100 bytes of memory. The next open removes the others.
 const MOST_PATHS: usize = 10_000;
 
 /// Removes files, and remembers the files that could not be removed.
@@ -34,16 +33,15 @@ pub struct Leftovers {
 /// Files that no manifest names any more, but that followers may read.
 #[derive(Default)]
 struct Held {
-    /// The leases of the database; `None` before the call of [`Leftovers::begin_to_hold`].
+    /// The leases of the database; `None` before [`Leftovers::begin_to_hold`].
     leases: Option<Arc<Leases>>,
-    /// The position at the end of the manifest. File sets at this position or later do not have any file that was
-    /// given up before this position.
+    /// The position at the end of the manifest. File sets from here on have no file that was given up before.
     now: Position,
-    /// The result of the last look at the leases. It has the position at the end of the manifest at that time, and
-    /// the oldest position that a lease named. It stays valid until the next edit. The leases of that time can
-    /// only need fewer files later, and new leases do not need files that were given up before.
+    /// The last look at the leases: the end of the manifest at that time, and the oldest position that a lease
+    /// named. Valid until the next edit, because old leases only come to need fewer files, and new leases need no
+    /// file that was given up before.
     looked: Option<(Position, Option<Position>)>,
-    /// The held files. With each file is the position at the end of the manifest when the file was to be removed.
+    /// The held files, each with the end of the manifest when it was to be removed.
     files: Vec<(Position, PathBuf)>,
     /// Called when a file is held.
     on_held: Option<Arc<dyn Fn() + Send + Sync>>,
@@ -67,21 +65,21 @@ impl Leftovers {
         })
     }
 
-    /// From now on, SSTs are held as long as a lease in `leases` says that its follower may read them. When a file
-    /// is held, `on_held` is called. `on_held` has to arrange a later call of [`Leftovers::retry`].
+    /// From now on, holds SSTs that, according to `leases`, a follower may read. Calls `on_held` when a file is
+    /// held, which has to arrange a later [`Leftovers::retry`].
     pub fn begin_to_hold(&self, leases: Arc<Leases>, on_held: impl Fn() + Send + Sync + 'static) {
         let mut held = self.held.lock();
         held.leases = Some(leases);
         held.on_held = Some(Arc::new(on_held));
     }
 
-    /// An install calls this after it has appended edits. `now` is the position at the end of the manifest.
+    /// Called by an install after it has appended edits. `now` is the position at the end of the manifest.
     pub fn note_edits(&self, now: Position) {
         self.held.lock().now = now;
     }
 
-    /// Removes a file now, or later if this is not possible now. A forked child process that drops its copy of a
-    /// handle removes nothing.
+    /// Removes a file now, or later if that is not possible now. Does nothing in a forked child, which may drop its
+    /// copy of a handle.
     pub fn remove(&self, path: &Path) {
         if !self.origin.is_here() || self.hold(path) {
             return;
@@ -94,8 +92,8 @@ impl Leftovers {
         }
     }
 
-    /// Tries again to remove leftovers. It stops at the first file that still cannot be removed, because all other
-    /// removals would mostly fail for the same reason.
+    /// Tries again to remove leftovers, up to the first that still fails, because the others would usually fail for
+    /// the same reason. Also removes held files that no lease needs any more.
     pub fn retry(&self) {
         let mut paths = std::mem::take(&mut *self.paths.lock());
         while let Some(path) = paths.last() {
@@ -105,14 +103,14 @@ impl Leftovers {
             paths.pop();
         }
         if let Some(path) = paths.pop() {
-            // This file comes last in the next attempt, because it may be the only file that cannot be removed.
+            // Try this file last next time, because it may be the only one that cannot be removed.
             paths.insert(0, path);
             self.paths.lock().append(&mut paths);
         }
         self.release();
     }
 
-    /// Whether the file is held because a follower may read it.
+    /// Holds the file if a follower may read it. Returns whether it is held.
     fn hold(&self, path: &Path) -> bool {
         let mut held = self.held.lock();
         let (now, looked) = (held.now, held.looked);
@@ -130,8 +128,7 @@ impl Leftovers {
                 held.files.push((now, path.to_owned()));
             }
             let on_held = held.on_held.clone();
-            // The lock of `held` is released first: `on_held` may drop the database, and that drop takes this
-            // lock, too.
+            // Release the lock first: `on_held` may drop the database, which takes this lock, too.
             drop(held);
             if let Some(on_held) = on_held {
                 on_held();

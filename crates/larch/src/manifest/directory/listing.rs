@@ -1,5 +1,5 @@
-//! Lists the files in the directory of a database by their names. It opens none of these files, and does not know
-//! which of them are in use.
+//! Lists the files in the directory of a database, by their names alone. This module opens no file, and does not
+//! know which of them are in use.
 
 use super::names::{CURRENT, CURRENT_NEW, FOLLOWERS, LOCK, RESERVE, UNFINISHED, WARM, WARM_NEW, WORKERS};
 use crate::base::error::{Error, Result};
@@ -32,7 +32,7 @@ impl ListedFile {
 ///
 /// # Errors
 ///
-/// The directory cannot be listed.
+/// An error if the directory cannot be listed.
 pub fn list(disk: &dyn Disk, directory: &Path) -> Result<Vec<ListedFile>> {
     let entries = disk.list(directory).map_err(|error| Error::io("list", directory, error))?;
     let mut listed: Vec<ListedFile> = entries.into_iter().filter_map(|entry| parse(entry.name)).collect();
@@ -44,7 +44,7 @@ pub fn list(disk: &dyn Disk, directory: &Path) -> Result<Vec<ListedFile>> {
 ///
 /// # Errors
 ///
-/// The directory cannot be listed.
+/// An error if the directory cannot be listed.
 pub fn log_numbers(machine: &Machine, directory: &Path) -> Result<Vec<u64>> {
     let entries = machine.disk.list_ending(directory, LOG);
     let entries = entries.map_err(|error| Error::io("list", directory, error))?;
@@ -53,9 +53,8 @@ pub fn log_numbers(machine: &Machine, directory: &Path) -> Result<Vec<u64>> {
     Ok(numbers)
 }
 
-/// Whether a file in the directory of a database may have the name `name`. If the creation of a database was not
-/// finished, all files in its directory have such names. A file with another name means that the directory is used
-/// for something else.
+/// Whether a file in the directory of a database may have this name. After an unfinished creation of a database,
+/// all files in the directory have such names; any other name means that it is used for something else.
 pub fn is_file_of_database(name: &str) -> bool {
     const OTHERS: [&str; 9] = [LOCK, CURRENT, CURRENT_NEW, UNFINISHED, RESERVE, WARM, WARM_NEW, FOLLOWERS, WORKERS];
     is_of_database(name) || OTHERS.contains(&name)

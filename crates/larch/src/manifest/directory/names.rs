@@ -1,25 +1,24 @@
-//! The names of all files in the directory of a database whose names contain no number.
+//! The names of files in the directory of a database that have fixed names, without a number.
 
-/// The file that a process locks while it writes to the database in this directory, or while it makes a copy of a
-/// database in this directory.
+/// The file that a process locks while it writes to the database, or makes a copy of one, in this directory.
 pub const LOCK: &str = "LOCK";
 /// The file that names the manifest in use. A directory without it has no database.
 pub const CURRENT: &str = "CURRENT";
 /// The next `CURRENT`. A rename turns it into `CURRENT`.
 pub const CURRENT_NEW: &str = "CURRENT.new";
-/// While a copy of a database is made in a directory, this file takes the place of `CURRENT` there. The last step
-/// of the copy renames it to `CURRENT`.
+/// Takes the place of `CURRENT` while a copy of a database is made. The last step of the copy renames it to
+/// `CURRENT`.
 pub const UNFINISHED: &str = "UNFINISHED";
-/// Disk space that is kept back for erases.
+/// The reserve: disk space that is kept back for erases.
 pub const RESERVE: &str = "RESERVE";
 /// The warm state: which pages were in memory at the last close.
 pub const WARM: &str = "WARM";
-/// The next warm state: it is written under this name and then renamed.
+/// The next warm state, before it is renamed.
 pub const WARM_NEW: &str = "WARM.new";
 /// The directory in which followers say what they read.
 pub const FOLLOWERS: &str = "followers";
 /// The directory in which the writer and the compaction workers exchange files.
 pub const WORKERS: &str = "workers";
-/// The list of files that were built without a database. It is in the directory of these files. The directory of a
-/// database never has this file.
+/// The list of files that were built without a database, in the directory of these files. The directory of a
+/// database never has it.
 pub const LIST: &str = "LIST";

@@ -13,13 +13,13 @@ pub struct Place {
     pub disk: Arc<dyn Disk>,
     /// The directory.
     pub directory: PathBuf,
-    /// Removes the files that work has written in this directory before it failed.
+    /// Removes files that work has written in this directory before it failed.
     pub leftovers: Arc<Leftovers>,
 }
 
 impl Place {
-    /// A directory outside the database, into which files are written. If work fails and its files in this
-    /// directory cannot be removed, no later open removes them.
+    /// A directory outside the database. If work fails and its files here cannot be removed, no later open removes
+    /// them.
     pub fn outside(disk: &Arc<dyn Disk>, directory: &Path) -> Self {
         Self { disk: disk.clone(), directory: directory.to_owned(), leftovers: Leftovers::new(disk.clone()) }
     }

@@ -1,10 +1,10 @@
-//! A place in the sequence of all edits of a database. Leases hold such places. This module does not know what the
+//! Positions in the sequence of all edits of a database, which leases name. This module does not know what the
 //! edits are.
 
 use std::fmt;
 
-/// A position includes all edits in manifest `manifest` before byte `end`. Each manifest begins with the file set
-/// of the manifest before it.
+/// The position after all edits in manifest `manifest` before byte `end`. Each manifest begins with the file set of
+/// the manifest before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
     /// The number of the manifest.
@@ -26,8 +26,7 @@ impl Position {
         text
     }
 
-    /// Reads the text of a lease; `None` if the text is incomplete, for example because the follower is writing it
-    /// at this moment.
+    /// Parses the text of a lease; `None` if it is incomplete, for example because the follower is just writing it.
     pub fn from_text(text: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(text).ok().filter(|text| text.len() == TEXT_BYTES)?;
         let (place, sum) = text.strip_suffix('\n')?.rsplit_once(' ')?;

@@ -173,8 +173,7 @@ fn a_file_is_added_once() {
     assert_eq!(refusal(&[file.clone(), add_file(4, 0, 1), file]).as_deref(), Some(why));
 }
 
-/// The files of this test have bounds of different kinds: some bounds are cut, some have no upper end, and some
-/// are equal. The test asks for keys within these bounds and around them.
+/// Asks for keys within and around bounds of all kinds: cut ones, equal ones, and some without an upper end.
 #[test]
 fn the_files_that_may_hold_a_key_are_those_whose_bounds_have_it() {
     let mut rng = StdRng::seed_from_u64(1);

@@ -1,4 +1,4 @@
-//! Asks a memtable what changed after a version, and compares the answer with a model that looks at every write.
+//! Compares what a memtable says has changed after a version with a model that looks at every write.
 
 use super::*;
 use crate::base::record::tests::seeds;
@@ -6,7 +6,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use sst::RowKind;
 
-/// A write: its keys, and its version.
+/// The keys and the version of a write.
 type Write = (KeyRange, u64);
 
 fn key(rng: &mut StdRng) -> Vec<u8> {

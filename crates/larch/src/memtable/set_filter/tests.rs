@@ -5,7 +5,7 @@ fn hash(number: u64) -> u64 {
     SoughtKey::new(&number.to_be_bytes()).hash()
 }
 
-/// A filter with the keys `0..count`. Each key has a row that takes `row_bytes` bytes.
+/// A filter with the keys `0..count`, for rows of `row_bytes` each.
 fn filled(count: u64, row_bytes: u64) -> SetFilter {
     let filter = SetFilter::default();
     (0..count).for_each(|key| filter.note(hash(key), key * row_bytes));
@@ -20,8 +20,8 @@ fn no_key_that_was_noted_is_denied() {
 
 #[test]
 fn most_other_keys_are_denied_whatever_the_size() {
-    // The filter may fail to deny `most` of ten thousand absent keys. The first check is for rows with small
-    // values, the second check is for rows with hardly any value.
+    // Checks that the filter fails to deny at most `most` of ten thousand absent keys: first for rows with small
+    // values, then for rows with hardly any.
     let check = |count: u64, row_bytes: u64, most: usize| {
         let filter = filled(count, row_bytes);
         let passed = (0..10_000).filter(|key| filter.may_have(hash(1 << 40 | key))).count();

@@ -1,5 +1,5 @@
-//! Tests what a skip list promises, whatever the order in which its threads run. Under shuttle, several threads run
-//! in random schedules. Under loom, two threads run in all schedules.
+//! Tests what a skip list promises in any order of its threads' steps: under shuttle, several threads in random
+//! schedules; under loom, two threads in all schedules.
 
 use super::*;
 #[cfg(loom)]
@@ -29,7 +29,7 @@ fn check_rows(list: &SkipList) -> usize {
     count
 }
 
-/// Runs `threads` threads. Each inserts a row for every key in `keys`, with a version of its own, while this
+/// Runs `threads` threads that each insert a row for every key in `keys`, with a version of their own, while this
 /// thread reads the list.
 fn check(threads: u64, keys: &'static [&'static [u8]]) {
     let list = Arc::new(SkipList::new(Arc::new(Arena::new(Arc::default()))));

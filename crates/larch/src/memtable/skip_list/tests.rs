@@ -14,11 +14,10 @@ fn list() -> SkipList {
     SkipList::new(Arc::new(Arena::new(Arc::default())))
 }
 
-/// The key and the version of a row, and its value.
+/// The key and version of a row, with its value.
 type ModelRow<'m> = (&'m (Vec<u8>, Reverse<u64>), &'m Vec<u8>);
 
-/// A key with only a few different letters, which is a little shorter or longer than a head. So many keys are
-/// equal, or have equal heads.
+/// A key of only a few different letters, a little shorter or longer than a head. So many keys or heads are equal.
 fn random_key(random: &mut StdRng) -> Vec<u8> {
     let mut key = if random.random_bool(0.3) { b"prefix--".to_vec() } else { Vec::new() };
     let length = random.random_range(0..4);
@@ -26,7 +25,7 @@ fn random_key(random: &mut StdRng) -> Vec<u8> {
     key
 }
 
-/// Key, version and value of every row, from the first to the last.
+/// Key, version and value of every row, in list order.
 fn rows(list: &SkipList) -> Vec<(Vec<u8>, u64, Vec<u8>)> {
     let mut next = list.first();
     let mut rows = Vec::new();
@@ -44,8 +43,7 @@ fn rows_lie_as_in_a_sorted_map_however_they_are_inserted() {
         let (list, mut model) = (list(), BTreeMap::new());
         let mut version = 0;
         for _ in 0..random.random_range(0..if cfg!(miri) { 15 } else { 60 }) {
-            // Each batch has an inserter and a version of its own. The keys of a batch are in random or in
-            // ascending order.
+            // Each batch has its own inserter and version. Its keys are in random or in ascending order.
             version += random.random_range(1..4);
             let mut keys: Vec<_> = (0..random.random_range(1..20)).map(|_| random_key(&mut random)).collect();
             if random.random() {
@@ -120,8 +118,8 @@ fn rows_of_several_threads_are_all_there_and_in_order_at_any_time() {
                     let mut random = StdRng::seed_from_u64(seed * 10 + writer);
                     let mut inserter = list.inserter();
                     for number in 0..ROWS {
-                        // Half of the keys are in ascending order, so that all threads often insert at the end of
-                        // the list. The other keys are anywhere.
+                        // Half of the keys are ascending, so that all threads often insert at the end of the list.
+                        // The others are anywhere.
                         let at = if random.random() { number } else { random.random_range(0..ROWS) };
                         let (key, version) = ((at * 3 + writer).to_be_bytes(), Version(number));
                         let content = Content { key: &key, version, kind: RowKind::Put, value: &key };

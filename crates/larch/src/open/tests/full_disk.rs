@@ -8,7 +8,7 @@ use os::{Disk, Machine};
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// The size of the reserve. It is smaller than the logs, but large enough for a flush of range erases.
+/// The reserve is smaller than the logs, but large enough for a flush of range erases.
 const RESERVE_BYTES: u64 = 64 << 10;
 const WRITE_BUFFER_BYTES: u64 = 512 << 10;
 
@@ -39,8 +39,7 @@ fn data_bytes(disk: &SimDisk) -> u64 {
     names.map(|path| disk.read_all(&path).expect("the disk works").len() as u64).sum()
 }
 
-/// A disk with a database that is not open. The database has two tables with rows in files and in several logs,
-/// and a filled reserve.
+/// A disk with a database that is not open: two tables with rows in files and in several logs, and a filled reserve.
 fn with_rows(is_closed: bool) -> Arc<SimDisk> {
     let disk = SimDisk::new(1);
     let db = open(&disk);
@@ -48,7 +47,7 @@ fn with_rows(is_closed: bool) -> Arc<SimDisk> {
     put(&t, 0..100, 1);
     put(&u, 0..100, 1);
     db.flush().expect("the disk works");
-    // From this line on, flushes fail, so that several memtables stay in memory.
+    // From here on flushes fail, so that several memtables stay in memory.
     disk.fail_opens(".sst", ErrorKind::Other);
     put(&t, 50..300, 2);
     put(&u, 50..100, 2);
@@ -233,8 +232,8 @@ fn recovery_gives_every_acknowledged_commit_when_the_process_dies_again_and_agai
                 let disk = whole.image();
                 disk.set_capacity(disk.used_bytes() + room);
                 for (dies, keeps) in [(n, true), (n / 2 + 1, false), (n + 3, true)] {
-                    // After `dies` operations, nothing that the process does has an effect, as if it were dead.
-                    // The bytes that were not synced are kept or lost, depending on `keeps`.
+                    // After `dies` operations the process is as good as dead: nothing it does has an effect.
+                    // Unsynced bytes are kept or lost, depending on `keeps`.
                     disk.fail_all_after(dies, ErrorKind::StorageFull);
                     drop(try_open(&disk));
                     if keeps {
@@ -271,7 +270,7 @@ fn a_write_that_finds_no_room_during_open_loses_no_acknowledged_commit() {
     for n in 1..150 {
         let disk = whole.image();
         disk.fail_operation(n, ErrorKind::StorageFull);
-        // If the operation that fails is a rename or a sync, this open may fail, so its result is not checked.
+        // The open may fail if the failing operation is a rename or a sync, so its result is not checked.
         let opened = try_open(&disk);
         disk.clear_faults();
         if let Ok(db) = opened {

@@ -9,7 +9,7 @@ use std::io;
 use std::io::ErrorKind::ReadOnlyFilesystem;
 use std::path::Path;
 
-/// A file system that can only be read. It refuses every write, and counts the refused writes.
+/// A read-only file system. Counts the writes that it refuses.
 #[derive(Debug)]
 struct ReadOnlyDisk(Arc<SimDisk>, AtomicU64);
 
@@ -62,7 +62,7 @@ impl Disk for ReadOnlyDisk {
     }
 }
 
-/// A database with 100 rows in files and 100 rows in its log, on a file system that can only be read.
+/// A database with 100 rows in files and 100 rows in its log, on a read-only file system.
 fn read_only() -> (Arc<ReadOnlyDisk>, Machine) {
     let disk = SimDisk::new(1);
     let machine = Machine::simulated_on(disk.clone(), 1);

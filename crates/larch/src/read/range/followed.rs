@@ -1,5 +1,5 @@
-//! The rows of a range that need no merging: they come one after the other from pages and memtables in which the last
-//! merge has left its sources. This module does not know how a merge finds a row.
+//! The rows of a range that need no merging: they follow one another in the pages and memtables where the last merge
+//! has left its sources. This module does not know how a merge finds a row.
 
 use super::rest::Rest;
 use crate::read::row::{RowLoader, RowRef};
@@ -13,38 +13,38 @@ use std::ops::ControlFlow;
 /// The most rows of a batch. A range keeps eight bytes for each row of the batch.
 const MOST_BATCH_ROWS: usize = 1024;
 
-/// Rows that come next at one of the ends of a range.
+/// The rows that come next at one end of a range, if they need no merging.
 pub(super) struct Followed {
     pub rows: Option<Following>,
-    /// How many bytes of the cache the rows pin.
+    /// The bytes of the cache that these rows pin.
     pub pins: Holding,
-    /// Where the values lie of rows that were given together.
+    /// Where the values of the rows of the last batch begin and end in their page.
     pub values: Vec<(u32, u32)>,
 }
 
 impl Followed {
-    /// No rows. `pins` counts what rows pin later.
+    /// Follows no rows yet. `pins` will count what they pin.
     pub fn none(pins: Holding) -> Self {
         Self { rows: None, pins, values: Vec::new() }
     }
 
-    /// These rows come next.
+    /// Follows `rows` from now on.
     pub fn set(&mut self, rows: Option<Following>) {
         self.pins.set(rows.as_ref().map_or(0, Following::pinned_bytes));
         self.rows = rows;
     }
 
-    /// No rows are followed any more. The bound in `rest` moves to the row that was given last.
+    /// Stops following. The bound in `rest` moves to the row that was given last.
     pub fn stop(&mut self, rest: &mut Rest) {
-        // If the range has come to its end, its bounds mean nothing.
+        // The bounds of a range that has ended no longer matter.
         if let Some(rows) = self.rows.take().filter(|_| !rest.has_come_to_end()) {
             rows.close_in(rest.near(rows.direction()));
         }
         self.pins.set(0);
     }
 
-    /// Goes to the next row in `direction`, if this row needs no merging. The function is inlined, because each row
-    /// of a scan goes through it.
+    /// Steps to the next row in `direction` if it needs no merging. Inlined, because each row of a scan goes through
+    /// it.
     #[inline(always)]
     pub fn reach(
         &mut self,
@@ -64,13 +64,13 @@ impl Followed {
         self.rows.as_mut().is_some_and(Following::next)
     }
 
-    /// A view exists that is newer than the view in which rows were followed. Releases the older view. Returns false
-    /// if the table was dropped.
+    /// Called when there is a newer view than the one in which the rows were found. Releases the older view. Returns
+    /// false if the table was dropped.
     #[cold]
     fn renew(&mut self, loader: &RowLoader, rest: &mut Rest, ends: Option<&Registered>, newest: u64) -> bool {
         let Some(rows) = &mut self.rows else { return false };
         rows.renew(newest);
-        // The thread that made the new view may have found the ends in use.
+        // The thread that made the new view may have found these ends locked and skipped them.
         drop(ends.map(|ends| ends.take_old(newest)));
         let is_there = loader.handle.core().views.newest().files_of(&loader.table).is_ok();
         if !is_there {
@@ -79,7 +79,7 @@ impl Followed {
         is_there
     }
 
-    /// The rows, one of which was [reached](Followed::reach).
+    /// The followed rows. One of them was [reached](Followed::reach).
     #[inline(always)]
     pub fn reached(&self) -> &Following {
         self.rows.as_ref().expect("a row was reached")
@@ -92,15 +92,16 @@ impl Followed {
         RowRef { loader, beside_main, key, spot }
     }
 
-    /// The row that was reached is given.
+    /// Gives the row that was reached.
     #[inline]
     pub fn give(&mut self, rest: &mut Rest) {
         self.rows.as_mut().expect("a row was reached").give();
         rest.count(1);
     }
 
-    /// Hands the row that was reached to `each`, and then the rows that follow in its page. It stops at the limit, or
-    /// when a newer view exists. If `each` broke, it returns what `each` broke with.
+    /// Calls `each` with the row that was reached and then with the rows that follow in its page, until `each`
+    /// breaks, the range reaches its limit or fails, or there is a newer view. Returns the value with which `each`
+    /// broke.
     #[inline]
     pub fn run<B>(
         &mut self,
@@ -122,7 +123,7 @@ impl Followed {
         broken.flatten()
     }
 
-    /// Gives the row that was reached, and the rows after it that lie in its page: at most `most` rows in all.
+    /// Gives the row that was reached and the rows after it in its page, at most `most` in all.
     pub fn batch<'r>(&'r mut self, loader: &'r RowLoader, rest: &mut Rest, most: usize) -> RowBatch<'r> {
         let left = usize::try_from(rest.limit.rows()).unwrap_or(usize::MAX);
         let Self { rows, values, .. } = self;

@@ -1,5 +1,5 @@
-//! What is left of a range: the bounds of the keys that were not given yet, and how many rows the range may still
-//! give. This module does not know where rows come from.
+//! What is left of a range: the bounds of the keys that were not given to the caller yet, and how many more rows the
+//! range may give. This module does not know where rows come from.
 
 use super::limit::RowLimit;
 use crate::base::bounds;
@@ -10,8 +10,8 @@ use std::ops::Bound;
 
 /// The rows that a range has not given yet.
 pub(super) struct Rest {
-    /// Each row that is given moves one of the bounds. While rows are followed, the bound stays; it moves when
-    /// following ends.
+    /// Moves to each row that is given from its end. While rows are followed the bound lags behind, and it catches up
+    /// when following stops.
     pub low: Bound<Vec<u8>>,
     pub high: Bound<Vec<u8>>,
     pub limit: RowLimit,
@@ -28,14 +28,14 @@ impl Rest {
 
     /// Gives at most `rows` of these rows.
     pub fn set_limit(&mut self, rows: u64) {
-        // A range that has come to its end has read everything, so the limit changes nothing.
+        // A range that has ended has read all its keys, so a limit changes nothing.
         if !self.is_over {
             self.limit = self.limit.at_most(rows);
             self.is_over = self.limit.rows() == 0;
         }
     }
 
-    /// The rows between these bounds instead. There must be no limit.
+    /// Continues with the rows between these bounds. There must be no limit.
     pub fn restart(&mut self, low: Bound<&[u8]>, high: Bound<&[u8]>) {
         debug_assert!(!self.limit.is_set(), "a limit counts the rows of one range");
         self.is_over = is_empty(&low, &high);
@@ -55,12 +55,12 @@ impl Rest {
         self.is_over = self.limit.rows() == 0;
     }
 
-    /// Whether no more rows follow. The limit does not count here.
+    /// Whether the range has read all its keys, as opposed to having reached its limit.
     pub fn has_come_to_end(&self) -> bool {
         self.is_over && self.limit.rows() > 0
     }
 
-    /// The bound of the end at which a range in `direction` takes rows.
+    /// The bound at the end from which rows are taken in `direction`.
     #[inline]
     pub fn near(&mut self, direction: Direction) -> &mut Bound<Vec<u8>> {
         match direction {
@@ -69,7 +69,7 @@ impl Rest {
         }
     }
 
-    /// The key of the row that a merge found last in `direction`. This row was given.
+    /// The key of the last row that a merge found in `direction`. This row was given.
     pub fn last_key(&self, direction: Direction) -> &[u8] {
         let bound = match direction {
             Direction::Forward => &self.low,
@@ -80,7 +80,7 @@ impl Rest {
     }
 }
 
-/// Moves the bound `near` of an end to `key`. The row with this key was given.
+/// Moves the bound `near` to `key`, whose row was given.
 #[inline]
 pub(super) fn close_in(near: &mut Bound<Vec<u8>>, key: &[u8]) {
     match near {
@@ -92,7 +92,7 @@ pub(super) fn close_in(near: &mut Bound<Vec<u8>>, key: &[u8]) {
     }
 }
 
-/// Replaces a bound. The new bound uses the memory of the old one.
+/// Replaces a bound, reusing its memory.
 fn replace(bound: &mut Bound<Vec<u8>>, with: Bound<&[u8]>) {
     let mut key = match std::mem::replace(bound, Bound::Unbounded) {
         Bound::Included(key) | Bound::Excluded(key) => key,

@@ -1,9 +1,10 @@
-//! The rows of a range, taken one by one from either end in any form. They keep their version, but hold no old files
-//! and no old memtables. Between two rows a range takes the newest view and finds its place again. While no thread
-//! asks the range for a row, a new view takes the old view away from it.
+//! The rows of a range, taken one by one from either end, in any form. They pin their version, but hold on to no old
+//! files or memtables: between two rows a range moves to the newest view and finds its place again there. When a new
+//! view is made, idle ranges lose their places in older views.
 //!
-//! All forms of taking a row are one function, `attempt`, which never waits. A bound moves to a row when the row is
-//! given, not before: a try that would fault, or a future that is dropped, takes no row along.
+//! All forms of taking a row come down to one function, `attempt`, which never blocks. A row is *given* when it is
+//! returned to the caller. Only then does a bound move to it, so a try that would fault or a dropped future loses no
+//! row.
 
 use super::followed::Followed;
 use super::rest::Rest;
@@ -37,20 +38,20 @@ use std::task::{Context, Poll, ready};
 pub(crate) struct RangeRows {
     loader: RowLoader,
     rest: Rest,
-    /// `None` until the first row is asked for.
+    /// `None` until the first row is requested.
     ends: Option<Registered>,
-    /// Rows that come next at one of the ends and need no merging.
+    /// The next rows at one of the ends, if they need no merging.
     followed: Followed,
-    /// The parts of the row that was found last, if it is in a file: its parts in the wanted groups without the main
-    /// group, in the order of the groups.
+    /// If the row that was found last is in a file: its wanted parts except the one in the main group, in group
+    /// order.
     beside_main: Vec<StoredValue>,
-    /// Whether a poll is waiting for pages.
+    /// Whether the last poll left a fetch under way.
     is_fetching: bool,
-    /// Where a transaction notes what was read.
+    /// The record of this read in the transaction's read set.
     read: Option<OpenRead>,
 }
 
-/// A future that waits for a row. When the future is dropped, no future waits any more.
+/// Cleans up when a future that waits for a row is dropped.
 struct AbandonOnDrop<'r>(&'r mut RangeRows);
 
 impl Drop for AbandonOnDrop<'_> {
@@ -59,15 +60,15 @@ impl Drop for AbandonOnDrop<'_> {
     }
 }
 
-/// The place of the row that was given last.
+/// Where the row that was given last lies.
 enum Given {
     Found(FoundRow),
-    /// The row lies in the page of the rows that are followed.
+    /// In the page or copy of the rows that are followed.
     Followed,
 }
 
 impl RangeRows {
-    /// The rows of `table` with keys in `bounds` that `pin` shows, read with `session`.
+    /// The rows of `table` with keys in `bounds` that are visible at the version of `pin`, read with `session`.
     pub fn new(
         session: Session,
         table: &TableHandle,
@@ -77,7 +78,7 @@ impl RangeRows {
     ) -> Self {
         let (handle, table) = (table.handle.clone(), table.identity.clone());
         let rest = Rest::new(bounds, session.admit());
-        // A range without keys reads no file, so the table is checked here.
+        // No row will be read that would notice a dropped table, so it is checked here.
         let failed = if rest.is_over { handle.core().views.of_pin(&pin).files_of(&table).err() } else { None };
         let failed = failed.map_or_else(OnceCell::new, OnceCell::from);
         let followed = Followed::none(session.cache().cursors().holding());
@@ -86,7 +87,7 @@ impl RangeRows {
         Self { loader, rest, ends: None, followed, beside_main: Vec::new(), is_fetching: false, read: None }
     }
 
-    /// The same rows with the rows of a transaction over them. The transaction notes what is `read`.
+    /// The same rows inside a transaction: `own` lies over them, and `read` records how far they are read.
     pub fn within(mut self, own: Option<OwnRows>, read: Option<OpenRead>) -> Self {
         (self.loader.own, self.read) = (own, read);
         self
@@ -97,7 +98,7 @@ impl RangeRows {
         &self.loader.session
     }
 
-    /// Which parts of the rows were asked for.
+    /// The wanted parts of the rows.
     #[inline]
     pub fn wanted(&self) -> &PartList {
         &self.loader.wanted
@@ -109,23 +110,23 @@ impl RangeRows {
         self
     }
 
-    /// Rows that answer with `error`.
+    /// Rows that always fail with `error`.
     pub fn failed(mut self, error: Error) -> Self {
         self.loader.failed = OnceCell::from(error);
         self
     }
 
-    /// The first error, if one came.
+    /// Fails if the range has failed.
     ///
     /// # Errors
     ///
-    /// This error.
+    /// The range's first error.
     pub fn check(&self) -> Result<()> {
         self.loader.failed.get().map_or(Ok(()), |error| Err(error.clone()))
     }
 
-    /// From now on gives the rows between these bounds, at the same version and with the same session. The range
-    /// must have no limit.
+    /// Continues with the rows between these bounds, at the same version and with the same session. The range must
+    /// have no limit.
     pub fn restart(&mut self, low: Bound<&[u8]>, high: Bound<&[u8]>) {
         self.abandon();
         if let Some(mut read) = self.read.take() {
@@ -140,7 +141,7 @@ impl RangeRows {
         self.rest.restart(low, high);
     }
 
-    /// Splits the rest into at most `parts` parts.
+    /// Splits the rest into at most `parts` ranges of about equal stored bytes.
     pub fn split(mut self, parts: usize) -> Result<Vec<Self>> {
         self.followed.stop(&mut self.rest);
         let RowLoader { handle, table, pin, own, wanted, session: own_session, failed, .. } = &self.loader;
@@ -173,7 +174,7 @@ impl RangeRows {
         Ok(split)
     }
 
-    /// Called after an error. `Ok` if the range can go on in newer files, where it finds its place again.
+    /// Called after an error. Returns `Ok` if the range can go on in newer files, where it finds its place again.
     fn recover(&mut self, error: Error) -> Result<()> {
         let RowLoader { handle, pin, session, .. } = &self.loader;
         let outcome = Again::new(handle.core(), Some(pin)).after(error, pin.version());
@@ -182,12 +183,12 @@ impl RangeRows {
         outcome.map_err(|error| self.loader.fail(error))
     }
 
-    /// The key of the row that a merge found last in `direction`. This row was given.
+    /// The key of the last row that a merge found in `direction`. This row was given.
     pub fn last_key(&self, direction: Direction) -> &[u8] {
         self.rest.last_key(direction)
     }
 
-    /// Replaces `key` with the key of the row that was given last in `direction`.
+    /// Replaces `key` with the key of the row that was given last, in `direction`.
     pub fn read_last_key(&self, direction: Direction, key: &mut Vec<u8>) {
         if !self.followed.rows.as_ref().is_some_and(|following| following.read_given(key)) {
             key.clear();
@@ -195,7 +196,7 @@ impl RangeRows {
         }
     }
 
-    /// The next row, without the parts that lie outside their pages. It waits for pages.
+    /// The next row, without parts that lie outside their pages. Blocks for pages.
     #[inline]
     pub fn next(&mut self, direction: Direction) -> Result<Option<RowRef<'_>>> {
         if self.reach_followed(direction) {
@@ -205,8 +206,7 @@ impl RangeRows {
         self.next_found(direction)
     }
 
-    /// Hands the rows to `each`, until `each` breaks. A row counts as given before `each` gets it. It waits for
-    /// pages.
+    /// Calls `each` with the rows until it breaks. A row counts as given before `each` gets it. Blocks for pages.
     #[inline]
     pub fn for_each<B>(
         &mut self,
@@ -226,8 +226,8 @@ impl RangeRows {
         }
     }
 
-    /// The next row, and the rows after it that lie in its page and need no merging. It gives at most `most` rows in
-    /// all, and at least one. It waits for pages.
+    /// The next row, with the rows after it that lie in its page and need no merging: at least one row and at most
+    /// `most`. Blocks for pages.
     pub fn next_batch(&mut self, direction: Direction, most: usize) -> Result<Option<RowBatch<'_>>> {
         if self.reach_followed(direction) {
             return Ok(Some(self.followed.batch(&self.loader, &mut self.rest, most)));
@@ -235,7 +235,7 @@ impl RangeRows {
         Ok(self.next_found(direction)?.map(RowBatch::one))
     }
 
-    /// Passes the next row to `take` and returns the result, if the row needs no merging.
+    /// If the next row needs no merging, passes it to `take` and returns the result.
     #[inline]
     pub fn follow<T>(
         &mut self,
@@ -252,14 +252,13 @@ impl RangeRows {
         Some(taken)
     }
 
-    /// Goes to the next row, if this row needs no merging.
+    /// Steps to the next row if it needs no merging.
     #[inline(always)]
     pub fn reach_followed(&mut self, direction: Direction) -> bool {
         self.followed.reach(&self.loader, &mut self.rest, self.ends.as_ref(), direction)
     }
 
-    /// Goes to the next row and gives it, if it needs no merging. The row can be lent until the next row is asked
-    /// for.
+    /// Steps to the next row and gives it, if it needs no merging. It can be lent until the next row is requested.
     #[inline]
     pub fn step_followed(&mut self, direction: Direction) -> bool {
         let is_reached = self.reach_followed(direction);
@@ -269,7 +268,7 @@ impl RangeRows {
         is_reached
     }
 
-    /// The row that was reached without merging is given.
+    /// Marks the row that was reached without merging as given.
     #[inline]
     pub fn give_followed(&mut self) {
         self.followed.give(&mut self.rest);
@@ -281,7 +280,7 @@ impl RangeRows {
         self.followed.row(&self.loader)
     }
 
-    /// The key of the row that was reached without merging, and where its part in the main group lies.
+    /// The key of the row that was reached without merging, and where its main-group part lies.
     #[inline]
     pub fn followed_main(&self) -> (&[u8], Spot<'_>) {
         self.followed.reached().main()
@@ -293,10 +292,9 @@ impl RangeRows {
         self.followed.reached().key()
     }
 
-    /// As [`RangeRows::next`], for the case that no row can be followed.
+    /// As [`RangeRows::next`], when no row can be followed.
     fn next_found(&mut self, direction: Direction) -> Result<Option<RowRef<'_>>> {
-        // If the caller has not loaded the last value outside its page, it will probably not load the next one
-        // either.
+        // A caller that has not loaded the last value outside its page will probably not load the next one either.
         if self.loader.offers_outside.replace(false) {
             self.loader.loads.set(Loads::Nothing);
         }
@@ -317,7 +315,7 @@ impl RangeRows {
         }
     }
 
-    /// Passes the next row to `take`, which loads parts, and returns the result. It waits for pages.
+    /// Passes the next row to `take`, which also loads parts, and returns the result. Blocks for pages.
     pub fn wait<T>(
         &mut self,
         direction: Direction,
@@ -345,7 +343,7 @@ impl RangeRows {
         }
     }
 
-    /// Passes the next row to `take` and returns the result, if all pages of the row are in memory. Otherwise the
+    /// If all pages of the next row are in memory, passes the row to `take` and returns the result. Otherwise the
     /// range stays where it is.
     pub fn try_once<T>(
         &mut self,
@@ -355,8 +353,8 @@ impl RangeRows {
         self.attempt(direction, (Waits::Later, Loads::Parts), take)
     }
 
-    /// Passes the next row to `take` and returns the result. It returns [`Poll::Pending`] while pages for the row
-    /// are being loaded.
+    /// Passes the next row to `take` and returns the result, or [`Poll::Pending`] while pages for it are being
+    /// loaded.
     pub fn poll<T>(
         &mut self,
         context: &mut Context<'_>,
@@ -378,8 +376,7 @@ impl RangeRows {
         }
     }
 
-    /// As [`RangeRows::poll`], as a future. It can be dropped at any time: then no row was given, and no future
-    /// waits any more.
+    /// As [`RangeRows::poll`], as a future. It can be dropped at any time: then no row was given.
     pub async fn wait_async<T>(
         &mut self,
         direction: Direction,
@@ -389,8 +386,8 @@ impl RangeRows {
         poll_fn(|context| waiting.0.poll(context, direction, &mut take)).await
     }
 
-    /// No future waits for pages any more. Releases the pages that were fetched for the row, and the view if a newer
-    /// view exists.
+    /// Gives up a fetch that a dropped future has left behind. Releases the pages that were fetched for the row, and
+    /// the view if there is a newer one.
     pub fn abandon(&mut self) {
         if !std::mem::take(&mut self.is_fetching) {
             return;
@@ -402,9 +399,9 @@ impl RangeRows {
         }
     }
 
-    /// The form that tries. It looks for the next row with the pages that are in memory. If a page is missing, a
-    /// session that waits notes the page. After a fetch the caller calls this function again, and it goes on where
-    /// it was. The row counts as given when `take` succeeds.
+    /// The try form behind all others: looks for the next row with the pages that are in memory. If a page is missing
+    /// and `Waits` says that the caller will wait, the session notes the page; after the fetch the caller calls this
+    /// again, and it goes on where it was. The row counts as given when `take` succeeds.
     #[inline]
     fn attempt<T>(
         &mut self,
@@ -412,7 +409,7 @@ impl RangeRows {
         how: (Waits, Loads),
         mut take: impl FnMut(RowRef<'_>) -> Result<T, Stop>,
     ) -> Result<Tried<Option<T>>> {
-        // Most rows are followed. Such a row lies whole in a page that is pinned, so the session is not asked.
+        // Most rows are followed. They lie in a pinned page as a whole, so they need no session.
         match self.follow(direction, &mut take) {
             Some(Ok(row)) => Ok(Tried::Ready(Some(row))),
             Some(Err(_)) | None => self.attempt_with_session(direction, how, take),
@@ -477,14 +474,14 @@ impl RangeRows {
         Merging { loader, rest, followed, beside_main }.find(ends, direction, how, take)
     }
 
-    /// Releases the pages and the view of a range that has ended.
+    /// Releases the pages and the view, when the range has ended or must find its place again.
     fn let_go(&mut self) {
         self.ends = None;
         self.followed.stop(&mut self.rest);
         (self.beside_main, self.followed.values) = (Vec::new(), Vec::new());
     }
 
-    /// The bounds of the keys that were not read yet. `None` if all keys were read.
+    /// The bounds of the keys that were not read. `None` if all keys were read.
     fn left(&mut self) -> Option<bounds::Borrowed<'_>> {
         self.followed.stop(&mut self.rest);
         (!self.rest.has_come_to_end()).then(|| self.rest.bounds())

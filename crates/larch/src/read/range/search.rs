@@ -1,5 +1,5 @@
-//! Finds the next row of a range by merging, at one of its ends. This module knows whether the reader waits
-//! for pages, but not in which form the reader takes rows.
+//! Finds the next row at one end of a range by merging. This module knows whether the reader waits for pages, but not
+//! in which form it takes rows.
 
 use super::followed::Followed;
 use super::limit::RowLimit;
@@ -30,7 +30,7 @@ pub(super) struct Merging<'r> {
 }
 
 impl Merging<'_> {
-    /// Finds the next row by merging, passes it to `take` and returns the result. If rows follow that need no
+    /// Finds the next row by merging, passes it to `take` and returns the result. If the rows after it need no
     /// merging, they are [followed](Followed) from now on. A step.
     #[inline]
     pub fn find<T>(
@@ -41,8 +41,8 @@ impl Merging<'_> {
         take: impl FnMut(RowRef<'_>) -> Result<T, Stop>,
     ) -> Result<Tried<Option<T>>> {
         let views = &self.loader.handle.core().views;
-        // Old places, and the view from which a new place is made, are declared before the lock of the places. So they
-        // are dropped after it, even if `take` panics.
+        // Old places and the view behind a new place must be dropped after the lock of the places is released, even
+        // if `take` panics. So they are declared before it.
         let view = OnceCell::new();
         let old_places;
         let (found, is_asked) = {
@@ -53,8 +53,8 @@ impl Merging<'_> {
         };
         drop(old_places);
         let Found { outcome, generation, is_crowded } = found?;
-        // The thread that made a newer view may have found the ends in use. The range looks for a newer view after
-        // the lock, so either the thread or the range sees the other.
+        // The thread that made a newer view may have found these ends locked and skipped them. This check comes after
+        // the lock is released, so either that thread or this range drops the old places.
         if !is_asked && generation != views.generation() {
             drop(ends.take_old(views.generation()));
         }
@@ -64,7 +64,7 @@ impl Merging<'_> {
         Tried::of(outcome)
     }
 
-    /// As [`Merging::find`], at the place among `places` at which rows in `direction` are found.
+    /// As [`Merging::find`], with the places locked.
     #[inline]
     fn find_at<T>(
         &mut self,
@@ -100,13 +100,13 @@ impl Merging<'_> {
                 end.given();
                 limit.given();
                 crowded = is_crowded(loader.session.cache(), end.pins.bytes() + followed.pins.bytes(), PLACES_SHARE);
-                // The followed pages count in addition to the pages that the place keeps, because other ranges may
-                // take the place.
+                // The followed pages are counted in addition to those of the place, because other ranges may take the
+                // place away.
                 followed.set(search.following(end, limit, crowded));
                 close_in(near, end.merge.key());
             }
-            // The place may be taken away before the range is asked again. Even then the range goes on after the
-            // rows that the merge has left.
+            // The place may be taken away before the range goes on. Even then it must not return to rows that the
+            // merge has left.
             Err(Stop::Fault) => {
                 if let Some(place) = end.merge.place() {
                     *near = place.map(<[u8]>::to_vec);
@@ -118,9 +118,9 @@ impl Merging<'_> {
         Ok(Found { outcome, generation, is_crowded: crowded })
     }
 
-    /// Called when other ranges pin much of the cache. It takes the unused places of the other ranges away. If that
-    /// is not enough, this range gives up its own places, which it finds again by its keys. If necessary, it also
-    /// gives up the page that it follows.
+    /// Called when other ranges pin much of the cache. Takes unused places away from other ranges. If that is not
+    /// enough, this range gives up its own places, which it can find again from its keys, and if necessary also the
+    /// page that it follows.
     #[cold]
     fn make_room(&mut self, ends: &Registered) {
         let (cache, followed) = (self.loader.session.cache(), &mut *self.followed);
@@ -137,10 +137,10 @@ impl Merging<'_> {
     }
 }
 
-/// What a merge has found.
+/// The outcome of a merge.
 struct Found<T> {
     outcome: Result<Option<T>, Stop>,
-    /// The generation of the view in which it looked.
+    /// The generation of the view in which the merge reads.
     generation: u64,
     /// Whether other ranges pin much of the cache.
     is_crowded: bool,
@@ -150,10 +150,10 @@ struct Found<T> {
 struct Search<'r> {
     loader: &'r RowLoader,
     direction: Direction,
-    /// The bound of the end at which the search looks for a row, and the bound of the other end.
+    /// The bound at the end where the search looks for a row, and the bound at the other end.
     near: Bound<&'r [u8]>,
     far: Bound<&'r [u8]>,
-    /// The view from which new sources are taken. It is set when it is first needed.
+    /// The view for new sources. Set on first use.
     view: &'r OnceCell<Arc<View>>,
 }
 
@@ -165,14 +165,14 @@ impl Search<'_> {
         Ok(view.table(table, pin.version())?.under(own.as_ref()))
     }
 
-    /// A new place, at the bound of the end.
+    /// Makes a place at the bound `near`.
     fn begin(&self, limit: &RowLimit) -> Result<End> {
         let session = &self.loader.session;
-        // A range that uses a precharge asks for all that it needs; readahead would also read pages beyond the limit.
+        // A precharge asks for all that the range needs, while readahead would also read pages beyond the limit.
         let env = &self.loader.handle.core().env;
         let ahead = || readahead(&env.cache, &*env.machine.reads);
         let readahead = if limit.uses_precharge() { Readahead::NONE } else { ahead() };
-        // This turns the bounds `near` and `far` into the low and the high bound.
+        // Orders the bounds as low and high.
         let bounds = self.direction.near_far((self.near, self.far));
         let table = self.table()?;
         let merge = Merge::new(session, table, self.direction, bounds, readahead);
@@ -201,7 +201,7 @@ impl Search<'_> {
         take(RowRef { loader, beside_main, key: end.merge.key(), spot: Spot::Found(found) }).map(Some)
     }
 
-    /// Loads what all rows up to the limit need, when `limit` says so. A step.
+    /// Makes the precharge for all rows up to the limit, if it is due. A step.
     #[inline]
     fn precharge_once(&self, end: &mut End, limit: &mut RowLimit) -> Result<(), Stop> {
         if limit.watches_first_miss() {
@@ -224,7 +224,7 @@ impl Search<'_> {
         let (low, high) = self.direction.near_far((self.near, self.far));
         let (direction, at, groups) = (self.direction, pin.version(), wanted.set());
         let reading = ReadPlan { low, high, direction, limits: AtMost::rows(rows), groups, at, ..ReadPlan::ALL };
-        // Nothing is loaded for a table that was just dropped: the next place reports this.
+        // A table that was just dropped is reported when the next place is made, so nothing is loaded here.
         if end.precharge.is_none()
             && let Ok(table) = self.table()
         {
@@ -235,11 +235,11 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// The rows that come next, if these rows need no merging.
+    /// The rows that come next, as far as they need no merging.
     #[inline]
     fn following(&self, end: &mut End, limit: &RowLimit, is_crowded: bool) -> Option<Following> {
         let can_follow = !limit.is_due() && limit.rows() > 1;
-        // If the place is given up, the range keeps only the rest of the page.
+        // If the cache is crowded, the place is given up and the range keeps only the rest of its page.
         if !can_follow || !(end.merge.expects_streaks() || is_crowded) {
             return None;
         }

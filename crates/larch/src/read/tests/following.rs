@@ -1,4 +1,4 @@
-//! Rows that a range takes from their pages without merging are the rows of its version. This holds whatever lies in
+//! Tests that the rows that a range takes from their pages without merging are those of its version, whatever is in
 //! other sources, from whichever end they are taken, and whatever happens between two rows.
 
 use super::forms::{Borrowed, Held, batch, next, open_held, together};
@@ -17,7 +17,7 @@ pub(super) fn numbered(i: usize) -> Vec<u8> {
     format!("k{i:04}").into_bytes()
 }
 
-/// A mostly small row. Now and then it lies outside its page.
+/// A row that is usually small and sometimes lies outside its page.
 fn row(rng: &mut StdRng) -> Row {
     let mut part = |most| vec![rng.random_range(b'a'..=b'z'); rng.random_range(0..=most)];
     let most = if part(50).len() == 50 { 700 } else { 20 };
@@ -35,8 +35,8 @@ fn change(rng: &mut StdRng, table: &Table, model: &mut Model, key: Vec<u8>) {
     }
 }
 
-/// Writes most rows to the deepest level. Above it and in memory are some clusters of rows and some rows anywhere.
-/// There are no range erases. Returns what some snapshots show, the newest last.
+/// Writes most rows to the deepest level, and some clusters and scattered rows above it and in memory. There are no
+/// range erases. Returns some snapshots with the models that they must show, newest last.
 fn clusters(rng: &mut StdRng, db: &Database, table: &Table) -> Vec<(Snapshot, Model)> {
     let mut model = Model::new();
     let mut shown = Vec::new();
@@ -62,9 +62,9 @@ fn clusters(rng: &mut StdRng, db: &Database, table: &Table) -> Vec<(Snapshot, Mo
     shown
 }
 
-/// Writes rows of five files and of memory that lie between each other, in some places few and in others many. Many
-/// keys are in several sources. Some sources erase keys or ranges. Returns what some snapshots show, the newest
-/// last.
+/// Writes interleaved rows to five files and to memory, densely in some places and sparsely in others. Many keys are
+/// in several sources, and some sources erase keys or ranges. Returns some snapshots with the models that they must
+/// show, newest last.
 pub(super) fn interleaved(rng: &mut StdRng, db: &Database, table: &Table) -> Vec<(Snapshot, Model)> {
     let mut model = Model::new();
     let mut shown = Vec::new();
@@ -103,8 +103,8 @@ fn rows_that_follow_in_the_pages_of_several_files_are_those_of_a_model() {
 }
 
 /// Reads what `write` has written, in all forms and from both ends, and compares each row with the model. At least
-/// one in `one_in` of the lent rows must come from a streak. The first number is for rows in the main group, the
-/// second number for rows with parts beside it.
+/// one in `one_in` lent rows must come from a streak: the first number is for rows in the main group, the second for
+/// rows with parts beside it.
 fn check_followed(write: fn(&mut StdRng, &Database, &Table) -> Vec<(Snapshot, Model)>, one_in: [u64; 2]) {
     let mut total = [Borrowed::default(), Borrowed::default()];
     for seed in 0..8 {
@@ -192,8 +192,8 @@ fn check_followed(write: fn(&mut StdRng, &Database, &Table) -> Vec<(Snapshot, Mo
     }
 }
 
-/// An idle range keeps the page that it follows, but neither files nor memory of an old view. If a new view comes in
-/// the middle of a page, the range goes on following the page.
+/// An idle range keeps the page that it follows, but no files or memtables of an old view. If a new view is made in
+/// the middle of a page, the range goes on in that page.
 #[test]
 fn a_range_in_the_middle_of_a_page_keeps_that_page_alone() {
     let disk = SimDisk::new(1);
@@ -223,7 +223,7 @@ fn a_range_in_the_middle_of_a_page_keeps_that_page_alone() {
     assert_eq!(usage().pinned_bytes, 0);
 }
 
-/// The newer file has each fifth key in a version that the snapshot does not see, also as the last row of a page.
+/// The newer file has every fifth key in a version that the snapshot does not see, also as the last row of a page.
 #[test]
 fn a_key_that_the_last_row_of_a_page_says_nothing_about_is_not_passed_when_the_next_page_is_missing() {
     for cache_bytes in [5 * 4400, 1 << 20] {
@@ -244,7 +244,7 @@ fn a_key_that_the_last_row_of_a_page_says_nothing_about_is_not_passed_when_the_n
                 Tried::Ready(row) => row,
                 Tried::WouldFault => {
                     faults += 1;
-                    // The range loses its place.
+                    // Takes the range's place away.
                     table.core().views.change(|_| {});
                     range.next().transpose().expect("the disk works")
                 }
@@ -257,7 +257,7 @@ fn a_key_that_the_last_row_of_a_page_says_nothing_about_is_not_passed_when_the_n
     }
 }
 
-/// Rows of a file that a range erase hides are passed by a seek, although rows in memory lie between them.
+/// A seek passes the file rows that a range erase hides, although rows in memory lie between them.
 #[test]
 fn rows_of_a_file_that_a_range_erase_hides_are_not_read_between_rows_in_memory() {
     let db = open(&SimDisk::new(1), 1 << 20);

@@ -1,6 +1,6 @@
-//! A read has three forms: it waits, it says that it would fault, or it is a future. All forms give the same rows,
-//! whichever form takes the next row, whatever is in memory, while files and memory change. A future that is dropped
-//! leaves nothing behind.
+//! A read has three forms: it blocks, it tries, or it is a future. Tests that all of them give the same rows,
+//! whichever form takes the next row, whatever is in memory, and while files and memory change; and that a dropped
+//! future leaves nothing behind.
 
 use super::*;
 use crate::base::bounds;
@@ -17,7 +17,7 @@ use std::ops::ControlFlow;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 
-/// A database whose reads end when the test says so, or when a thread waits for them.
+/// A database whose reads complete only when the test says so, or when a thread waits for them.
 pub(super) struct Held {
     pub reads: Arc<SimReads>,
     pub db: Database,
@@ -30,8 +30,8 @@ pub(super) fn open_held(disk: &Arc<SimDisk>, cache_bytes: u64, seed: u64) -> Hel
     Held { reads, db }
 }
 
-/// Counts of rows that were lent: all lent rows, the lent rows that needed no merging, and the rows that were given
-/// together in a batch.
+/// Counts the rows that were lent: all of them, those that needed no merging, and those that were given together in a
+/// batch.
 #[derive(Default)]
 pub(super) struct Borrowed {
     pub rows: u64,
@@ -47,7 +47,8 @@ fn nobody() -> Context<'static> {
     Context::from_waker(Waker::noop())
 }
 
-/// Polls until the future is done. Between two polls, `between` ends some reads or does something else.
+/// Polls until the future is done. Between two polls it calls `between`, which completes some reads or does something
+/// else.
 fn run<T>(future: impl Future<Output = T>, mut between: impl FnMut()) -> T {
     let mut future = pin!(future);
     loop {
@@ -58,7 +59,7 @@ fn run<T>(future: impl Future<Output = T>, mut between: impl FnMut()) -> T {
     }
 }
 
-/// Whether the future is done after `polls` polls. Between two polls a read ends.
+/// Whether the future is done after `polls` polls. Between two polls one read completes.
 fn is_done_after(polls: u32, reads: &SimReads, future: impl Future<Output = ()>) -> bool {
     let mut future = pin!(future);
     (0..polls).any(|_| {
@@ -74,8 +75,8 @@ fn given(row: Option<(crate::Key, Parts)>) -> Next {
     row.map(|(key, parts)| (key.to_vec(), bytes(&parts)))
 }
 
-/// The next rows, up to a hundred, handed over in one call. `None` if the range ends before that many rows. Now and
-/// then something happens between two rows.
+/// Takes up to a hundred rows in one call, with a `None` at the end if the range ends before. Sometimes calls `happen`
+/// between two rows.
 pub(super) fn together(rng: &mut StdRng, rows: &mut RangeRows, direction: Direction, happen: &dyn Fn()) -> Vec<Next> {
     let most = rng.random_range(1..=100);
     let mut given = Vec::new();
@@ -92,7 +93,7 @@ pub(super) fn together(rng: &mut StdRng, rows: &mut RangeRows, direction: Direct
     given
 }
 
-/// The next rows, up to a hundred, in one batch; `None` if no row follows.
+/// Takes up to a hundred rows in one batch, or a single `None` if no row is left.
 pub(super) fn batch(
     rng: &mut StdRng,
     rows: &mut RangeRows,
@@ -125,8 +126,7 @@ fn pushed<T>(mut all: Vec<T>, next: T) -> Vec<T> {
     all
 }
 
-/// The next row. The forms are tried as `rng` says until a form gives the row. `happen` is called while a poll is
-/// pending.
+/// Takes the next row, with forms chosen by `rng` until one gives the row. Calls `happen` while a poll is pending.
 pub(super) fn next(
     rng: &mut StdRng,
     rows: &mut RangeRows,
@@ -147,7 +147,7 @@ pub(super) fn next(
                 Tried::Ready(row) => return given(row),
                 Tried::WouldFault => {}
             },
-            // To the end, or given up on the way.
+            // Polls until the row is ready, or gives up after a few polls.
             form => {
                 for _ in 0..if form == 2 { u32::MAX } else { rng.random_range(0..4) } {
                     match rows.poll(&mut nobody(), direction, content::owned::<Parts>) {
@@ -177,13 +177,14 @@ fn all_forms_of_a_range_together_give_each_row_once_while_files_change() {
                 reads.step();
             };
             let mut now = shown.last().expect("the newest").1.clone();
-            // Writes something, and now and then flushes. On a machine without threads both may compact. Then they
-            // wait for memory that a half-done read on the same thread would have.
+            // Writes something, and sometimes flushes. Without background threads, a write or a flush may compact on
+            // this thread, and then it waits for memory that a half-done read would hold. So this is called only
+            // between two rows.
             let mut happen = |rng: &mut StdRng| match rng.random_range(0..60) {
                 0..8 => super::change(rng, &table, &mut now, true),
                 8 => {
                     super::change(rng, &table, &mut now, true);
-                    // A range from its end to its start is no write.
+                    // A range erase whose end comes before its start writes nothing.
                     if table.core().views.newest().memory[0].table(table.id()).is_some() {
                         flush(&table, 0, u64::MAX);
                     }
@@ -278,7 +279,7 @@ fn futures_say_of_keys_what_reads_that_wait_do() {
                         let there = run(selection.contains_key_async(key), step).expect("the disk works");
                         assert_eq!(there, expected.is_some());
                         if cache_bytes == 64 << 20 {
-                            // What was just read is in memory.
+                            // The row was just read, so it is in memory.
                             let row =
                                 selection.try_get(key).expect("the disk works").ready().expect("it was just read");
                             assert_eq!(row.as_deref().map(bytes).as_ref(), expected.as_ref());
@@ -377,7 +378,7 @@ fn what_would_fault_touches_no_disk_and_opens_no_file() {
     let usage = db.metrics().cache;
     assert_eq!((usage.pinned_bytes, usage.in_flight_bytes, usage.open_files, usage.frames), (0, 0, 0, 0));
 
-    // The range is where it was. With the first row it loads what all its rows need.
+    // The range is where it was. With the first row, it loads what all its rows need.
     assert_eq!(range.next().expect("a row").expect("the disk works").0[..], *numbered(7));
     assert_eq!(range.next().expect("a row").expect("the disk works").0[..], *numbered(8));
     let before = disk.counts();
@@ -409,7 +410,7 @@ fn a_long_way_over_erased_rows_pins_little_and_is_not_begun_anew_when_files_chan
         for _ in 0..2 {
             loop {
                 polls += 1;
-                // Whoever makes a new view takes the place of the range away.
+                // Whoever makes a new view takes the range's place away.
                 table.core().views.change(|_| {});
                 match rows.poll(&mut nobody(), direction, content::owned::<Value>) {
                     Poll::Ready(row) => break assert!(row.expect("the disk works").is_some()),
@@ -427,7 +428,8 @@ fn a_long_way_over_erased_rows_pins_little_and_is_not_begun_anew_when_files_chan
     }
 }
 
-/// Many futures on one thread over reads that are held back and ended in any order, some futures dropped half way.
+/// Many futures on one thread, over reads that are held back and complete in any order. Some futures are dropped
+/// halfway.
 #[test]
 fn futures_over_reads_that_are_held_back_end_in_any_order_or_are_dropped() {
     let disk = hot_and_cold();

@@ -1,5 +1,5 @@
-//! A cursor stands where a cursor over a model stands, in whichever form it is moved, whatever is in memory, and
-//! while files and memory change. A move that is not done leaves the cursor where it was.
+//! Tests that a cursor is always where a model's cursor is, in whichever form it is moved, whatever is in memory, and
+//! while files and memory change. A move that does not finish leaves the cursor where it was.
 
 use super::forms::{Held, open_held};
 use super::*;
@@ -22,7 +22,7 @@ enum Move {
 }
 
 impl Move {
-    /// Mostly steps, in runs of one direction.
+    /// A random move: usually a step, in runs of one direction.
     fn any(rng: &mut StdRng, run: &mut Self, key: &dyn Fn(&mut StdRng) -> Vec<u8>) -> Self {
         match rng.random_range(0..40) {
             0..2 => Self::Seek(key(rng)),
@@ -77,7 +77,7 @@ impl Move {
         }
     }
 
-    /// Makes the move over the rows of a model.
+    /// Makes the move in the rows of a model.
     fn in_model(&self, rows: &[(Vec<u8>, Row)], place: &mut usize) {
         *place = match self {
             Self::Seek(key) => 1 + rows.partition_point(|(row, _)| row < key),
@@ -94,8 +94,7 @@ fn nobody() -> Context<'static> {
     Context::from_waker(Waker::noop())
 }
 
-/// Makes the move in some form. `Break` if the move was given up on the way. `happen` is called while a poll is
-/// pending.
+/// Makes the move in some form. `Break` if the move was given up halfway. Calls `happen` while a poll is pending.
 fn in_any_form(rng: &mut StdRng, cursor: &mut PartCursor, to: &Move, happen: &dyn Fn()) -> ControlFlow<(), bool> {
     match rng.random_range(0..8) {
         0..3 => ControlFlow::Continue(to.go(cursor).expect("the disk works")),
@@ -156,7 +155,7 @@ fn check_moves(write: Writes, key: fn(&mut StdRng) -> Vec<u8>, page_bytes: u32) 
                     (selection.cursor(), model.range::<Vec<u8>, _>(..))
                 };
                 let rows: Vec<(Vec<u8>, Row)> = rows.map(|(key, row)| (key.clone(), picked(row, groups))).collect();
-                // 0 is the start, 1 is the first row, and so on; the number after the last row is the end.
+                // Places: 0 is the start, 1 the first row, and so on; the last number is the end.
                 let (mut place, mut run, mut is_kept) = (0_usize, Move::Next, true);
                 for count in 0..150 {
                     match rng.random_range(0..60) {
@@ -179,7 +178,7 @@ fn check_moves(write: Writes, key: fn(&mut StdRng) -> Vec<u8>, page_bytes: u32) 
                             assert_eq!(lent(&cursor).as_ref(), expected, "after move {count}, {to:?}");
                             assert_eq!(is_at_row, expected.is_some(), "after move {count}, {to:?}");
                         }
-                        // A future that was not polled has not touched the cursor.
+                        // A future that was never polled has not touched the cursor.
                         ControlFlow::Break(()) => is_kept &= lent(&cursor).is_some(),
                     }
                 }
@@ -201,7 +200,7 @@ fn a_cursor_over_rows_that_follow_in_their_pages_stands_where_one_over_a_model_d
     check_moves(super::following::interleaved, |rng| super::following::numbered(rng.random_range(0..1000)), 2048);
 }
 
-/// A table with these keys, in memory and then in a file.
+/// Checks a table with these keys, once in memory and once in a file.
 fn check_edges(keys: &[&str], check: impl Fn(Cursor)) {
     let db = open(&SimDisk::new(1), 1 << 20);
     let table = db.table_with("t", options(&[])).expect("the disk works");
@@ -217,7 +216,7 @@ fn check_edges(keys: &[&str], check: impl Fn(Cursor)) {
     }
 }
 
-/// Where the cursor stands.
+/// Checks where the cursor stands.
 #[track_caller]
 fn stands_at(cursor: &Cursor, key: Option<&str>) {
     assert_eq!(cursor.key(), key.map(str::as_bytes));
@@ -362,7 +361,7 @@ fn a_try_that_would_fault_touches_no_disk_and_leaves_the_cursor_where_it_was() {
     assert!(cursor.try_last().expect("nothing is read").would_fault());
     assert!(cursor.prev().expect("the disk works"));
     assert_eq!(cursor.key(), Some(&numbered(7)[..]));
-    // To the end of what is in memory.
+    // Goes on to the end of what is in memory.
     let mut at = 7;
     while let Tried::Ready(is_at_row) = cursor.try_next().expect("it works") {
         assert!(is_at_row);
@@ -454,7 +453,7 @@ fn a_cursor_that_stands_still_keeps_no_old_file_and_lends_its_row() {
     assert_eq!((db.metrics().cache.pinned_bytes, db.metrics().cache.held_bytes), (0, 0));
 }
 
-/// Whether an error is the expected one.
+/// Tells whether an error is the expected one.
 type IsExpected = fn(&Error) -> bool;
 
 #[test]

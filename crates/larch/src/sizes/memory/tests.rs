@@ -1,4 +1,4 @@
-//! Tests memtables as one source.
+//! Tests that memtables are counted as one source.
 
 use super::*;
 use crate::base::options::TableOptions;
@@ -9,7 +9,7 @@ use crate::view::View;
 
 const TABLE: TableId = TableId(1);
 
-/// A view with these memtables, the newest first. Each text has puts (`+k@5`), erases (`-k@5`) and range erases
+/// A view with these memtables, newest first. A text lists puts (`+k@5`), erases (`-k@5`) and range erases
 /// (`a..c@5`).
 fn view(memtables: &[&str]) -> View {
     let memory = memtables.iter().map(|script| {
@@ -39,7 +39,7 @@ fn view(memtables: &[&str]) -> View {
     View { generation: 0, memory: memory.collect(), files: Arc::new(files) }
 }
 
-/// The table of `view`, for a reader at the version `at`.
+/// The table of `view`, for a reader at version `at`.
 fn table(view: &View, at: u64) -> TableView<'_> {
     TableView { view, files: &view.files.tables[&TABLE], at: Version(at), own: None }
 }
@@ -48,8 +48,8 @@ fn all() -> KeyRange {
     KeyRange { start: Vec::new(), end: None }
 }
 
-/// The rows of `span` at the version `at`, as a text: `k` if a reader sees the row with the key k, and `-k` if the
-/// row only hides older rows.
+/// The rows of `span` at version `at` as text: `k` for a row that a reader sees, `-k` for a row that only hides older
+/// ones.
 fn shown(view: &View, at: u64, span: &KeyRange) -> String {
     let table = table(view, at);
     let mut rows = MemoryRows::from(table, span.low());

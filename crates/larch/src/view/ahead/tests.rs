@@ -1,5 +1,4 @@
-//! Tests how often reads of an object store that is far away wait: they wait once for all requests that are under
-//! way together.
+//! Tests how often reads of a distant object store wait: once for all requests that are under way together.
 
 use super::{MACHINE_BYTES, ahead_bytes};
 use crate::{Builder, Database, Table};
@@ -12,7 +11,7 @@ const DIRECTORY: &str = "db";
 const ROWS: u32 = 40_000;
 const VALUE_BYTES: usize = 400;
 
-/// A disk whose reads all take the same time, however many of them are under way together.
+/// A disk whose reads all take the same time, however many are under way together.
 struct FarReads {
     latency: Duration,
     state: Mutex<FarReadsState>,
@@ -30,8 +29,7 @@ impl FarReads {
         Arc::new(FarReads { latency, state: Mutex::default() })
     }
 
-    /// Returns how often a reader has waited, and the greatest number of bytes that were under way together. Then
-    /// sets both to 0.
+    /// Returns how often a reader has waited and the most bytes that were under way together, and resets both to 0.
     fn take(&self) -> (u64, usize) {
         let state = &mut *self.state.lock();
         (std::mem::take(&mut state.trips), std::mem::take(&mut state.most_bytes))
@@ -108,7 +106,7 @@ fn builder(machine: &Machine) -> Builder {
     Database::builder(DIRECTORY).machine(machine.clone()).reserve_bytes(0).cache_bytes(64 << 20)
 }
 
-/// Opens the database on a disk whose reads take `latency`. No page is in memory.
+/// Opens the database on a disk whose reads take `latency`, with no page in memory.
 fn open_far(machine: &Machine, latency: Duration) -> (Table, Arc<FarReads>) {
     let reads = FarReads::new(latency);
     let machine = Machine { reads: reads.clone(), ..machine.clone() };
@@ -130,8 +128,8 @@ fn a_scan_waits_less_often_the_further_away_it_reads() {
         assert!(most_bytes as u64 <= (64 << 20) / 4, "{millis} ms: {most_bytes} bytes were under way");
         trips.push(waits);
     }
-    // The data has 16 MB. Without latency, a reader first asks for one page and then for 16 KiB. Each later
-    // request is for twice as many bytes, up to windows of 8 MiB.
+    // The data has 16 MB. Without latency, a reader first asks for one page and then for 16 KiB. Each later request
+    // is twice as large, up to windows of 8 MiB.
     assert!(trips[0] >= 11, "{trips:?}");
     assert!(trips[1] <= trips[0] - 3, "{trips:?}: what comes in 5 ms are 320 KiB");
     assert!(trips[2] < trips[1] && trips[3] <= trips[2], "{trips:?}");
@@ -158,8 +156,8 @@ fn pages_are_loaded_in_larger_pieces_from_far_away() {
         assert!(warmed.is_whole, "{millis} ms");
         trips.push(reads.take().0);
     }
-    // Without latency, pages are loaded in pieces of 1 MiB. With a latency of 5 ms, the pieces are an eighth of
-    // the cache.
+    // Without latency, pages are loaded in pieces of 1 MiB. With a latency of 5 ms, a piece is an eighth of the
+    // cache.
     assert!(trips[0] >= 16 && trips[1] <= trips[0] / 3, "{trips:?}");
     assert!(trips[2] <= trips[1], "{trips:?}");
 }

@@ -1,4 +1,4 @@
-//! Tests the precharge of a run of several files: it must ask for the pages that the cursor of a level reads.
+//! Tests the precharge of a run of several files: it must ask for the pages that a level's cursor reads.
 
 use super::*;
 use crate::manifest::Level;
@@ -60,8 +60,8 @@ fn build(options: BuildOptions, history: bool, prefer_flat: bool) -> Vec<Arc<DbF
 
 type Asked = BTreeSet<(PageKind, u64, u64)>;
 
-/// A page source for tests. A page is in memory as soon as a round has loaded it. The source remembers which pages
-/// were asked for, and which pages were read.
+/// A page source for tests. A page is in memory once a round has loaded it. The source records the requested pages
+/// and the pages that were read.
 struct Touch {
     pages: Resident,
     loaded: RefCell<BTreeSet<(u64, u64)>>,
@@ -162,8 +162,7 @@ impl PageSource for Touch {
     fn release(&self) {}
 }
 
-/// Reads a run in the same way as a range does: it reads rows that are not erased, with the parts of all groups,
-/// until it has enough rows.
+/// Reads a run as a range does: rows that are not erased, with the parts of all groups, until there are enough.
 fn read(source: &Touch, run: &Level, wanted: &ReadPlan<'_>, readahead: Readahead) {
     let forward = wanted.direction == Direction::Forward;
     let bounds = (wanted.low, wanted.high);
@@ -280,13 +279,13 @@ fn check(source: &Touch, run: &Level, wanted: &ReadPlan<'_>) {
     assert!(!found.missing && !found.noted, "it is not done after {bound} rounds: {wanted:?}");
     let asked = Touch::rows_of(&source.asked);
     assert!(asked.is_superset(&expected), "{wanted:?}: {:?} are missing", expected.difference(&asked));
-    // The precharge may ask for too many pages of column groups: if a row is erased, or an older version of it is
-    // read, the read does not use the parts of its newest version. All other pages must be used.
+    // The precharge may ask for too many pages of column groups: a read does not use the parts of a row's newest
+    // version if the row is erased or an older version is read. All other pages must be used.
     let is_main = |(kind, ..): &(PageKind, u64, u64)| !matches!(kind, PageKind::Group);
     let vain: Vec<_> = asked.difference(&expected).filter(|page| is_main(page)).collect();
     assert!(vain.is_empty(), "{wanted:?}: {vain:?} in vain");
     if wanted.limits.rows == u64::MAX {
-        // If the number of rows is not limited, the pages of all files are loaded in the same rounds.
+        // Without a limit on rows, the pages of all files are loaded in the same rounds.
         let tallest = files.iter().map(|file| precharge::rounds_at_most(&file.sst, wanted)).max().unwrap_or(0);
         assert!(source.rounds.get() <= tallest, "{wanted:?}: {} rounds", source.rounds.get());
     }
@@ -329,8 +328,8 @@ fn a_walk_over_files_asks_ahead_from_one_into_the_next_for_what_it_touches() {
                             read(&source, &run, &wanted, readahead);
                             let asked = source.asked.borrow();
                             assert!(asked.is_superset(&needed), "{wanted:?} {readahead:?}");
-                            // Pages with parts of erased rows are not needed, but they may be loaded together with
-                            // their neighbours.
+                            // Pages with parts of erased rows are not needed, but may be loaded with their
+                            // neighbours.
                             let is_part =
                                 |page: &&(PageKind, u64, u64)| groups != Groups::MAIN && page.0 != PageKind::Data;
                             let vain: Vec<_> = asked.difference(&needed).filter(|page| !is_part(page)).collect();
@@ -341,8 +340,8 @@ fn a_walk_over_files_asks_ahead_from_one_into_the_next_for_what_it_touches() {
                 }
             }
         }
-        // All files fit into the window, so the reader waits only for the ways down the indexes. It waits for at
-        // most about two such ways, one after the other.
+        // All files fit into the window, so the reader waits only for descents of the indexes, and for about two of
+        // them at most.
         for direction in [Direction::Forward, Direction::Backward] {
             source.start(false);
             let wanted = ReadPlan { direction, groups: Groups::first(1 + groups), ..ReadPlan::ALL };

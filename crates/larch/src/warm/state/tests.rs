@@ -1,5 +1,5 @@
-//! Tests that the next open loads the pages that were in memory at the close. Tests also that the warm state
-//! changes only the speed of reads, and never their results.
+//! Tests that the next open loads the pages that were in memory at the close, and that the warm state changes only
+//! the speed of reads, never their results.
 
 use super::*;
 use crate::{Database, Table, TableOptions};
@@ -26,7 +26,7 @@ fn check(table: &Table, rows: std::ops::Range<u32>) {
     }
 }
 
-/// A disk with a table. A third of the table was in memory when the database was closed.
+/// A disk with a closed database, which had a third of its table in memory.
 fn disk_with_state() -> Arc<SimDisk> {
     let (_, disk) = Machine::simulated(1);
     let db = open(&disk, true);

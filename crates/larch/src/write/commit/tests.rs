@@ -1,4 +1,4 @@
-//! Makes commits on disks that fail.
+//! Tests commits on disks that fail.
 
 mod rotation;
 
@@ -21,7 +21,7 @@ fn logs(disk: &SimDisk) -> usize {
     entries.iter().filter(|entry| entry.name.ends_with(".log")).count()
 }
 
-/// Makes a database whose next commit will begin a new log. Returns also the number of its rows.
+/// Makes a database whose next commit will begin a new log. Also returns the number of its rows.
 fn before_a_rotation() -> (Arc<SimDisk>, Database, u32) {
     let disk = SimDisk::new(1);
     let db = open(&disk);
@@ -33,7 +33,7 @@ fn before_a_rotation() -> (Arc<SimDisk>, Database, u32) {
         table.insert(rows.to_le_bytes(), [7; 100]).expect("the disk works");
         rows += 1;
     }
-    // The first database has shown which row begins a new log. A second database gets all rows before that row.
+    // The first database has shown which row begins a new log. Fill a second one with all rows before that row.
     let disk = SimDisk::new(1);
     let db = open(&disk);
     let table = db.table("t").expect("the disk works");
@@ -43,9 +43,8 @@ fn before_a_rotation() -> (Arc<SimDisk>, Database, u32) {
 
 #[test]
 fn a_rotation_that_fails_is_the_commits_error_and_is_tried_again() {
-    // A new log takes five operations: the file is created, its name is synced, the header is written, the header
-    // is synced, and the first record is written. If the file already exists, only the first record has to be
-    // written.
+    // A new log takes five operations: create the file, sync its name, write the header, sync the header, and write
+    // the first record. If the file already exists, only the last of them is left.
     let new =
         [(1, false), (2, false), (3, false), (4, false), (4, true), (5, false)].map(|(n, keeps)| (n, keeps, false));
     for (n, keeps_the_log, has_file) in new.into_iter().chain([(1, false, true)]) {
@@ -59,8 +58,7 @@ fn a_rotation_that_fails_is_the_commits_error_and_is_tried_again() {
         }
         disk.fail_operation(n, ErrorKind::Other);
         if keeps_the_log {
-            // This case fails only later: when the name of the log is already durable. In addition, the log cannot
-            // be removed.
+            // This case fails later, when the name of the log is already durable, and the log cannot be removed.
             disk.clear_faults();
             disk.fail_sync(2, ErrorKind::Other);
             disk.fail_operation(5, ErrorKind::Other);
@@ -116,8 +114,8 @@ fn a_failed_sync_of_the_log_is_final_and_says_that_the_outcome_is_unknown() {
     assert_eq!(table.iter().count(), 2, "ranges too");
 }
 
-/// A database on a disk that has only `room` bytes more than the database needs. The disk is filled with rows (and
-/// with a filler file) until a put fails. The last value is the number of rows.
+/// A database on a disk with `room` bytes more than it needs, filled with rows (and a filler file) until a put
+/// fails. The last value is the number of rows.
 fn on_a_full_disk(room: u64) -> (Arc<SimDisk>, Database, u32) {
     let disk = SimDisk::new(1);
     let machine = Machine::simulated_on(disk.clone(), 1);
@@ -286,8 +284,7 @@ fn after_a_panic_within_a_commit_writes_get_an_error_and_reads_go_on() {
     let keys: Vec<_> = table.iter().map(|row| row.expect("reads go on").0.to_vec()).collect();
     assert_eq!(keys, [b"a"]);
     drop((table, db));
-    // The record was written before the panic. So this commit may or may not exist, but all commits before it
-    // exist.
+    // The record was written before the panic, so this commit may or may not exist, but all earlier ones do.
     let table = open(&disk).table("t").expect("it is there");
     assert!(table.get("a").expect("the disk works").is_some());
     table.insert("c", "3").expect("a new process writes");

@@ -1,4 +1,4 @@
-//! Compares several memtables with one memtable that has the same commits.
+//! Compares several joined memtables with one memtable that has the same commits.
 
 use super::*;
 use rand::rngs::StdRng;

@@ -1,4 +1,4 @@
-//! Tests that a batch that is larger than the write buffer keeps the same promises as any other batch.
+//! Tests that a batch larger than the write buffer keeps the same promises as any other.
 
 use crate::handle::database::Database;
 use crate::{Durability, Readable, Table};
@@ -55,8 +55,7 @@ fn it_takes_effect_in_all_tables_at_once_and_is_durable() {
     b.remove("k000").expect("it is taken");
     assert_eq!((a.get("k000").expect("the disk works").as_deref(), rows(&db)), (Some(&b"new"[..]), [300, 199]));
     drop((a, b, before));
-    // After a loss of power, the commit that was not synced is lost, but the large commit, which is durable,
-    // stays.
+    // A loss of power loses the commit that was not synced, but not the large one, which is durable.
     let disk = disk.image();
     disk.crash_keeping_nothing();
     let db = open(&disk);

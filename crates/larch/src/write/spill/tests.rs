@@ -280,8 +280,7 @@ fn a_transaction_over_many_tables_has_a_file_for_each_run_and_not_for_each_table
         most = most.max(ssts(&disk) - before);
     }
     assert!((2..40).contains(&most), "{most} files for {TABLES} tables");
-    // Every table has its own rows, in files and in memory. When the transaction goes back to the savepoint, each
-    // table loses only its rows after the savepoint.
+    // Every table has rows in files and in memory. A rollback to the savepoint takes only the later rows from each.
     let savepoint = tx.savepoint();
     for table in &tables {
         (100..400).for_each(|row| tx.remove(table, key(row)).expect("the disk works"));

@@ -1,4 +1,4 @@
-//! Tests that a sheet is read as it was written, and that bytes that are not a sheet are refused.
+//! Tests that a sheet is read as it was written, and that other bytes are refused.
 
 use super::{Sheet, SheetWriter, decode};
 use crate::journal::table::{Branch, CLAIM, Change, Extent, GUEST, Holder, PARENTS, Table};
@@ -122,7 +122,7 @@ fn bytes_that_were_changed_are_no_sheet() {
             damaged.truncate(rng.random_range(0..damaged.len()));
         }
         assert!(decode(&damaged).is_err(), "seed {seed}");
-        // If damaged bytes get a right checksum, their content is decoded. This must not panic.
+        // Damaged bytes with a right checksum are decoded. This must not panic.
         let end = damaged.len().saturating_sub(4);
         damaged.truncate(end);
         let crc = crc_fast::crc32_iscsi(&damaged);

@@ -1,7 +1,6 @@
-//! Tests other processes while a busy writer puts one sheet after the other, faster than another process can make
-//! a request. Processes that read, make a branch or take over must nevertheless come to an end. Other tests let a
-//! process pause between any two of its requests, for longer than any time limit of the journal. This must do no
-//! harm.
+//! Tests of other processes while a busy writer puts sheets faster than they can make a request: reading, making a
+//! branch and taking over must still come to an end. Other tests let a process pause between any two of its
+//! requests, for longer than any time limit of the journal. This must do no harm.
 
 use super::{Process, calm, disk, kind, path, read_numbers};
 use crate::journal::sheet::SheetWriter;
@@ -20,13 +19,12 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
-/// A function that does what the other process does before each round trip of the client. It gets the number of
-/// the round trip, from 1 on.
+/// Plays the other process before each round trip of the client. It gets the number of the round trip, from 1 on.
 type Meanwhile = Box<dyn Fn(u64) + Send + Sync>;
 
-/// A store whose client is slower than another process that uses the same store. If the client has several
-/// requests under way together, they count as one round trip. During such a round trip, the other process also
-/// acts before the fifth request.
+/// A store whose client is slower than another process that uses it. Requests that the client has under way
+/// together count as one round trip. During such a round trip, the other process also acts before the fifth
+/// request.
 struct Beside {
     client: Arc<SimStoreClient>,
     meanwhile: Meanwhile,
@@ -36,7 +34,7 @@ struct Beside {
 #[derive(Default)]
 struct Trips {
     count: u64,
-    /// The kind of the requests that are under way together, and how many they are.
+    /// The kind and the number of the requests that are under way together.
     under_way: Option<(&'static str, u64)>,
 }
 
@@ -55,8 +53,8 @@ impl Beside {
         self.state.lock().count
     }
 
-    /// Called before each request. `batch` is the kind of the request if the client may have several of this kind
-    /// under way together. It is `None` if the client waits for this request before it makes another one.
+    /// Called before each request. `batch` is the kind of the request if the client may have several of them under
+    /// way together, and `None` if it waits for this one before it makes another.
     fn begin(&self, batch: Option<&'static str>) {
         let count = {
             let state = &mut *self.state.lock();
@@ -87,7 +85,7 @@ impl Store for Beside {
         self.client.put_if_absent(name, bytes)
     }
     fn begin_put_if_absent(&self, name: &str, bytes: Vec<u8>, done: PutDone) {
-        // The probe is not counted, because it is under way together with the list that follows it.
+        // The probe is not counted, because it is under way together with the list after it.
         if !name.ends_with("probe") {
             self.begin(Some("put"));
         }
@@ -128,7 +126,7 @@ fn outside(clock: &Arc<SimClock>, seed: u64) -> Outside {
     }
 }
 
-/// A process that uses the store through `beside`, so that it is slower than the writer.
+/// A process that uses the store through `beside`, and so is slower than the writer.
 fn newcomer(beside: &Arc<Beside>, clock: &Arc<SimClock>, seed: u64) -> Arc<StoreDisk> {
     StoreDisk::new(beside.clone(), Path::new("/db"), outside(clock, seed))
 }
@@ -175,8 +173,8 @@ impl BusyWriter {
     }
 }
 
-/// Each element has two numbers. The first says how many commits the writer makes during one request of the other
-/// process. The second is the most round trips that this process may need to stop the writer.
+/// Each pair has the commits that the writer makes during one request of the other process, and the most round
+/// trips that this process may need to stop the writer.
 const PACES: [(u64, u64); 6] = [(1, 3), (2, 3), (4, 3), (7, 3), (20, 4), (100, 5)];
 
 #[test]
@@ -193,7 +191,7 @@ fn a_newcomer_stops_a_busy_writer_in_three_round_trips_and_loses_nothing() {
                 let is_stopped = writer.state.lock().error.is_some();
                 let first = &mut *stopped.lock();
                 if is_stopped && *first == 0 {
-                    // The sheet that has stopped the writer was put in the round trip before this one.
+                    // The sheet that stopped the writer was put in the round trip before this one.
                     *first = trip - 1;
                 }
             }
@@ -300,8 +298,8 @@ fn a_thread_that_commits_back_to_back_keeps_nobody_out() {
     }
 }
 
-/// Does what other processes do while a process pauses for days before one of its requests: four writers take over
-/// one after the other and write for so long that all sheets that may be removed are removed.
+/// Plays the other processes while a process pauses for days before a request: four writers take over one after the
+/// other, and write until all sheets that may be removed are removed.
 fn others_write(store: &Arc<SimStore>, clock: &Arc<SimClock>, seed: u64, ends: bool) -> Vec<u64> {
     let mut all = Vec::new();
     for writer in 0..4 {
@@ -351,7 +349,7 @@ fn a_newcomer_that_pauses_for_days_before_any_request_loses_nothing_of_others() 
                 let log = disk.open(&path("99999999.log"), Access::Create)?;
                 log.append(&u64::to_le_bytes(5_000_000)).and_then(|_| log.sync()).map(|()| (lock, log))
             });
-            // If the other processes took over after the newcomer, the newcomer is not the writer any more.
+            // If the others took over after the newcomer, it is no longer the writer.
             let written = written.lock().clone();
             let (reader, _) = super::disk(&store, &clock, 5);
             let now = read_numbers(&*reader).expect("there is no trouble");
@@ -448,8 +446,7 @@ fn a_newcomer_that_dies_between_its_requests_leaves_a_journal_that_the_next_one_
                 promised,
                 "seed {seed}, {requests} requests"
             );
-            // A request of the dead newcomer may arrive late and stop the next process, too. So several processes
-            // try.
+            // A late request of the dead newcomer may stop the next process, too, so several processes try.
             let mut outcome = Ok(());
             let next = (4..20).find_map(|number| {
                 let mut next = Process::new(&store, &clock, number);
@@ -474,7 +471,7 @@ fn a_store_that_ignores_conditions_is_refused_before_anything_is_written() {
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert!(error.to_string().contains("ignores the condition If-None-Match"), "{error}");
     assert!(store.names().iter().all(|name| name == "journal/probe"), "nothing was written: {:?}", store.names());
-    // The store ignores the conditions of puts only in the requests of the second process.
+    // The store ignores the conditions of puts only for the second process.
     store.set_ignores_conditions(false);
     let writer = BusyWriter::new(&store, &clock, 1);
     writer.commit(5);

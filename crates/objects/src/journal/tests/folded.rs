@@ -1,5 +1,5 @@
-//! The tests check three things: a journal of many small commits is read with few requests; if an answer is
-//! damaged on its way, the request is repeated; and journals of earlier releases can be read.
+//! Tests that a journal of many small commits is read with few requests, that a request is repeated if its answer
+//! is damaged in transit, and that journals of earlier releases can be read.
 
 use super::{Process, calm, disk, path, read_numbers};
 use crate::journal::folding::{FOLDED_BYTES, SMALL_BYTES};
@@ -126,7 +126,7 @@ fn files_that_are_folded_are_as_they_were_written() {
     }
 }
 
-/// A store that makes the first answers for each object too short, or changes a byte in them.
+/// A store that truncates the first answers for each object, or changes a byte in them.
 #[derive(Debug)]
 struct Damaging {
     client: Arc<SimStoreClient>,
@@ -202,8 +202,8 @@ fn a_sheet_that_was_damaged_on_its_way_is_asked_for_again() {
         let reader = StoreDisk::new(damaging, Path::new("/db"), outside);
         assert_eq!(read_numbers(&*reader).expect("it asks again"), numbers, "damaged {times} times");
     }
-    // If the answer to a put is lost, the process finds its own sheet in the store. The first answer with this
-    // sheet is damaged, so the process first takes it for a sheet of another process.
+    // After the answer to a put is lost, the process finds its own sheet in the store. The first answer with it is
+    // damaged, so the process first takes it for another's sheet.
     store.set_trouble(StoreTrouble { lost_responses: 300, ..StoreTrouble::default() });
     let damaging = Arc::new(Damaging { client: store.client(), reads: Mutex::default(), times: 1 });
     let next = StoreDisk::new(damaging, Path::new("/db"), writer.disk.journal().outside.clone());
@@ -214,8 +214,8 @@ fn a_sheet_that_was_damaged_on_its_way_is_asked_for_again() {
     }
 }
 
-/// A journal that the previous release has written. It has sheets of two writers and of a guest, cuts of files,
-/// and changed names.
+/// A journal written by the previous release, with sheets of two writers and of a guest, cuts of files, and changed
+/// names.
 const BEFORE_TERMS: &[u8] = include_bytes!("../testdata/journal-before-terms");
 
 #[test]

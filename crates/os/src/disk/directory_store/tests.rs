@@ -1,4 +1,4 @@
-//! Tests of a store in a directory: what it promises, even after a crash.
+//! What a store in a directory promises, even after a crash.
 
 use super::DirectoryStore;
 use crate::Store;
@@ -60,8 +60,7 @@ fn a_name_of_a_directory_that_is_taken_is_durable() {
         let store = DirectoryStore::new(disk.clone(), Path::new("/db"), 7);
         disk.fail_sync(sync, ErrorKind::Other);
         let first = store.put_if_absent("journal/1", b"one");
-        // The client puts the object again. If an object with this name exists, the client treats it as its own
-        // object.
+        // The client puts the object again. If the name is taken now, the client takes that object for its own.
         let second = store.put_if_absent("journal/1", b"one");
         taken += u32::from(first.is_err() && second.is_err_and(|error| error.kind() == ErrorKind::AlreadyExists));
         disk.crash_keeping_nothing();

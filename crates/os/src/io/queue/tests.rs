@@ -38,7 +38,7 @@ fn queue(items: &[(Urgency, u64, usize)]) -> Queue<Item> {
     queue
 }
 
-/// Begins all that may be.
+/// Begins every item that the limits allow.
 fn begin(queue: &mut Queue<Item>) -> Vec<Begun<Item>> {
     std::iter::from_fn(|| queue.next()).collect()
 }

@@ -1,4 +1,4 @@
-//! What joined reads promise. A file here is made of bytes in memory, and claims to have a descriptor.
+//! What joined reads promise. The files here are in memory, and only pretend to have a descriptor.
 
 use super::super::{ReadRequest, Urgency};
 use super::{RUN_BYTES, ReadRun, RunPart, join};
@@ -9,8 +9,8 @@ use rand::{RngExt, SeedableRng};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// A file whose bytes are a function of their offsets. The descriptor that it returns is the one of standard
-/// input, and nothing is read with this descriptor.
+/// A file whose bytes are a function of their offsets. Its descriptor is that of standard input, and is never read
+/// from.
 #[derive(Debug)]
 struct Memory {
     anything: std::io::Stdin,
@@ -60,14 +60,14 @@ fn file(has_descriptor: bool) -> Arc<dyn File> {
     Arc::new(Memory { anything: io::stdin(), has_descriptor })
 }
 
-/// A read of `blocks` blocks from the block `block` on.
+/// A read of `blocks` blocks that begins at block `block`.
 fn read(file: &Arc<dyn File>, urgency: Urgency, block: u64, blocks: usize) -> ReadRequest {
     let buffer = Buffer::zeroed(blocks * BLOCK_BYTES);
     let offset = block * BLOCK_BYTES as u64;
     ReadRequest { source: file.clone(), offset, buffer, urgency, ticket: block, done: Box::new(|_, _| {}) }
 }
 
-/// For each run, the first block of each of its reads. The runs are in the order of their offsets.
+/// Joins the reads, and returns the first blocks of the reads of each run, with the runs sorted.
 fn joined(reads: Vec<ReadRequest>) -> Vec<Vec<u64>> {
     let mut runs: Vec<Vec<u64>> =
         join(reads).into_iter().map(|run| run.into_reads().map(|read| read.ticket).collect()).collect();
@@ -145,7 +145,7 @@ fn the_parts_of_a_run_cover_it_once() {
     assert_eq!(run.bytes(), 8 * block);
 }
 
-/// Fills the parts of a run as the disk would, and then looks at every buffer.
+/// Joins the reads, fills the parts of each run as the disk would, and checks every buffer.
 fn check(reads: Vec<ReadRequest>) {
     let count = reads.len();
     let told = Arc::new(Mutex::new(0));
@@ -187,7 +187,7 @@ fn every_read_of_a_run_gets_its_bytes() {
         let blocks = rng.random_range(2..64);
         let reads = (0..rng.random_range(1..20)).map(|_| {
             let mut read = read(&file, Urgency::Needed, rng.random_range(0..blocks), rng.random_range(1..8));
-            // A page may end anywhere, but its buffer has whole blocks.
+            // A page may end anywhere, but its buffer has room for whole blocks.
             let len = read.buffer.len() - rng.random_range(0..BLOCK_BYTES);
             read.buffer.set_len_within_capacity(len);
             read

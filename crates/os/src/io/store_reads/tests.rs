@@ -1,4 +1,4 @@
-//! How reads of objects are made.
+//! What reads of objects promise.
 
 use super::StoreReads;
 use crate::io::CallerReads;
@@ -35,11 +35,11 @@ fn byte(offset: u64) -> u8 {
 }
 
 impl HeldStore {
-    /// Ends the read that was begun last. Returns false if no read is held back.
+    /// Ends the read that began last. Returns false if none is held back.
     fn step(&self) -> bool {
         let Some(Held { range, done }) = self.held.lock().pop() else { return false };
         let bytes: Vec<u8> = (range.start..range.end.min(OBJECT_BYTES)).map(byte).collect();
-        // The answer comes in pieces of any length.
+        // The answer comes in pieces of arbitrary length.
         let pieces: Vec<&[u8]> = bytes.chunks(1 + usize::from(byte(range.start)) * 97).collect();
         done(Ok(&pieces));
         true
@@ -108,7 +108,7 @@ fn object(store: Arc<dyn Store>) -> Arc<dyn ReadSource> {
     Arc::new(ObjectFile(StoreObject { store, name: "sst/1".into() }))
 }
 
-/// A read that must get the right bytes of the object. Its end is noted in `ended`.
+/// A read that checks the bytes it gets, and then adds its offset to `ended`.
 fn read(source: &Arc<dyn ReadSource>, offset: u64, bytes: usize, ended: &Arc<Mutex<Vec<u64>>>) -> ReadRequest {
     let ended = ended.clone();
     ReadRequest {

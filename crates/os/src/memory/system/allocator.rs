@@ -1,18 +1,16 @@
-//! Takes memory from the allocator and not from mappings. This is used under Miri, which knows no mappings, and on
-//! systems without mappings.
+//! Memory from the allocator in place of mappings, for Miri, which has no mappings, and for systems without them.
 
 use super::HugePages;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 
-/// Memory of `bytes` zeros, where `bytes` is not 0. The memory starts at a multiple of `align`, which is a power
-/// of two. `None` if no memory is left.
+/// Returns `bytes` zeroed bytes (not 0), aligned to `align`, a power of two. `None` if no memory is left.
 pub fn map(bytes: usize, align: usize) -> Option<NonNull<u8>> {
     // SAFETY: the size of the layout is not 0, as the caller promises.
     NonNull::new(unsafe { alloc_zeroed(layout(bytes, align)) })
 }
 
-/// Takes away what [`map`] gave.
+/// Frees memory that [`map`] returned.
 ///
 /// # Safety
 /// `start` came from [`map`] with the same `bytes` and `align`, and the memory is not used from now on.
@@ -21,14 +19,12 @@ pub unsafe fn unmap(start: NonNull<u8>, bytes: usize, align: usize) {
     unsafe { dealloc(start.as_ptr(), layout(bytes, align)) }
 }
 
-/// Whether [`discard`] works for each block by itself. Under Miri it does, so that Miri checks the same behaviour
-/// as on Linux.
+/// Whether [`discard`] works on single blocks. It does under Miri, so that Miri checks the same behaviour as on Linux.
 pub fn discards_blocks() -> bool {
     cfg!(miri)
 }
 
-/// Under Miri, writes zeros over memory, as Linux does when it takes memory back. Elsewhere it does nothing and
-/// returns false.
+/// Under Miri, zeroes the range, as Linux does when it takes memory back. Elsewhere does nothing and returns false.
 ///
 /// # Safety
 /// The range lies within memory that [`map`] gave, and nothing else uses it during the call.

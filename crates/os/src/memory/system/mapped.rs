@@ -5,8 +5,8 @@ use crate::BLOCK_BYTES;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use std::ptr::{NonNull, null_mut};
 
-/// Memory of `bytes` zeros. The mapping consists of whole blocks and starts at a multiple of `align`, which is a
-/// power of two. The mapping takes no memory before it is touched. `None` if the system has no memory left.
+/// Maps `bytes` zeroed bytes, which must be whole blocks, aligned to `align`, a power of two. They take no memory
+/// before they are touched. `None` if the system has no memory left.
 pub fn map(bytes: usize, align: usize) -> Option<NonNull<u8>> {
     let spare = if align > rustix::param::page_size() { align } else { 0 };
     let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
@@ -16,36 +16,34 @@ pub fn map(bytes: usize, align: usize) -> Option<NonNull<u8>> {
     let after = spare - before;
     for (offset, bytes) in [(0, before), (before + bytes, after)] {
         if bytes > 0 {
-            // If this part of the mapping cannot be unmapped, it stays reserved. It takes no memory, since it is
-            // never touched. SAFETY: this part of the new mapping is not returned, so no other code knows of it.
+            // If this part cannot be unmapped, its addresses stay reserved, but it takes no memory, since it is never
+            // touched. SAFETY: this part of the new mapping is not returned, so no other code knows of it.
             unsafe { munmap(start.wrapping_byte_add(offset), bytes) }.ok();
         }
     }
     NonNull::new(start.wrapping_byte_add(before).cast())
 }
 
-/// Takes away what [`map`] gave.
+/// Unmaps memory that [`map`] returned.
 ///
 /// # Safety
 /// `start` came from [`map`] with the same `bytes` and `align`, and the memory is not used from now on.
 pub unsafe fn unmap(start: NonNull<u8>, bytes: usize, _align: usize) {
     // SAFETY: the mapping is ours and is not used any more, as the caller promises.
     if unsafe { munmap(start.as_ptr().cast(), bytes) }.is_err() {
-        // The system has no room to note that one mapping has become two. The addresses are lost, but the memory is
-        // not.
+        // The system cannot split the surrounding mapping in two. The addresses are lost, but the memory is not.
         // SAFETY: as above, and the mapping has whole blocks.
         unsafe { discard(start, bytes) };
     }
 }
 
-/// Whether [`discard`] works for each block by itself.
+/// Whether [`discard`] works on single blocks.
 pub fn discards_blocks() -> bool {
     cfg!(target_os = "linux") && rustix::param::page_size() == BLOCK_BYTES
 }
 
-/// Gives memory back to the system and keeps its addresses. From then on, zeros are read at these addresses.
-/// Returns false if this is not possible, for example because the memory is locked. In this case the bytes may be
-/// unchanged, or zeros.
+/// Gives memory back to the system, but keeps its addresses, which then read as zeros. Returns false if this is not
+/// possible, for example because the memory is locked. The bytes may then be unchanged, or zeros.
 ///
 /// # Safety
 /// The range consists of whole blocks within memory that [`map`] gave, and nothing else uses it during the call.

@@ -1,5 +1,5 @@
-//! Threads that do the jobs that they get. A thread is started when there are more jobs than idle threads. The
-//! number of threads has a limit. The threads stay until they are closed. They do not know what a job does.
+//! A bounded number of threads that do the jobs of an engine for reads. A thread is started when more jobs wait than
+//! threads are idle, and stays until the threads are closed. The threads do not know what a job does.
 
 use crate::job::Duty;
 use crate::sync::{Arc, Condvar, Mutex};
@@ -13,12 +13,12 @@ use crate::sync::loom::thread::{self, JoinHandle};
 #[cfg(shuttle)]
 use crate::sync::shuttle::thread::{self, JoinHandle};
 
-/// What threads do.
+/// The work of the threads.
 pub(super) trait HandsWork: Send + Sync + 'static {
     /// One piece of the work.
     type Job: Send;
 
-    /// Does one job, and returns the jobs that follow from it. It does not panic.
+    /// Does one job, and returns the jobs that follow from it. Must not panic.
     fn work(&self, job: Self::Job) -> Vec<Self::Job>;
 }
 
@@ -36,22 +36,22 @@ struct HandsShared<W: HandsWork> {
 
 struct HandsState<J> {
     jobs: VecDeque<J>,
-    /// Threads that wait.
+    /// Threads that wait for a job.
     idle: usize,
-    /// The number of threads that were started but have not looked for a job yet.
+    /// Threads that were started and have not looked for a job yet.
     starting: usize,
     threads: Vec<JoinHandle<()>>,
     closed: bool,
 }
 
 impl<W: HandsWork> Hands<W> {
-    /// Makes at most `bound` threads. None is started yet.
+    /// At most `bound` threads, none of which is started yet.
     pub(super) fn new(work: Arc<W>, bound: usize) -> Hands<W> {
         let state = HandsState { jobs: VecDeque::new(), idle: 0, starting: 0, threads: Vec::new(), closed: false };
         Hands { shared: Arc::new(HandsShared { work, bound, state: Mutex::new(state), changed: Condvar::new() }) }
     }
 
-    /// Makes the threads do the given jobs. If no other thread can be started, this thread does the jobs.
+    /// Hands the jobs to the threads. If no thread can be started, this thread does them.
     pub(super) fn give(&self, jobs: Vec<W::Job>) {
         if !jobs.is_empty() {
             let left = give(&self.shared, jobs);
@@ -59,7 +59,7 @@ impl<W: HandsWork> Hands<W> {
         }
     }
 
-    /// Makes other threads do the given jobs. Returns the jobs if no other thread can be started.
+    /// Hands the jobs to the threads. Returns them if no thread can be started.
     #[cfg(target_os = "linux")]
     pub(super) fn give_away(&self, jobs: Vec<W::Job>) -> Vec<W::Job> {
         if jobs.is_empty() { jobs } else { give(&self.shared, jobs) }
@@ -71,8 +71,7 @@ impl<W: HandsWork> Hands<W> {
         self.shared.work_all(jobs);
     }
 
-    /// Ends the threads once all jobs are done, and waits for the threads. If this thread is one of them, it does
-    /// not wait for itself.
+    /// Makes the threads end once all jobs are done, and waits for all of them except the calling thread.
     pub(super) fn close(&self) {
         let threads = {
             let mut state = self.shared.state.lock();
@@ -82,16 +81,15 @@ impl<W: HandsWork> Hands<W> {
         self.shared.changed.notify_all();
         for thread in threads {
             if thread.thread().id() != thread::current().id() {
-                // If the thread has panicked, the panic was reported when it happened. Closing goes on with the
-                // other threads.
+                // A panic of the thread was reported when it happened.
                 thread.join().unwrap_or_default();
             }
         }
     }
 }
 
-/// Makes the threads do the given jobs. Returns the jobs that this thread has to do because no other thread can be
-/// started.
+/// Hands the jobs to the threads. Returns the jobs that the caller must do, because the threads are closed or none can
+/// be started.
 fn give<W: HandsWork>(shared: &Arc<HandsShared<W>>, jobs: Vec<W::Job>) -> Vec<W::Job> {
     let mut state = shared.state.lock();
     if state.closed {
@@ -109,7 +107,7 @@ fn give<W: HandsWork>(shared: &Arc<HandsShared<W>>, jobs: Vec<W::Job>) -> Vec<W:
                 state.threads.push(thread);
             }
             Err(_) if !state.threads.is_empty() => break,
-            // The system refuses a new thread, so this thread does the jobs, which takes longer.
+            // The system refuses even the first thread.
             Err(_) => return std::mem::take(&mut state.jobs).into(),
         }
     }
@@ -121,7 +119,7 @@ fn give<W: HandsWork>(shared: &Arc<HandsShared<W>>, jobs: Vec<W::Job>) -> Vec<W:
 }
 
 impl<W: HandsWork> HandsShared<W> {
-    /// The life of a thread.
+    /// The loop of a thread.
     fn serve(self: Arc<Self>) {
         let _duty = Duty::take();
         let mut state = self.state.lock();
@@ -141,8 +139,7 @@ impl<W: HandsWork> HandsShared<W> {
         }
     }
 
-    /// Does a job and what follows from it. If several jobs follow, this thread does one of them and other threads do
-    /// the rest.
+    /// Does a job and those that follow from it. If several follow, this thread does the first and hands on the rest.
     fn do_all(self: &Arc<Self>, job: W::Job) {
         let mut next = Some(job);
         while let Some(job) = next {

@@ -1,4 +1,4 @@
-//! Threads that make reads; each thread has one read under way. The pool does not know `io_uring`.
+//! Reads by a pool of threads, each with one read under way. The pool does not know `io_uring`.
 
 use super::closed::closed;
 use super::hands::{Hands, HandsWork};
@@ -13,7 +13,7 @@ use std::fmt;
 pub(super) struct Pool {
     shared: Arc<ReadPoolShared>,
     hands: Hands<ReadPoolShared>,
-    /// The counts of the reads that callers make themselves.
+    /// Counts the reads that callers make themselves.
     elsewhere: Arc<Elsewhere>,
 }
 
@@ -22,7 +22,7 @@ struct ReadPoolShared {
 }
 
 impl Pool {
-    /// Makes at most `threads` threads. None is started yet.
+    /// At most `threads` threads, none of which is started yet.
     pub(super) fn new(limits: QueueLimits, threads: usize) -> Pool {
         let queue = Queue::new(limits);
         let elsewhere = queue.elsewhere();
@@ -65,7 +65,7 @@ impl Reads for Pool {
     }
 }
 
-/// All runs that may begin now.
+/// Takes all runs that may begin now out of the queue.
 fn begin(queue: &mut Queue<ReadRun>) -> Vec<Begun<ReadRun>> {
     std::iter::from_fn(|| queue.next()).collect()
 }

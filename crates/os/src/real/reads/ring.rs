@@ -1,5 +1,5 @@
-//! How reads are made through `io_uring`: one thread, the reactor, submits the reads, and waits in the kernel
-//! until some of them have ended. This module does not know what is read.
+//! Reads through `io_uring`: one thread, the reactor, submits reads to the kernel and waits there until some of them
+//! have ended. This module does not know what is read.
 //!
 //! ```text
 //! callers    submit ──► queue ──► (bell, if the reactor sleeps)
@@ -10,24 +10,23 @@
 //! hands      what the kernel would not do as asked: refused, cut short, not whole blocks; everything once the ring is broken
 //! ```
 //!
-//! If a ring can no longer be entered, it is broken for good. From then on the *hands*, which are other threads,
-//! make all reads. They also make the reads that were under way again. Each read that was under way gets a new
-//! buffer, because the kernel may still write to its old buffer.
+//! Once the ring cannot be entered any more, it is broken for good. From then on other threads, the *hands*, make all
+//! reads, and also repeat those that were under way. These get new buffers, because the kernel may still write to the
+//! old ones.
 //!
-//! Only the reactor touches the ring, so the ring needs no lock. The kernel may put off its work on completions
-//! until the reactor asks for them. The limits of the queue also bound the ring, so neither of the ring's two
-//! queues can overflow.
+//! Only the reactor touches the ring, so the ring needs no lock, and the kernel may defer work on completions until
+//! the reactor asks for them. The limits of the queue also bound the ring, so neither of the ring's two queues can
+//! overflow.
 //!
-//! While the kernel makes a read, from its beginning to its end, the source of the read is open. Sometimes a
-//! source can be opened only after another source is closed. Then the reactor keeps the read that needs this
-//! source, begins no other read, and tries again after the next end. It does not simply wait for the source,
-//! because a read ends only when the reactor takes its result from the ring. If nothing is in the kernel, the
-//! reactor waits for the source. When the reactor gives reads to the hands, it closes their sources, and the hands
-//! open the sources again. So no thread waits for a source that is kept open by another waiting thread.
+//! The source of a read stays open while the kernel makes the read. If a source can be opened only after another one
+//! is closed, the reactor sets the read aside, begins no other read, and tries again after the next end. It must not
+//! simply wait, because reads under way end only when the reactor takes their results from the ring. It does wait if
+//! nothing is in the kernel. Reads for the hands have their sources closed, and the hands open them again. So no
+//! thread waits for a source that another waiting thread keeps open.
 //!
-//! What is unsafe: the kernel writes into memory of which it knows only the address. The memory and the file of a
-//! read belong to a [`KernelRead`]. This [`KernelRead`] stays at its place in [`KernelReads`] until the kernel has
-//! reported that it is done with the read.
+//! The unsafe part: the kernel writes to memory of which it knows only the address. A [`KernelRead`] owns the
+//! memory and the file of a read, and stays in its slot of [`KernelReads`] until the kernel has reported the end of
+//! the read.
 
 use super::closed::closed;
 use super::hands::{Hands, HandsWork};
@@ -47,17 +46,16 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::mpsc::sync_channel;
 use std::thread::{self, JoinHandle};
 
-/// The ring reports each event with a number. This number means that the bell was rung. The number of a read is
-/// its slot.
+/// The `user_data` of the bell's events. That of a read is its slot.
 const BELL: u64 = u64::MAX;
 
 /// Reads through a ring.
 pub(super) struct Ring {
     shared: Arc<RingShared>,
     hands: Arc<Hands<RingShared>>,
-    /// The counts of the reads that callers make themselves.
+    /// Counts the reads that callers make themselves.
     elsewhere: Arc<Elsewhere>,
-    /// It is taken when the ring is dropped.
+    /// Taken when the ring is dropped.
     reactor: Option<JoinHandle<()>>,
 }
 
@@ -69,25 +67,24 @@ struct RingShared {
 
 struct RingState {
     queue: Queue<ReadRun>,
-    /// Whether the reactor sleeps, so that it must be woken before it sees a change.
+    /// Whether the reactor sleeps, or is about to, and must be woken to see a change.
     asleep: bool,
     closed: bool,
-    /// Why the reactor has ended. From then on the hands make all reads.
+    /// Why the ring broke. From then on the hands make all reads.
     broken: Option<String>,
 }
 
-/// A function that submits the entries in the submission queue, and waits until the given number of entries has
-/// ended.
+/// Submits the entries in the submission queue, and waits for the given number of completions.
 type Enter = Box<dyn FnMut(&IoUring, usize) -> io::Result<usize> + Send>;
 
 impl Ring {
-    /// A ring and its reactor. It is an error if the system gives us no ring. `by_hands` are the limits that apply
-    /// once the ring is broken. The `depth` in them is the number of hands.
+    /// Starts the reactor. Fails if the system provides no suitable ring. `by_hands` are the limits once the ring is
+    /// broken, and their `depth` is the number of hands.
     pub(super) fn new(limits: QueueLimits, by_hands: QueueLimits) -> io::Result<Ring> {
         Ring::entering(limits, by_hands, Box::new(|ring, ends| ring.submit_and_wait(ends)))
     }
 
-    /// Makes a ring as [`Ring::new`] does. `enter` is the function that enters the ring.
+    /// As [`Ring::new`], with another function to enter the ring, for tests.
     pub(super) fn entering(limits: QueueLimits, by_hands: QueueLimits, enter: Enter) -> io::Result<Ring> {
         let bell = eventfd(0, EventfdFlags::CLOEXEC)?;
         let queue = Queue::new(limits);
@@ -99,7 +96,7 @@ impl Ring {
         let (its_shared, its_hands) = (shared.clone(), hands.clone());
         let run = move || {
             let _duty = Duty::take();
-            // The ring belongs to the thread that makes it.
+            // With a single issuer, the ring belongs to the thread that makes it.
             match set_up(limits.depth) {
                 Ok(ring) => {
                     send.send(Ok(())).expect("it is waited for");
@@ -131,12 +128,12 @@ impl Ring {
     }
 }
 
-/// A ring for `depth` reads. It is an error if the ring lacks a needed operation.
+/// A ring for `depth` reads. Fails if the ring lacks a needed operation.
 fn set_up(depth: usize) -> io::Result<IoUring> {
     // One more entry is for the bell, which wakes the reactor.
     let entries = u32::try_from(depth + 1).expect("depths are small").next_power_of_two();
-    // The kernel may leave some of its work to the reactor. Kernel 6.1 can leave most of it, kernel 5.19 less, and
-    // older kernels nothing. So the settings for these kernels are tried in this order.
+    // `defer_taskrun` needs kernel 6.1, `coop_taskrun` kernel 5.19. Both let the kernel leave work to the reactor,
+    // the first more than the second.
     let ring = IoUring::builder()
         .setup_single_issuer()
         .setup_defer_taskrun()
@@ -200,11 +197,10 @@ impl Drop for Ring {
             run.fail(closed);
         }
         let reactor = self.reactor.take().expect("a ring is dropped once");
-        // If the callback of a read drops the ring, this thread is the reactor, and it cannot wait for itself. In
-        // this case the reactor ends by itself when the reads under way have ended.
+        // If the callback of a read drops the ring, this thread may be the reactor, which cannot wait for itself. It
+        // then ends once the reads under way have ended.
         if reactor.thread().id() != thread::current().id() {
-            // If the reactor has panicked, the panic was reported when it happened, and so were the ends of its
-            // reads.
+            // A panic of the reactor was reported when it happened, and the hands make its reads.
             reactor.join().unwrap_or_default();
         }
         self.hands.close();
@@ -223,15 +219,15 @@ impl fmt::Debug for Ring {
 }
 
 impl RingState {
-    /// Whether the bell has to be rung so that the reactor sees what changed. After it has returned true, it
-    /// returns false until the reactor has gone to sleep again.
+    /// Whether the caller has to ring the bell for the reactor to see a change. Returns true only once for each
+    /// sleep.
     fn wakes(&mut self) -> bool {
         let wakes = self.asleep && (self.closed || self.queue.has_next());
         self.asleep &= !wakes;
         wakes
     }
 
-    /// The runs that the hands have to begin, once the ring is broken.
+    /// The runs that may begin, if the ring is broken and the hands have to make them.
     fn begin_by_hands(&mut self) -> Vec<Begun<ReadRun>> {
         if self.broken.is_none() { Vec::new() } else { std::iter::from_fn(|| self.queue.next()).collect() }
     }
@@ -246,8 +242,8 @@ impl RingShared {
     }
 }
 
-/// The hands make, one by one, the reads that the kernel could not make as asked. Once the ring is broken, they
-/// make all reads.
+/// The hands make the runs that the kernel could not make as asked, read by read. Once the ring is broken, they make
+/// all runs.
 impl HandsWork for RingShared {
     type Job = Begun<ReadRun>;
 
@@ -264,55 +260,52 @@ impl HandsWork for RingShared {
     }
 }
 
-/// The thread that submits reads to the kernel and waits for their ends.
+/// The state of the thread that submits reads to the kernel and waits for their ends.
 struct Reactor {
     under_way: KernelReads,
     ring: IoUring,
     enter: Enter,
-    /// Memory for the gaps between joined reads. All runs share this memory, and nothing looks at it.
+    /// Memory for the gaps between joined reads, shared by all runs and never read.
     scratch: mem::ManuallyDrop<Buffer>,
     shared: Arc<RingShared>,
     hands: Arc<Hands<RingShared>>,
-    /// The limits for reads when the hands make all of them.
+    /// The limits once the hands make all reads.
     by_hands: QueueLimits,
     ends: Vec<(usize, i32)>,
-    /// A run that was begun, but whose source could not be opened yet.
+    /// A begun run whose source could not be opened yet.
     late: Option<Begun<ReadRun>>,
-    /// The runs that this thread must make in place of the hands, because no other thread can be started.
+    /// Runs for the hands that the reactor has to make itself, because no thread can be started.
     left: Vec<Begun<ReadRun>>,
-    /// Why the reactor ended before its time.
+    /// Why the ring broke.
     broken: Option<String>,
 }
 
 impl Reactor {
-    /// The loop of the reactor. It ends when the ring is closed and all reads have ended.
+    /// The loop of the reactor. It ends when the ring is closed and all reads have ended, or when the ring breaks.
     fn run(mut self) {
         self.hear_bell();
         while self.broken.is_none() && self.begin() {
             if self.broken.is_none() {
                 self.enter(1);
             }
-            // The results of reads are taken even from a broken ring, so that reads that have ended are not made
-            // again.
+            // Results are taken even from a broken ring, so that reads that have ended are not repeated.
             self.reap();
         }
         if self.broken.is_some() {
             return;
         }
         assert!(self.under_way.is_empty(), "what is under way is counted");
-        // SAFETY: nothing is under way, so the kernel knows no address any more. Nothing uses the scratch after
-        // this.
+        // SAFETY: nothing is under way, so the kernel has no address any more. Nothing uses the scratch after this.
         unsafe { mem::ManuallyDrop::drop(&mut self.scratch) }
     }
 
-    /// Submits the entries in the submission queue, and waits until `ends` entries have ended. Returns false if
-    /// the ring is broken.
+    /// Submits the entries in the submission queue, and waits for `ends` completions. Returns false if the ring is
+    /// broken.
     fn enter(&mut self, ends: usize) -> bool {
         if let Err(error) = (self.enter)(&self.ring, ends) {
             match Errno::from_io_error(&error) {
                 Some(Errno::INTR) => {}
-                // The kernel lacks some memory or room, which it may get back when results are taken from the
-                // ring.
+                // The kernel lacks memory or room in a queue, which it may get back when results are taken.
                 Some(Errno::AGAIN | Errno::BUSY | Errno::NOMEM) => thread::yield_now(),
                 _ => self.broken = Some(error.to_string()),
             }
@@ -320,9 +313,8 @@ impl Reactor {
         self.broken.is_none()
     }
 
-    /// Makes the kernel report whenever the bell is rung. The counter of the bell is not read. If the bell was
-    /// rung before this call, the kernel does not report that. So this call must come before the bell may be rung,
-    /// or the queue must be looked at after this call.
+    /// Makes the kernel report every ring of the bell, whose counter is never read. Rings before this call may go
+    /// unreported. So either the bell is not rung before this call, or the queue is looked at after it.
     fn hear_bell(&mut self) {
         let poll =
             opcode::PollAdd::new(types::Fd(self.shared.bell.as_raw_fd()), rustix::event::PollFlags::IN.bits() as u32);
@@ -333,10 +325,10 @@ impl Reactor {
         while !self.ring.submission().is_empty() && self.enter(0) {}
     }
 
-    /// Begins what may be begun. Returns false if the ring is closed and nothing is under way.
+    /// Begins all runs that may begin. Returns false if the ring is closed and nothing is under way.
     fn begin(&mut self) -> bool {
         loop {
-            // No hands can take these runs, so nothing else is begun before they are done.
+            // The reactor makes these runs itself once nothing is under way, and begins nothing else before.
             if !self.left.is_empty() {
                 if !self.under_way.is_empty() {
                     return true;
@@ -360,8 +352,7 @@ impl Reactor {
                 self.give_away(vec![begun]);
                 continue;
             }
-            // All reads of a run have one source. If several reads were joined into the run, their buffers have
-            // room for whole blocks.
+            // All reads of a run have one source. Joined reads begin at a block, as the first one does.
             let opened = match begun.item.try_open() {
                 Ok(None) if self.under_way.is_empty() => begun.item.open(),
                 Ok(None) => {
@@ -371,7 +362,7 @@ impl Reactor {
                 Ok(Some(open)) => Ok(open),
                 Err(error) => Err(error),
             };
-            // If opening the source fails, or if the source has no descriptor, the run is given to the hands.
+            // If the source cannot be opened or has no descriptor, the hands make the run.
             let descriptor = |open: &OpenSource| open.file().descriptor().map(|descriptor| descriptor.as_raw_fd());
             let Some((open, descriptor)) = opened.ok().and_then(|open| descriptor(&open).map(|of_it| (open, of_it)))
             else {
@@ -379,9 +370,9 @@ impl Reactor {
                 continue;
             };
             let (slot, entry) = self.under_way.add((begun, open), types::Fd(descriptor), &mut self.scratch);
-            // SAFETY: the entry names memory of the read in `slot`, a descriptor of its file, and the scratch. The
-            // read stays until its result was taken from the ring, or its memory is leaked. The scratch stays
-            // until nothing is under way, or it is leaked.
+            // SAFETY: the entry names memory of the read in `slot`, the descriptor of its file, and the scratch. The
+            // read stays in its slot until its result is taken from the ring, or its memory is leaked. The scratch
+            // stays until nothing is under way, or is leaked.
             unsafe { self.push(&entry.user_data(slot as u64)) }
             if self.broken.is_some() {
                 return true;
@@ -389,8 +380,7 @@ impl Reactor {
         }
     }
 
-    /// Gives reads to the hands. The hands may wait for a source. The reactor must not wait for a source while it
-    /// has other sources open.
+    /// Gives runs to the hands, which may wait for a source. The reactor must not, while it has other sources open.
     fn give_away(&mut self, all: Vec<Begun<ReadRun>>) {
         let left = self.hands.give_away(all);
         self.left.extend(left);
@@ -400,20 +390,20 @@ impl Reactor {
     ///
     /// # Safety
     ///
-    /// The memory and the files that the entry names stay valid until the result of the entry was taken from the
-    /// ring, or forever.
+    /// The memory and the files that the entry names stay valid until the result of the entry is taken from the ring,
+    /// or forever.
     unsafe fn push(&mut self, entry: &squeue::Entry) {
         // SAFETY: promised by the caller.
         while unsafe { self.ring.submission().push(entry) }.is_err() {
-            // The submission queue has room for all entries that may be under way. It can be full only if the
-            // kernel left entries in it at the last call.
+            // The submission queue has room for all entries that may be under way. It is full only if the kernel left
+            // entries in it at the last call.
             if !self.enter(0) {
                 return;
             }
         }
     }
 
-    /// Takes the results that the kernel reports, and calls the callbacks of the reads.
+    /// Takes the results from the ring, and calls the callbacks of the reads.
     fn reap(&mut self) {
         let mut bell_is_heard = true;
         for end in self.ring.completion() {
@@ -450,10 +440,10 @@ impl Reactor {
 }
 
 impl Drop for Reactor {
-    /// Gives all remaining reads to the hands. If the reactor has ended as it should, no reads remain.
+    /// Gives all remaining reads to the hands. After a regular end, none remain.
     fn drop(&mut self) {
         let why = self.broken.take().unwrap_or_else(|| "its thread has panicked".to_owned());
-        // These reads count as under way until they have been made again.
+        // These reads count as under way until the hands have made them.
         let mut left = self.under_way.abandon();
         left.extend(self.late.take());
         left.append(&mut self.left);
@@ -467,20 +457,20 @@ impl Drop for Reactor {
     }
 }
 
-/// Memory into which the kernel reads, in the form that the kernel takes (`struct iovec`).
+/// Memory for the kernel to read into (`struct iovec`).
 #[repr(C)]
 struct Vector {
     start: *mut u8,
     bytes: usize,
 }
 
-/// A run that was given to the kernel, with all memory that the kernel knows of.
+/// A run in the kernel, with all memory whose addresses the kernel has.
 struct KernelRead {
     begun: Begun<ReadRun>,
     /// The open source of the reads.
     open: OpenSource,
     lengths: Lengths,
-    /// The addresses and lengths of the memory, which the kernel reads when it takes the entry.
+    /// The memory of a run of several reads. The kernel reads this list when it takes the entry.
     vectors: Vec<Vector>,
 }
 
@@ -488,11 +478,11 @@ struct KernelRead {
 enum Landed {
     /// All buffers are filled.
     Well(Begun<ReadRun>),
-    /// The kernel did not make the reads of the run as asked. They are to be made again in another way.
+    /// The read failed or was short, so the hands must make the reads of the run one by one.
     Badly(Begun<ReadRun>),
 }
 
-/// All reads that were given to the kernel and have not ended.
+/// The reads in the kernel, by slot.
 struct KernelReads {
     slots: Vec<Option<KernelRead>>,
     free: Vec<usize>,
@@ -507,7 +497,7 @@ impl KernelReads {
         self.free.len() == self.slots.len()
     }
 
-    /// Keeps a run, and returns its slot and its entry for the kernel. Gaps are read into `scratch`.
+    /// Puts a run into a slot, and returns the slot and the entry for the kernel. Gaps are read into `scratch`.
     fn add(
         &mut self,
         (mut begun, open): (Begun<ReadRun>, OpenSource),
@@ -532,14 +522,13 @@ impl KernelReads {
         (slot, entry)
     }
 
-    /// Takes out a run that the kernel reports as ended. `result` is the number of bytes that were read, or an
-    /// error as a negative number. The source of the run is closed.
+    /// Takes a run that has ended out of its slot, and closes its source. `result` is the number of bytes read, or a
+    /// negative error number.
     fn land(&mut self, slot: usize, result: i32) -> Landed {
         let KernelRead { mut begun, open, lengths, vectors } = self.slots[slot].take().expect("a read ends once");
         self.free.push(slot);
         drop((open, vectors));
-        // A read takes whole blocks. The file may end within the last block, and the read is complete if it has
-        // all bytes that were asked for.
+        // The file may end within the last block. A single read is complete if it got all bytes that were asked for.
         let read = usize::try_from(result).unwrap_or(0);
         let run = &mut begun.item;
         let filled = if run.is_single() { read >= lengths.of_first() } else { read == run.bytes() };
@@ -550,9 +539,9 @@ impl KernelReads {
         if filled { Landed::Well(begun) } else { Landed::Badly(begun) }
     }
 
-    /// Takes out all runs, with new buffers. The old buffers are left to the kernel forever. The sources are
-    /// closed. This does no harm: the ring is not entered any more, and reads that the kernel has taken do not need
-    /// their descriptors.
+    /// Takes out all runs, with new buffers, and closes their sources. The old buffers are leaked to the kernel.
+    /// Closing the sources does no harm: the ring is not entered any more, and reads that the kernel has taken do not
+    /// need their descriptors.
     fn abandon(&mut self) -> Vec<Begun<ReadRun>> {
         let mut all = Vec::new();
         for KernelRead { mut begun, open, lengths, vectors } in self.slots.iter_mut().filter_map(Option::take) {
@@ -565,7 +554,7 @@ impl KernelReads {
     }
 }
 
-/// The memory into which a part of a run is read.
+/// The memory for a part of a run.
 fn vector(run: &mut ReadRun, part: RunPart, scratch: &mut Buffer) -> Vector {
     let slice = match part {
         RunPart::Gap(bytes) => &mut scratch[..bytes],

@@ -43,7 +43,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Ends of reads, by ticket.
+/// The ends of reads, with their tickets.
 #[derive(Default)]
 struct Ends {
     ends: Mutex<Vec<(u64, Buffer, io::Result<usize>)>>,
@@ -96,12 +96,12 @@ fn engines() -> Vec<Arc<RealReads>> {
     engines
 }
 
-/// A file without a descriptor. Its reads wait until a gate is open, and give bytes that are all 7.
+/// A file whose reads wait until a gate is open, and then return bytes that are all 7.
 #[derive(Debug)]
 struct Gate {
     is_open: Mutex<bool>,
     opened: Condvar,
-    /// A descriptor that the file gives as its own, although nothing can be read from it.
+    /// A descriptor that the file passes off as its own, although nothing can be read from it.
     misleading: Option<std::fs::File>,
 }
 
@@ -347,8 +347,8 @@ fn background_reads_stay_within_their_bytes() {
     }
 }
 
-/// Fills the limit of background reads with reads that wait at a gate. Then it asks for one more read, which gets
-/// the given ticket.
+/// Fills the limit of background reads with reads that wait at a gate, and then queues one more read with the given
+/// ticket.
 fn fill_background(reads: &RealReads, ends: &Arc<Ends>, gate: &Arc<Gate>, last: &Arc<dyn File>, ticket: u64) -> usize {
     let closed: Arc<dyn File> = gate.clone();
     let count = limits(32).bytes[Urgency::Background as usize] / (512 * KIB);
@@ -456,7 +456,7 @@ fn a_panic_of_who_is_told_concerns_nobody_else() {
 #[test]
 fn who_is_told_of_a_read_may_ask_for_the_next() {
     let scratch = Scratch::new(8, MIB);
-    /// A walk that reads the file page after page.
+    /// Reads the file from `page` on, each page in the callback of the one before.
     fn step(reads: &Arc<RealReads>, file: &Arc<dyn File>, ends: &Arc<Ends>, page: usize) {
         let mut read = ends.read(file, page * 16 * KIB, 16 * KIB, Urgency::Needed, page as u64);
         let (engine, file, ends, done) = (Arc::downgrade(reads), file.clone(), ends.clone(), read.done);
@@ -501,8 +501,7 @@ fn threads_go_on_where_io_uring_breaks_down_and_each_read_is_answered_once() {
     const COUNT: u64 = 48;
     let scratch = Scratch::new(9, 4 * MIB);
     let file = scratch.open(Access::ReadDirect);
-    // The ring breaks at the call of `enter` with this number, either before or after the kernel has taken what was
-    // submitted.
+    // The ring breaks at call number `last` of `enter`, before or after the kernel has taken what was submitted.
     for (last, takes) in (1..=8).flat_map(|last| [(last, false), (last, true)]) {
         let mut calls = 0;
         let enter = move |ring: &io_uring::IoUring, ends| {

@@ -100,7 +100,7 @@ fn no_threads() -> ThreadPool {
 
 #[test]
 fn wakes_are_never_lost() {
-    // Each round waits for the piece for which it woke the worker. So if one wake is lost, the test never ends.
+    // Each round waits for the piece for which it woke the worker. So a lost wake hangs the test.
     let pool = ThreadPool::new(3);
     let pieces = Arc::new(Pieces::default());
     let worker = pool.worker(Priority::Normal, pieces.clone());
@@ -162,7 +162,7 @@ fn a_job_that_panics_is_polled_no_more_and_its_thread_goes_on() {
     let panics = pool.worker(Priority::Normal, job.clone());
     let pieces = Arc::new(Pieces::default());
     let works = pool.worker(Priority::Normal, pieces.clone());
-    // This job waits behind the job that panics, because only one thread is there for both.
+    // This job is behind the one that panics, because one thread polls both.
     for round in 1..=3 {
         panics.wake();
         pieces.waiting.fetch_add(1, Ordering::AcqRel);
@@ -318,15 +318,13 @@ fn one_thread_keeps_the_time_while_others_work() {
     let door = Arc::new(Door::default());
     let _blocks = pool.worker(Priority::Normal, Arc::new(AtDoor(door.clone())));
     door.wait_for(1);
-    // Only the last call of `wake_after` has an effect, whether its time is later or earlier than the time of the
-    // first call.
+    // Only the last call of `wake_after` counts, whether its time is later or earlier than that of the first.
     for round in 1..=3 {
         pieces.waiting.fetch_add(1, Ordering::AcqRel);
         late.wake_after(Duration::from_secs(3600));
         late.wake_after(Duration::from_millis(round));
         pieces.wait_for(round);
-        // The job is polled once more after this piece. Without the wait below, that poll might do the next piece
-        // before it is due.
+        // The job is polled once more after this piece. Without the wait, that poll might do the next piece too early.
         while !is_at_rest(&pool, Priority::High) {
             std::thread::yield_now();
         }

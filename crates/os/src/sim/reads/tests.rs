@@ -1,4 +1,4 @@
-//! What reads that are held back promise.
+//! What held-back reads promise.
 
 use crate::sync::{Arc, Mutex};
 use crate::{Access, Buffer, Machine, ReadRequest, Reads, Urgency};

@@ -4,7 +4,7 @@ use super::*;
 use crate::flaky::SplitMix;
 use crate::page::packer::Packer;
 
-/// What zstd makes of `payload`.
+/// `payload` compressed by zstd.
 fn packed(payload: &[u8]) -> Vec<u8> {
     let mut page = payload.to_vec();
     let bytes = Packer::default().zstd(&mut page, 0, 3).expect("this build has zstd");

@@ -1,5 +1,5 @@
-//! What is promised while pages are on their way: whichever session reads, in whatever order pages come, and
-//! whichever session goes away.
+//! What is promised while pages are on their way, whichever session reads, whichever goes away, and in whatever
+//! order the pages land.
 
 use super::*;
 use crate::PagedFile;
@@ -45,7 +45,7 @@ impl Held {
         Session::new(&self.cache, Reason::Point, admit)
     }
 
-    /// Asks for pages as one step and says whether all are there.
+    /// Asks for pages as one step, and returns whether all are there.
     pub(super) fn ask(&self, session: &Session, pages: &[usize]) -> bool {
         let is_missing = |number: &&usize| self.numbered.page(session, &self.file, **number).is_err();
         pages.iter().filter(is_missing).count() == 0
@@ -214,7 +214,7 @@ fn what_is_read_ahead_becomes_urgent_when_somebody_needs_it_and_is_read_once() {
         assert!(matches!(poll(&mut session, &woken), Poll::Ready(Ok(()))));
         assert!(held.ask(&session, &[2]));
         drop(session);
-        // The scan finds the pages that came meanwhile, and waits for the other pages.
+        // The scan finds the pages that came meanwhile, and waits for the others.
         let rounds = |numbers: &[usize]| {
             numbers.iter().for_each(|number| {
                 all_of(&scan, &held.numbered, &held.file, &[*number]).expect("no faults");
@@ -315,8 +315,8 @@ fn background_work_waits_in_its_line_and_nobody_else_waits_there() {
     }
 }
 
-/// Holds reads back. When a session has claimed a page and submits the read, `quick` runs first, in place of
-/// another session that is quicker.
+/// Holds reads back. When a session has claimed a page and submits the read, `quick` runs first, in the place of a
+/// session that is quicker.
 struct Overtaken {
     held: Arc<SimReads>,
     quick: Mutex<Option<Box<dyn FnOnce() + Send>>>,
@@ -383,7 +383,7 @@ fn tasks_that_have_no_room_wait_for_each_other_and_threads_do_not_wait_for_them(
     let thread = held.session(Admit::Keep);
     all_of(&thread, &held.numbered, &held.file, &[30, 31, 32, 33]).expect("it overdraws");
     drop(thread);
-    // From now on, each task is polled whenever it was woken.
+    // From now on, poll each task whenever it was woken.
     let mut patience = 1000;
     while !done.iter().all(|done| *done) {
         patience -= 1;

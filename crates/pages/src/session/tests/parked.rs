@@ -1,4 +1,4 @@
-//! What is promised about futures that are not polled: they stop no other future and no thread, and they end when
+//! What is promised about futures that are not polled: they stop no other future and no thread, and they end once
 //! they are polled again.
 
 use super::flying::{Held, Woken, poll};
@@ -119,8 +119,8 @@ fn a_future_ends_however_late_it_is_polled() {
         } else if let Poll::Ready(outcome) = poll(&mut late, &late_woken) {
             outcome.expect("no faults");
         }
-        // Between any two polls of `late`, the session `busy` is polled many times, and takes the pages that it
-        // can take.
+        // Between any two polls of `late`, the session `busy` is polled many times, and takes the pages that it can
+        // take.
         for i in 0..300 {
             polls += 1;
             held.reads.finish();

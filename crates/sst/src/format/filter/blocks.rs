@@ -14,20 +14,19 @@
 //! bit in word i   (hash >> 6 i) and 63
 //! ```
 //!
-//! A key is denied if one of its eight bits is not set. Blocks begin at multiples of 64 bytes, so a look-up needs
-//! one line of memory. The number of blocks follows from the length of the page, so a look-up does not need the
-//! head.
+//! A key is denied if one of its eight bits is not set. Blocks begin at multiples of 64 bytes, so a look-up touches
+//! one cache line. The number of blocks follows from the length of the page, so a look-up does not need the head.
 
 use super::super::little_endian::u32_at;
 
-/// The bytes of a block: a line of memory.
+/// Bytes of a block: one cache line.
 pub(super) const BLOCK_BYTES: usize = 64;
 /// Where blocks begin.
 pub(super) const BLOCKS_AT: usize = 64;
 
 const COUNT_AT: usize = 28;
 const FORM_AT: usize = 42;
-/// Tells that a page has this form. A page of fingerprints has a zero at this place.
+/// Marks a page of this form. A page of fingerprints has a zero at this place.
 const FORM: u8 = 1;
 
 /// The number of words of a block, which is also the number of bits that a hash sets.
@@ -39,13 +38,13 @@ pub(super) fn is_form_of(page: &[u8]) -> bool {
     page.get(FORM_AT) == Some(&FORM)
 }
 
-/// Blocks of a page.
+/// The blocks of a page.
 #[inline]
 fn blocks(page: &[u8]) -> &[[u8; BLOCK_BYTES]] {
     page.get(BLOCKS_AT..).unwrap_or_default().as_chunks().0
 }
 
-/// Blocks in the page.
+/// The number of blocks in the page.
 pub(super) fn count(page: &[u8]) -> usize {
     blocks(page).len()
 }
@@ -72,7 +71,7 @@ pub(super) fn may_contain(page: &[u8], hash: u64) -> bool {
     words.fold(1, |set, (i, word)| set & u64::from_le_bytes(*word) >> bit_of(hash, i)) & 1 != 0
 }
 
-/// Checks that the page has the blocks that its head says.
+/// Checks that the page has as many blocks as its head states.
 pub(super) fn validate(page: &[u8]) -> Result<(), String> {
     let Some(head) = page.first_chunk::<BLOCKS_AT>() else {
         return Err(format!("{} bytes are too few for a filter", page.len()));
@@ -90,8 +89,8 @@ pub(super) fn validate(page: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Appends a filter of `count` blocks over `hashes`. It is the part of a partition that follows the numbers of
-/// rows. `count` is at least one.
+/// Appends a filter of `count` blocks over `hashes`. They follow the row numbers at the front of the partition.
+/// `count` is at least one.
 pub(super) fn append(count: usize, hashes: &[u64], out: &mut Vec<u8>) {
     out.extend_from_slice(&(count as u32).to_le_bytes());
     out.resize(FORM_AT, 0);

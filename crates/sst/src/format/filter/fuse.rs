@@ -10,8 +10,8 @@
 //!
 //! It is a 3-wise filter (Graf and Lemire, "Binary Fuse Filters: Fast and Smaller Than Xor Filters", 2022). A hash
 //! has one place in each of three segments that follow each other. The fingerprints at these places, combined by
-//! xor, are the fingerprint of the hash. A hash that was not put in matches by chance, once in 256 or once in
-//! 65,536 cases. A page with 0 fingerprint bytes has no segments, and denies no key.
+//! xor, are the fingerprint of the hash. A hash that was not added matches by chance in one of 256 or one of 65,536
+//! cases. A page with 0 fingerprint bytes has no segments, and denies no key.
 //!
 //! ```text
 //! h             = mix(hash xor seed)

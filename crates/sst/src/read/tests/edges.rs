@@ -97,7 +97,7 @@ fn values_come_back_from_their_page_from_outside_and_from_many_chunks() {
         let lengths =
             [0, 1, inline - 1, inline, inline + 1, 4096, 4080, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 5 << 19];
         for (i, len) in lengths.into_iter().enumerate() {
-            // Some that shrink and some that do not.
+            // Some values can be compressed and some cannot.
             let value: Vec<u8> = if i % 2 == 0 { vec![b'v'; len] } else { (0..len).map(|_| rng.random()).collect() };
             let older: Vec<u8> = value.iter().rev().copied().collect();
             content.rows.insert(vec![b'k', i as u8], vec![(2, RowKind::Put, value), (1, RowKind::Put, older)]);
@@ -110,7 +110,7 @@ fn values_come_back_from_their_page_from_outside_and_from_many_chunks() {
                     let row = reader.step(20, |source| reader.sst.get(source, key, Version(expected.0)));
                     let row = row.expect("the version was written");
                     assert_eq!(row.value.inline().is_some(), expected.2.len() <= inline, "{} bytes", expected.2.len());
-                    // Not assert_eq: nobody wants to read a megabyte.
+                    // Not `assert_eq`, which would print a megabyte.
                     assert!(
                         loaded(reader, &row) == *expected,
                         "a value of {} bytes came back otherwise",

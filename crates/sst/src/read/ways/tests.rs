@@ -1,4 +1,4 @@
-//! A look-up answers the same from wherever a way has ended, whatever is in memory.
+//! A look-up must give the same answer wherever its way has ended, whatever is in memory.
 
 use super::*;
 use crate::fixture::{Content, shapes};
@@ -55,7 +55,7 @@ fn a_value_that_is_taken_is_that_of_the_row_and_keys_together_are_found_as_they_
         println!("seed {seed}");
         let mut rng = StdRng::seed_from_u64(seed);
         let mut content = Content::random(&mut rng, 200);
-        // Where rows are hidden, or keys absent, no value is taken.
+        // If rows are hidden or keys are absent, no value is taken.
         let has_plain_rows = seed % 2 == 0;
         if has_plain_rows {
             content.range_erases.clear();
@@ -70,7 +70,7 @@ fn a_value_that_is_taken_is_that_of_the_row_and_keys_together_are_found_as_they_
             let sst = &reader.sst;
             for at in [u64::MAX, newest.unwrap_or(0) / 2] {
                 for keys in keys.chunks(7) {
-                    // What is missing the look-ups that are not answered bring.
+                    // Keys without an answer are looked up, and these look-ups bring the missing pages.
                     let answers: Vec<_> = reader.step(200, |source| {
                         let mut ways = Ways::default();
                         let mut answers = Vec::new();

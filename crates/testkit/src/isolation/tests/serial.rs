@@ -1,5 +1,5 @@
-//! The checker must find nothing in a random history of transactions that ran one after the other. If a read of
-//! this history is changed to show a wrong row, the checker must find that.
+//! The checker must find nothing in a random history of transactions that ran one after the other. If one of its
+//! reads is changed to show a wrong row, the checker must find that.
 
 use super::{expect_clean, only_seed, seeds, shown};
 use crate::isolation::anomaly::Kind;
@@ -100,8 +100,7 @@ fn one_wrong_row_in_a_history_is_found() {
     }
 }
 
-/// Draws a read of `history` and changes it so that it is wrong. `None` if this read saw nothing that could be
-/// changed.
+/// Draws a read of `history` and falsifies it. `None` if this read saw nothing that could be changed.
 fn spoil(history: &mut [Transaction], rng: &mut Xoshiro256PlusPlus) -> Option<String> {
     let put = |operation: &Operation| match operation {
         Operation::Put { place, mark } => Some((place.key.clone(), *mark)),

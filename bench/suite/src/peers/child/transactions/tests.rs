@@ -3,8 +3,7 @@ use harness::{Counter, Session, Setting, StoreUse};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 
-/// A store in memory, which can be told to lose one increment in a given number of increments. Each thread has up
-/// to three commits in flight.
+/// A store in memory that can lose every n-th increment. A thread has up to three commits in flight.
 struct Memory {
     numbers: Mutex<BTreeMap<Vec<u8>, u64>>,
     loses_every: Option<u64>,

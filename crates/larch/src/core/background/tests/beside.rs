@@ -1,5 +1,5 @@
-//! Tests several compactions of a database at the same time. The compactions wait for their reads at the same
-//! time. An error of one compaction does not stop the others. A change of whole tables waits for all of them.
+//! Tests concurrent compactions of a database: they wait for their reads at the same time, an error of one does not
+//! stop the others, and a change that needs the lock of levels alone waits for all of them.
 
 use super::HeldReads;
 use crate::Database;

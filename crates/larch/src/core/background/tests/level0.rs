@@ -1,5 +1,4 @@
-//! Tests that level 0 stays within its limit even if compactions are slow, and that events report the waiting
-//! commits.
+//! Tests that level 0 stays within its limit even if compactions are slow, and that events report stalled commits.
 
 use super::retries::{insert, level0, with_level0};
 use crate::base::event::{Event, StallReason};
@@ -10,7 +9,7 @@ use os::real::ThreadPool;
 use os::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Level 0 never has more files than this.
+/// Level 0 may never have more files than this.
 const MOST_FILES: u64 = 64;
 
 #[test]
@@ -89,7 +88,7 @@ fn level_0_is_compacted_beside_readers_whose_pages_fill_a_small_cache() {
     let mut values = Vec::new();
     for round in 0..60 {
         (0..300).for_each(|i| insert(&table, (round * 300 + i) * 7919 % 20_000).expect("a row"));
-        // The test keeps the values that it reads, and each value keeps a page in memory.
+        // The test keeps the values that it reads, and each value pins a page in memory.
         let ranges = (0..50).map(|i| table.range(format!("k{:06}", (round * 50 + i) * 397 % 20_000)..));
         values.extend(ranges.filter_map(|mut range| range.next()).map(|row| row.expect("the disk works")));
         db.flush().expect("the disk works");

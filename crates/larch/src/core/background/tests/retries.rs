@@ -1,5 +1,5 @@
-//! Tests background work that fails for a while, on a simulated disk and clock. The failure is reported, and the
-//! work succeeds by itself when the cause is gone.
+//! Tests background work that fails for a while, on a simulated disk and clock: the failure is reported, and the
+//! work succeeds by itself once the cause is gone.
 
 use crate::core::background::trouble::FailedWork;
 use crate::options::LevelOptions;
@@ -23,8 +23,8 @@ pub fn insert(table: &Table, i: u64) -> Result<()> {
     table.insert(format!("k{i:06}"), [7; 100]).map(|_| ())
 }
 
-/// Writes rows with the numbers `from`, `from + 1` and so on, until a write is refused. Returns the number of the
-/// refused row and the error.
+/// Writes rows with numbers from `from` on, until a write is refused. Returns the number of the refused row and the
+/// error.
 fn fill(table: &Table, from: u64) -> (u64, Error) {
     (from..from + 10_000)
         .find_map(|i| insert(table, i).err().map(|error| (i, error)))
@@ -42,7 +42,7 @@ pub fn level0(table: &Table) -> u64 {
     levels.iter().filter(|level| level.level == 0).map(|level| level.files).sum()
 }
 
-/// A machine with a database that has these tables. Each table has five files in level 0, and no compaction has run.
+/// A machine with a database that has these tables, each with five files in level 0. No compaction has run.
 pub fn with_level0(tables: &[&str]) -> (Machine, Arc<SimDisk>) {
     let (machine, disk) = Machine::simulated(3);
     let db = open(&machine, 100);
@@ -76,7 +76,7 @@ fn a_flush_that_fails_is_tried_again_and_writes_go_on_when_the_disk_has_room() {
         assert_eq!(metrics.failed_flushes, u64::from(round) + 1);
         let wait = trouble.retry_in.expect("it is tried again");
         assert!(wait <= Duration::from_secs(10), "{wait:?}");
-        // Until `wait` has passed, the flush is not tried again.
+        // The flush is not retried before `wait` has passed.
         machine.clock.sleep(wait - Duration::from_nanos(1));
         table.core().background.drive();
         assert_eq!(db.metrics().failed_flushes, u64::from(round) + 1);
@@ -170,8 +170,8 @@ fn an_import_that_waits_for_a_flush_does_not_wait_for_the_job_that_tidies_up_an_
     let db = open(&machine, 4);
     let table = db.table("t").expect("a table");
     insert(&table, 0).expect("a row");
-    // The import and the idle job both lock the writer while they wait for a flush. On this machine the waiting
-    // thread does the flush itself, and also all other jobs that are due.
+    // The import and the idle job both lock the writer while they wait for a flush. On this machine, the waiting
+    // thread does the flush itself, along with all other jobs that are due.
     for _ in 0..3 {
         disk.fail_opens(".sst", ErrorKind::StorageFull);
         let mut import = table.import().expect("an import");

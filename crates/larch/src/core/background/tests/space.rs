@@ -1,4 +1,4 @@
-//! Tests, on a simulated clock, that the space of removed rows is freed although nothing more is written.
+//! Tests, on a simulated clock, that the space of removed rows is freed even if nothing more is written.
 
 use crate::base::extractors::IndexKeys;
 use crate::index::IndexOptions;
@@ -10,8 +10,8 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use std::time::Duration;
 
-/// The files of the database may take this many bytes more than the test computes. These bytes are for hidden rows
-/// that are not worth a compaction, for the logs and for the manifest.
+/// Bytes by which the files may exceed what the test computes: hidden rows that are not worth a compaction, the
+/// logs, and the manifest.
 const SLACK_BYTES: u64 = (256 + 64) << 10;
 
 fn open(machine: &Machine) -> Database {
@@ -20,7 +20,7 @@ fn open(machine: &Machine) -> Database {
     builder.durability(Durability::Buffered).extractors(extractors).open().expect("it opens")
 }
 
-/// Makes the keys of an index from the first bytes of each value.
+/// Uses the first bytes of each value as its index key.
 struct Begin;
 
 impl IndexKeys for Begin {
@@ -40,7 +40,7 @@ impl IndexKeys for Begin {
     }
 }
 
-/// Lets a minute pass. Only background work uses the database meanwhile.
+/// Lets a minute pass in which only background work uses the database.
 fn rest(machine: &Machine, db: &Database) {
     for _ in 0..60 {
         machine.clock.sleep(Duration::from_secs(1));
@@ -52,7 +52,7 @@ fn key(i: u32) -> [u8; 4] {
     i.to_be_bytes()
 }
 
-/// A table with `rows` random values of `bytes` bytes each, which cannot be compressed.
+/// A table with `rows` random, incompressible values of `bytes` bytes each.
 fn with_rows(db: &Database, name: &str, rows: u32, bytes: usize) -> Table {
     let table = db.table(name).expect("the disk works");
     let mut random = StdRng::seed_from_u64(7);
@@ -71,7 +71,7 @@ enum Change {
     Range,
     Ranges,
     SmallValues,
-    /// Of every five neighbouring rows, erases two.
+    /// Erases two of every five neighbouring rows.
     SomeErases,
     SomeRange,
 }
@@ -107,8 +107,7 @@ fn check_settled(disk: &SimDisk, db: &Database, what: &str) {
     assert!(used <= least + least / 10 * 3 + SLACK_BYTES, "{what}: {used} bytes, where {least} are enough");
 }
 
-/// Numbers of rows and lengths of values. Each pair stands for a table of some megabytes, with short, medium or
-/// long values.
+/// Numbers of rows and lengths of values: tables of some megabytes with short, medium and long values.
 const SHAPES: [(u32, usize); 3] = [(20_000, 100), (500, 4_000), (20, 500_000)];
 
 fn settles(shape: (u32, usize), change: Change, has_index: bool) {
@@ -158,7 +157,7 @@ fn what_a_snapshot_keeps_goes_when_it_is_dropped() {
             change.make(&table, 40);
             rest(&machine, &db);
             if takes_again {
-                // Here the files are merged while the snapshot still keeps the old rows.
+                // Merge the files while the snapshot still keeps the old rows.
                 db.compact().expect("the disk works");
             }
             assert_eq!(snapshots[0].range(&table, ..).count(), 40, "{change:?}");
@@ -176,8 +175,7 @@ fn new_rows_that_hide_nothing_do_not_have_a_table_rewritten_again_and_again() {
     let table = with_rows(&db, "t", 40, 100_000);
     rest(&machine, &db);
     let before = db.metrics();
-    // Writes short rows whose keys lie between the keys of the long rows, and lets time pass after every twenty
-    // rows.
+    // Write short rows between the keys of the long rows, and let time pass after every twenty.
     for i in 0..2000u32 {
         table.insert([key(i % 40).as_slice(), &key(i)].concat(), "short").expect("the disk works");
         if i % 20 == 0 {

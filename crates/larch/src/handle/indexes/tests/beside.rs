@@ -1,13 +1,13 @@
-//! Tests large writes to tables with indexes. At the same time, other writes and changes of tables happen. The
-//! result of a large write must be the same as without them.
+//! Tests that large writes to tables with indexes come out right while other commits and changes of tables happen
+//! between their steps.
 
 use super::*;
 use crate::Conflict;
 
 const BUFFER_BYTES: u64 = 64 << 10;
 
-/// A table `t` with an index `i` whose extractor is `hook`. The write buffer is so small that transactions soon move
-/// into files.
+/// A table `t` with an index `i` whose extractor is `hook`. The write buffer is so small that transactions soon
+/// spill to files.
 fn with_small_buffer() -> (Database, Table) {
     let (_, disk) = Machine::simulated(1);
     let db = on(&disk, 1).write_buffer_bytes(BUFFER_BYTES).open().expect("the disk works");
@@ -24,7 +24,7 @@ fn large_batch(db: &Database, table: &Table, rows: u32, salt: u8) -> crate::Batc
     batch
 }
 
-/// Each time that `hook` makes keys, writes some rows to the table `other`.
+/// Writes some rows to the table `other` whenever `hook` makes keys.
 fn write_each_time(other: Table, round: u32) {
     for row in 0..8_u32 {
         other.insert([round.to_be_bytes(), row.to_be_bytes()].concat(), [7; 100]).expect("the disk works");
@@ -65,7 +65,7 @@ fn a_large_write_ends_beside_imports_and_large_batches_of_another_table() {
     tx.commit().expect("the disk works").expect("what it depends on has not changed");
 }
 
-/// Drops the index when `hook` makes keys the next time.
+/// Drops the index when `hook` next makes keys.
 fn drop_when_keys_are_made(table: &Table) {
     let table = table.clone();
     HOOK.set(Some(Box::new(move || assert!(table.drop_index("i").expect("the disk works")))));
@@ -128,7 +128,7 @@ fn a_transaction_conflicts_if_an_index_is_dropped_before_its_writes_move_into_fi
     }
     let conflict = tx.commit().expect("the disk works").expect_err("its entries may not be right");
     assert!(matches!(conflict, Conflict::Indexes { .. } | Conflict::TooOld { .. }), "{conflict}");
-    // The table was dropped during the transaction, but the error still says the name of the table.
+    // The table was dropped during the transaction, but the error still names it.
     let mut tx = db.begin().expect("it begins");
     tx.insert(&table, "a", "1").expect("it is taken");
     db.drop_table("t").expect("the disk works");

@@ -89,7 +89,7 @@ fn a_crash_while_an_index_is_built_leaves_all_of_it_or_nothing() {
             if disk.has_crashed() {
                 return;
             }
-            // This write may fail. After the crash, its row and entries are then either all there or all missing.
+            // This write may fail. After the crash, its row and entries are either all there or all missing.
             table.insert(format!("{:05}", progress.done), "w1 meanwhile").ok();
         });
         let is_built = built.is_ok();

@@ -1,5 +1,5 @@
-//! Tests indexes whose keys a closure makes. Such an index is created when a program first asks for it, and the
-//! program asks again after each open.
+//! Tests indexes whose keys a closure makes: the first `index_by` creates the index, and a program calls it again
+//! after each open.
 
 use super::*;
 
@@ -101,7 +101,7 @@ fn a_dropped_index_may_come_again_with_another_closure() {
     table.drop_index("by_city").expect("the disk works");
     let index = table.index_by("by_city", |_, city, emit| emit(&city[..1])).expect("it is built");
     assert_eq!(names(&index, "L"), [b"ada"]);
-    // A renamed table keeps its index and the closure.
+    // A renamed table keeps its index and its closure.
     drop(index);
     let table = db.rename_table("people", "persons").expect("the disk works");
     table.insert("lise", "Lund").expect("the closure is known");

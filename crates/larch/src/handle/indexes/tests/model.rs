@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// The indexes that are created: the name of each, and whether it is unique.
+/// The name of each index, and whether it is unique.
 const INDEXES: [(&str, bool); 4] = [("words", false), ("first", true), ("length", false), ("key", false)];
 
 fn key(rng: &mut StdRng) -> Vec<u8> {
@@ -31,13 +31,13 @@ fn firsts(model: &Model) -> BTreeMap<Vec<u8>, Vec<u8>> {
     model.iter().filter_map(first).collect()
 }
 
-/// Whether no two of these rows have the same key in the unique index.
+/// Whether all keys of these rows in the unique index differ.
 fn is_unique(model: &Model) -> bool {
     let keys = model.iter().filter_map(|(key, value)| Extractor::First.keys(key, value).expect("it fits").pop());
     keys.count() == firsts(model).len()
 }
 
-/// Puts the row into the model if the unique index accepts it, and returns whether it does.
+/// Puts the row into the model if the unique index accepts it. Returns whether it does.
 fn put(model: &mut Model, key: &[u8], value: &[u8]) -> bool {
     let first = Extractor::First.keys(key, value).expect("it fits").into_iter().next();
     let is_free = first.is_none_or(|first| firsts(model).get(&first).is_none_or(|other| other == key));

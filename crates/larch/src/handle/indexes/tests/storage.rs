@@ -132,7 +132,7 @@ fn readers_of_an_index_that_is_dropped_end_with_an_error() {
     let mut open = index.range_by(..);
     assert!(open.next().expect("there are rows").is_ok());
     assert!(table.drop_index("words").expect("the disk works"));
-    // The range has already fetched some rows, and still returns these before the error.
+    // The range still returns the rows that it has already fetched before the error.
     let end = open.find_map(Result::err);
     assert!(matches!(end, Some(Error::TableDropped(ref name)) if name == "words of t"), "{end:?}");
     let refused = index.get_by(ended("red")).expect_err("it was dropped");
@@ -151,7 +151,7 @@ fn a_check_names_what_differs() {
     let index = create(&table, "words", "words", false).expect("it is built");
     table.insert("1", "red").expect("it is taken");
     table.insert("2", "red").expect("it is taken");
-    // The entries are rows of a table, and a test can write to this table.
+    // The entries are rows of a table, so the test can remove one behind the back of the index.
     index.entry_table().remove(entry::key(&ended("red"), b"1")).expect("it is taken");
     index.entry_table().insert(entry::key(&ended("green"), b"2"), []).expect("it is taken");
     index.entry_table().insert("nonsense", [200]).expect("it is taken");
@@ -200,7 +200,7 @@ fn a_repair_saves_the_rows_and_names_the_indexes_that_it_leaves_out() {
         create(&table, "words", "words", false).expect("it is built");
         table.insert("1", "red").expect("it is taken");
         db.flush().expect("the disk works");
-        // The next row and its entries will be in the log but not in files.
+        // This row and its entries are in the log but not in files.
         table.insert("2", "green").expect("it is taken");
         drop((table, db));
         let machine = Machine::simulated_on(disk.clone(), 2);

@@ -1,4 +1,4 @@
-//! Tests which pages the cache keeps after a handle has read them.
+//! Tests which pages of a handle's reads the cache keeps, see [`Table::admitting`].
 
 use crate::base::options::TableOptions;
 use crate::handle::database::Database;
@@ -21,7 +21,7 @@ fn value(i: usize) -> Vec<u8> {
     vec![i as u8; if i.is_multiple_of(40) { 3000 } else { 100 }]
 }
 
-/// A disk with a table. The table has rows in files with two levels of nodes, two column groups, and a range erase.
+/// A disk with a table that has files with two levels of nodes, two column groups, and a range erase.
 fn disk() -> Arc<SimDisk> {
     let disk = SimDisk::new(1);
     let db = open(&disk);
@@ -43,7 +43,7 @@ fn open(disk: &Arc<SimDisk>) -> Database {
 
 type Read = fn(&Database, &Table) -> usize;
 
-/// All ways to read. Each way returns how many rows it has found, and the test checks this number.
+/// All ways to read. Each returns how many rows it has found.
 const READS: [(&str, Read); 8] = [
     ("get", |_, table| {
         let all = table.select(["hot", "cold"]).expect("they are its groups");
@@ -92,7 +92,7 @@ fn the_cache_keeps_what_the_handle_says_whatever_the_way_of_reading() {
                 kinds.map(|kind| db.metrics().cached_bytes(kind)).sum()
             };
             let (nodes, others) = (cached(&|kind| LEADING.contains(&kind)), cached(&|kind| !LEADING.contains(&kind)));
-            // A split reads index nodes of the files, and does not use the setting of the handle for this.
+            // A split reads index nodes, and ignores the setting of the handle.
             let nodes_stay = admit != Admit::Pass || name == "split";
             assert_eq!((nodes > 0, others > 0), (nodes_stay, admit == Admit::Keep), "{name}, {admit:?}");
         }
@@ -111,7 +111,7 @@ fn a_scan_reads_every_page_once_whatever_the_cache_keeps() {
         });
         all_pages = all_pages.max(reads[0]);
         match name {
-            // A scan with a limit may read pages that come after its last row, but it reads no page twice.
+            // A scan with a limit may read ahead past its last row, but it reads no page twice.
             "limited" => assert!(reads.iter().all(|&pages| pages <= all_pages), "{reads:?} of {all_pages}"),
             _ => assert_eq!(reads, [all_pages; 3], "{name}"),
         }

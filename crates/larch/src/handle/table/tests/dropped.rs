@@ -1,5 +1,5 @@
-//! Tests the error for a table that was dropped. All ways to read and write must give the same error. Everything
-//! that was open before the drop must give the same error, too.
+//! Tests that all ways to read and write a dropped table give the same error, and so does everything that was open
+//! before the drop.
 
 use super::*;
 use crate::handle::snapshot::Snapshot;
@@ -10,7 +10,7 @@ use crate::{Error, Readable, Reader, Selection};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-/// A table, and things that were made from it before the drop.
+/// A table, and what was made from it before the drop.
 struct Made {
     db: Database,
     table: Table,
@@ -46,7 +46,7 @@ fn polled<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
     }
 }
 
-/// The first item of an iterator over a table that has rows. It must not be the end.
+/// The first item of an iterator that must not be at its end.
 fn first<T>(row: Option<Result<T>>) -> Result<T> {
     row.expect("neither a row nor an error")
 }
@@ -167,7 +167,7 @@ fn is_refused<T>(outcome: Result<T>, form: &str) {
 fn every_form_of_reading_and_writing_a_dropped_table_says_that_it_was_dropped() {
     let there = made();
     for (form, run) in forms() {
-        // Some ways take the first row of a range. A range without keys has no first row, so it is left out.
+        // Some forms take the first row of a range, which a range without keys does not have.
         if !form.contains("\"b\"") {
             run(&there).unwrap_or_else(|error| panic!("{form}: {error}"));
         }
@@ -177,7 +177,7 @@ fn every_form_of_reading_and_writing_a_dropped_table_says_that_it_was_dropped() 
     for (form, run) in forms() {
         is_refused(run(&made), form);
     }
-    // If a new table has the same name, the handles, snapshots and selections of the old table must not use it.
+    // Handles, snapshots and selections of the old table must not use a new table of the same name.
     let anew = table(&made.db, "t", &[]);
     anew.insert("f001", "another").expect("the disk works");
     for (form, run) in forms() {
@@ -201,8 +201,8 @@ fn an_import_that_ends_after_its_table_was_dropped_says_so() {
     }
 }
 
-/// Ranges and cursors were open when the table was dropped. Each of them may return more rows, but must then end
-/// with the error. None may end as if there were no more rows.
+/// A range or cursor that was open when the table was dropped may return more rows, but must then end with the
+/// error, not as if there were no more rows.
 #[test]
 fn what_is_open_when_its_table_is_dropped_ends_with_that_error() {
     for taken in [0, 1, 2, 3, 50, 99, 100, 101, 150, 199] {

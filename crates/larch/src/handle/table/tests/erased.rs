@@ -1,6 +1,5 @@
-//! Tests erased rows in a database that nobody uses for a while. Background work removes the rows, and the test
-//! counts the pages that a seek reads. The machine has no threads, so background work runs only when the test drives
-//! it.
+//! Tests that background work removes erased rows from an idle database, and counts the pages that a seek reads.
+//! The machine has no threads, so background work runs only when the test drives it.
 
 use super::*;
 use crate::Readable;
@@ -18,7 +17,7 @@ fn key(i: u32) -> [u8; 4] {
     i.to_be_bytes()
 }
 
-/// Writes rows and compacts them into the deepest level. Then erases all rows except the last, one by one.
+/// Writes rows, compacts them into the deepest level, and then erases all but the last, one by one.
 fn erase(db: &Database) -> Table {
     let table = db.table("t").expect("the disk works");
     for i in 0..=ROWS {
@@ -91,8 +90,7 @@ fn erased_rows_that_a_snapshot_sees_through_are_not_merged_over_and_over() {
     assert_eq!(db.metrics().compactions, before, "nothing could be gained");
     assert_eq!(snapshot.get(&table, key(7)).expect("the disk works").as_deref(), Some(&b"a value"[..]));
     drop(snapshot);
-    // Only the snapshot still saw the rows that are erased. Background work notices by itself that the snapshot is
-    // gone.
+    // Only the snapshot still saw the erased rows. Background work notices by itself that it is gone.
     drive(&db);
     assert_eq!(table.stats().expect("the table is there").erased_rows, 0);
     assert_eq!(db.metrics().compactions, before + 1);

@@ -1,5 +1,5 @@
-//! Tests how files store rows whose values are in parts. The tests read the files themselves. The tests do so after
-//! each way in which rows can get into files.
+//! Tests how files store rows with values in parts, by reading the files after each way in which rows get into
+//! them.
 
 use crate::base::ops::BatchOps;
 use crate::base::options::{Durability, LevelOptions, TableOptions};
@@ -19,7 +19,7 @@ type Parts = Vec<Vec<u8>>;
 const ROWS: u32 = 300;
 
 fn builder(disk: &Arc<SimDisk>) -> crate::Builder {
-    // The cache has room for only a few pages, so every step of a compaction has faults.
+    // The cache has room for only a few pages, so every step of a compaction faults.
     let levels = LevelOptions { level0_files: 100, slow_files: 100, file_bytes: 16 << 10, ..LevelOptions::default() };
     Database::builder("db").machine(Machine::simulated_on(disk.clone(), 1)).cache_bytes(2 << 10).levels(levels)
 }
@@ -44,11 +44,10 @@ fn parts(i: u32, round: u32, count: usize) -> Parts {
 /// The rows that a reader should see.
 type Rows = BTreeMap<Vec<u8>, Parts>;
 
-/// The versions in files. An erase has no parts.
+/// The versions in files. `None` is an erase.
 type Stored = BTreeMap<(Vec<u8>, Reverse<Version>), Option<Parts>>;
 
-/// All versions in all files of `table`. There are two ways to read the parts of a row. Both are used, and must
-/// give the same parts.
+/// All versions in all files of `table`. Reads the parts of each row in two ways, which must agree.
 fn stored(table: &Table) -> Stored {
     let core = table.core();
     let session = Session::new(&core.env.cache, Reason::Check, Admit::Pass);
@@ -96,8 +95,7 @@ fn parts_of(session: &Session, cursor: &mut SstCursor, row: &Row, count: usize) 
     found
 }
 
-/// Checks the files. For each version in `expected`, compares the rows that the files show at this version with
-/// the expected rows.
+/// Checks, for each version in `expected`, that the files show the expected rows.
 #[track_caller]
 fn check(db: &Database, table: &Table, expected: &[(Version, &Rows)]) {
     db.flush().expect("the disk works");
@@ -169,7 +167,7 @@ fn travel(options: &TableOptions) {
     check(&db, &table, &[(db.version(), &rows)]);
     assert_eq!(history(&table), 0);
 
-    // Some rows are only in the log, and the next open writes them to files.
+    // These rows are only in the log, and the next open writes them to files.
     write(&db, &table, &mut rows, 0, 4, 3);
     drop((table, db));
     let db = builder(&disk).open().expect("the disk works");
@@ -180,7 +178,7 @@ fn travel(options: &TableOptions) {
         let mut import = table.import().expect("the database takes writes");
         let mut numbers: Vec<u32> = (0..ROWS).step_by(2).collect();
         if !in_order {
-            // Some keys are added twice, so the second row with such a key must be the one that stays.
+            // Some keys are added twice; the second row must win.
             numbers.extend((0..ROWS).step_by(6).rev());
         }
         for (round, i) in (10 * u32::from(in_order)..).zip(numbers) {

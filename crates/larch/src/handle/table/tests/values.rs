@@ -1,5 +1,5 @@
-//! Some values are stored outside of data pages. Scans and compactions read such values ahead, a window at a time.
-//! The tests count the rounds to check this.
+//! Tests, by counting rounds, that scans and compactions read values outside of data pages ahead, a window at a
+//! time.
 
 use super::*;
 use crate::base::options::LevelOptions;
@@ -10,7 +10,7 @@ use pages::{PageKind, Reason};
 const ROWS: u32 = 3000;
 const VALUE_BYTES: usize = 5000;
 
-/// The page of such a value should take at most this much memory while it is read.
+/// The most memory that the page of such a value should take while it is read.
 const VALUE_MEMORY: u64 = 32 << 10;
 
 const CACHE_BYTES: u64 = 16 << 20;
@@ -25,8 +25,8 @@ fn key(i: u32) -> [u8; 4] {
     i.to_be_bytes()
 }
 
-/// Writes three files in level 0, each with every third row. Then opens the database again, so that nothing was read
-/// yet.
+/// Writes three files in level 0, each with every third row, and opens the database again, so that the cache is
+/// cold.
 fn written(groups: &[&str]) -> Database {
     let disk = SimDisk::new(1);
     let db = open(&disk);
@@ -55,8 +55,7 @@ fn check_rounds(db: &Database, reason: Reason, window_bytes: u64, parts: u64, re
     let values = u64::from(ROWS) * parts;
     let reads = after.pages(reason, PageKind::Value).faults - before.pages(reason, PageKind::Value).faults;
     assert!(reads <= values, "{reads} reads of {values} values");
-    // Each round should load half a window. The window of each file is small at first, so a few more rounds are
-    // allowed while it grows.
+    // Each round should load half a window. Allow a few more rounds while the window of each file grows.
     let bound = values * VALUE_MEMORY / (window_bytes / 2) + 3 * 20;
     let rounds = after.rounds(reason) - before.rounds(reason);
     assert!(rounds <= bound, "{rounds} rounds of at most {bound} for {values} values");
@@ -104,7 +103,7 @@ fn a_reader_of_keys_reads_no_value() {
 #[test]
 fn a_compaction_waits_for_values_once_a_window() {
     for (groups, parts) in [(&[][..], 1), (&["a", "b"][..], 2)] {
-        // Compactions use a part of the memory for work to read ahead. This part is at least this window.
+        // Compactions read ahead with a part of the work memory, at least this much.
         let window = 1 << 20;
         check_rounds(&written(groups), Reason::Compaction, window, parts, |table| {
             table.compact().expect("the disk works");

@@ -10,12 +10,11 @@ use os::sync::atomic::{AtomicBool, Ordering};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-/// A test looks again and again whether a task of another thread has done its next step. If it has not after this
-/// many looks, the test takes the task to be stopped.
+/// A test polls whether a task on another thread has made progress. After this many polls in vain, it takes the
+/// task to be stuck.
 const PATIENCE: u32 = 3_000_000;
 
-/// Calls `is_done` again and again until it returns true. Returns false if `is_done` has not returned true after
-/// many calls.
+/// Calls `is_done` until it returns true. Returns false if it still has not after [`PATIENCE`] calls.
 fn looks_until(is_done: impl Fn() -> bool) -> bool {
     for _ in 0..PATIENCE {
         if is_done() {
@@ -26,7 +25,7 @@ fn looks_until(is_done: impl Fn() -> bool) -> bool {
     false
 }
 
-/// On one thread, runs `work` beside a task that calls `tick` again and again.
+/// Runs `work` on one thread beside a task that keeps calling `tick`.
 fn beside_a_tick<T>(work: impl Future<Output = T>, tick: impl Fn()) -> T {
     let ticks = async {
         loop {

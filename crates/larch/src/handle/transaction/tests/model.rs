@@ -1,5 +1,5 @@
-//! Compares random transactions with a sorted map. Each transaction uses savepoints. The rows that it reads may be
-//! in memory, in files, or not exist.
+//! Compares random transactions, which use savepoints, with a sorted map. The rows that they read are in memory, in
+//! files, or missing.
 
 use super::*;
 use crate::base::record::tests::seeds;
@@ -115,7 +115,7 @@ fn write(rng: &mut StdRng, tx: &mut Transaction, table: &Table, model: &mut Mode
     }
 }
 
-/// Does one random transaction. Returns how many of the transaction's writes were in files at the end.
+/// Does one random transaction. Returns how many of its writes had spilled to files at the end.
 fn transact(rng: &mut StdRng, db: &Database, table: &Table, model: &mut Model) -> u64 {
     let mut tx = db.begin().expect("it begins");
     let (mut own, mut savepoints) = (model.clone(), Vec::new());
@@ -151,7 +151,7 @@ fn a_transaction_sees_what_a_sorted_map_sees_resident_and_with_faults() {
         let mut rng = StdRng::seed_from_u64(seed);
         let machine = Machine::simulated_on(SimDisk::new(seed), seed);
         let cache_bytes = if seed % 2 == 0 { 64 << 10 } else { 64 << 20 };
-        // With this small write buffer, nearly all writes move to files before the commit.
+        // With the small write buffer, nearly all writes spill to files before the commit.
         let write_buffer_bytes = if seed % 3 == 0 { 2 << 10 } else { 64 << 20 };
         let builder = Database::builder("db").machine(machine).write_buffer_bytes(write_buffer_bytes);
         let db = builder.cache_bytes(cache_bytes).open().expect("the disk works");

@@ -1,4 +1,4 @@
-//! Tests work that is repeated after conflicts, in several threads and tasks.
+//! Tests work that is retried after conflicts, in several threads and tasks.
 #![allow(clippy::disallowed_methods, reason = "threads beside each other are what is tested")]
 
 use super::*;
@@ -67,9 +67,8 @@ fn after_eight_conflicts_the_keys_are_reserved_and_the_work_is_done() {
     let done: Result<usize> = db.transact(|tx| {
         reserved.push(db.core().writes.reserved.count());
         increment(tx, &table, "a")?;
-        // In each of the first twelve attempts, this thread also makes a commit of its own to the key. This commit
-        // does not wait for the transaction that has reserved the key, because threads cannot wait on this
-        // machine.
+        // In each of the first twelve attempts, a commit of this thread makes the transaction conflict. It does not
+        // wait for the reservation of the key, because threads cannot wait on this machine.
         if reserved.len() <= 12 {
             table.insert("a", [0; 8])?;
         }
@@ -97,8 +96,8 @@ fn work_that_reads_a_busy_range_is_done_in_the_end_because_other_commits_wait() 
         let done: Result<()> = db.transact(|tx| {
             attempts += 1;
             let rows = tx.iter(&table).count();
-            // Waits until two more commits of the other thread have ended, or until the other thread has to wait.
-            // The second of these commits has begun after the transaction has read the rows.
+            // Wait for two more commits of the other thread, or until it has to wait. The second of them began
+            // after the transaction had read the rows, so it conflicts.
             let begun = commits.load(Ordering::SeqCst);
             while commits.load(Ordering::SeqCst) < begun + 2 && !holds() {
                 thread::yield_now();
@@ -109,8 +108,7 @@ fn work_that_reads_a_busy_range_is_done_in_the_end_because_other_commits_wait() 
         });
         is_over.store(true, Ordering::SeqCst);
         done.expect("it has the database for itself at last");
-        // The other thread may have begun a commit before the transaction held the writer, and this commit may
-        // cause one more conflict.
+        // A commit that the other thread began before the transaction held the writer may cause one more conflict.
         assert!((3..30).contains(&attempts), "{attempts}");
     });
     assert!(table.contains_key("rows").expect("the disk works") && !holds());
@@ -123,7 +121,7 @@ fn a_writer_that_is_held_too_long_goes_on() {
     let reserved = &db.core().writes.reserved;
     let clock = &*db.core().env.machine.clock;
     let (mut forgotten, mut next) = (Reservation::default(), Reservation::default());
-    // Commits of the thread that holds the writer do not wait, so another thread has to hold it.
+    // The thread that holds the writer does not wait for itself, so another thread has to hold it.
     thread::scope(|scope| {
         scope.spawn(|| reserved.hold_writer(&mut forgotten, std::time::Duration::from_millis(20), clock));
     });
@@ -182,7 +180,7 @@ fn a_commit_waits_for_a_reserved_key_but_not_for_ever() {
     let (_directory, db, table) = real();
     let mut forgotten = db.begin().expect("it begins");
     forgotten.get_for_update(&table, "a").expect("the disk works");
-    // The transaction `forgotten` keeps the key reserved, but this commit does not wait for ever.
+    // The transaction `forgotten` still has the key reserved, but this commit does not wait forever.
     table.insert("a", "1").expect("the disk works");
     let mut other = db.begin().expect("it begins");
     other.get_for_update(&table, "a").expect("the disk works");
@@ -201,7 +199,7 @@ fn a_task_that_waits_for_a_reserved_key_lets_the_task_run_that_has_it() {
     let (times, is_over) = (std::cell::Cell::new(0_u32), std::cell::Cell::new(false));
     let executor = smol::LocalExecutor::new();
     // The task `holder` keeps the key reserved until it has run ten times. Both tasks are on one thread, so
-    // `holder` runs only when the other task lets it run.
+    // `holder` runs only when the other task yields.
     let holder = executor.spawn(async {
         let mut tx = db.begin().expect("it begins");
         tx.get_for_update_async(&table, "a").await.expect("the disk works");

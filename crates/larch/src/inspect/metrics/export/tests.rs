@@ -5,7 +5,7 @@ use crate::handle::database::Database;
 use os::Machine;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The metrics of a database that has rows in memory and in files. Some of these rows have been read.
+/// The metrics of a database with rows in memory and in files, after some reads.
 fn metrics() -> Metrics {
     let (machine, _) = Machine::simulated(1);
     let db = Database::builder("db").machine(machine).open().expect("the disk works");
@@ -19,9 +19,9 @@ fn metrics() -> Metrics {
     db.metrics()
 }
 
-/// Returns the values by name and labels. Checks the rules of the format. The lines HELP and TYPE of a name come
-/// before its values, and all values of a name follow each other. No name comes twice with the same labels. TYPE
-/// is `counter` if the name ends with `_total`, and only then.
+/// Returns the values by name and labels, and checks the rules of the format: the HELP and TYPE of a name come
+/// before its values, which follow each other; no name comes twice with the same labels; TYPE is `counter` exactly
+/// if the name ends with `_total`.
 fn samples(text: &str) -> BTreeMap<String, u64> {
     assert!(text.ends_with('\n'));
     let mut samples = BTreeMap::new();
@@ -71,7 +71,7 @@ fn prometheus_is_told_what_the_fields_say() {
 fn json_has_the_same_numbers() {
     let metrics = metrics();
     let json = metrics.to_json();
-    // Each bracket is closed by a bracket of the same kind. Names contain no brackets.
+    // Each bracket is closed by one of the same kind. Names contain no brackets.
     let mut open = Vec::new();
     for byte in json.bytes() {
         match byte {

@@ -1,7 +1,6 @@
-//! Tests that the picker can have several compactions under way at the same time. They begin and end in any order.
-//! Their claims never overlap, and no row ever gets below an older row of the same key. The files are simulated:
-//! the key space is cut into cells, and a file has only a version for each cell. So the test reads and writes no
-//! real files.
+//! Tests picks for concurrent compactions, which begin and end in any order: their claims never overlap, and no row
+//! ever gets below an older row of the same key. The files are simulated: the key space is cut into cells, and a
+//! file has only a version for each cell.
 
 use super::*;
 use crate::levels::claim::Claim;
@@ -11,8 +10,7 @@ use rand::{RngExt, SeedableRng};
 const CELLS: usize = 64;
 const BYTES: u64 = 1 << 20;
 
-/// The content of a simulated file: for each cell, the version of its row, or 0 if the file has no row in the
-/// cell.
+/// The content of a simulated file: for each cell, the version of its row, or 0 if it has none.
 type Cells = Vec<u64>;
 
 struct Beside {
@@ -107,8 +105,8 @@ impl Beside {
         self.check();
     }
 
-    /// Checks that for each cell, files of upper levels and newer files of level 0 have newer versions. Checks
-    /// also that no two files of a deeper level overlap.
+    /// Checks that upper levels, and newer files of level 0, have newer versions of each cell, and that no two
+    /// files of a deeper level overlap.
     fn check(&self) {
         let table = self.table();
         for cell in 0..CELLS {
@@ -137,7 +135,7 @@ fn compactions_beside_each_other_never_meet_and_keep_the_order_of_versions() {
             }
         }
         most_beside = most_beside.max(model.most_beside);
-        // All compactions under way end. After that, no pick has to wait for another compaction.
+        // End all compactions under way, so that no pick has to wait for another compaction.
         while !model.under_way.is_empty() {
             model.end(0);
         }

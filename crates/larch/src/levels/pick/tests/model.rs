@@ -1,7 +1,6 @@
-//! Simulates a table that gets steady random writes, and counts how often a row is rewritten. The files are
-//! simulated: the key space is cut into cells, and a file has only a number of rows for each cell. So the test
-//! simulates millions of rows without reading or writing any row. In the simulation, compactions are always as
-//! fast as the writes.
+//! Simulates a table under steady random writes, and counts how often a row is rewritten (its write amplification).
+//! The key space is cut into cells, and a simulated file has only a number of rows for each cell, so millions of
+//! rows cost nothing. Compactions always keep up with the writes.
 
 use super::*;
 use crate::files::output::is_long_enough;
@@ -14,8 +13,7 @@ struct Model {
     set: FileSet,
     opener: FileOpener,
     options: LevelOptions,
-    /// The files by their numbers. A file has a first cell, and the numbers of rows in this cell and in each cell
-    /// after it.
+    /// The files by number: the first cell of each, and how many rows it has in this cell and those after it.
     files: HashMap<u64, (usize, Vec<f64>)>,
     last_number: u64,
     /// The number of keys in a cell.
@@ -30,8 +28,7 @@ fn bytes(rows: &[f64]) -> f64 {
     rows.iter().sum::<f64>() * ROW_BYTES
 }
 
-/// The key at the start of `cell`: it is greater than all keys of the cells before, and not greater than any key
-/// of `cell`.
+/// The key at which `cell` begins.
 fn border(cell: usize) -> Vec<u8> {
     (cell as u32).to_be_bytes().to_vec()
 }
@@ -99,7 +96,7 @@ impl Model {
         for &(level, number) in inputs {
             let (first, input) = self.files.remove(&number).expect("it is in the table");
             for (sum, more) in rows[first..].iter_mut().zip(input) {
-                // A row that is both in this input and in the inputs before it counts once.
+                // Count a row only once that this input and an earlier one have.
                 *sum += if self.is_load { more } else { more - *sum * more / self.keys };
             }
             self.apply(&Edit::RemoveFile { table: TableId(1), level: level as u8, number });
@@ -121,8 +118,8 @@ impl Model {
     }
 }
 
-/// Overwrites a table of `keys` keys steadily, with `writes` rows in each flush. Returns how often compactions
-/// rewrite a row.
+/// Overwrites a table of `keys` keys steadily, with `writes` rows in each flush. Returns how often a row is
+/// rewritten.
 fn rewrites(keys: f64, writes: f64) -> f64 {
     let mut model = Model::new(keys);
     let run = |model: &mut Model, times: f64| {

@@ -1,4 +1,4 @@
-//! Tests what crashes, kills and damage leave at the place where one log ends and the next log begins.
+//! Tests what crashes, kills and damage leave behind where one log ends and the next begins.
 
 use super::*;
 use crate::base::record::tests::seeds;
@@ -9,7 +9,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use std::path::PathBuf;
 
-/// The first eight bytes of each value, ordered by keys. The keys are the numbers from 0 on.
+/// The first eight bytes of each value, in key order. The keys are the numbers from 0 on.
 fn values(db: &Database) -> Vec<u64> {
     let table = db.table("t").expect("it is there");
     let number = |bytes: &[u8]| u64::from_be_bytes(*bytes.first_chunk().expect("8 bytes"));
@@ -21,8 +21,7 @@ fn values(db: &Database) -> Vec<u64> {
     rows.collect()
 }
 
-/// Commits row `number` of table "t". The background work that usually follows a commit on this machine is not
-/// done.
+/// Commits row `number` of table "t", without the background work that usually follows a commit on this machine.
 fn put(db: &Database, number: u64, value: &[u8]) -> Result<Version> {
     let table = db.core().views.newest().files.tables.values().next().expect("it is there").info.clone();
     let mut ops = BatchOps::new();
@@ -38,18 +37,18 @@ fn put_number(db: &Database, number: u64) -> Version {
     put(db, number, &number.to_be_bytes()).expect("the disk works")
 }
 
-/// Begins a new log. The background work that usually follows is not done.
+/// Begins a new log, without the background work that usually follows.
 fn begin_log(db: &Database) -> Result<()> {
     rotate(db.core(), db.core().writes.writer.lock().as_mut().expect("it is open for writing"))
 }
 
-/// Flushes the oldest memtables if they are frozen. Does no other background work.
+/// Flushes the oldest memtables if they are frozen, and does no other background work.
 fn flush_oldest(db: &Database) -> Result<()> {
     let memory = db.core().views.newest().memory.clone();
     if memory.len() > 1 { flush::flush(db.core(), &memory[memory.len() - 1..]) } else { Ok(()) }
 }
 
-/// A database on a disk that fails in every possible way, and the rows that the database must have after a crash.
+/// A database on a disk that fails in every possible way, and the rows that it must have after a crash.
 struct Storm {
     random: StdRng,
     disk: Arc<SimDisk>,
@@ -62,7 +61,7 @@ struct Storm {
     counts: StormCounts,
 }
 
-/// Counts how often each kind of trouble has happened, because a storm in which nothing fails would test nothing.
+/// Counts each kind of trouble, because a storm in which nothing fails would test nothing.
 #[derive(Debug, Default)]
 struct StormCounts {
     rotations: u64,
@@ -88,7 +87,7 @@ impl Storm {
         self.accepted = rows;
     }
 
-    /// Does a random thing: puts a row, does some background work, or makes the disk fail. Background work runs
+    /// Takes a random step: puts a row, does some background work, or makes the disk fail. Background work runs
     /// only when it is chosen here.
     fn step(&mut self, db: &Database) {
         let core = db.core();
@@ -155,9 +154,8 @@ impl Storm {
     }
 }
 
-/// A crash never causes damage. It does not matter where logs end, which of them were synced, and what fails
-/// before. After a crash, the database has a prefix of the accepted commits. This prefix has every durable commit,
-/// and no commit that was refused.
+/// Wherever logs end, whichever of them were synced, and whatever failed before, a crash causes no damage. The
+/// database then has a prefix of the accepted commits, with every durable commit and none that was refused.
 #[test]
 fn a_storm_leaves_a_prefix_with_everything_durable_wherever_logs_end() {
     let mut totals = StormCounts::default();
@@ -201,16 +199,15 @@ fn a_storm_leaves_a_prefix_with_everything_durable_wherever_logs_end() {
     assert!(is_one || [rotations, refused, lost, failed_opens].iter().all(|count| *count > 300), "{totals:?}");
 }
 
-/// Drops the values of a process that is killed. The system keeps all bytes that the process has written, and
-/// dropping the values writes nothing.
+/// Drops the values of a killed process. Its writes reach the system, but the drop itself writes nothing.
 fn killed<T>(disk: &SimDisk, process: T) {
     disk.fail_all_after(0, ErrorKind::Other);
     drop(process);
     disk.clear_faults();
 }
 
-/// The paths of two logs of a database, the older log first. The newer log has commits. When it began, the older
-/// log was not durable.
+/// The paths of two logs of a database, older first. The newer one has commits, and began before the older one was
+/// durable.
 fn two_logs(disk: &Arc<SimDisk>, is_synced: bool) -> [PathBuf; 2] {
     let machine = Machine::simulated_on(disk.clone(), 1);
     let db = Database::builder("db").machine(machine).open().expect("it opens");
@@ -235,7 +232,7 @@ fn cut(disk: &SimDisk, log: &Path) {
     file.set_len(file.len().expect("the disk works") - 8).expect("the disk works");
 }
 
-/// Opens the database after durable bytes were lost, which must fail. Returns the text of the error.
+/// Opens a database that has lost durable bytes, which must fail. Returns the text of the error.
 fn open_error(disk: &Arc<SimDisk>) -> String {
     let machine = Machine::simulated_on(disk.clone(), 1);
     Database::builder("db").machine(machine).open().map(drop).expect_err("durable bytes are gone").to_string()
@@ -309,8 +306,7 @@ fn a_repair_takes_commits_after_lost_ones_and_says_so_unless_a_recovery_has_drop
     assert_eq!(commits, 5);
     assert!(guesses[0].contains("ends too early, so commits may be missing"), "{guesses:?}");
 
-    // The next lines make this case: a recovery has dropped a log, but the file of the log still exists, and no
-    // manifest says that it was dropped.
+    // Now a recovery has dropped a log whose file still exists, and no manifest says that it was dropped.
     let dropped = disk.read_all(&newest).expect("it is there");
     let db = Database::builder("db").machine(machine.clone()).open().expect("nothing durable is gone");
     db.table("t").expect("it is there").insert("after", "it").expect("the disk works");

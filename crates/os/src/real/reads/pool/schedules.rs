@@ -1,4 +1,4 @@
-//! What the threads of a pool promise under random schedules (`cargo x shuttle`): the end of every read is reported
+//! What a pool that reads promises under random schedules (`cargo x shuttle`): the callback of every read is called
 //! once, whatever reads are raised, and whenever the pool is closed.
 
 use super::Pool;
@@ -24,7 +24,7 @@ fn file() -> Arc<dyn File> {
     file
 }
 
-/// How often the end of each read was reported, by ticket.
+/// How often the callback of each read was called, by ticket.
 #[derive(Default)]
 struct Told {
     counts: [AtomicUsize; 8],
@@ -61,7 +61,7 @@ impl Told {
     }
 }
 
-/// Two threads submit and raise reads. `close` says how the pool ends.
+/// Two threads submit and raise reads, and then `close` ends the pool.
 fn check(close: fn(Pool, &Told)) {
     shuttle::check_random(
         move || {
