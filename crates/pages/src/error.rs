@@ -22,11 +22,11 @@ pub enum Error {
     /// Bytes on disk are not what was written.
     #[error("{} is corrupt: {page} page at offset {offset}: {why}; restore the file from a backup", file.display())]
     Corrupt {
-        /// The kind of the page.
+        /// Which file.
         file: PathBuf,
-        /// The offset of the page in the file.
+        /// The kind of the page.
         page: &'static str,
-        /// First byte of the page in the file.
+        /// The offset of the page in the file.
         offset: u64,
         /// What was wrong.
         why: String,

@@ -116,8 +116,8 @@ impl Journal {
         self.change(file, bytes, |pending| pending.bytes.resize((bytes - pending.from) as usize, 0))
     }
 
-    /// Lets `change` change the bytes of a file from `from` on that are in no sheet yet. If some of them are in
-    /// sheets, they are read first and made pending.
+    /// Lets `change` change the pending bytes of a file, which are in no sheet yet. If they begin after `from`, the
+    /// bytes between are first read from sheets and made pending, too.
     fn change(&self, file: u64, from: u64, change: impl FnOnce(&mut Pending)) -> io::Result<()> {
         loop {
             let (start, end) = {

@@ -38,7 +38,8 @@ impl Journal {
     /// # Errors
     ///
     /// `StaleNetworkFileHandle` if another writer has taken over; an error of the store. Every later call returns
-    /// the same error, unless failed puts are repeated ([`Journal::puts_again`]).
+    /// the same error. But after an error of the store, the next call repeats the put if [`Journal::puts_again`] is
+    /// set.
     pub fn sync(&self) -> io::Result<()> {
         let wanted = {
             let state = self.state.lock();

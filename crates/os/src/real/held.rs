@@ -38,7 +38,8 @@ use std::path::{Path, PathBuf};
 /// The file system, with some held directories.
 #[derive(Clone, Debug)]
 pub(super) struct HeldDirectory {
-    /// The newest first: a held directory inside another one is held later, and its files are looked up in it.
+    /// The directory that was held last comes first. A path is looked up in the first directory that contains it. So if
+    /// a directory is held after one that contains it, its files are looked up in it.
     held: Vec<Arc<Held>>,
 }
 

@@ -8,7 +8,7 @@ use crate::sync::Arc;
 use std::fs::{self, TryLockError};
 use std::io;
 
-/// How often taking a lock is tried. An attempt fails only if another process removes the file meanwhile.
+/// How often taking a lock is tried. A further attempt is needed only if another process removes the file meanwhile.
 const LOCK_ATTEMPTS: u32 = 1000;
 
 /// A locked file (flock). The lock belongs to the open file description, which a forked child shares until it exits

@@ -594,7 +594,7 @@ impl Meta {
         })
     }
 
-    /// The file's last block. `origin` must be empty unless [`Meta::has_origin`] is set.
+    /// The file's last block. `origin` must not be empty if [`Meta::has_origin`] is set, and must be empty if not.
     pub fn footer(&self, origin: &[u8]) -> Vec<u8> {
         assert!(self.has_origin != origin.is_empty() && origin.len() <= MAX_ORIGIN_BYTES, "as the meta says");
         let mut out = Vec::with_capacity(BLOCK_BYTES);

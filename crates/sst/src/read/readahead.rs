@@ -254,7 +254,7 @@ impl Ahead {
         self.readahead.is_none()
     }
 
-    /// Continues with `readahead`, a smaller share of the window.
+    /// Continues with `readahead`, a share of the window that is not larger than the present one.
     pub fn narrow(&mut self, readahead: Readahead) {
         self.readahead = readahead;
         self.window_bytes = self.window_bytes.min(readahead.high_bytes);
