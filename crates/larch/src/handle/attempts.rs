@@ -154,7 +154,8 @@ impl<'h> Attempts<'h> {
         Ok(())
     }
 
-    /// Like [`Attempts::failed`], but as a future: other tasks run while it waits.
+    /// Like [`Attempts::failed`], but as a future: other tasks run while it waits. It yields once in place of the
+    /// random wait.
     ///
     /// # Errors
     ///

@@ -22,7 +22,8 @@ const CONNECTION_BYTES: u64 = 64 << 20;
 /// About the bytes that a machine receives in a second over many connections together.
 const MACHINE_BYTES: u64 = 1 << 30;
 
-/// The greatest latency that counts: around the earth and back, plus the time that the object store itself needs.
+/// The greatest latency that counts: to the other side of the earth and back, plus the time that the object store
+/// itself needs.
 const FARTHEST: Duration = Duration::from_millis(500);
 
 /// How far a range reads ahead in `cache`.

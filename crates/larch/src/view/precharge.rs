@@ -1,5 +1,6 @@
-//! A precharge of a key range loads everything that a read of the range will need from all files of a table: index
-//! nodes, groups and values, in one round for each level of the index. [`sst::precharge`] does this for one file.
+//! A precharge of a key range loads everything that a read of the range will need from all files of a table. It loads
+//! index nodes, data pages, groups and values, in one round for each level of the index. [`sst::precharge`] does this
+//! for one file.
 //!
 //! The files of a level follow one another in key order. With a limit on the rows, nobody knows beforehand how many
 //! files of a level the read will reach, so the precharge asks for pages of the next file only when the read is

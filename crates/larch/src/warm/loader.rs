@@ -2,8 +2,8 @@
 //! pages below them, and pins a page only until its whole piece has arrived. This module does not know which pages
 //! are worth loading.
 //!
-//! At first the cache treats a loaded page as if a reader had used it once. The page stays until the eviction policy
-//! finds that no reader has.
+//! At first the cache treats a loaded page as proven, as if readers had already used it. The page stays until the
+//! eviction policy finds that no reader has.
 
 use crate::base::error::Result;
 use crate::core::environment::Environment;
