@@ -44,7 +44,7 @@ use node::{Content, Node};
 use set_filter::TableFilter;
 use skip_list::{Probe, SkipList};
 
-/// Fragments that a walk over the range erases copies each time it takes the lock.
+/// The most fragments that a walk over the range erases copies each time it takes the lock.
 const LISTED_ERASES: usize = 64;
 
 /// Rows of one table in memory.

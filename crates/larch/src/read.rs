@@ -1,5 +1,5 @@
-//! Reads of a database: a get, a range, a cursor. They read in the newest view, and start over when this view is
-//! replaced. This module knows nothing of writing and compaction.
+//! Reads of a database: a get, a range, a cursor. They take the newest view, and seek again in the new view when it
+//! is replaced. This module knows nothing of writing and compaction.
 
 pub mod again;
 pub mod content;

@@ -192,8 +192,8 @@ pub enum Error {
     /// The directory for a copy of a database, or for built files, is not empty.
     #[error("{} is not empty; name a directory that is not there yet, or an empty one", .0.display())]
     CopyTarget(PathBuf),
-    /// A directory that must lie outside of databases and backups is inside one: the directory of a database, a
-    /// copy, backups or built files.
+    /// The directory of a database, a copy, backups or built files lies within a database, or within the backups
+    /// from which a database is restored.
     #[error(
         "{} lies in {}, whose files all belong to a database or to backups of one; name a directory outside of it",
         directory.display(), database.display()
@@ -223,7 +223,7 @@ pub enum Error {
         /// A file in it.
         found: String,
     },
-    /// Another process is making or removing a backup in the same directory.
+    /// A backup is being made or removed in the same directory, here or in another process.
     #[error("the backups in {} are being changed, here or in another process; wait for its end", .0.display())]
     BackupsLocked(PathBuf),
     /// The directory has backups of another database.
@@ -301,9 +301,9 @@ pub enum Error {
     /// compaction itself.
     #[error("the compaction of {} failed: {why}; the database does it itself", result.display())]
     WorkerFailed {
-        /// The file with the worker's result.
+        /// The file that is of no use: the worker's result, a file that it has written, or the writer's job.
         result: PathBuf,
-        /// Why the result is of no use.
+        /// Why it is of no use.
         why: String,
     },
     /// A worker's compaction makes more files than the writer has reserved numbers for.

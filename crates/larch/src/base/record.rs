@@ -39,7 +39,7 @@ pub use writer::{EmptyLog, LogFile, RecordWriter};
 /// Bytes of a record's header, which precedes the payload.
 pub const RECORD_HEADER_BYTES: usize = 24;
 
-/// Records start at multiples of this offset in the file.
+/// Records start at offsets in the file that are multiples of this number.
 pub const RECORD_ALIGN_BYTES: usize = 8;
 
 /// The result of functions on logs and manifests.

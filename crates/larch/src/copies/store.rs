@@ -84,7 +84,7 @@ impl Store {
     /// # Errors
     ///
     /// [`Error::NotBackups`] if the directory has other files, and nothing that belongs to backups;
-    /// [`Error::BackupsLocked`] if another process holds the lock; an error if the disk fails.
+    /// [`Error::BackupsLocked`] if the lock is held, here or by another process; an error if the disk fails.
     pub fn lock(&mut self) -> Result<Box<dyn Lock>> {
         let directory = &self.directory;
         if self.disk.exists(directory).map_err(|error| Error::io("look for", directory, error))? {

@@ -57,7 +57,7 @@ pub struct TableHandle {
     /// The table when the handle was made. Its id, name and column groups never change; for the rest,
     /// [`TableHandle::info`] returns the current state.
     pub identity: Arc<TableInfo>,
-    /// Whether pages that this handle reads are admitted to the cache.
+    /// Which of the pages that this handle reads the cache admits.
     pub admit: Admit,
 }
 

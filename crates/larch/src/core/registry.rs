@@ -217,7 +217,8 @@ impl LiveIndex {
     ///
     /// # Errors
     ///
-    /// [`Error::BadRow`] if the extractor refuses the row; otherwise the errors of [`LiveIndex::made`].
+    /// [`Error::BadRow`] if the extractor or the closure refuses the row; otherwise the errors of
+    /// [`LiveIndex::made`].
     pub fn keys_of<'r>(
         &self,
         table: &TableInfo,

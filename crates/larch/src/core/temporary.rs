@@ -7,8 +7,7 @@ use os::{Disk, Machine};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A directory under the system's temporary directory. Dropping this value removes it. Makes a directory that only
-/// this user can read.
+/// A directory under the system's temporary directory. Dropping this value removes the directory.
 #[derive(Debug)]
 pub struct TemporaryDirectory {
     disk: Arc<dyn Disk>,

@@ -49,7 +49,7 @@ pub struct MergePlan {
 pub struct Rewrite {
     /// Versions newer than this one are left out. It must be one of the merge's boundaries.
     pub through: Version,
-    /// If set, all rows that are taken get this version. The merge must then have only one boundary.
+    /// If set, all rows and range erases that are taken get this version. The merge must then have only one boundary.
     pub into: Option<Version>,
 }
 

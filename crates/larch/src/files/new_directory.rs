@@ -44,7 +44,7 @@ impl NewDirectory {
     ///
     /// [`Error::CopyTarget`] if the directory has other files; [`Error::UnfinishedCopy`] if it is in a store and
     /// has files of an earlier attempt; [`Error::WithinDatabase`] if it lies within a database;
-    /// [`Error::CopyLocked`] if another process has locked it; an error if the disk refuses something.
+    /// [`Error::CopyLocked`] if it is locked, here or by another process; an error if the disk refuses something.
     pub fn begin(disk: &Arc<dyn Disk>, directory: &Path) -> Result<Self> {
         let io = |action| move |error| Error::io(action, directory, error);
         check_outside(&**disk, directory)?;

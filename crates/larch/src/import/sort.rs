@@ -41,7 +41,7 @@ const MAX_FAN_IN: usize = 128;
 pub struct RowSorter {
     table: TableHandle,
     runs: Vec<SortedRun>,
-    /// The memory of the open files in `runs`.
+    /// The memory of the descriptions of the files in `runs`.
     runs_memory: Holding,
     state: SortPhase,
     user_bytes: u64,

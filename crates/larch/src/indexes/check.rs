@@ -83,7 +83,7 @@ impl fmt::Display for IndexProblem {
     }
 }
 
-/// The report lists `MOST_PROBLEMS` problems. `TOGETHER` rows or entries are looked up in a batch.
+/// The report lists at most `MOST_PROBLEMS` problems. About `TOGETHER` rows or entries are looked up in a batch.
 const MOST_PROBLEMS: usize = 100;
 const TOGETHER: usize = 128;
 

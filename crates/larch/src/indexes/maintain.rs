@@ -285,7 +285,7 @@ impl IndexedWrites<'_> {
         Ok(None)
     }
 
-    /// For each doubtful key, the table of entries of its index, and the range of its entries.
+    /// The ranges of the `doubtful` entries, each with the table of entries of its index.
     fn entries_in_doubt(&self, doubtful: &ReadSet) -> Vec<(Arc<TableInfo>, Range<Value>)> {
         let entries = |(id, keys): &(TableId, KeyRange)| {
             // An index that was dropped meanwhile is left out. The commit will notice the drop.

@@ -120,7 +120,7 @@ pub enum Edit {
         /// The number of the file.
         number: u64,
     },
-    /// A second table now sees a file that another table has: the same part of it, in the same level.
+    /// One more table sees a file that a table has: the same part of it, in the same level.
     ShareFile {
         /// The table that has the file.
         table: TableId,

@@ -286,7 +286,8 @@ fn begin_valid(core: &Core, ops: &mut BatchOps, validation: Option<&mut Validati
 ///
 /// # Errors
 ///
-/// [`NotCommitted::Conflict`] if one of them has changed what the transaction depends on.
+/// [`NotCommitted::Conflict`] if one of them has changed what the transaction depends on, or if the keys of some of
+/// them are no longer known.
 pub fn compare(core: &Core, validation: &mut Validation<'_>, ops: &BatchOps) -> Result<(), NotCommitted> {
     // The version is read before the view, so the view has every commit up to this version, in memory or in files.
     let visible = core.views.visible();

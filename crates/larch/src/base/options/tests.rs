@@ -91,7 +91,7 @@ fn metadata_and_where_pages_stay_have_no_part_in_how_files_are_written() {
     }
 }
 
-/// Options begin with five numbers. In older manifests, the fifth may not be 0.
+/// Options begin with five numbers. In older manifests, the fifth may differ from 0.
 #[test]
 fn the_fifth_number_is_written_as_0_and_ignored() {
     let options = TableOptions { page_bytes: 256, node_bytes: 256, ..TableOptions::default() };

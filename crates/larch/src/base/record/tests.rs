@@ -146,8 +146,8 @@ fn short_reads_do_not_matter() {
     }
 }
 
-/// Writes a log with records of 0 to 39 bytes, and syncs some of them. Returns the payloads, the offsets of the
-/// records, and the greatest synced end in the records.
+/// Writes a log with payloads of 0 to 42 bytes, and syncs it after some of them. Returns the payloads, the offsets of
+/// the records, and the greatest synced end in the records.
 fn small_log(disk: &SimDisk) -> (Vec<Vec<u8>>, Vec<u64>, u64) {
     let mut writer = writer(disk);
     let (mut payloads, mut offsets, mut proven_end) = (Vec::new(), Vec::new(), 0);
