@@ -9,7 +9,7 @@
 //!
 //! A commit gets its version under the writer's lock and is applied after this lock is released, so it may be
 //! applied before older commits are. Once it is applied, its thread marks its slot, and then makes versions visible
-//! one by one, up to the first one whose slot is not marked. A commit returns when its own version is visible:
+//! one by one, until the slot of the next one is not marked. A commit returns when its own version is visible:
 //! either its thread has made it visible, or the thread of an older commit has, which only had to finish inserting
 //! its rows.
 //!
@@ -147,8 +147,8 @@ impl Visible {
         }
     }
 
-    /// Notes that `version` is applied. Then makes versions visible one by one, up to the first one that is not
-    /// applied yet.
+    /// Notes that `version` is applied. Then makes versions visible one by one, until the next one is not applied
+    /// yet.
     fn note_applied(&self, version: Version) {
         self.slot(version.0).store(version.0, Ordering::Release);
         fence(Ordering::SeqCst);

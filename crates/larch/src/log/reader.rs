@@ -85,7 +85,7 @@ impl LogReader {
     ///
     /// # Errors
     ///
-    /// An error if the length of the file cannot be read.
+    /// The errors of [`RecordReader::look_again`].
     pub fn look_again(&mut self) -> Result<()> {
         self.records.look_again()
     }

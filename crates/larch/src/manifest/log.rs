@@ -45,7 +45,7 @@ pub struct ManifestLog {
     writer: RecordWriter,
     scratch: Vec<u8>,
     number: u64,
-    /// The length that the manifest had with only its first file set.
+    /// The length that the manifest had with only its first file set, or when this process continued it.
     initial_bytes: u64,
     /// A synced manifest with the same file set that is to replace this one. `CURRENT` may name it already.
     successor: Option<Box<ManifestLog>>,

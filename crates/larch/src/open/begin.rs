@@ -60,7 +60,8 @@ impl Beginning<'_> {
     ///
     /// # Errors
     ///
-    /// Fails if a log that is needed is missing or corrupt, or if the disk fails for another reason than being full.
+    /// Fails if a log that is needed is missing or corrupt, or if the disk fails. A full disk is an error only if no
+    /// manifest and log of an earlier process can be continued.
     pub fn begin(&self) -> Result<Begun> {
         match self.with_files() {
             Err(error) if error.is_disk_full() => self.in_memory(),

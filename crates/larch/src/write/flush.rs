@@ -271,7 +271,8 @@ fn write_table(
 ///
 /// # Errors
 ///
-/// The errors of [`Core::check_writable`]; the error of a flush or a compaction that failed.
+/// The errors of [`Core::check_writable`] and [`rotate`]; [`Error::ReadOnly`] if there is no writer; the error of a
+/// flush that failed.
 pub fn flush_all(core: &Arc<Core>) -> Result<()> {
     core.check_writable()?;
     // First wait for memtables that are frozen already, so that memory stays within the write buffer.

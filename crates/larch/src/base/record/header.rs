@@ -28,8 +28,8 @@ const CRC_AT: usize = 60;
 /// Feature bit of a manifest whose edits are lists of numbered fields, each with its length.
 pub const EDIT_FIELDS: u32 = 1 << 16;
 
-/// Feature bit of a write-ahead log whose first record names the previous log, because the log began before the
-/// previous log was durable.
+/// Feature bit of a write-ahead log whose first record names the previous log, so that the log can begin before the
+/// previous log is durable.
 pub const BEGIN_RECORD: u32 = 1 << 16;
 
 /// What the records of a log file are.
@@ -84,7 +84,7 @@ impl Previous {
         self.number != 0 && self.end.at >= HEADER_BYTES as u64
     }
 
-    /// Whether a log whose header has this value invalidates the older log `number`, whose header has the value
+    /// Whether a log that names this previous log invalidates the older log `number`, which names the previous log
     /// `own`. It does if a recovery dropped the commits of the older log because commits before them were lost.
     pub fn drops(&self, number: u64, own: Option<Previous>) -> bool {
         self.end.is_durable && number > self.number && own.is_some_and(|own| !own.end.is_durable)

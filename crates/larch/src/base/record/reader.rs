@@ -3,9 +3,9 @@
 //!
 //! After a crash, the part that was not synced may be in any state: bytes are missing or zero, or later records are
 //! there without earlier ones. So a bad record at offset `o` ends the log without an error, unless something proves
-//! that bytes at or past `o` were durable: the caller's `known_end`, or a valid record after `o`. With such a proof,
-//! the bad record is corruption. (Records before `o` prove nothing, because a record's synced end is at most its own
-//! offset.)
+//! that bytes at or past `o` were durable: a durable `known_end` of the caller, or a valid record after `o` whose
+//! synced end is past `o`. With such a proof, the bad record is corruption. (Records before `o` prove nothing, because
+//! a record's synced end is at most its own offset.)
 //!
 //! Memory: the reader keeps one chunk, or one record if that is longer. The search for a proof takes two chunks.
 //!
