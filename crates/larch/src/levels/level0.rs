@@ -1,5 +1,5 @@
 //! Watches level 0 of each table: when its newest file was added, and how often reads have looked into files since
-//! its last compaction. This module does not decide what is compacted.
+//! level 0 was last compacted. This module does not decide what is compacted.
 //!
 //! A *look* is one read that asks one file for one key, and ends at a filter or at a data page. A table is *at
 //! rest* if no file was added to its level 0 for some seconds (decision 61).
