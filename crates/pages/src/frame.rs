@@ -96,7 +96,7 @@ pub(crate) struct Frame {
 const _: () = assert!(size_of::<Frame>() == 64, "a reader takes one line of memory to reach a page");
 
 // SAFETY: `face` and `rest` are reached in two ways only: by readers through a pin of a live frame, and exclusively
-// by the thread that set the word to 0 or took the frame's number from the free list; see the top of the file.
+// by the thread that set the word to 0 or got the frame from `Frames::take`; see the top of the file.
 unsafe impl Sync for Frame {}
 // SAFETY: as for Sync above; and everything in a frame is Send.
 unsafe impl Send for Frame {}
@@ -353,7 +353,7 @@ pub(crate) struct Frames {
 /// Frames of the first segment.
 const FIRST: u32 = 64;
 
-/// Enough for every number that fits into a `u32`.
+/// Enough for the numbers up to 2^32 - 64.
 const SEGMENTS: usize = 26;
 
 #[derive(Default)]
@@ -455,7 +455,7 @@ impl PageRef {
         let frame = frames.take();
         frame.set_name(key);
         frame.uses.store(0, Ordering::Relaxed);
-        // SAFETY: the frame came from the free list, so only this thread fills it.
+        // SAFETY: `take` gives a frame to no other thread while it is in use, so only this thread fills it.
         unsafe { Self::begin(NonNull::from(frame), buffer, header, at, charge, Some(Arc::clone(frames))) }
     }
 

@@ -14,9 +14,10 @@
 //!
 //! The files are those of the last writer that has put a sheet after its takeover. A writer with logs on its
 //! machine puts such a sheet before it promises that any commit is durable. So if a writer dies before this sheet,
-//! it has left nothing to bring, and the commits of earlier writers are not lost. While the name `bringing-7`
-//! exists, each process that takes over looks for the files of writer 7 and not for those of later writers, which
-//! have promised nothing. A process on another machine finds no such files, and uses the journal as it is.
+//! nothing that it has left has to be brought, and the commits of earlier writers are not lost. While the name
+//! `bringing-7` exists, each process that takes over looks for the files of writer 7 and not for those of later
+//! writers, which have promised nothing. A process on another machine finds no such files, and uses the journal as it
+//! is.
 
 use super::state::{Journal, State};
 use super::table::Table;

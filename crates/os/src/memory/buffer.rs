@@ -45,7 +45,7 @@ pub struct Buffer {
 enum Home {
     /// The allocator. A buffer of capacity 0 has no memory to give back.
     Heap,
-    /// A mapping of their own.
+    /// A mapping of its own.
     Mapping,
     /// A run in this slab of the arena.
     Arena { arena: Arc<Arena>, slab: u32 },

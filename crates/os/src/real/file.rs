@@ -19,8 +19,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-/// `allocate_ahead` does nothing if it would take more than one 16th of the free space, so that other files can still
-/// grow.
+/// `allocate_ahead` does nothing if it is asked for more than one 16th of the free space, so that other files can
+/// still grow.
 #[cfg(target_os = "linux")]
 const AHEAD_PART: u64 = 16;
 

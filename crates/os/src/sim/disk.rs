@@ -73,7 +73,7 @@ impl SimDisk {
         SimDisk::from(copy)
     }
 
-    /// Notes that one more machine uses this disk, and returns how many have before.
+    /// Notes that one more machine uses this disk, and returns how many machines used it before.
     pub fn count_machine(&self) -> u64 {
         let mut state = self.state.lock();
         state.machines += 1;

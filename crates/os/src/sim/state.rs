@@ -35,7 +35,8 @@ pub(super) struct SimDiskState {
     pub(super) names: Names,
     pub(super) files: BTreeMap<FileId, Inode>,
     next_file: u64,
-    /// The files that are locked since the last start. A removed file stays locked, but its former name is free.
+    /// The files that were locked since the last start and still are. A removed file stays locked, but its former name
+    /// is free.
     pub(super) locks: BTreeSet<FileId>,
     pub(super) faults: Faults,
     /// The held directories, by number, with their current paths, or `None` if they were removed.
