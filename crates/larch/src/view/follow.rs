@@ -1,5 +1,5 @@
-//! Gives a range its next rows without a step of the merge. The rows come from *streaks*, one for each source of the
-//! merge: the rest of the page in which the source stands, or copies of the next rows of a memtable. Rows are given
+//! Gives a range its next rows without a step of the merge. The rows come from *streaks*. A source of the merge has at
+//! most one: the rest of the page in which the source stands, or copies of the next rows of a memtable. Rows are given
 //! without the lock of the [ends](super::ends). Streaks pin pages, but no files and no memtables: every later view
 //! would show the same rows at the range's version.
 //!
