@@ -46,8 +46,8 @@ pub fn files_between(files: &[Arc<DbFile>], low: Bound<&[u8]>, high: Bound<&[u8]
     start..end
 }
 
-/// As [`files_between`], but leaves out files at both ends if filter pages in memory show that they have no such key
-/// and their range erases cover none either. It reads nothing from disk.
+/// As [`files_between`], but leaves out files at both ends if they have no rows, or if filter pages in memory show that
+/// they have no such key. It keeps a file whose range erases may cover such a key. It reads nothing from disk.
 pub fn files_asked_between<S: PageSource + ?Sized>(
     source: &S,
     files: &[Arc<DbFile>],
