@@ -238,8 +238,8 @@ fn walk<'l>(
 }
 
 impl<'l> Inserter<'l> {
-    /// Adds a row, before any row with the same key and version. Returns the row's memory in bytes, and whether the list
-    /// had no row with its key and version.
+    /// Adds a row, before any row with the same key and version. Returns the row's memory in bytes, and whether the
+    /// list had no row with its key and version.
     pub(super) fn insert(&mut self, content: &Content<'_>) -> (u64, bool) {
         let list = self.list;
         let height = random_height(&list.arena);
