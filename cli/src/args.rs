@@ -1,10 +1,11 @@
 //! The command line: every command and option, with its help.
 
 use crate::failure::Result;
-use crate::places::{self, Stored};
+use crate::places;
 use crate::schema::groups::GroupSpec;
 use crate::schema::{Format, KeySpec};
 use crate::size;
+use crate::stored::Stored;
 use ::rows::Declaration;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
@@ -168,6 +169,15 @@ Examples:
   larch plan --rows 1e11 --row-bytes 120 --key-bytes 20 --cache 1GiB
   larch plan --rows 64000000 --row-bytes 1KiB --key-bytes 64 --separator-bytes 40 --json";
 
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  larch completions bash > larch.bash && source larch.bash
+  larch completions zsh > _larch";
+
+const MAN_EXAMPLES: &str = "\
+Examples:
+  mkdir man1 && larch man man1";
+
 const CREATE_TABLE_EXAMPLES: &str = "\
 Examples:
   larch create-table db notes
@@ -197,8 +207,7 @@ pub struct Cli {
 impl Cli {
     /// Parses the command line of this process. If it is wrong, the process ends.
     pub fn of_process() -> Self {
-        let arguments = suite::args::kv::two_minus_signs(std::env::args_os());
-        let matches = command().get_matches_from(arguments);
+        let matches = command().get_matches_from(arguments(std::env::args_os()));
         let cli = Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
         let (mut names, mut at) = (Vec::new(), &matches);
         while let Some((name, below)) = at.subcommand() {
@@ -209,12 +218,23 @@ impl Cli {
         let is_given = |option: &&&str| matches.value_source(option) == Some(ValueSource::CommandLine);
         let refused = COMMON_OPTIONS.iter().filter(|option| !common_options_of(&name).contains(option)).find(is_given);
         // `bench rows` has an option `--compat` of its own.
+        #[cfg(feature = "bench")]
         let is_ybio = cli.common.compat.as_deref() == Some(suite::args::YBIO);
+        #[cfg(not(feature = "bench"))]
+        let is_ybio = false;
         if let Some(option) = refused.filter(|option| **option != "compat" || !is_ybio) {
             command().error(ErrorKind::ArgumentConflict, refusal(&name, option)).exit();
         }
         cli
     }
+}
+
+/// The words of a command line in the form that [`command`] parses.
+pub fn arguments(words: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    #[cfg(feature = "bench")]
+    return suite::args::kv::two_minus_signs(words);
+    #[cfg(not(feature = "bench"))]
+    words.into_iter().collect()
 }
 
 /// The command line: every command with its options. An option in `Common` can stand before a command or after it.
@@ -591,26 +611,26 @@ pub enum Command {
     /// imported, that values lie in their pages, and that all rows are read equally often.
     #[command(after_help = PLAN_EXAMPLES)]
     Plan(Plan),
+    /// Print what lets a shell complete commands and options
+    #[command(after_help = COMPLETIONS_EXAMPLES)]
+    Completions(Completions),
+    /// Write manual pages, one for each command
+    #[command(after_help = MAN_EXAMPLES)]
+    Man(Man),
     /// Measure Larch and other stores
     Bench(Bench),
 }
 
-#[derive(Debug, Args)]
-pub struct Bench {
-    #[command(subcommand)]
-    pub what: Measured,
-}
+#[cfg(feature = "bench")]
+pub use crate::bench::Bench;
 
-/// What `bench` can measure: stores of any engine, and parts of Larch.
-#[derive(Debug, Subcommand)]
-pub enum Measured {
-    #[command(flatten)]
-    Stores(suite::Measurement),
-    /// Show how much each policy of the page cache reads, on traces of YCSB
-    CacheTrace(cache_trace::CacheTrace),
-    /// Repeat experiments that others made on their engines
-    #[command(subcommand)]
-    Experiment(experiments::Experiment),
+/// The words after `larch bench` in a binary that cannot measure. They are not read.
+#[cfg(not(feature = "bench"))]
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
+pub struct Bench {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    pub words: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]
@@ -1307,6 +1327,18 @@ pub enum ScanFormat {
     Tsv,
     /// A JSON object on each line
     Jsonl,
+}
+
+#[derive(Debug, Args)]
+pub struct Completions {
+    /// The shell
+    pub shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub struct Man {
+    /// An existing directory for the pages
+    pub dir: PathBuf,
 }
 
 #[derive(Debug, Args)]

@@ -17,6 +17,7 @@ pub mod index;
 pub mod ingest;
 pub mod load;
 pub mod metrics;
+pub mod packaging;
 pub mod plan;
 pub mod point;
 pub mod repair;

@@ -39,6 +39,13 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// The failure of a command that needs a cargo feature which this binary was built without.
+    pub fn not_built(what: &str, feature: &str) -> Self {
+        Self::Usage(format!(
+            "{what} is not in this build of larch; to get it: cargo install --locked --path cli --features {feature}"
+        ))
+    }
+
     /// Prints the failure on stderr, and returns the exit code.
     pub fn report(&self) -> ExitCode {
         if self.is_silent() || writeln!(io::stderr(), "larch: {self}").is_err() {

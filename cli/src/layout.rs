@@ -35,6 +35,7 @@ use ::rows::Declaration;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+#[cfg(any(test, feature = "sql"))]
 pub mod columns;
 pub mod indexed;
 

@@ -9,12 +9,19 @@
 //! After ^C, `bench` still prints what it has measured. Every other command dies at once. Even then the engine
 //! loses nothing, and no import is half done.
 //!
-//! This is a library, so that another binary can offer the same command with more: more stores to measure, a query
-//! engine, or databases in other places.
+//! `larch bench`, `larch sql` and databases in stores are cargo features, because what they need is heavy to build. A
+//! binary without a feature has all commands: those that need the feature say how to build it
+//! ([`Failure::not_built`]).
+//!
+//! This is a library, so that a program can offer the same command with stores of its own under `larch bench`, and so
+//! that tests can read the commands and their help.
 
-use harness::Scheme;
-use std::process::ExitCode;
-pub use suite::{KvClientCost, Stores};
+#[cfg(feature = "bench")]
+mod bench;
+#[cfg(feature = "cloud")]
+mod cloud;
+#[cfg(not(feature = "cloud"))]
+mod no_cloud;
 
 mod args;
 mod commands;
@@ -37,65 +44,48 @@ mod rows;
 mod schema;
 mod size;
 mod storage;
+mod stored;
 
-pub use commands::branch::{BranchFound, Branched, Branching};
-pub use commands::sql::{OpenBuilder, Query, RunQuery, SqlExecutor, SqlProcesses, SqlScheduler};
+pub use args::{arguments, command};
+#[cfg(feature = "bench")]
+pub use bench::STORES;
 pub use failure::Failure;
-pub use output::Output;
+#[cfg(feature = "bench")]
+pub use suite::Stores;
 
-use args::{Command, IndexCommand, Measured};
-pub use args::{QueryFormat, command};
-pub use places::{MachineOf, Stored};
+#[cfg(not(feature = "cloud"))]
+use no_cloud as cloud;
 
-/// The stores whose build needs no other engine.
-pub const SCHEMES: [Scheme; 3] = [store_larch::SCHEME, store_postgres::SCHEME, harness::noop::SCHEME];
+use args::{Command, IndexCommand};
+use std::process::ExitCode;
 
-/// The databases with row access whose build needs no other engine.
-pub const ROW_ACCESS: [row_access::RowAccessScheme; 2] = [store_larch::ROW_ACCESS, store_postgres::ROW_ACCESS];
-
-/// The databases of rows in partitions whose build needs no other engine.
-pub const PARTITIONS: [kv::KvScheme; 3] = [store_larch::PARTITIONS, store_postgres::PARTITIONS, kv::noop::SCHEME];
-
-/// The databases for TPC-C whose build needs no other engine.
-pub const TPCC: [tpcc::TpccScheme; 5] = [
-    store_larch::TPCC,
-    store_postgres::TPCC,
-    store_postgres::TPCC_COCKROACH,
-    store_postgres::TPCC_YUGABYTE,
-    tpcc::noop::SCHEME,
-];
-
-/// All stores above. `larch bench kv-client-cost` has nothing to compare here, because it needs a build with
-/// Cassandra.
-pub const STORES: Stores<'static> =
-    Stores { key_value: &SCHEMES, row_access: &ROW_ACCESS, partitions: &PARTITIONS, tpcc: &TPCC, kv_client_cost: None };
-
-/// What a binary adds to the default one.
-#[derive(Clone, Copy, Default)]
-pub struct Additions {
-    /// The function behind `larch sql`: a query engine.
-    pub query: Option<RunQuery>,
-    /// The function behind `larch sql-scheduler` and `larch sql-executor`: a query engine in several processes.
-    pub sql_processes: Option<SqlProcesses>,
-    /// Resolves a place that is not a directory of this machine, such as a URL, to the machine whose disk holds the
-    /// database or the backups.
-    pub machine_of: Option<MachineOf>,
-    /// The functions behind `larch branch`, `larch branches` and `larch drop-database`.
-    pub branching: Option<Branching>,
+/// Runs the command that the process was started with.
+pub fn main() -> ExitCode {
+    #[cfg(feature = "bench")]
+    return main_with(STORES);
+    #[cfg(not(feature = "bench"))]
+    run(|_| Failure::not_built("larch bench", "bench").report())
 }
 
-/// Runs the command that the process was started with. `stores` are the stores that `larch bench` can measure.
-pub fn main(stores: Stores<'_>) -> ExitCode {
-    main_with(stores, Additions::default())
+/// Does the same as [`main`], in a program in which `larch bench` measures these stores.
+#[cfg(feature = "bench")]
+pub fn main_with(stores: Stores<'_>) -> ExitCode {
+    run(|args| bench::run(args, stores))
 }
 
-/// Like [`main`], for a binary with `additions`.
-pub fn main_with(stores: Stores<'_>, additions: Additions) -> ExitCode {
+fn run(bench: impl FnOnce(args::Bench) -> ExitCode) -> ExitCode {
     os::process::report_files_too_large();
-    let Additions { query, sql_processes, machine_of, branching } = additions;
-    if let Some(machine_of) = machine_of {
-        places::set(machine_of);
+    #[cfg(feature = "cloud")]
+    if let Err(failure) = cloud::read_prices() {
+        return failure.report();
     }
+    let ended = run_command(bench);
+    #[cfg(feature = "cloud")]
+    cloud::print_cost();
+    ended
+}
+
+fn run_command(bench: impl FnOnce(args::Bench) -> ExitCode) -> ExitCode {
     let args::Cli { common, command } = args::Cli::of_process();
     let done = match command {
         Command::Import(args) => commands::import::run(&common, &args),
@@ -114,9 +104,9 @@ pub fn main_with(stores: Stores<'_>, additions: Additions) -> ExitCode {
         Command::CreateTable(args) => commands::tables::create(&common, &args),
         Command::DropTable(args) => commands::tables::drop_table(&common, &args),
         Command::RenameTable(args) => commands::share::rename(&common, &args),
-        Command::Sql(args) => commands::sql::run(&common, &args, query),
-        Command::SqlScheduler(args) => commands::sql::scheduler(&common, &args, sql_processes),
-        Command::SqlExecutor(args) => commands::sql::executor(&common, &args, sql_processes),
+        Command::Sql(args) => commands::sql::run(&common, &args),
+        Command::SqlScheduler(args) => commands::sql::scheduler(&common, &args),
+        Command::SqlExecutor(args) => commands::sql::executor(&common, &args),
         Command::Stats(args) => commands::stats::run(&common, &args),
         Command::Metrics(args) => commands::metrics::run(&common, &args),
         Command::Explain(args) => commands::explain::run(&common, &args),
@@ -139,18 +129,16 @@ pub fn main_with(stores: Stores<'_>, additions: Additions) -> ExitCode {
         Command::Restore(args) => commands::restore::run(&args),
         Command::VerifyBackup(args) => commands::verify_backup::run(&args),
         Command::CompactionWorker(args) => commands::compaction_worker::run(&common, &args),
-        Command::Branch(args) => commands::branch::branch(&args, branching),
-        Command::Branches(args) => commands::branch::list(&args, branching),
-        Command::DropDatabase(args) => commands::branch::drop_database(&args, branching),
+        Command::Branch(args) => commands::branch::branch(&args),
+        Command::Branches(args) => commands::branch::list(&args),
+        Command::DropDatabase(args) => commands::branch::drop_database(&args),
         Command::Follow(args) => commands::follow::run(&common, &args),
         Command::Dump(args) => commands::dump::run(&common, &args),
         Command::Demo(args) => commands::demo::run(&common, &args),
         Command::Plan(args) => commands::plan::run(&common, &args),
-        Command::Bench(args) => match args.what {
-            Measured::Stores(what) => return suite::run(&what, stores),
-            Measured::CacheTrace(options) => return cache_trace::run(&options),
-            Measured::Experiment(what) => return experiments::run(&what, stores.tpcc),
-        },
+        Command::Completions(args) => commands::packaging::completions(&args),
+        Command::Man(args) => commands::packaging::man(&args),
+        Command::Bench(args) => return bench(args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -9,7 +9,7 @@ const UNITS: [(&str, u32); 4] = [("K", 10), ("M", 20), ("G", 30), ("T", 40)];
 /// Parses a size such as `4096`, `4096B`, `16K`, `16KiB`, `64MiB` or `1GiB`. Options of targets of `larch bench`
 /// are parsed in the same way.
 pub fn parse(text: &str) -> Result<u64, String> {
-    harness::target::parse_bytes(text)
+    kit::size::parse(text)
 }
 
 /// Like [`parse`], for settings that the engine stores in 32 bits.

@@ -2,8 +2,8 @@
 //! goals are reached.
 //!
 //! `index` is a separate program; everything else is `larch bench …`. Other engines are not in the default build. If
-//! `--with` names engines, they are built from the workspace `bench/engines`. The output of this workspace goes to
-//! `engines` in the target folder.
+//! `--with` names engines, the command is built with their features. What is fetched for them goes to `engines` in the
+//! target folder.
 
 #[cfg(test)]
 mod tests;
@@ -13,8 +13,8 @@ use crate::tools::{cargo, ends_as, target_of};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-/// The engines that `--with` can name. Each engine is a feature of `bench/engines` and a folder of `bench/stores`.
-const ENGINES: [&str; 6] = ["rocksdb", "fjall", "redb", "lmdb", "sqlite", "cassandra"];
+/// The engines that `--with` can name. Each engine is a feature of `larch-cli` and a folder of `bench/stores`.
+pub const ENGINES: [&str; 6] = ["rocksdb", "fjall", "redb", "lmdb", "sqlite", "cassandra"];
 
 /// The words after `larch bench`. An unknown word is refused here, before minutes of compiling.
 const MEASURES: [&str; 21] = [
@@ -41,8 +41,6 @@ const MEASURES: [&str; 21] = [
     "experiment",
 ];
 
-const ENGINES_MANIFEST: &str = "bench/engines/Cargo.toml";
-
 /// What `arguments` ask for.
 #[derive(Debug, PartialEq, Eq)]
 enum Plan<'a> {
@@ -52,7 +50,7 @@ enum Plan<'a> {
     Default(Vec<&'a str>),
     /// Runs `larch bench` with these arguments, with these engines in addition to the default stores.
     With(Vec<&'static str>, Vec<&'a str>),
-    /// Checks the format, the lints and the tests of these engines' stores.
+    /// Checks the lints and the tests of these engines' stores.
     Check(Vec<&'static str>),
 }
 
@@ -68,12 +66,21 @@ pub fn run(root: &Path, arguments: &[&str]) -> ExitCode {
     match plan {
         Plan::Index(arguments) => {
             let mut cargo = cargo();
-            cargo.args(["run", "--quiet", "--release", "--package", "larch-bench-index", "--"]);
+            cargo.args(["run", "--quiet", "--profile", "dist", "--package", "larch-bench-index", "--"]);
             ends_as("bench", cargo.args(arguments).current_dir(root))
         }
         Plan::Default(arguments) => {
             let mut cargo = cargo();
-            cargo.args(["run", "--release", "--package", "larch-cli", "--bin", "larch", "--manifest-path"]);
+            cargo.args([
+                "run",
+                "--profile",
+                "dist",
+                "--package",
+                "larch-cli",
+                "--features",
+                "bench",
+                "--manifest-path",
+            ]);
             ends_as("bench", cargo.arg(root.join("Cargo.toml")).args(["--", "bench"]).args(arguments))
         }
         Plan::With(engines, arguments) => {
@@ -82,7 +89,7 @@ pub fn run(root: &Path, arguments: &[&str]) -> ExitCode {
                 Err(ended) => return ended,
             };
             let mut cargo = place.cargo("run");
-            cargo.args(["--release", "--features", &engines.join(",")]);
+            cargo.args(["--profile", "dist", "--package", "larch-cli", "--features", &features(&engines)]);
             ends_as("bench", cargo.args(["--", "bench"]).args(arguments))
         }
         Plan::Check(engines) => check(root, &engines),
@@ -141,6 +148,11 @@ fn add_engines(engines: &mut Vec<&'static str>, names: &str) -> Result<(), Strin
     Ok(())
 }
 
+/// The features of the command that bring the engines.
+fn features(engines: &[&str]) -> String {
+    engines.iter().map(|engine| format!("engines-{engine}")).collect::<Vec<_>>().join(",")
+}
+
 fn measures() -> String {
     format!("index, {}", MEASURES.join(", "))
 }
@@ -156,16 +168,13 @@ fn check(root: &Path, engines: &[&'static str]) -> ExitCode {
         Err(ended) => return ended,
     };
     let packages = || engines.iter().map(|engine| format!("--package=larch-store-{engine}"));
-    let features = engines.join(",");
-    let mut format = place.cargo("fmt");
-    format.args(["--check", "--package=larch-bench-engines"]).args(packages());
-    // All three commands use release mode, so that the engines are compiled only once.
+    // Both commands use release mode, so that the engines are compiled only once.
     let mut clippy = place.cargo("clippy");
-    clippy.args(["--release", "--all-targets", "--package=larch-bench-engines", "--features", &features]);
+    clippy.args(["--release", "--all-targets", "--package=larch-cli", "--features", &features(engines)]);
     clippy.args(packages()).args(["--", "-D", "warnings"]);
     let mut test = place.cargo("test");
-    test.args(["--release", "--package=larch-bench-engines", "--features", &features]).args(packages());
-    for (name, command) in [("format", &mut format), ("clippy", &mut clippy), ("test", &mut test)] {
+    test.arg("--release").args(packages());
+    for (name, command) in [("clippy", &mut clippy), ("test", &mut test)] {
         println!("bench: {name} of {}", engines.join(", "));
         let ended = ends_as("bench", command);
         if ended != ExitCode::SUCCESS {
@@ -190,8 +199,8 @@ impl Place {
     /// Gets what `engines` need and cargo does not download. When this returns an error, it has already printed what
     /// is missing.
     fn prepare(root: &Path, engines: &[&str]) -> Result<Self, ExitCode> {
-        let target = target_of(root, "engines", std::env::var_os("CARGO_TARGET_DIR"));
-        let mut place = Self { manifest: root.join(ENGINES_MANIFEST), target, rocksdb: None, cassandra: None };
+        let target = target_of(root, std::env::var_os("CARGO_TARGET_DIR"));
+        let mut place = Self { manifest: root.join("Cargo.toml"), target, rocksdb: None, cassandra: None };
         if engines.contains(&"rocksdb") {
             place.rocksdb = Some(place.fetch(root, "rocksdb", "ROCKSDB_LIB_DIR", bring_packages_of_rocksdb)?);
         }
@@ -218,17 +227,17 @@ impl Place {
             // The path is absolute, because tests and build scripts run in other folders.
             return Ok(std::path::absolute(&folder).unwrap_or_else(|_| PathBuf::from(folder)));
         }
-        let folder = self.target.join(engine);
+        let folder = self.target.join("engines").join(engine);
         match ends_as("bench", Command::new(root.join("bench/stores").join(engine).join("fetch")).arg(&folder)) {
             ExitCode::SUCCESS => Ok(folder),
             ended => Err(ended),
         }
     }
 
-    /// A command of cargo in the workspace of the engines.
+    /// A command of cargo that finds the fetched libraries.
     fn cargo(&self, command: &str) -> Command {
         let mut cargo = cargo();
-        cargo.arg(command).arg("--manifest-path").arg(&self.manifest).env("CARGO_TARGET_DIR", &self.target);
+        cargo.arg(command).arg("--manifest-path").arg(&self.manifest);
         for (variable, folder) in [("ROCKSDB_LIB_DIR", &self.rocksdb), ("CASSANDRA_LIB_DIR", &self.cassandra)] {
             if let Some(folder) = folder {
                 cargo.env(variable, folder);

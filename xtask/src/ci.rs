@@ -18,10 +18,14 @@ struct Step {
 }
 
 /// Cheap steps come first, so that a small mistake is reported within seconds.
-const STEPS: [Step; 18] = [
+const STEPS: [Step; 20] = [
     Step { name: "format", variable: None, arguments: "fmt --all --check" },
     Step { name: "tidy", variable: None, arguments: "x tidy" },
-    Step { name: "clippy", variable: None, arguments: "clippy --workspace --all-targets -- -D warnings" },
+    Step {
+        name: "clippy",
+        variable: None,
+        arguments: "clippy --all-targets --features larch-cli/bench -- -D warnings",
+    },
     Step {
         name: "features",
         variable: None,
@@ -63,67 +67,34 @@ const STEPS: [Step; 18] = [
         variable: None,
         arguments: "test --package larch-db --package larch-pages --no-default-features --lib that_the_build_lacks",
     },
+    Step {
+        name: "command without features",
+        variable: None,
+        arguments: "clippy --package larch-cli --all-targets -- -D warnings",
+    },
+    Step { name: "tests without features", variable: None, arguments: "test --package larch-cli --test package" },
     Step { name: "test", variable: None, arguments: "x test" },
     // Only libraries are documented, because the pages of the binary `larch` would overwrite those of the library
     // `larch`.
-    Step {
-        name: "docs",
-        variable: Some(("RUSTDOCFLAGS", "-D warnings")),
-        arguments: "doc --no-deps --workspace --lib",
-    },
-    Step { name: "benches and examples", variable: None, arguments: "build --workspace --benches --examples" },
+    Step { name: "docs", variable: Some(("RUSTDOCFLAGS", "-D warnings")), arguments: "doc --no-deps --lib" },
+    Step { name: "benches and examples", variable: None, arguments: "build --benches --examples" },
     Step { name: "instructions", variable: None, arguments: "x instructions" },
     Step { name: "packages", variable: None, arguments: "x package" },
     Step { name: "dependencies", variable: None, arguments: "x deny" },
     Step { name: "versions", variable: None, arguments: "x semver" },
 ];
 
-/// The fuzz targets are a separate workspace. They are checked as the fuzzer would build them, but without the
-/// flags that need a nightly compiler, and without libFuzzer, a default feature that needs a C++ compiler.
-const FUZZ: [Step; 2] = [
-    Step { name: "format of fuzz targets", variable: None, arguments: "fmt --check --manifest-path fuzz/Cargo.toml" },
-    Step {
-        name: "fuzz targets",
-        variable: Some(("RUSTFLAGS", "--cfg fuzzing -D warnings")),
-        arguments: "check --no-default-features --manifest-path fuzz/Cargo.toml",
-    },
-];
-
-/// The stores of other engines are a separate workspace. Only their format is checked here. The engines take
-/// minutes to build, and one of them is fetched; `cargo x bench --with all --check` runs their lints and tests.
-const ENGINES: [Step; 1] = [Step {
-    name: "format of other engines",
-    variable: None,
-    arguments: "fmt --check --manifest-path bench/engines/Cargo.toml --package larch-bench-engines \
-        --package larch-store-rocksdb --package larch-store-fjall --package larch-store-redb \
-        --package larch-store-lmdb --package larch-store-sqlite --package larch-store-cassandra",
-}];
-
-/// The query engine is two workspaces: one for a single process, and one for several processes. Only their format is
-/// checked here. `cargo x sql --check` and `cargo x sql --ballista --check` run their lints and tests.
-const SQL: [Step; 2] = [
-    Step {
-        name: "format of the query engine",
-        variable: None,
-        arguments: "fmt --check --manifest-path crates/datafusion/Cargo.toml --package larch-datafusion",
-    },
-    Step {
-        name: "format of the query engine in several processes",
-        variable: None,
-        arguments: "fmt --check --manifest-path crates/ballista/Cargo.toml --package larch-ballista",
-    },
-];
-
-/// Object storage is another workspace. Only its format is checked here; `cargo x remote --check` runs the rest.
-const REMOTE: [Step; 1] = [Step {
-    name: "format of object storage",
-    variable: None,
-    arguments: "fmt --check --manifest-path crates/remote/Cargo.toml --package larch-remote",
-}];
+/// The fuzz targets are checked as the fuzzer would build them, but without two things. One is the flags that need a
+/// nightly compiler. The other is libFuzzer, a default feature that needs a C++ compiler.
+const FUZZ: Step = Step {
+    name: "fuzz targets",
+    variable: Some(("RUSTFLAGS", "--cfg fuzzing -D warnings")),
+    arguments: "check --package larch-fuzz --no-default-features",
+};
 
 /// Runs all steps in `root`, and stops at the first step that fails.
 pub fn run(root: &Path) -> ExitCode {
-    let steps: Vec<&Step> = STEPS.iter().chain(&FUZZ).chain(&ENGINES).chain(&SQL).chain(&REMOTE).collect();
+    let steps: Vec<&Step> = STEPS.iter().chain([&FUZZ]).collect();
     let start = Instant::now();
     match first_failure(&steps, |step| passes(step, root)) {
         None => {

@@ -72,7 +72,7 @@ impl Crash {
     fn all(&self) -> Result<(), String> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut build = Command::new(cargo);
-        build.args(["build", "--quiet", "--release", "--package", "larch-cli", "--bin", "larch"]);
+        build.args(["build", "--quiet", "--release", "--package", "larch-cli", "--features", "bench"]);
         succeeds(&mut build)?;
         fs::remove_dir_all(&self.place).unwrap_or_default();
         eprintln!("seed {}", self.seed);

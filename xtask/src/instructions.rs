@@ -14,7 +14,7 @@ pub fn run(root: &Path, arguments: &[&str]) -> ExitCode {
         return ExitCode::FAILURE;
     }
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let run = ["run", "--quiet", "--release", "--package", "larch-bench-instructions", "--"];
+    let run = ["run", "--quiet", "--profile", "dist", "--package", "larch-bench-instructions", "--"];
     match Command::new(cargo).args(run).args(arguments).current_dir(root).status() {
         Ok(status) if status.success() => ExitCode::SUCCESS,
         Ok(_) => ExitCode::FAILURE,

@@ -70,7 +70,7 @@ What a release promises
   cargo x instructions  the instructions of hot paths under valgrind, which it installs, beside those that are
                   expected; --write expects those of now, in bench/instructions/expected.txt. A minute after a release
                   build
-  cargo x package the five libraries as they would be published, in target/package, each built from its package
+  cargo x package the six libraries as they would be published, in target/package, each built from its package
   cargo x deny    licences, sources and known vulnerabilities of dependencies, by the rules in deny.toml. Builds
                   cargo-deny in target/tools the first time, a minute. Without GitHub it says that it did not look for
                   vulnerabilities, and passes
@@ -81,18 +81,18 @@ What a release promises
                   `compat`; some minutes: cargo x compat [RELEASE] [--commit COMMIT]; --write-golden RELEASE writes
                   the small database that the tests keep of a release: once, when it is made
 
-Workspaces of their own
+What the build server does not build: the query engine, object storage, other engines
   cargo x sql     `larch sql …` with the query engine, after a release build of half an hour: cargo x sql DIR 'SELECT
-                  …'; --check has its format, lints and tests; --measure [--rows N] compares it with a Parquet file
+                  …'; --check has its lints and tests; --measure [--rows N] compares it with a Parquet file
                   and counts pages; --beside-tpcc [--warehouses N] [--mode spec|nowait] [--warmup TIME] [--time TIME]
                   [--rounds N] [--directory DIR] runs TPC-C with and without queries of CH-benCHmark, which a follower
                   answers in another process, and prints tpmC and efficiency of both;
                   --ballista sql-scheduler|sql-executor|sql …: several processes answer; --ballista --check tests that
                   with a scheduler and two executors
-  cargo x remote  databases on object storage: --check has format, lints and tests, with moto as a store (pip install
+  cargo x remote  databases on object storage: --check has lints and tests, with moto as a store (pip install
                   'moto[server]==5.2.5'); --servers tests on moto and MinIO, in PATH or named by LARCH_MINIO (go
                   install github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c)
-  cargo x bench --with … --check  format, lints and tests of the stores of other engines
+  cargo x bench --with … --check  lints and tests of the stores of other engines
 
 Benchmarks, `larch bench …` in release mode. docs/guide/benchmarks.md leads to a page for each. A command that has
 goals ends with exit status 1 if it misses one

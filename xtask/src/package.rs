@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 /// The packages. Each package comes after the packages that it needs.
-const PACKAGES: [&str; 5] = ["larch-os", "larch-pages", "larch-sst", "larch-db", "larch-rows"];
+const PACKAGES: [&str; 6] = ["larch-os", "larch-pages", "larch-sst", "larch-db", "larch-rows", "larch-extractors"];
 
 /// Packs and checks all packages.
 pub fn run(root: &Path) -> ExitCode {

@@ -1,11 +1,9 @@
-//! `cargo x remote`: builds and tests databases on object storage. Their code is a separate workspace. `--check`
-//! needs moto (`pip install 'moto[server]'`), and `--servers` also needs MinIO. If a server is missing, its test
-//! fails and says how to install it.
+//! `cargo x remote`: builds and tests databases on object storage. `--check` needs moto (`pip install
+//! 'moto[server]'`), and `--servers` also needs MinIO. If a server is missing, its test fails and says how to install
+//! it.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
-
-const MANIFEST: &str = "crates/remote/Cargo.toml";
 
 /// A command of cargo that is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +14,6 @@ struct Step {
     only: Option<&'static str>,
 }
 
-const FORMAT: Step = Step { name: "format", arguments: &["fmt", "--check"], only: None };
 const CLIPPY: Step =
     Step { name: "clippy", arguments: &["clippy", "--all-targets", "--", "-D", "warnings"], only: None };
 const TESTS: Step = Step { name: "tests without servers", arguments: &["test"], only: None };
@@ -41,7 +38,7 @@ const MOTO: Step = Step { name: "tests on moto", only: Some("moto"), ..SERVERS }
 pub fn run(root: &Path, arguments: &[&str]) -> ExitCode {
     let Some(steps) = steps(arguments) else {
         eprintln!(
-            "remote: say --check, for format, lints and tests, with those on moto; or --servers, for tests on moto and MinIO"
+            "remote: say --check, for lints and tests, with those on moto; or --servers, for tests on moto and MinIO"
         );
         return ExitCode::from(2);
     };
@@ -57,23 +54,21 @@ pub fn run(root: &Path, arguments: &[&str]) -> ExitCode {
 
 fn steps(arguments: &[&str]) -> Option<&'static [Step]> {
     match arguments {
-        ["--check"] => Some(&[FORMAT, CLIPPY, TESTS, MOTO]),
+        ["--check"] => Some(&[CLIPPY, TESTS, MOTO]),
         ["--servers"] => Some(&[SERVERS]),
         _ => None,
     }
 }
 
-/// Runs a step in the folder of the workspace. The output goes to `remote` in the target folder.
+/// Runs a step.
 fn runs(root: &Path, step: &Step) -> Result<(), String> {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |target| root.join(target));
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let (command, rest) = step.arguments.split_first().expect("a step has a command");
     let status = Command::new(cargo)
-        .args([command, "--manifest-path"])
-        .arg(root.join(MANIFEST))
+        .args([command, "--package=larch-remote"])
         .args(rest)
         .args(step.only)
-        .env("CARGO_TARGET_DIR", std::path::absolute(target.join("remote")).unwrap_or(target))
+        .current_dir(root)
         .status();
     match status {
         Ok(status) if status.success() => Ok(()),
@@ -95,7 +90,7 @@ mod tests {
                 .flat_map(|step| step.only.or(step.arguments.last().copied()))
                 .collect()
         };
-        assert_eq!(names(&["--check"]), ["--check", "warnings", "test", "moto"]);
+        assert_eq!(names(&["--check"]), ["warnings", "test", "moto"]);
         assert_eq!(names(&["--servers"]), ["--test-threads=1"]);
         assert!(steps(&[]).is_none() && steps(&["--chek"]).is_none());
     }

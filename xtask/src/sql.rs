@@ -1,6 +1,5 @@
-//! `cargo x sql`: builds and runs the query engine. For one process, the engine is the workspace
-//! `crates/datafusion`. For several processes, it is `crates/ballista`. Cargo writes the output of both workspaces
-//! to `sql` in the target folder. The build server does not build these workspaces, because this takes minutes.
+//! `cargo x sql`: builds and runs the command `larch` with the query engine, and checks the packages of the engine. The
+//! build server does not build them, because this takes minutes.
 
 use crate::tools::{cargo, ends_as, target_of};
 use beside::Beside;
@@ -11,10 +10,11 @@ mod beside;
 #[cfg(test)]
 mod tests;
 
-const MANIFEST: &str = "crates/datafusion/Cargo.toml";
+/// The command with the query engine for one process.
+const ALONE: [&str; 4] = ["--package", "larch-cli", "--features", "bench,parquet"];
 
-/// The workspace of the query engine in several processes.
-const BALLISTA: &str = "crates/ballista/Cargo.toml";
+/// The command with the query engine for several processes.
+const CLUSTER: [&str; 4] = ["--package", "larch-cli", "--features", "cloud,cluster"];
 
 /// What the arguments ask for.
 #[derive(Debug, PartialEq, Eq)]
@@ -35,23 +35,26 @@ enum Plan<'a> {
 
 /// Runs what the arguments ask for.
 pub fn run(root: &Path, arguments: &[&str]) -> ExitCode {
-    let target = target_of(root, "sql", std::env::var_os("CARGO_TARGET_DIR"));
-    let in_workspace = |manifest: &str, words: &[&str]| {
+    let cargo = |words: &[&str], options: &[&str]| {
         let mut cargo = cargo();
-        cargo.arg(words[0]).arg("--manifest-path").arg(root.join(manifest)).args(&words[1..]);
-        cargo.env("CARGO_TARGET_DIR", &target);
+        cargo.args(words).args(options).current_dir(root);
         cargo
     };
-    let check = |manifest: &str, features: &[&str]| {
-        let steps: [(&str, &[&str], &[&str]); 3] = [
-            ("format", &["fmt", "--check"], &[]),
-            ("clippy", &["clippy", "--locked", "--all-targets"], &["--", "-D", "warnings"]),
-            ("test", &["test", "--locked"], &[]),
+    // The command runs where the user is, because its arguments are paths.
+    let larch = |options: &[&str], words: &[&str]| {
+        let mut cargo = crate::tools::cargo();
+        cargo.args(["run", "--release", "--manifest-path"]).arg(root.join("Cargo.toml")).args(options);
+        cargo.arg("--").args(words);
+        cargo
+    };
+    let check = |packages: &[&str]| {
+        let steps: [(&str, &[&str], &[&str]); 2] = [
+            ("clippy", &["clippy", "--profile", "query", "--all-targets"], &["--", "-D", "warnings"]),
+            ("test", &["test", "--profile", "query"], &[]),
         ];
         for (name, words, rest) in steps {
             println!("sql: {name}");
-            let features = if name == "format" { &[] } else { features };
-            let ended = ends_as("sql", in_workspace(manifest, words).args(features).args(rest));
+            let ended = ends_as("sql", cargo(words, packages).args(rest));
             if ended != ExitCode::SUCCESS {
                 eprintln!("sql: {name} failed");
                 return ended;
@@ -64,23 +67,20 @@ pub fn run(root: &Path, arguments: &[&str]) -> ExitCode {
             eprintln!("sql: {why}");
             ExitCode::from(2)
         }
-        Ok(Plan::Run(arguments)) => {
-            ends_as("sql", in_workspace(MANIFEST, &["run", "--release", "--", "sql"]).args(arguments))
-        }
+        Ok(Plan::Run(arguments)) => ends_as("sql", larch(&ALONE, &["sql"]).args(arguments)),
         Ok(Plan::Measure(arguments)) => {
-            let words = ["run", "--release", "--features", "parquet", "--example", "measure", "--"];
-            ends_as("sql", in_workspace(MANIFEST, &words).args(arguments))
+            let words = ["run", "--profile", "dist", "--package", "larch-datafusion"];
+            let example = ["--features", "parquet", "--example", "measure", "--"];
+            ends_as("sql", cargo(&words, &example).args(arguments))
         }
         Ok(Plan::BesideTpcc(beside)) => {
-            // This build uses the same features as the measuring program, so that the two builds share compiled
-            // crates.
-            let words = ["build", "--release", "--features", "parquet", "--bin", "larch"];
-            let ended = ends_as("sql", &mut in_workspace(MANIFEST, &words));
+            let ended = ends_as("sql", &mut cargo(&["build", "--profile", "dist", "--bin", "larch"], &ALONE));
             if ended != ExitCode::SUCCESS {
                 return ended;
             }
+            let target = target_of(root, std::env::var_os("CARGO_TARGET_DIR"));
             let queries = root.join("crates/datafusion/queries");
-            match beside.run(&target.join("release/larch"), &queries, &target) {
+            match beside.run(&target.join("dist/larch"), &queries, &target) {
                 Ok(()) => ExitCode::SUCCESS,
                 Err(why) => {
                     eprintln!("sql: {why}");
@@ -88,11 +88,9 @@ pub fn run(root: &Path, arguments: &[&str]) -> ExitCode {
                 }
             }
         }
-        Ok(Plan::RunBallista(arguments)) => {
-            ends_as("sql", in_workspace(BALLISTA, &["run", "--release", "--"]).args(arguments))
-        }
-        Ok(Plan::Check) => check(MANIFEST, &["--features", "parquet"]),
-        Ok(Plan::CheckBallista) => check(BALLISTA, &[]),
+        Ok(Plan::RunBallista(arguments)) => ends_as("sql", larch(&CLUSTER, &[]).args(arguments)),
+        Ok(Plan::Check) => check(&["--package", "larch-datafusion", "--features", "larch-datafusion/parquet"]),
+        Ok(Plan::CheckBallista) => check(&["--package", "larch-ballista"]),
     }
 }
 

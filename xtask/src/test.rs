@@ -22,7 +22,7 @@ pub fn run(root: &Path) -> ExitCode {
         return ExitCode::FAILURE;
     }
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    match Command::new(cargo).args(["test", "--workspace"]).current_dir(root).status() {
+    match Command::new(cargo).args(["test", "--features", "larch-cli/bench"]).current_dir(root).status() {
         Ok(status) if status.success() => ExitCode::SUCCESS,
         Ok(_) => ExitCode::FAILURE,
         Err(error) => {

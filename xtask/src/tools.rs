@@ -1,6 +1,6 @@
 //! Installs the cargo subcommands that the checks need, each at a fixed version. They are installed in
 //! `target/tools` and not in the user's cargo home, so two trees with different versions do not replace each
-//! other's tools. This module also runs cargo itself, for separate workspaces. It does not know what the tools
+//! other's tools. This module also runs cargo itself. It does not know what the tools
 //! check.
 
 use std::ffi::OsString;
@@ -55,10 +55,9 @@ pub fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// The target folder of a separate workspace. It is inside the common target folder. The path is absolute, because
-/// build scripts run in other folders.
-pub fn target_of(root: &Path, workspace: &str, target: Option<OsString>) -> PathBuf {
-    let target = target.map_or_else(|| root.join("target"), PathBuf::from).join(workspace);
+/// The target folder. The path is absolute, because build scripts run in other folders.
+pub fn target_of(root: &Path, target: Option<OsString>) -> PathBuf {
+    let target = target.map_or_else(|| root.join("target"), PathBuf::from);
     std::path::absolute(&target).unwrap_or(target)
 }
 

@@ -21,7 +21,7 @@ pub struct CacheTrace {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1000..=20_000_000))]
     pub records: Option<u64>,
     /// Sizes of the cache to try [default: 0.5 %, 1 %, 5 % and 20 % of the pages of each trace]
-    #[arg(long, value_name = "SIZE,…", value_delimiter = ',', value_parser = harness::target::parse_bytes)]
+    #[arg(long, value_name = "SIZE,…", value_delimiter = ',', value_parser = kit::size::parse)]
     pub cache_sizes: Option<Vec<u64>>,
     /// Replays the traces of this file instead of recording some
     #[arg(long, value_name = "FILE", conflicts_with_all = ["records", "save"])]

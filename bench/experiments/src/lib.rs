@@ -18,7 +18,6 @@ mod made;
 mod measured;
 mod outcome;
 mod page_size;
-pub mod plan;
 mod precharge;
 mod scale;
 mod sharing;

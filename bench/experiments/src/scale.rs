@@ -10,7 +10,6 @@ use crate::args::{ExperimentArgs, Scale};
 use crate::ground::Ground;
 use crate::index::PUBLISHED;
 use crate::outcome::{Ending, Goal, Outcome, facts};
-use crate::plan::{FilterBits, Plan, Sizes};
 use harness::directory::bytes_text;
 use harness::report::Meter;
 use harness::report::text::bytes;
@@ -21,6 +20,7 @@ use larch::options::LevelOptions;
 use larch::{Database, Durability, TableOptions};
 use page::{Axis, Block, Chart, Curve, Table, figure};
 use serde::{Deserialize, Serialize};
+use sst::plan::{FilterBits, Plan, Sizes};
 use std::path::Path;
 use suite::stop::Stop;
 

@@ -138,10 +138,10 @@ impl Options {
         text.parse().map_err(|_| self.bad(name, &text, "a whole number"))
     }
 
-    /// The number of bytes that option `name` gives, as [`parse_bytes`] reads it.
+    /// The number of bytes that option `name` gives, as [`kit::size::parse`] reads it.
     pub fn bytes(&mut self, name: &'static str, default: u64) -> Result<u64, Failure> {
         let Some(text) = self.text(name) else { return Ok(default) };
-        parse_bytes(&text).map_err(|_| self.bad(name, &text, "a size, like 4096, 64KiB, 256MiB or 1TiB"))
+        kit::size::parse(&text).map_err(|_| self.bad(name, &text, "a size, like 4096, 64KiB, 256MiB or 1TiB"))
     }
 
     /// Refuses options that the store did not take.
@@ -161,30 +161,4 @@ impl Options {
             format!("target `{}`: option `{name}` is `{text}` and should be {allowed}", self.target),
         )
     }
-}
-
-/// Parses a number of bytes, as in every option of `larch`. It is a number, perhaps with a binary unit: `4096`,
-/// `4096B`, `16K`, `16KiB`, `64MiB`, `1GiB`, `2TiB`. Case does not matter.
-///
-/// # Errors
-///
-/// Returns a text that says how to write a size, if `text` is not one.
-pub fn parse_bytes(text: &str) -> Result<u64, String> {
-    const UNITS: [(&str, u32); 4] = [("K", 10), ("M", 20), ("G", 30), ("T", 40)];
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, unit) = text.split_at(digits);
-    let explain =
-        |why: &str| format!("{why}; write a whole number of bytes or a binary unit: 4096, 16KiB, 64MiB, 1GiB, 2TiB");
-    if number.is_empty() {
-        return Err(explain("a size starts with a digit"));
-    }
-    let unit = unit.trim_start().to_ascii_uppercase();
-    let shift = match unit.as_str() {
-        "" | "B" => 0,
-        other => match UNITS.iter().find(|(name, _)| other == *name || other == format!("{name}IB")) {
-            Some((_, shift)) => *shift,
-            None => return Err(explain(&format!("`{unit}` is not a unit of size"))),
-        },
-    };
-    number.parse::<u64>().ok().and_then(|n| n.checked_mul(1 << shift)).ok_or_else(|| explain("the size is too large"))
 }

@@ -13,7 +13,10 @@ pub mod callgrind;
 pub mod client_cost;
 pub mod goals;
 pub mod median;
+pub mod program;
 pub mod scratch;
+pub mod size;
+pub mod time;
 
 pub use goals::Bound;
 pub use median::{median, spread};

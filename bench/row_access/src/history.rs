@@ -1,6 +1,6 @@
 //! The table of runs. Each session has one row, which is written when the session begins and again when it ends.
 
-use crate::time::{Timestamp, interval};
+use kit::time::{Timestamp, interval};
 use serde::{Deserialize, Serialize};
 
 #[cfg(test)]

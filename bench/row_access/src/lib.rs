@@ -18,7 +18,6 @@ pub mod history;
 pub mod parameters;
 pub mod run;
 pub mod setup;
-pub mod time;
 
 pub use batch::{Batch, Order, Row};
 pub use database::{

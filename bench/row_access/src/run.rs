@@ -3,9 +3,9 @@
 use crate::database::{Access, Database, Inside, Seen, SeenInside, Session, Statement};
 use crate::history::Job;
 use crate::parameters::RunParameters;
-use crate::time::Timestamp;
 use harness::{Clock, Failure, Harm, Times};
 use hdrhistogram::Histogram;
+use kit::time::Timestamp;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use ycsb::Random;

@@ -5,12 +5,13 @@ use crate::database;
 use crate::failure::Result;
 use crate::interrupt::Interrupt;
 use crate::output::Output;
-use crate::places::{self, Stored};
+use crate::places;
 use crate::progress::Progress;
 use crate::size;
+use crate::stored::Stored;
+use kit::time::Timestamp;
 use larch::backup::{BackupInfo, Backups};
 use os::Machine;
-use row_access::time::Timestamp;
 use serde::Serialize;
 use std::path::Path;
 

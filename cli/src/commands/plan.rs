@@ -5,9 +5,9 @@ use crate::args::{self, Common};
 use crate::failure::{Failure, Result};
 use crate::output::Output;
 use crate::size;
-use experiments::plan::{FilterBits, Plan, Sizes};
 use larch::options::FilterKind;
 use serde::Serialize;
+use sst::plan::{FilterBits, Plan, Sizes};
 
 /// A database that is open for writing needs its write buffer and this much more memory than one that is only read.
 const WORK_BYTES: u64 = 16 << 20;

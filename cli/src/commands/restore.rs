@@ -5,9 +5,10 @@ use crate::args::Restore;
 use crate::failure::Result;
 use crate::interrupt::Interrupt;
 use crate::output::Output;
-use crate::places::{self, Stored};
+use crate::places;
 use crate::progress::Progress;
 use crate::size;
+use crate::stored::Stored;
 use os::Machine;
 use serde::Serialize;
 

@@ -188,10 +188,12 @@ fn reading_makes_no_database() {
 fn a_binary_without_a_query_engine_says_how_to_get_one() {
     let session = Session::new();
     session.run(&["put", "db", "t", "k", "v"]).ok();
-    session.run(&["sql", "db", "SELECT 1"]).fails(2, &["this binary has no query engine", "cargo x sql DIR"]);
+    session.run(&["sql", "db", "SELECT 1"]).fails(2, &["larch sql is not in this build of larch", "--features sql"]);
     session.run(&["sql", "db"]).fails(2, &["<STATEMENTS>"]);
-    session.run(&["sql-scheduler"]).fails(2, &["this binary answers no queries of others", "cargo x sql --ballista"]);
-    session.run(&["sql-executor", "--threads", "2"]).fails(2, &["cargo x sql --ballista"]);
+    session.run(&["sql-scheduler"]).fails(2, &["larch sql-scheduler is not in this build", "--features cluster"]);
+    session
+        .run(&["sql-executor", "--threads", "2"])
+        .fails(2, &["larch sql-executor is not in this build", "--features cluster"]);
 }
 
 #[test]

@@ -15,9 +15,8 @@ use std::process::{Command, Stdio};
 /// second text says what the example needs.
 const NOT_RUN: &[(&str, &str)] = &[
     ("cargo ", "it builds this tree, or runs its tests"),
-    ("s3://", "a store: the binary of crates/remote has them, and its tests run against one"),
-    ("larch sql", "a query engine: the binary of crates/datafusion has one, and so have its tests"),
-    ("alias larch=", "another binary"),
+    ("s3://", "a store: the feature `cloud`, and the tests of crates/remote"),
+    ("larch sql", "a query engine: the feature `sql`, and the tests of crates/datafusion"),
     ("export AWS_REGION", "credentials of a store"),
     ("larch ingest shop by_city", "files that a query wrote"),
     ("larch follow db", "it goes on until ^C"),
@@ -194,10 +193,7 @@ fn understand(line: &str) -> Option<String> {
     let output = Command::new("bash").args(["-c", &format!("printf '%s\\0' {}", &line[from..until])]).output();
     let words = String::from_utf8(output.expect("there is a shell").stdout).expect("it is text");
     let words = words.split_terminator('\0').map(std::ffi::OsString::from);
-    larch_cli::command()
-        .try_get_matches_from(suite::args::kv::two_minus_signs(words))
-        .err()
-        .map(|error| error.to_string())
+    larch_cli::command().try_get_matches_from(larch_cli::arguments(words)).err().map(|error| error.to_string())
 }
 
 #[test]

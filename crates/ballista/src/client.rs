@@ -9,8 +9,7 @@ use ballista_core::extension::{SessionConfigExt, SessionStateExt};
 use datafusion::common::exec_err;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
-use larch_datafusion::Provide;
-use larch_datafusion::command::Elsewhere;
+use larch_datafusion::{Elsewhere, Provide};
 use os::sync::Arc;
 use std::time::Duration;
 

@@ -51,7 +51,7 @@ fn minus() -> ast::BinaryOperator {
 }
 
 /// Replaces each unary minus, except before a constant, by the operator [`MINUS`].
-pub fn mark(statement: &mut Statement) {
+pub fn mark_minus(statement: &mut Statement) {
     match statement {
         Statement::Statement(statement) => mark_in(&mut **statement),
         Statement::CopyTo(copy) => {
@@ -59,7 +59,7 @@ pub fn mark(statement: &mut Statement) {
                 mark_in(&mut **query);
             }
         }
-        Statement::Explain(explain) => mark(&mut explain.statement),
+        Statement::Explain(explain) => mark_minus(&mut explain.statement),
         Statement::CreateExternalTable(_) | Statement::Reset(_) => {}
     }
 }

@@ -3,7 +3,7 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "threads of its own")]
 
-use os::{Arena, Buffer, process};
+use larch_os::{Arena, Buffer, process};
 use std::thread;
 
 const MIB: u64 = 1 << 20;

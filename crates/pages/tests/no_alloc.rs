@@ -2,13 +2,13 @@
 //! page allocates memory.
 
 use kit::allocations::{Counting, Thread};
-use os::sync::Arc;
-use os::{Access, Buffer, Disk};
-use pages::page::{Unpacker, decode_page};
-use pages::{
+use larch_pages::page::{Unpacker, decode_page};
+use larch_pages::{
     Admit, Compression, HEADER_BYTES, Loaded, Packing, PageCache, PageKind, PageSource, Reason, Session, encode_page,
     retry,
 };
+use os::sync::Arc;
+use os::{Access, Buffer, Disk};
 use std::path::Path;
 
 #[global_allocator]

@@ -1,14 +1,14 @@
 //! The cache under random schedules: `cargo x shuttle`.
 #![cfg(shuttle)]
 
+use larch_pages::{
+    Address, Admit, Compression, HEADER_BYTES, Packing, PageCache, PageKind, PageSource, PagedFile, Reason, Result,
+    Session, encode_page, retry,
+};
 use os::sim::{SimDisk, SimReads};
 use os::sync::shuttle::{self, thread};
 use os::sync::{Arc, Condvar, Mutex};
 use os::{Access, BLOCK_BYTES, Disk, Machine};
-use pages::{
-    Address, Admit, Compression, HEADER_BYTES, Packing, PageCache, PageKind, PageSource, PagedFile, Reason, Result,
-    Session, encode_page, retry,
-};
 use std::path::Path;
 use std::task::{Context, Poll, Wake, Waker};
 

@@ -23,13 +23,13 @@ mod tests;
 /// The types of a tuple's fields. It is parsed from text, and `Display` writes it as text.
 ///
 /// ```
-/// use rows::{Declaration, Descending, Tuple};
+/// use larch_rows::{Declaration, Descending, Tuple};
 ///
 /// let declaration: Declaration = "u32, i64 desc, string, bytes?".parse()?;
 /// let key = declaration.parse_key(r#"(17, -3, "abc", none)"#)?;
 /// assert_eq!(key, (17_u32, Descending(-3_i64), "abc", None::<&[u8]>).to_key());
 /// assert_eq!(declaration.show(&key), r#"(17, -3, "abc", none)"#);
-/// # Ok::<(), rows::BadText>(())
+/// # Ok::<(), larch_rows::BadText>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Declaration {

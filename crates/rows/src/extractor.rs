@@ -30,7 +30,7 @@ mod tests;
 /// Says which keys a row has in an index. It is parsed from text, and `Display` writes it as text.
 ///
 /// ```
-/// use rows::{Extractor, Tuple};
+/// use larch_rows::{Extractor, Tuple};
 ///
 /// let by_city: Extractor = r#"value.json("$.address.city") string, key[0..4]"#.parse()?;
 /// let value = br#"{"name": "Ada", "address": {"city": "London"}}"#;
@@ -40,7 +40,7 @@ mod tests;
 ///
 /// // A row without the field is not in the index.
 /// by_city.index_keys(b"0018", &|_| Some(b"{}"), &mut |_| panic!("no key")).expect("the row fits");
-/// # Ok::<(), rows::BadText>(())
+/// # Ok::<(), larch_rows::BadText>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extractor {

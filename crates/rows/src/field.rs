@@ -25,7 +25,7 @@ use std::cmp::Ordering;
 /// Your own type becomes a field by using the encoding of the type that it wraps:
 ///
 /// ```
-/// use rows::{DecodeField, Decoder, Field, FieldType, Mistake};
+/// use larch_rows::{DecodeField, Decoder, Field, FieldType, Mistake};
 ///
 /// #[derive(Debug, PartialEq)]
 /// struct Warehouse(u32);
@@ -217,7 +217,7 @@ pub(crate) const END: [u8; 2] = [0, 0];
 /// [`prefix_range`](crate::prefix_range) makes the range of these fields from the appended bytes.
 ///
 /// ```
-/// use rows::{Tuple, encode_beginning};
+/// use larch_rows::{Tuple, encode_beginning};
 ///
 /// let mut key = (7_u32,).to_key();
 /// encode_beginning(b"ab", &mut key);

@@ -11,14 +11,14 @@
 //! `docs/format/tuple.md` describes the bytes, and `docs/format/extractor.md` the language of extractors.
 //!
 //! ```
-//! use rows::{DecodeTuple, Tuple};
+//! use larch_rows::{DecodeTuple, Tuple};
 //!
 //! let key = (17_u32, "Grace", 0.5_f64).to_key();
 //! assert!(key < (17_u32, "Grace Hopper", f64::NEG_INFINITY).to_key());
 //!
 //! let (number, name, share) = <(u32, String, f64)>::decode(&key)?;
 //! assert_eq!((number, &*name, share), (17, "Grace", 0.5));
-//! # Ok::<(), rows::BadTuple>(())
+//! # Ok::<(), larch_rows::BadTuple>(())
 //! ```
 
 mod declaration;

@@ -16,7 +16,7 @@ mod tests;
 /// second, and so on.
 ///
 /// ```
-/// use rows::{DecodeTuple, Descending, Tuple};
+/// use larch_rows::{DecodeTuple, Descending, Tuple};
 ///
 /// let (warehouse, district, order) = (17_u32, 3_u8, 3001_u32);
 /// let key = (warehouse, district, Descending(order)).to_key();
@@ -28,7 +28,7 @@ mod tests;
 /// let orders = (warehouse, district).range();
 /// # use std::ops::RangeBounds;
 /// # assert!(orders.contains(&key));
-/// # Ok::<(), rows::BadTuple>(())
+/// # Ok::<(), larch_rows::BadTuple>(())
 /// ```
 pub trait Tuple {
     /// The types of the fields.

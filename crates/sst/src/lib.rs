@@ -11,6 +11,7 @@ mod dump;
 mod fixture;
 pub mod format;
 mod key_range;
+pub mod plan;
 pub mod precharge;
 pub mod read;
 pub mod row;

@@ -1,4 +1,4 @@
-use super::{Target, parse_bytes};
+use super::Target;
 
 #[test]
 fn a_target_is_taken_apart() {
@@ -48,41 +48,5 @@ fn a_password_that_would_be_cut_in_two_is_refused_and_not_shown() {
     for good in ["postgres://odd:s#e%2Fc@h:1/x", "postgres://odd:a@b@h/x?application_name=a%40b", "larch:a@b/c?cache=1"]
     {
         Target::parse(good).unwrap_or_else(|refused| panic!("{refused}"));
-    }
-}
-
-#[test]
-fn sizes_are_binary() {
-    for (text, expected) in [
-        ("0", 0),
-        ("4096", 4096),
-        ("4096B", 4096),
-        ("16K", 16 << 10),
-        ("16KiB", 16 << 10),
-        ("16kib", 16 << 10),
-        ("64MiB", 64 << 20),
-        ("64 MiB", 64 << 20),
-        ("1GiB", 1 << 30),
-        ("2T", 2 << 40),
-        ("1TiB", 1 << 40),
-    ] {
-        assert_eq!(parse_bytes(text), Ok(expected), "{text}");
-    }
-}
-
-#[test]
-fn a_bad_size_says_what_to_write() {
-    for (text, part) in [
-        ("", "starts with a digit"),
-        ("MiB", "starts with a digit"),
-        ("-1", "starts with a digit"),
-        ("1.5GiB", "`.5GIB` is not a unit"),
-        ("64MB", "`MB` is not a unit"),
-        ("99999999999999999999", "too large"),
-        ("99999999999T", "too large"),
-    ] {
-        let error = parse_bytes(text).expect_err(text);
-        assert!(error.contains(part), "{text}: {error}");
-        assert!(error.contains("64MiB"), "{text}: {error}");
     }
 }

@@ -6,12 +6,12 @@ use crate::address::Address;
 use crate::connection::{Connection, Row};
 use crate::store::{first_process, used};
 use ::row_access::database::JOBS_TABLE;
-use ::row_access::time::Timestamp;
 use ::row_access::{
     Access, Batch, Counted, Database, Inside, Job, Loader, Opening, Order, RowAccessScheme, Seen, SeenInside, Session,
     Statement, TableForm,
 };
 use harness::{Failure, Setting, StoreUse, Target};
+use kit::time::Timestamp;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 #[cfg(test)]

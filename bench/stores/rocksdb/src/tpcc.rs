@@ -11,7 +11,7 @@ mod view;
 
 use super::{Choices, Index, broken, counters_of, version};
 use ::tpcc::database::{no_index, not_made};
-use ::tpcc::{Form, Loader, Part, TpccScheme, Setup, View, about};
+use ::tpcc::{Form, Loader, Part, Setup, TpccScheme, View, about};
 use families::{CUSTOMERS_BY_NAME, Family, ORDERS_BY_CUSTOMER, names};
 use harness::directory::bytes_text;
 use harness::{Clock, Counter, Directory, Failure, Opening, Session, Setting, Store, StoreUse, Table, Target};

@@ -4,12 +4,12 @@
 use super::{BUSY, broken};
 use ::row_access::batch::push_filler;
 use ::row_access::database::JOBS_TABLE;
-use ::row_access::time::Timestamp;
 use ::row_access::{
     Access, Batch, Counted, Database, Job, Loader, Opening, Order, RowAccessScheme, Seen, Session, Statement, TableForm,
 };
 use harness::directory::bytes_text;
 use harness::{Failure, Setting, Target};
+use kit::time::Timestamp;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior, params};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};

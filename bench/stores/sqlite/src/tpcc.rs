@@ -10,7 +10,7 @@ mod view;
 
 use super::{Choices, broken, empty_log};
 use ::tpcc::database::{no_index, not_made};
-use ::tpcc::{Form, Loader, Part, TpccScheme, Setup, Table, View};
+use ::tpcc::{Form, Loader, Part, Setup, Table, TpccScheme, View};
 use harness::directory::bytes_text;
 use harness::{Clock, Counter, Failure, Opening, Session, Setting, Store, StoreUse, Target};
 use rusqlite::{Connection, OptionalExtension as _};

@@ -4,8 +4,8 @@
 use super::{Shown, table};
 use harness::report::Run;
 use harness::{Interval, Measure, Times};
+use kit::time::Timestamp;
 use page::{Axis, Block, Chart, Curve, Lane, Table, Timeline, figure};
-use row_access::time::Timestamp;
 use std::collections::BTreeMap;
 
 #[cfg(test)]

@@ -223,7 +223,6 @@ fn no_answer_mixes_versions_while_a_writer_goes_on() {
 }
 
 /// The database is in a store (here a directory), where each process reads it.
-#[cfg(feature = "remote")]
 #[test]
 fn executors_follow_a_database_in_a_store() {
     let scratch = Scratch::new("ballista-store");

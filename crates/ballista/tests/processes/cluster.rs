@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 
 /// The command `larch` with the arguments `arguments`.
 pub fn larch(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_larch"));
+    let mut command = Command::new(kit::program::larch("cloud,cluster"));
     command.args(arguments);
     command
 }

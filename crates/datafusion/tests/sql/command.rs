@@ -22,7 +22,7 @@ impl World {
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_larch"));
+        let mut command = Command::new(kit::program::larch("bench,parquet"));
         let arguments = arguments.iter().map(|word| if *word == "DIR" { "db" } else { word });
         command.args(arguments).current_dir(self.scratch.path());
         command

@@ -7,7 +7,8 @@ use std::process::Command;
 /// Runs the program, which must succeed.
 #[track_caller]
 fn larch(directory: &Scratch, arguments: &[&str]) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_larch")).args(arguments).current_dir(directory.path()).output();
+    let output =
+        Command::new(kit::program::larch("bench,parquet")).args(arguments).current_dir(directory.path()).output();
     let output = output.expect("the program starts");
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("text")

@@ -1,4 +1,4 @@
-//! The `larch` binary of this workspace, as users run it.
+//! The `larch` binary with stores, as users run it.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ pub type Expected<'a> = (&'a [&'a str], Result<&'a str, &'a str>);
 
 /// The command `larch` with these arguments and environment variables.
 pub fn larch(variables: &[(&str, String)], arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_larch"));
+    let mut command = Command::new(kit::program::larch("cloud"));
     command.args(arguments).envs(variables.iter().map(|(name, value)| (name, value)));
     command
 }

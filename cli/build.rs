@@ -2,7 +2,7 @@
 
 fn main() {
     println!("cargo::rerun-if-env-changed=ROCKSDB_LIB_DIR");
-    if let (Ok(folder), Ok(_)) = (std::env::var("ROCKSDB_LIB_DIR"), std::env::var("CARGO_FEATURE_ROCKSDB")) {
+    if let (Ok(folder), Ok(_)) = (std::env::var("ROCKSDB_LIB_DIR"), std::env::var("CARGO_FEATURE_ENGINES_ROCKSDB")) {
         println!("cargo::rustc-link-arg=-Wl,-rpath,{folder}");
     }
 }

@@ -16,8 +16,6 @@
 //!           for data pages
 //! ```
 
-use serde::Serialize;
-
 #[cfg(test)]
 mod tests;
 
@@ -84,7 +82,8 @@ impl Default for Sizes {
 }
 
 /// The prediction for a table.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Plan {
     /// Bytes of all keys and values.
     pub user_bytes: u64,
@@ -117,7 +116,8 @@ pub struct Plan {
 }
 
 /// The pages of one level, over all files.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Level {
     /// The number of pages.
     pub pages: u64,

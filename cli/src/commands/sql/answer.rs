@@ -1,8 +1,11 @@
 //! `larch sql`: runs statements on the tables of a database, here or in other processes, and prints rows as they
 //! come.
 
-use crate::minus::{self, Minus};
-use crate::{BadColumns, BadRow, BuiltFormat, FORMAT, LarchFactory, LarchTable, MergeJoinFilters, Provide, Unwritable};
+use crate::args::{Common, QueryFormat, Sql};
+use crate::database;
+use crate::failure::{Failure, Result};
+use crate::layout::columns;
+use crate::output::Output;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::csv::WriterBuilder;
 use datafusion::arrow::datatypes::SchemaRef;
@@ -15,62 +18,108 @@ use datafusion::error::DataFusionError;
 use datafusion::execution::FunctionRegistry as _;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
-use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
+use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion::sql::parser::{DFParser, Statement};
 use futures::{Stream, StreamExt, stream};
-use larch::Snapshot;
-use larch_cli::{Failure, Output, Query, QueryFormat};
+use larch::{Database, Follow, Snapshot, Table};
+use larch_datafusion::{
+    BadColumns, BadRow, BuiltFormat, Elsewhere, FORMAT, LarchFactory, LarchTable, MergeJoinFilters, Minus, Unwritable,
+    mark_minus,
+};
+use os::{Access, FileReader, Machine};
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// How many times all statements are begun, always with the newest rows, and how many times a query is sent if other
 /// processes are lost.
 const ATTEMPTS: u32 = 5;
 
-/// Other processes that answer queries.
-pub trait Elsewhere {
-    /// Returns the function that makes the table provider for each table in the session.
-    fn provide(&self) -> Provide;
+/// What is asked, of what.
+struct Query {
+    /// The database, opened to be read.
+    database: Database,
+    /// The directory of the database, for messages.
+    directory: PathBuf,
+    /// Statements with a `;` between them.
+    statements: String,
+    /// How rows are printed.
+    format: QueryFormat,
+    /// Memory for the engine's work, in bytes.
+    memory_bytes: u64,
+    /// How many threads work on a query, or `None` for one thread for each processor.
+    threads: Option<u16>,
+}
 
-    /// A session whose queries the other processes answer.
+impl Query {
+    /// The columns of a table in the language of `docs/guide/sql.md`, or `None` if the table was not made by `larch
+    /// import`.
     ///
     /// # Errors
     ///
-    /// Fails if the other processes cannot be asked.
-    fn session(&self, here: SessionState) -> datafusion::error::Result<SessionState>;
-
-    /// Whether a query failed because the other processes no longer show the version that this process sees.
-    fn have_moved_on(&self, error: &DataFusionError) -> bool;
-
-    /// Whether a query failed because one of the processes was lost. It has returned no wrong rows, and may succeed
-    /// if it is sent again.
-    fn have_lost_one(&self, error: &DataFusionError) -> bool;
-
-    /// What the other processes say about a row or a database that they cannot read, without the text that Ballista
-    /// adds.
-    fn words_of(&self, error: &DataFusionError) -> Option<String>;
-}
-
-/// Runs the statements of an SQL text one after the other, all in this process.
-///
-/// # Errors
-///
-/// Fails if a statement is wrong or cannot be carried out, or if its answer cannot be printed.
-pub fn run(query: &Query) -> Result<(), Failure> {
-    if query.scheduler.is_some() {
-        let why =
-            "this binary answers queries alone: leave --scheduler out, or run it with cargo x sql --ballista sql …";
-        return Err(Failure::Usage(why.to_owned()));
+    /// Returns [`Failure::Input`] if the description of the table is damaged.
+    fn columns_of(&self, table: &Table) -> Result<Option<String>> {
+        Ok(database::schema(table)?.map(|schema| columns::declared(&schema)))
     }
-    run_on(query, None)
 }
 
-/// Runs all statements of a query, in other processes if `elsewhere` is given.
-///
-/// # Errors
-///
-/// Returns the errors of [`run`], or an error if the other processes cannot be reached.
-pub fn run_on(query: &Query, elsewhere: Option<&dyn Elsewhere>) -> Result<(), Failure> {
+/// Runs the command.
+pub fn run(common: &Common, args: &Sql) -> Result<()> {
+    let mut statements = args.file.as_deref().map_or_else(|| Ok(String::new()), read)?;
+    if let Some(text) = &args.statements {
+        if !statements.trim_end().is_empty() && !statements.trim_end().ends_with(';') {
+            statements.push_str(";\n");
+        }
+        statements.push_str(text);
+    }
+    let elsewhere = args.scheduler.as_deref().map(|scheduler| elsewhere(scheduler, &args.dir)).transpose()?;
+    let builder = common.builder(&args.dir)?.create(false);
+    let builder = match (&args.scheduler, common.follow) {
+        (Some(_), true) => {
+            let why = "several processes answer with the rows that are in files; leave --follow or --scheduler out";
+            return Err(Failure::Usage(why.to_owned()));
+        }
+        (Some(_), false) => builder.follow(Follow::Files),
+        (None, true) => builder.follow(Follow::Commits),
+        (None, false) => builder.read_only(true),
+    };
+    let database = builder.open()?;
+    let directory = args.dir.clone();
+    let Sql { format, memory, threads, .. } = *args;
+    let query = Query { database, directory, statements, format, memory_bytes: memory, threads };
+    run_on(&query, elsewhere.as_deref())
+}
+
+/// The processes of a scheduler. They answer about the database at `place`.
+#[cfg(feature = "cluster")]
+fn elsewhere(scheduler: &str, place: &Path) -> Result<Box<dyn Elsewhere>> {
+    super::processes::cluster(scheduler, place)
+}
+
+/// The failure of a binary that answers queries alone.
+#[cfg(not(feature = "cluster"))]
+fn elsewhere(_: &str, _: &Path) -> Result<Box<dyn Elsewhere>> {
+    Err(Failure::not_built("larch sql --scheduler", "cluster"))
+}
+
+/// The text of a file with statements.
+fn read(file: &Path) -> Result<String> {
+    let mut text = String::new();
+    let read = if file == Path::new("-") {
+        io::stdin().lock().read_to_string(&mut text)
+    } else {
+        let file = Machine::real().disk.open(file, Access::Read);
+        file.and_then(|file| FileReader::new(file).read_to_string(&mut text))
+    };
+    match read {
+        Ok(_) => Ok(text),
+        Err(error) => Err(Failure::Input(format!("--file {}: {error}; give a file of statements", file.display()))),
+    }
+}
+
+/// Runs all statements of a query. If `elsewhere` is given, other processes answer them.
+fn run_on(query: &Query, elsewhere: Option<&dyn Elsewhere>) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = with_threads(runtime, query.threads).enable_all().build();
     let runtime = runtime
@@ -116,7 +165,7 @@ async fn answer(query: &Query, elsewhere: Option<&dyn Elsewhere>, output: &mut O
             let why = "one process alone writes the rows of a query; leave --scheduler out for COPY";
             return Err(Failure::Usage(why.to_owned()).into());
         }
-        minus::mark(&mut statement);
+        mark_minus(&mut statement);
         let refused = |error: DataFusionError| refused(&context, query, &statement, error);
         let plan = context.state().statement_to_plan(statement.clone()).await.map_err(refused)?;
         let answer = context.execute_logical_plan(plan).await.map_err(refused)?;
@@ -152,7 +201,7 @@ async fn answer(query: &Query, elsewhere: Option<&dyn Elsewhere>, output: &mut O
 }
 
 /// A session with all tables of the database.
-fn context(query: &Query, snapshot: &Snapshot, elsewhere: Option<&dyn Elsewhere>) -> Result<SessionContext, Failure> {
+fn context(query: &Query, snapshot: &Snapshot, elsewhere: Option<&dyn Elsewhere>) -> Result<SessionContext> {
     let provide = match elsewhere {
         Some(elsewhere) => elsewhere.provide(),
         None => Arc::new(|table: LarchTable| Arc::new(table) as Arc<dyn TableProvider>),
@@ -223,7 +272,7 @@ async fn print(
     mut rows: impl Stream<Item = datafusion::error::Result<RecordBatch>> + Unpin,
     format: QueryFormat,
     output: &mut Output,
-) -> Result<(), Failure> {
+) -> Result<()> {
     if format == QueryFormat::Table {
         let mut batches = Vec::new();
         while let Some(batch) = rows.next().await {
