@@ -94,7 +94,7 @@ What the build server does not build: the query engine, object storage, other en
                   install github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c)
   cargo x bench --with … --check  lints and tests of the stores of other engines
 
-Benchmarks, `larch bench …` in release mode. docs/guide/benchmarks.md leads to a page for each. A command that has
+Benchmarks, `larch bench …` built with the profile `dist`. docs/guide/benchmarks.md leads to a page for each. A command that has
 goals ends with exit status 1 if it misses one
   cargo x bench [--with rocksdb,fjall,redb,lmdb,sqlite,cassandra|all] …  with other engines beside Larch. It builds
                   them in two minutes; RocksDB (maven, unzip, libclang-dev) and Cassandra (maven,

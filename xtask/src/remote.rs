@@ -14,8 +14,19 @@ struct Step {
     only: Option<&'static str>,
 }
 
-const CLIPPY: Step =
-    Step { name: "clippy", arguments: &["clippy", "--all-targets", "--", "-D", "warnings"], only: None };
+const CLIPPY: Step = Step {
+    name: "clippy",
+    arguments: &[
+        "clippy",
+        "--package=larch-cli",
+        "--features=larch-cli/cloud",
+        "--all-targets",
+        "--",
+        "-D",
+        "warnings",
+    ],
+    only: None,
+};
 const TESTS: Step = Step { name: "tests without servers", arguments: &["test"], only: None };
 /// These tests run one after the other, because each starts a server.
 const SERVERS: Step = Step {

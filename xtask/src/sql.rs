@@ -35,14 +35,14 @@ enum Plan<'a> {
 
 /// Runs what the arguments ask for.
 pub fn run(root: &Path, arguments: &[&str]) -> ExitCode {
-    let cargo = |words: &[&str], options: &[&str]| {
+    let in_root = |words: &[&str], options: &[&str]| {
         let mut cargo = cargo();
         cargo.args(words).args(options).current_dir(root);
         cargo
     };
     // The command runs where the user is, because its arguments are paths.
     let larch = |options: &[&str], words: &[&str]| {
-        let mut cargo = crate::tools::cargo();
+        let mut cargo = cargo();
         cargo.args(["run", "--release", "--manifest-path"]).arg(root.join("Cargo.toml")).args(options);
         cargo.arg("--").args(words);
         cargo
@@ -54,7 +54,7 @@ pub fn run(root: &Path, arguments: &[&str]) -> ExitCode {
         ];
         for (name, words, rest) in steps {
             println!("sql: {name}");
-            let ended = ends_as("sql", cargo(words, packages).args(rest));
+            let ended = ends_as("sql", in_root(words, packages).args(rest));
             if ended != ExitCode::SUCCESS {
                 eprintln!("sql: {name} failed");
                 return ended;
@@ -71,10 +71,10 @@ pub fn run(root: &Path, arguments: &[&str]) -> ExitCode {
         Ok(Plan::Measure(arguments)) => {
             let words = ["run", "--profile", "dist", "--package", "larch-datafusion"];
             let example = ["--features", "parquet", "--example", "measure", "--"];
-            ends_as("sql", cargo(&words, &example).args(arguments))
+            ends_as("sql", in_root(&words, &example).args(arguments))
         }
         Ok(Plan::BesideTpcc(beside)) => {
-            let ended = ends_as("sql", &mut cargo(&["build", "--profile", "dist", "--bin", "larch"], &ALONE));
+            let ended = ends_as("sql", &mut in_root(&["build", "--profile", "dist", "--bin", "larch"], &ALONE));
             if ended != ExitCode::SUCCESS {
                 return ended;
             }
@@ -89,8 +89,14 @@ pub fn run(root: &Path, arguments: &[&str]) -> ExitCode {
             }
         }
         Ok(Plan::RunBallista(arguments)) => ends_as("sql", larch(&CLUSTER, &[]).args(arguments)),
-        Ok(Plan::Check) => check(&["--package", "larch-datafusion", "--features", "larch-datafusion/parquet"]),
-        Ok(Plan::CheckBallista) => check(&["--package", "larch-ballista"]),
+        Ok(Plan::Check) => check(&[
+            "--package=larch-datafusion",
+            "--package=larch-cli",
+            "--features=larch-datafusion/parquet,larch-cli/parquet",
+        ]),
+        Ok(Plan::CheckBallista) => {
+            check(&["--package=larch-ballista", "--package=larch-cli", "--features=larch-cli/cloud,larch-cli/cluster"])
+        }
     }
 }
 

@@ -1,6 +1,6 @@
-//! Code that is shared by benchmarks and by tests that count: an allocator that counts, instruction counts,
-//! temporary directories, medians, goals, and the cost of a client. This crate knows nothing about the engine, so
-//! the tests of every crate may use it.
+//! Code that the command, benchmarks and tests share: sizes and times as text, an allocator that counts, instruction
+//! counts, temporary directories, medians, goals, and the cost of a client. This crate knows nothing about the engine,
+//! so the tests of every crate may use it.
 
 #![allow(
     clippy::disallowed_types,

@@ -5,15 +5,17 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::{env, fs, process};
 
-/// The program `larch`, built with `features` in the target directory and the profile of the running test. A second
-/// call returns the program of the first, so a process asks for one set of features.
+/// The program `larch`, built with `features` in the target directory and the profile of the running test. It is
+/// built once in a process.
 ///
 /// # Panics
 ///
-/// Panics if cargo cannot build it; cargo has then printed why.
+/// Panics if cargo cannot build it; cargo has then printed why. Panics if an earlier call asked for other features.
 pub fn larch(features: &str) -> &'static Path {
-    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| build(features))
+    static PROGRAM: OnceLock<(String, PathBuf)> = OnceLock::new();
+    let (built, program) = PROGRAM.get_or_init(|| (features.to_owned(), build(features)));
+    assert_eq!(built, features, "a process asks for one set of features");
+    program
 }
 
 fn build(features: &str) -> PathBuf {

@@ -148,7 +148,7 @@ fn machine() -> String {
 fn listen(mut lines: Lines, stop: &Stop, go: Sender<()>) {
     loop {
         match lines.read(TASK_BYTES, None) {
-            // If the run has already failed, nobody receives this.
+            // If the run has already failed, its thread has dropped the receiver, and the send has no effect.
             Ok(FromCoordinator::Go) => go.send(()).unwrap_or_default(),
             Ok(_) | Err(_) => {
                 stop.press();
@@ -169,7 +169,7 @@ struct Link<'l> {
 }
 
 impl Link<'_> {
-    /// Sends a message. If the coordinator is gone, stops the run, since nobody needs its result.
+    /// Sends a message. If the coordinator is gone, stops the run, because its result cannot be delivered.
     fn say(&self, what: &FromWorker) {
         if self.writer.borrow_mut().write(what).is_err() {
             self.stop.press();

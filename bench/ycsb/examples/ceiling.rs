@@ -28,7 +28,7 @@ fn main() {
             1e3 / driven
         );
     }
-    // With a billion records, neither run comes to the end of the load.
+    // With a billion records, both runs end before all records are loaded.
     let load = Load::new(&settings("a", &[("recordcount", "1000000000"), ("requestdistribution", "uniform")]), 1);
     let alone = Ceiling::of(&mut load.client(0, 1), TIME);
     let driven = noop_nanos(&load, 1, None, OPERATIONS, &AtomicBool::new(false)).expect("it is measured");

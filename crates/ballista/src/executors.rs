@@ -67,7 +67,7 @@ pub async fn end_queries(
         match tokio::time::timeout(WAIT / LOOKS, losses.next()).await {
             Ok(Some(loss)) => {
                 end_all().await?;
-                // It does not matter if nobody waits for the answer any more.
+                // The sender of the loss may have stopped waiting; then the send has no effect.
                 loss.send(()).unwrap_or(());
             }
             Ok(None) => return Ok(()),

@@ -456,8 +456,8 @@ impl Connection {
                             (SCRAM_SHA_256_PLUS, ChannelBinding::tls_server_end_point(end_point))
                         }
                         (_, Binding::Require) => return Err(unbound(address)),
-                        // Tells the server that we support channel binding but saw no offer of it. If somebody in
-                        // between has removed the offer, the server notices.
+                        // Tells the server that the client supports channel binding but saw no offer of it. If an
+                        // attacker has removed the offer on its way, the server refuses the login.
                         (Some(_), Binding::Prefer) => (SCRAM_SHA_256, ChannelBinding::unrequested()),
                         (_, Binding::Prefer | Binding::Disable) => (SCRAM_SHA_256, ChannelBinding::unsupported()),
                     };

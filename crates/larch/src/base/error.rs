@@ -301,9 +301,9 @@ pub enum Error {
     /// compaction itself.
     #[error("the compaction of {} failed: {why}; the database does it itself", result.display())]
     WorkerFailed {
-        /// The file that is of no use: the worker's result, a file that it has written, or the writer's job.
+        /// The file that cannot be used: the worker's result, a file that the worker wrote, or the writer's job.
         result: PathBuf,
-        /// Why it is of no use.
+        /// Why the file cannot be used.
         why: String,
     },
     /// A worker's compaction makes more files than the writer has reserved numbers for.

@@ -3,7 +3,7 @@
 //! rewritten by a later compaction. This module does not know how a merge handles range erases.
 //!
 //! A range erase hides rows in its own file and in older ones. For each key, an older file has only older versions.
-//! So once no reader is older than the range erase, nobody sees any row of an older file in its range. The range
+//! So once no reader is older than the range erase, no reader sees a row of an older file in its range. The range
 //! erase itself stays in its file, until a merge drops it because no deeper level has keys in the range of the
 //! merge.
 

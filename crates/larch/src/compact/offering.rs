@@ -97,8 +97,8 @@ pub fn next_merger(core: &Core) -> Merger {
     offers.reserve(now, pauses).map_or(Merger::Later, Merger::Worker)
 }
 
-/// Offers the merge of `pick` to the workers. The offer keeps `claimed` and `levels`, so that nobody else changes
-/// the same files. Returns them if the merge cannot be offered.
+/// Offers the merge of `pick` to the workers. The offer keeps `claimed` and `levels`, so that no other job
+/// changes the same files. Returns them if the merge cannot be offered.
 pub fn offer(
     core: &Core,
     table: &TableFiles,

@@ -38,7 +38,7 @@ pub struct BackupReport {
     pub new_bytes: u64,
 }
 
-/// Adds a backup to the backups in `store`. `watch` is told how many bytes are done.
+/// Adds a backup to `store`. `watch` is called with the number of bytes done so far.
 ///
 /// # Errors
 ///

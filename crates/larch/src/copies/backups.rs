@@ -177,7 +177,8 @@ impl Backups {
     }
 
     /// Restores backup `number`, or the newest one, to `directory`, which must be empty or not exist yet. Verifies
-    /// the checksum of each file. `watch` is told how many bytes are done, and decides whether to go on.
+    /// the checksum of each file. `watch` is called with the number of bytes
+    /// done so far, and decides whether to go on.
     ///
     /// When the call succeeds, the restored database is durable. If an error or a crash ends the call, `directory`
     /// has no database, and the next call with the same directory first removes what is left there. In a store, the

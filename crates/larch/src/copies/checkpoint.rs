@@ -27,7 +27,7 @@ pub struct CheckpointReport {
     pub copied_bytes: u64,
 }
 
-/// Makes a checkpoint in `directory`. `watch` is told how many bytes are done.
+/// Makes a checkpoint in `directory`. `watch` is called with the number of bytes done so far.
 ///
 /// # Errors
 ///

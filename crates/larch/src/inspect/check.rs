@@ -35,8 +35,8 @@ pub struct CheckReport {
     pub problems: Vec<Problem>,
 }
 
-/// Checks one table, or all tables if `table` is `None`. `watch` is told how many bytes are done, and may end the
-/// check. Damage is not an error: the report lists it.
+/// Checks one table, or all tables if `table` is `None`. `watch` is called with the number of bytes checked so
+/// far, and may end the check. Damage is not an error: the report lists it.
 ///
 /// # Errors
 ///

@@ -23,6 +23,7 @@ const OP_BYTES: usize = 160;
 impl History {
     /// Takes one step.
     pub(super) fn step(&mut self) -> Result<()> {
+        self.failed_in_copy = false;
         if self.opened().tables.is_empty() {
             return self.create_table();
         }

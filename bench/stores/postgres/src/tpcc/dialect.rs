@@ -1,4 +1,4 @@
-//! Differences between the databases that speak PostgreSQL's protocol, as far as TPC-C is concerned. The dialects of
+//! What TPC-C does differently on each database that speaks PostgreSQL's protocol. The dialects of
 //! CockroachDB and YugabyteDB were written from their manuals and were never run, because no server of either was
 //! available.
 

@@ -69,7 +69,7 @@ pub struct IngestReport {
     pub not_removed: Vec<(PathBuf, String)>,
 }
 
-/// Ingests the files of all `directories`. `watch` is told how many bytes are done so far.
+/// Ingests the files of all `directories`. `watch` is called with the number of bytes done so far.
 ///
 /// # Errors
 ///
