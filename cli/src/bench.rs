@@ -23,7 +23,7 @@ pub enum Measured {
     CacheTrace(cache_trace::CacheTrace),
     /// Repeat experiments that others made on their engines
     #[command(subcommand)]
-    Experiment(experiments::Experiment),
+    Experiment(experiments::Command),
 }
 
 /// Stores of keys and values.

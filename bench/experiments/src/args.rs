@@ -21,7 +21,7 @@ what was measured until then is kept, and the same command goes on.";
 
 /// The experiments.
 #[derive(Debug, Subcommand)]
-pub enum Experiment {
+pub enum Command {
     /// 100 readers, first each with index pages of its own, then with shared ones; pages of rows are not kept
     #[command(after_help = SHARING_EXAMPLES)]
     Sharing(SharingArgs),

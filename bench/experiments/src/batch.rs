@@ -4,34 +4,61 @@
 //! ybio's page has such a chart of YugabyteDB: one session reads ranges of 1 to 1 M rows from a table of 1 M rows.
 //! The larger the range, the fewer calls pass between the query layer and the store, and the more rows arrive per
 //! second.
+//!
+//! In the cold part, the cache holds a fiftieth of the rows, so nearly each row costs a disk read. One side reads many
+//! index entries and asks for the pages of all their rows at once, the other reads one row after the other. The disk
+//! alone shows the limit: how much faster reads are with many in flight than one at a time.
 
-#![allow(clippy::disallowed_methods, reason = "databases of real files, never simulated")]
-
-use crate::args::{ExperimentArgs, Scale};
+use crate::args::Scale;
+use crate::disk_alone;
+use crate::experiment::{About, Experiment, Kept};
+use crate::figures::{PAIRED, middle, ratio, shown, shown_middle, spread};
 use crate::ground::Ground;
-use crate::measured::PAIRED;
-use crate::outcome::{Ending, Goal, Outcome};
+use crate::outcome::{Goal, chart, grid, table};
+use crate::ycsb_run::{Until, YcsbRun};
+use harness::directory::bytes_text;
 use harness::report::Meter;
 use harness::{Failure, Million, Target};
-use kit::goals::Bound;
-use kit::median;
-use kit::median::extremes;
-use page::{Axis, Block, Chart, Curve, Table, figure};
+use page::{Axis, Block, figure};
 use row_access::run::{Accessed, Manner};
 use row_access::{Access, Database, Inside, Opening, ReadWay, RowAccessScheme, RunParameters, SetupParameters};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 use store_postgres::server::{Server, ServerOptions};
 use suite::stop::Stop;
 
-mod cold;
 #[cfg(test)]
 mod tests;
 
-/// A side of the comparison.
+/// The experiment, and how much it measures.
+pub struct Batch {
+    warm: Sizes,
+    cold: Sizes,
+    databases: Option<Databases>,
+    cold_larch: Option<Box<dyn Database>>,
+}
+
+/// How much is measured of rows that are in memory, or of rows that are not.
+struct Sizes {
+    rows: u64,
+    batches: &'static [u64],
+    time: Duration,
+    repeats: u64,
+}
+
+/// The databases whose rows are in memory.
+struct Databases {
+    larch: Box<dyn Database>,
+    postgres: Box<dyn Database>,
+    /// The server of `postgres`.
+    _server: Server,
+}
+
+/// A way to read rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Side {
+pub enum Side {
     /// Larch, through its index.
     Larch,
     /// Larch, by known ids without the index: an upper bound for reads through the index.
@@ -40,9 +67,16 @@ enum Side {
     Procedure,
     /// PostgreSQL, by our client.
     Statements,
+    /// Cold: reads the rows of many index entries at once.
+    Together,
+    /// Cold: reads one row after the other.
+    OneByOne,
 }
 
-const SIDES: [Side; 4] = [Side::Larch, Side::LookUps, Side::Procedure, Side::Statements];
+const WARM: [Side; 4] = [Side::Larch, Side::LookUps, Side::Procedure, Side::Statements];
+const COLD: [Side; 2] = [Side::Together, Side::OneByOne];
+/// The numbers of reads in flight for the disk alone.
+const DEPTHS: [usize; 3] = [1, 32, 128];
 
 impl Side {
     fn name(self) -> &'static str {
@@ -51,267 +85,82 @@ impl Side {
             Self::LookUps => "larch, multi_get of known ids",
             Self::Procedure => "postgresql, in the server (PL/pgSQL)",
             Self::Statements => "postgresql, by our client",
+            Self::Together => "many rows at once",
+            Self::OneByOne => "one row after the other",
         }
-    }
-}
-
-/// How much is measured.
-struct Size {
-    rows: u64,
-    batches: &'static [u64],
-    time: Duration,
-    repeats: u64,
-}
-
-impl Size {
-    fn of(scale: Scale) -> Self {
-        const ALL: &[u64] = &[1, 10, 100, 1000, 10_000, 100_000, 1_000_000];
-        let (rows, batches, millis, repeats) = match scale {
-            Scale::Tiny => (5000, &[1, 100, 1000][..], 50, 1),
-            Scale::Small => (1_000_000, ALL, 1000, 3),
-            Scale::Medium => (1_000_000, ALL, 3000, 5),
-            Scale::Full => (1_000_000, ALL, 10_000, 7),
-        };
-        Self { rows, batches, time: Duration::from_millis(millis), repeats }
     }
 }
 
 const TABLE: &str = "bench0001";
+/// Bytes of the filler of a cold row, and of the row with its id and two numbers.
+const FILLER: u32 = 400;
+const COLD_ROW_BYTES: u64 = FILLER as u64 + 32;
+/// The default size of a data page.
+const PAGE_BYTES: u64 = 16 << 10;
 
-/// The rate of a side.
+impl Batch {
+    /// The experiment at `scale`.
+    pub fn of(scale: Scale) -> Self {
+        const ALL: &[u64] = &[1, 10, 100, 1000, 10_000, 100_000, 1_000_000];
+        let sizes =
+            |rows, batches, millis, repeats| Sizes { rows, batches, time: Duration::from_millis(millis), repeats };
+        let (warm, cold) = match scale {
+            Scale::Tiny => (sizes(5000, &[1, 100, 1000], 50, 1), sizes(5000, &[1, 100], 20, 1)),
+            Scale::Small => (sizes(1_000_000, ALL, 1000, 3), sizes(500_000, &ALL[..5], 1000, 3)),
+            Scale::Medium => (sizes(1_000_000, ALL, 3000, 5), sizes(10_000_000, &ALL[..5], 2000, 5)),
+            Scale::Full => (sizes(1_000_000, ALL, 10_000, 7), sizes(10_000_000, &ALL[..5], 3000, 7)),
+        };
+        Self { warm, cold, databases: None, cold_larch: None }
+    }
+
+    /// 2 % of the bytes of the cold rows, and at least what a read needs.
+    fn cold_cache_bytes(&self) -> u64 {
+        (self.cold.rows * COLD_ROW_BYTES / 50).max(1 << 20)
+    }
+
+    /// The number of kilobyte rows that give the file for the disk alone the size of the cold table.
+    fn disk_rows(&self) -> u64 {
+        self.cold.rows * COLD_ROW_BYTES / 1000
+    }
+}
+
+/// One session on one side, or the disk alone, in one repeat.
+#[derive(Clone, Copy)]
+pub enum Cell {
+    /// Rows that are in memory.
+    Warm(u64, u64, Side),
+    /// Rows that are not.
+    Cold(u64, u64, Side),
+    /// Reads in flight.
+    Disk(u64, usize),
+}
+
+impl fmt::Display for Cell {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Warm(repeat, batch, side) => write!(out, "{repeat}, batches of {batch}, {}", side.name()),
+            Self::Cold(repeat, batch, side) => write!(out, "cold, {repeat}, batches of {batch}, {}", side.name()),
+            Self::Disk(repeat, depth) => write!(out, "cold, {repeat}, the disk alone, {depth} under way"),
+        }
+    }
+}
+
+/// The rate of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Rate {
     rows_per_second: f64,
+    /// Where the database counts them.
+    page_reads_per_row: Option<f64>,
     /// What a million rows cost.
     million: Million,
-}
-
-/// Runs the experiment.
-pub fn run(args: &ExperimentArgs) -> Result<Ending, Failure> {
-    let size = Size::of(args.scale);
-    let cold = cold::Size::of(args.scale);
-    let mut ground = Ground::open("batch", args, (size.rows * 1000 + cold.most_bytes()).max(256 << 20))?;
-    if !measure_all(&mut ground, &size)? || !cold::measure_all(&mut ground, &cold)? {
-        return Ok(Ending::Interrupted);
-    }
-    outcome(&ground, &size, &cold).finish("batch", &ground, args)
-}
-
-fn cell_name(repeat: u64, batch: u64, side: Side) -> String {
-    format!("{repeat}, batches of {batch}, {}", side.name())
-}
-
-/// Measures the missing cells. Returns false after ^C.
-fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
-    let all = || (0..size.repeats).flat_map(|repeat| size.batches.iter().map(move |batch| (repeat, *batch)));
-    let is_left = |ground: &Ground| {
-        all().any(|(repeat, batch)| SIDES.iter().any(|side| !ground.has(&cell_name(repeat, batch, *side))))
-    };
-    if !is_left(ground) {
-        return Ok(true);
-    }
-    let settings = [("shared_buffers", "1GB"), ("synchronous_commit", "off"), ("max_wal_size", "4GB")];
-    let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
-    let server = Server::start(&ServerOptions { settings, ..ServerOptions::default() });
-    let server = server.map_err(|error| Failure::session("postgres", error.to_string()))?;
-    let place = ground.data("larch")?;
-    suite::say(&format!("{} rows on Larch and on PostgreSQL", size.rows));
-    let setup = SetupParameters { tab_rows: size.rows, batch_size: 10_000, ..SetupParameters::default() };
-    let Some(larch) = loaded(&store_larch::ROW_ACCESS, &larch_target(&place), &setup, &ground.stop)? else {
-        return Ok(false);
-    };
-    let Some(postgres) = loaded(&store_postgres::ROW_ACCESS, &server.url("postgres"), &setup, &ground.stop)? else {
-        return Ok(false);
-    };
-    // Read all rows once, so that the first measurement finds the same pages in memory as later ones.
-    for database in [&larch, &postgres] {
-        let warming = Side::Larch;
-        measure(&**database, warming, &parameters(size, size.rows, Duration::ZERO), 0, &ground.stop)?;
-    }
-    for (repeat, batch) in all() {
-        for side in SIDES {
-            let database = if matches!(side, Side::Larch | Side::LookUps) { &larch } else { &postgres };
-            let parameters = parameters(size, batch, size.time);
-            let rate = ground.cell(&cell_name(repeat, batch, side), |stop| {
-                let rate = measure(&**database, side, &parameters, repeat, stop)?;
-                let rows = rate.rows_per_second;
-                suite::say(&format!("batches of {batch:>8}  {:38} {rows:>12.0} rows/s", side.name()));
-                Ok(rate)
-            })?;
-            if rate.is_none() {
-                return Ok(false);
-            }
-        }
-    }
-    larch.close()?;
-    postgres.close()?;
-    Ok(true)
-}
-
-fn larch_target(place: &Path) -> String {
-    format!("larch:{}?cache=1GiB", place.display())
-}
-
-/// Opens a database and loads its rows. `None` after ^C.
-fn loaded(
-    scheme: &RowAccessScheme,
-    target: &str,
-    setup: &SetupParameters,
-    stop: &Stop,
-) -> Result<Option<Box<dyn Database>>, Failure> {
-    let database = (scheme.open)(&Target::parse(target)?, Opening::OrCreate)?;
-    let parameters = SetupParameters { batch_size: setup.batch_size.min(setup.tab_rows), ..setup.clone() };
-    let ended = row_access::setup::setup(&*database, &parameters, false, 1, stop.flag(), &|_| {})?;
-    Ok((ended == row_access::setup::Ended::Loaded).then_some(database))
-}
-
-fn parameters(size: &Size, batch_size: u64, run_duration: Duration) -> RunParameters {
-    RunParameters { tab_rows: size.rows, batch_size, run_duration, ..RunParameters::default() }
-}
-
-/// Measures one session on one side.
-fn measure(
-    database: &dyn Database,
-    side: Side,
-    parameters: &RunParameters,
-    seed: u64,
-    stop: &Stop,
-) -> Result<Rate, Failure> {
-    let access = Access { table: TABLE.to_owned(), prepared: true, index_only: false };
-    let mut session = match side {
-        Side::Larch | Side::Statements => database.session(&access)?,
-        Side::LookUps => database.session_reading(TABLE, ReadWay::KnownIds)?.expect("Larch has look-ups"),
-        Side::Procedure => {
-            let inside = Inside {
-                access: &access,
-                tab_rows: parameters.tab_rows,
-                batch_rows: parameters.batch_rows(),
-                pct_update: 0,
-                time: parameters.run_duration,
-                compat: false,
-            };
-            let (meter, clock) = (Meter::start(database.used()), harness::Clock::start());
-            let seen = database.run_inside(&inside)?.expect("PostgreSQL has procedures");
-            let nanos = clock.nanos();
-            let million = meter.million(seen.seen.rows, database.used(), None);
-            whole(seen.seen.rows, seen.batches * inside.batch_rows)?;
-            return Ok(Rate { rows_per_second: seen.seen.rows as f64 * 1e9 / nanos as f64, million });
-        }
-    };
-    let manner = Manner { compat: false, seed, session: 0, in_server: false, line_every: Duration::ZERO };
-    let (mut accessed, meter) = (Accessed::new(), Meter::start(database.used()));
-    accessed.access_for(&mut *session, parameters, &manner, stop.flag(), &mut |_, _, _, _, _| {})?;
-    let million = meter.million(accessed.rows, database.used(), None);
-    whole(accessed.rows, accessed.batches * parameters.batch_rows())?;
-    Ok(Rate { rows_per_second: accessed.rows_per_second(), million })
-}
-
-/// Fails unless every range had all of its rows.
-fn whole(rows: u64, asked: u64) -> Result<(), Failure> {
-    if rows == asked {
-        return Ok(());
-    }
-    Err(Failure::session(crate::WRONG, format!("{rows} rows were found where there are {asked}")))
-}
-
-/// The rates of a side at one batch size, one for each repeat.
-fn rates(ground: &Ground, size: &Size, batch: u64, side: Side) -> Vec<f64> {
-    let cells = (0..size.repeats).filter_map(|repeat| ground.known::<Rate>(&cell_name(repeat, batch, side)));
-    cells.map(|rate| rate.rows_per_second).collect()
 }
 
 /// Goals against the PostgreSQL procedure: (batch size, least ratio of Larch's rate to the procedure's).
 const AGAINST_PROCEDURE: [(u64, f64); 4] = [(1, 10.0), (10, 5.0), (1000, 3.0), (10_000, 2.0)];
 /// The goal against look-ups by known ids: from this batch size on, Larch must reach this share of their rate.
 const AGAINST_LOOK_UPS: (u64, f64) = (1000, 0.8);
-
-fn outcome(ground: &Ground, size: &Size, cold: &cold::Size) -> Outcome {
-    let of = |batch, side| rates(ground, size, batch, side);
-    // Ratios are taken within a repeat, where other load on the machine affects both sides.
-    let ratio = |batch, other| {
-        let ratios: Vec<f64> =
-            of(batch, Side::Larch).iter().zip(of(batch, other)).map(|(ours, other)| ours / other).collect();
-        (!ratios.is_empty()).then(|| median(&ratios))
-    };
-    let row = |batch: &u64| {
-        let mut cells = vec![figure(*batch as f64)];
-        for side in SIDES {
-            let rates = of(*batch, side);
-            let (least, most) = extremes(&rates);
-            cells.push(format!("{} ({}-{})", figure(median(&rates)), figure(least), figure(most)));
-        }
-        cells.push(ratio(*batch, Side::Procedure).map_or(String::new(), figure));
-        cells.push(ratio(*batch, Side::LookUps).map_or(String::new(), figure));
-        cells
-    };
-    let names = SIDES.map(|side| side.name().to_owned());
-    let columns = [
-        vec!["rows of a batch".to_owned()],
-        names.to_vec(),
-        vec!["times PL/pgSQL".to_owned(), "times multi_get".to_owned()],
-    ];
-    let table = Table {
-        caption: format!(
-            "Rows a second of one session on {} rows, median of {} (least-most); {PAIRED}",
-            size.rows, size.repeats
-        ),
-        columns: columns.concat(),
-        rows: size.batches.iter().map(row).collect(),
-    };
-    let points = |side| size.batches.iter().map(|batch| (*batch as f64, median(&of(*batch, side)))).collect();
-    let chart = Chart {
-        title: "Rows a second against the rows of a batch".to_owned(),
-        x: Axis::logarithmic("rows of a batch"),
-        y: Axis::logarithmic("rows a second"),
-        lines: SIDES.map(|side| Curve { name: side.name().to_owned(), points: points(side) }).to_vec(),
-        marks: Vec::new(),
-    };
-    let published = Table {
-        caption: "Published by ybio of a YugabyteDB, one session, other machines: rows a second".to_owned(),
-        columns: ["rows of a batch", "rows a second", "rows updated"].map(str::to_owned).to_vec(),
-        rows: PUBLISHED.iter().map(|row| row.map(str::to_owned).to_vec()).collect(),
-    };
-    let mut goals: Vec<Goal> = AGAINST_PROCEDURE
-        .iter()
-        .filter(|(batch, _)| size.batches.contains(batch))
-        .map(|(batch, times)| Goal {
-            what: format!("batches of {batch}: rows a second against PL/pgSQL"),
-            bound: Bound::AtLeast(*times),
-            measured: ratio(*batch, Side::Procedure),
-        })
-        .collect();
-    let (from, share) = AGAINST_LOOK_UPS;
-    goals.extend(size.batches.iter().filter(|batch| **batch >= from).map(|batch| Goal {
-        what: format!("batches of {batch}: rows a second against multi_get of known ids"),
-        bound: Bound::AtLeast(share),
-        measured: ratio(*batch, Side::LookUps),
-    }));
-    let ([cold_table, disk_table], cold_goals) = cold::outcome(ground, cold);
-    goals.extend(cold_goals);
-    Outcome {
-        title: "Row access: the size of a batch".to_owned(),
-        about: ABOUT.map(str::to_owned).to_vec(),
-        blocks: vec![
-            Block::Chart(chart),
-            Block::Table(table),
-            Block::Table(cold_table),
-            Block::Table(disk_table),
-            Block::Table(published),
-        ],
-        goals,
-    }
-}
-
-const ABOUT: [&str; 5] = [
-    "One session reads random ranges of an indexed number, whose rows are scattered over the table: the experiment of ybio, by the SLOB \
-     method. The larger a range is, the more rows come back for one call.",
-    "All rows are in the caches (1 GiB each), nothing is updated, and every range is checked to have all of its rows. Sides and sizes \
-     are measured in turn, and all of it is repeated.",
-    "PL/pgSQL runs in the server and does not cross a socket. Our client sends each statement through a Unix socket, and waits.",
-    "multi_get looks the same rows up by ids that are known beforehand: what Larch could reach if its index cost nothing.",
-    "Rows that are not in memory are read in two ways: by the index, which asks for the pages of many rows at once, and one row after \
-     the other.",
-];
+/// The cold goal: from this batch size on, reads of many rows at once must be this many times as fast as one by one.
+const AGAINST_ONE_BY_ONE: (u64, f64) = (100, 4.0);
 
 /// The results on ybio's page: rows of a batch, rows per second, share of rows updated.
 const PUBLISHED: [[&str; 3]; 9] = [
@@ -325,3 +174,309 @@ const PUBLISHED: [[&str; 3]; 9] = [
     ["750,000", "34,499", "5 %"],
     ["1,000,000", "32,053", "5 %"],
 ];
+
+impl Experiment for Batch {
+    const ABOUT: About = About {
+        name: "batch",
+        title: "Row access: the size of a batch",
+        text: &[
+            "One session reads random ranges of an indexed number, whose rows are scattered over the table: the experiment of ybio, by the SLOB \
+             method. The larger a range is, the more rows come back for one call.",
+            "All rows are in the caches (1 GiB each), nothing is updated, and every range is checked to have all of its rows. Sides and sizes \
+             are measured in turn, and all of it is repeated.",
+            "PL/pgSQL runs in the server and does not cross a socket. Our client sends each statement through a Unix socket, and waits.",
+            "multi_get looks the same rows up by ids that are known beforehand: what Larch could reach if its index cost nothing.",
+            "Rows that are not in memory are read in two ways: by the index, which asks for the pages of many rows at once, and one row after \
+             the other.",
+        ],
+    };
+
+    type Cell = Cell;
+
+    fn most_bytes(&self) -> u64 {
+        // The cold database takes twice its size while it is loaded and compacted.
+        (self.warm.rows * 1000 + 4 * self.cold.rows * COLD_ROW_BYTES).max(256 << 20)
+    }
+
+    fn cells(&self) -> Vec<Cell> {
+        let mut cells = Vec::new();
+        for (repeat, batch) in self.warm.all() {
+            cells.extend(WARM.map(|side| Cell::Warm(repeat, batch, side)));
+        }
+        for (repeat, batch) in self.cold.all() {
+            cells.extend(COLD.map(|side| Cell::Cold(repeat, batch, side)));
+            // The disk has its turn after the last batch size of a repeat.
+            if self.cold.batches.last() == Some(&batch) {
+                cells.extend(DEPTHS.map(|depth| Cell::Disk(repeat, depth)));
+            }
+        }
+        cells
+    }
+
+    fn measure(&mut self, cell: &Cell, ground: &mut Ground) -> Result<Kept, Failure> {
+        let rate = match *cell {
+            Cell::Warm(repeat, batch, side) => {
+                if self.databases.is_none() {
+                    self.databases = Some(self.warm(ground)?);
+                }
+                let databases = self.databases.as_ref().expect("they were just made");
+                let is_larch = matches!(side, Side::Larch | Side::LookUps);
+                let database = if is_larch { &databases.larch } else { &databases.postgres };
+                session(&**database, side, &self.warm.parameters(batch, self.warm.time), repeat, &ground.stop)?
+            }
+            Cell::Cold(repeat, batch, side) => {
+                if self.cold_larch.is_none() {
+                    self.cold_larch = Some(self.cold(ground)?);
+                }
+                let larch = self.cold_larch.as_ref().expect("it was just opened");
+                // The sides read different rows, or one would find in the cache what the other has read.
+                let seed = 2 * repeat + u64::from(side == Side::OneByOne);
+                session(&**larch, side, &self.cold.parameters(batch, self.cold.time), seed, &ground.stop)?
+            }
+            Cell::Disk(repeat, depth) => {
+                let disk = disk_alone::make(ground, self.disk_rows())?;
+                let until = Until { warmup: Duration::ZERO, time: self.cold.time, operations: 1 << 40 };
+                let (rows, seed) = (self.disk_rows(), 1000 * repeat + depth as u64);
+                let read = disk_alone::read(disk.place(), rows, PAGE_BYTES, depth, seed, until, &ground.stop)?;
+                return Ok(Kept::new(&read, format!("{:>12.0} reads/s", read.per_second())));
+            }
+        };
+        Ok(Kept::new(&rate, format!("{:>12.0} rows/s", rate.rows_per_second)))
+    }
+
+    fn end(&mut self) -> Result<(), Failure> {
+        if let Some(Databases { larch, postgres, _server }) = self.databases.take() {
+            larch.close()?;
+            postgres.close()?;
+        }
+        self.cold_larch.take().map_or(Ok(()), |larch| larch.close())
+    }
+
+    fn tables(&self, ground: &Ground) -> Result<Vec<Block>, Failure> {
+        let (warm, cold) = (&self.warm, &self.cold);
+        let rate = |rate: &Rate| rate.rows_per_second;
+        let spread = |batch: u64, side| spread(&self.rates(ground, batch, side), rate);
+        let middle = |batch: u64, side| shown_middle(&self.rates(ground, batch, side), rate);
+        let reads = |batch: u64, side| {
+            shown_middle(&self.rates(ground, batch, side), |rate| rate.page_reads_per_row.unwrap_or(f64::NAN))
+        };
+        let times = |batch: u64, sides| shown(self.ratio(ground, batch, sides));
+        let points = |side| {
+            let rate = |batch: &u64| Some((*batch as f64, self::middle(&self.rates(ground, *batch, side), rate)?));
+            warm.batches.iter().filter_map(rate).collect()
+        };
+        let disk = |depth: usize| ground.all::<YcsbRun, _>(cold.repeats, |repeat| Cell::Disk(repeat, depth));
+        let axes = (Axis::logarithmic("rows of a batch"), Axis::logarithmic("rows a second"));
+        Ok(vec![
+            chart("Rows a second against the rows of a batch", axes, WARM.map(|side| (side.name(), points(side)))),
+            table(
+                format!(
+                    "Rows a second of one session on {} rows, median of {} (least-most); {PAIRED}",
+                    warm.rows, warm.repeats
+                ),
+                warm.batches,
+                &[
+                    ("rows of a batch", &|batch| figure(**batch as f64)),
+                    (Side::Larch.name(), &|batch| spread(**batch, Side::Larch)),
+                    (Side::LookUps.name(), &|batch| spread(**batch, Side::LookUps)),
+                    (Side::Procedure.name(), &|batch| spread(**batch, Side::Procedure)),
+                    (Side::Statements.name(), &|batch| spread(**batch, Side::Statements)),
+                    ("times PL/pgSQL", &|batch| times(**batch, [Side::Larch, Side::Procedure])),
+                    ("times multi_get", &|batch| times(**batch, [Side::Larch, Side::LookUps])),
+                ],
+            ),
+            table(
+                format!(
+                    "Rows a second that are not in memory: {} rows with fillers of {FILLER} bytes, {} of memory for pages, direct reads, \
+                     median of {}; {PAIRED}",
+                    cold.rows,
+                    bytes_text(self.cold_cache_bytes()),
+                    cold.repeats
+                ),
+                cold.batches,
+                &[
+                    ("rows of a batch", &|batch| figure(**batch as f64)),
+                    (Side::Together.name(), &|batch| middle(**batch, Side::Together)),
+                    (Side::OneByOne.name(), &|batch| middle(**batch, Side::OneByOne)),
+                    ("ratio", &|batch| times(**batch, COLD)),
+                    ("page reads a row, at once", &|batch| reads(**batch, Side::Together)),
+                    ("page reads a row, one after the other", &|batch| reads(**batch, Side::OneByOne)),
+                ],
+            ),
+            table(
+                format!(
+                    "The disk alone: reads a second of {}, median of {}; {PAIRED}",
+                    bytes_text(PAGE_BYTES),
+                    cold.repeats
+                ),
+                DEPTHS,
+                &[
+                    ("reads under way", &|depth| depth.to_string()),
+                    ("reads a second", &|depth| shown_middle(&disk(*depth), YcsbRun::per_second)),
+                    ("times one under way", &|depth| {
+                        shown(ratio(&disk(*depth), &disk(DEPTHS[0]), YcsbRun::per_second))
+                    }),
+                ],
+            ),
+            grid(
+                "Published by ybio of a YugabyteDB, one session, other machines: rows a second",
+                ["rows of a batch", "rows a second", "rows updated"],
+                PUBLISHED.map(|row| row.map(str::to_owned).to_vec()).to_vec(),
+            ),
+        ])
+    }
+
+    fn goals(&self, ground: &Ground) -> Vec<Goal> {
+        let mut goals = Vec::new();
+        for (batch, times) in AGAINST_PROCEDURE.into_iter().filter(|(batch, _)| self.warm.batches.contains(batch)) {
+            let ratio = self.ratio(ground, batch, [Side::Larch, Side::Procedure]);
+            goals.push(Goal::at_least(times, format!("batches of {batch}: rows a second against PL/pgSQL"), ratio));
+        }
+        let (from, share) = AGAINST_LOOK_UPS;
+        for batch in self.warm.batches.iter().filter(|batch| **batch >= from) {
+            let ratio = self.ratio(ground, *batch, [Side::Larch, Side::LookUps]);
+            let what = format!("batches of {batch}: rows a second against multi_get of known ids");
+            goals.push(Goal::at_least(share, what, ratio));
+        }
+        let (from, times) = AGAINST_ONE_BY_ONE;
+        for batch in self.cold.batches.iter().filter(|batch| **batch >= from) {
+            let what = format!("cold, batches of {batch}: rows a second against one row after the other");
+            goals.push(Goal::at_least(times, what, self.ratio(ground, *batch, COLD)));
+        }
+        goals
+    }
+}
+
+impl Sizes {
+    /// Each repeat and size of a batch.
+    fn all(&self) -> impl Iterator<Item = (u64, u64)> {
+        (0..self.repeats).flat_map(|repeat| self.batches.iter().map(move |batch| (repeat, *batch)))
+    }
+
+    fn parameters(&self, batch_size: u64, run_duration: Duration) -> RunParameters {
+        RunParameters { tab_rows: self.rows, batch_size, run_duration, ..RunParameters::default() }
+    }
+}
+
+impl Batch {
+    /// What was measured of a side at one size.
+    fn rates(&self, ground: &Ground, batch: u64, side: Side) -> Vec<Rate> {
+        match COLD.contains(&side) {
+            true => ground.all(self.cold.repeats, |repeat| Cell::Cold(repeat, batch, side)),
+            false => ground.all(self.warm.repeats, |repeat| Cell::Warm(repeat, batch, side)),
+        }
+    }
+
+    /// The rate of the first side for that of the second.
+    fn ratio(&self, ground: &Ground, batch: u64, sides: [Side; 2]) -> Option<f64> {
+        let [ours, other] = sides.map(|side| self.rates(ground, batch, side));
+        ratio(&ours, &other, |rate| rate.rows_per_second)
+    }
+
+    /// Makes the databases whose rows are in memory.
+    fn warm(&self, ground: &mut Ground) -> Result<Databases, Failure> {
+        let settings = [("shared_buffers", "1GB"), ("synchronous_commit", "off"), ("max_wal_size", "4GB")];
+        let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+        let server = Server::start(&ServerOptions { settings, ..ServerOptions::default() });
+        let server = server.map_err(|error| Failure::session("postgres", error.to_string()))?;
+        suite::say(&format!("{} rows on Larch and on PostgreSQL", self.warm.rows));
+        let setup = SetupParameters { tab_rows: self.warm.rows, batch_size: 10_000, ..SetupParameters::default() };
+        let (made, ()) = ground.built("larch", |place, stop| {
+            loaded(&store_larch::ROW_ACCESS, &larch(place, 1 << 30), &setup, stop)?.close()
+        })?;
+        let target = Target::parse(&larch(made.place(), 1 << 30))?;
+        let larch = (store_larch::ROW_ACCESS.open)(&target, Opening::Existing)?;
+        let postgres = loaded(&store_postgres::ROW_ACCESS, &server.url("postgres"), &setup, &ground.stop)?;
+        ground.check_stop()?;
+        // Read all rows once, so that the first measurement finds the same pages in memory as later ones.
+        for database in [&larch, &postgres] {
+            let all = self.warm.parameters(self.warm.rows, Duration::ZERO);
+            session(&**database, Side::Larch, &all, 0, &ground.stop)?;
+        }
+        Ok(Databases { larch, postgres, _server: server })
+    }
+
+    /// Makes the database whose rows are not in memory, and opens it with a small cache.
+    fn cold(&self, ground: &mut Ground) -> Result<Box<dyn Database>, Failure> {
+        let memory = bytes_text(self.cold_cache_bytes());
+        suite::say(&format!("{} rows on Larch, with {memory} of memory for pages", self.cold.rows));
+        let setup = SetupParameters { tab_rows: self.cold.rows, filler: FILLER, ..SetupParameters::default() };
+        let (made, ()) = ground.built("cold", |place, stop| {
+            loaded(&store_larch::ROW_ACCESS, &larch(place, 1 << 30), &setup, stop)?.close()
+        })?;
+        let target = Target::parse(&larch(made.place(), self.cold_cache_bytes()))?;
+        (store_larch::ROW_ACCESS.open)(&target, Opening::Existing)
+    }
+}
+
+fn larch(place: &Path, cache_bytes: u64) -> String {
+    format!("larch:{}?cache={cache_bytes}", place.display())
+}
+
+/// Opens a database and loads its rows, not all of them after ^C.
+fn loaded(
+    scheme: &RowAccessScheme,
+    target: &str,
+    setup: &SetupParameters,
+    stop: &Stop,
+) -> Result<Box<dyn Database>, Failure> {
+    let database = (scheme.open)(&Target::parse(target)?, Opening::OrCreate)?;
+    let parameters = SetupParameters { batch_size: setup.batch_size.min(setup.tab_rows), ..setup.clone() };
+    row_access::setup::setup(&*database, &parameters, false, 1, stop.flag(), &|_| {})?;
+    Ok(database)
+}
+
+/// Measures one session on one side.
+fn session(
+    database: &dyn Database,
+    side: Side,
+    parameters: &RunParameters,
+    seed: u64,
+    stop: &Stop,
+) -> Result<Rate, Failure> {
+    let access = Access { table: TABLE.to_owned(), prepared: true, index_only: false };
+    let reading = |way| Ok::<_, Failure>(database.session_reading(TABLE, way)?.expect("Larch can read so"));
+    let mut session = match side {
+        Side::Larch | Side::Statements | Side::Together => database.session(&access)?,
+        Side::LookUps => reading(ReadWay::KnownIds)?,
+        Side::OneByOne => reading(ReadWay::OneByOne)?,
+        Side::Procedure => return procedure(database, &access, parameters),
+    };
+    let manner = Manner { compat: false, seed, session: 0, in_server: false, line_every: Duration::ZERO };
+    let (mut accessed, before, meter) = (Accessed::new(), database.page_reads(), Meter::start(database.used()));
+    accessed.access_for(&mut *session, parameters, &manner, stop.flag(), &mut |_, _, _, _, _| {})?;
+    let million = meter.million(accessed.rows, database.used(), None);
+    check_whole(accessed.rows, accessed.batches * parameters.batch_rows())?;
+    let page_reads = before.zip(database.page_reads()).map(|(before, after)| after - before);
+    Ok(Rate {
+        rows_per_second: accessed.rows_per_second(),
+        page_reads_per_row: page_reads.map(|count| count as f64 / accessed.rows as f64),
+        million,
+    })
+}
+
+/// Measures the procedure in the server.
+fn procedure(database: &dyn Database, access: &Access, parameters: &RunParameters) -> Result<Rate, Failure> {
+    let inside = Inside {
+        access,
+        tab_rows: parameters.tab_rows,
+        batch_rows: parameters.batch_rows(),
+        pct_update: 0,
+        time: parameters.run_duration,
+        compat: false,
+    };
+    let (meter, clock) = (Meter::start(database.used()), harness::Clock::start());
+    let seen = database.run_inside(&inside)?.expect("PostgreSQL has procedures");
+    let (nanos, rows) = (clock.nanos(), seen.seen.rows);
+    let million = meter.million(rows, database.used(), None);
+    check_whole(rows, seen.batches * inside.batch_rows)?;
+    Ok(Rate { rows_per_second: rows as f64 * 1e9 / nanos as f64, page_reads_per_row: None, million })
+}
+
+/// Fails unless every range had all of its rows.
+fn check_whole(rows: u64, asked: u64) -> Result<(), Failure> {
+    if rows == asked {
+        return Ok(());
+    }
+    Err(Failure::session(crate::WRONG, format!("{rows} rows were found where there are {asked}")))
+}

@@ -3,17 +3,18 @@
 
 use crate::ground::Ground;
 use crate::made::Made;
-use crate::measured::{self, Cell, Until, fill};
+use crate::ycsb_run::{self, Until, YcsbRun, fill};
 use harness::{Failure, Opening, Target};
 use std::path::Path;
 use suite::stop::Stop;
 use ycsb::{Run, Settings};
 
-/// Creates a file of `rows` kilobyte rows. `None` after ^C.
-pub fn make(ground: &Ground, rows: u64) -> Result<Option<Made>, Failure> {
-    Made::open(ground, "disk", |place| {
-        fill(&suite::DISK, &format!("disk:{}", place.display()), &settings(rows), rows, &ground.stop)
-    })
+/// Creates a file of `rows` kilobyte rows.
+pub fn make(ground: &mut Ground, rows: u64) -> Result<Made, Failure> {
+    let build = |place: &Path, stop: &Stop| {
+        fill(&suite::DISK, &format!("disk:{}", place.display()), &settings(rows), rows, stop)
+    };
+    Ok(ground.built("disk", build)?.0)
 }
 
 /// Reads blocks of `page` bytes from that file, with `threads` reads in flight.
@@ -25,16 +26,16 @@ pub fn read(
     seed: u64,
     until: Until,
     stop: &Stop,
-) -> Result<Cell, Failure> {
+) -> Result<YcsbRun, Failure> {
     let settings = settings(rows);
     let target = Target::parse(&format!("disk:{}?page={page}", place.display()))?;
     let store = (suite::DISK.open)(&target, &settings.table(), Opening::Existing)?;
-    let cell = measured::run(&*store, &Run::new(&settings, seed), 0, threads, Some(until), stop)?;
+    let read = ycsb_run::run(&*store, &Run::new(&settings, seed), 0, threads, Some(until), stop)?;
     store.close()?;
     // Each operation is one read.
-    Ok(Cell { page_reads: cell.operations, read_bytes: cell.operations * page, ..cell })
+    Ok(YcsbRun { page_reads: read.operations, read_bytes: read.operations * page, ..read })
 }
 
 fn settings(rows: u64) -> Settings {
-    measured::settings("c", rows, &[("requestdistribution", "uniform"), ("dataintegrity", "false")])
+    ycsb_run::settings("c", rows, &[("requestdistribution", "uniform"), ("dataintegrity", "false")])
 }

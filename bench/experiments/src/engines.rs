@@ -4,16 +4,17 @@
 //!
 //! The default build has Larch and PostgreSQL; `--with rocksdb,sqlite` adds RocksDB and SQLite.
 
-use crate::args::{ExperimentArgs, Scale};
+use crate::args::Scale;
+use crate::experiment::{About, Experiment, Kept};
+use crate::figures::{middle, shown, shown_middle};
 use crate::ground::Ground;
 use crate::made::Made;
-use crate::measured::shown;
-use crate::outcome::{Ending, Goal, Outcome, facts};
-use crate::terminals::{self, Asked, Ran, WAREHOUSE_BYTES};
+use crate::outcome::{Goal, facts, table};
+use crate::terminals::{self, Asked, TpccRun, WAREHOUSE_BYTES};
+use crate::ycsb_run::Kind;
 use harness::Failure;
-use kit::goals::Bound;
-use kit::median;
-use page::{Block, Table};
+use page::Block;
+use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 use store_postgres::server::{Server, ServerOptions};
@@ -22,6 +23,19 @@ use tpcc::TpccScheme;
 
 #[cfg(test)]
 mod tests;
+
+/// The experiment: the engines that this binary has, and how much it measures.
+pub struct Engines<'s> {
+    sizes: Sizes,
+    schemes: &'s [TpccScheme],
+    server: Option<Cluster>,
+}
+
+/// A server of PostgreSQL, and its replicas once they are needed.
+struct Cluster {
+    replicas: Vec<Server>,
+    server: Server,
+}
 
 /// An engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,7 +119,7 @@ impl Side {
 }
 
 /// How much is measured.
-struct Size {
+struct Sizes {
     warehouses: u32,
     asked: Asked,
     repeats: u64,
@@ -114,7 +128,7 @@ struct Size {
     has_goals: bool,
 }
 
-impl Size {
+impl Sizes {
     fn of(scale: Scale) -> Self {
         let asked = |terminals, warmup, time| Asked {
             threads: 1,
@@ -148,20 +162,227 @@ impl Size {
     }
 }
 
-/// Runs the experiment on the engines that `schemes` has.
-pub fn run(args: &ExperimentArgs, schemes: &[TpccScheme]) -> Result<Ending, Failure> {
-    let size = Size::of(args.scale);
-    // Room for each database, a copy of it, and the replicas.
-    let most_bytes = 10 * u64::from(size.warehouses) * WAREHOUSE_BYTES;
-    let mut ground = Ground::open("engines", args, most_bytes)?;
-    if !measure_all(&mut ground, &size, schemes)? {
-        return Ok(Ending::Interrupted);
+/// A side in one repeat.
+#[derive(Clone, Copy)]
+pub struct Cell(u64, Side);
+
+impl fmt::Display for Cell {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}, {}", self.0, self.1.name())
     }
-    outcome(&ground, &size, schemes).finish("engines", &ground, args)
 }
 
-fn scheme(engine: Engine, schemes: &[TpccScheme]) -> Option<&TpccScheme> {
-    schemes.iter().find(|scheme| scheme.name == engine.scheme())
+impl Experiment for Engines<'_> {
+    const ABOUT: About = About {
+        name: "engines",
+        title: "TPC-C on several engines",
+        text: &[
+            "The five transactions of TPC-C, serializable, on engines in this process and on PostgreSQL through its wire. Each engine is given \
+             several numbers of threads or connections, because its best number is not that of the others.",
+            "Synced: a transaction is answered when its commit is on disk, and an engine makes those durable together that wait at the same time. \
+             Buffered: the log is with the system.",
+        ],
+    };
+
+    type Cell = Cell;
+
+    fn most_bytes(&self) -> u64 {
+        // Room for each database, a copy of it, and the replicas.
+        10 * u64::from(self.sizes.warehouses) * WAREHOUSE_BYTES
+    }
+
+    fn cells(&self) -> Vec<Cell> {
+        let mut cells = Vec::new();
+        // Engines take turns, so that other load on the machine affects them all. Replicas come last, because
+        // PostgreSQL is not alone afterwards.
+        for engines in [&Engine::IN_PROCESS[..], &[Engine::Postgres], &[Engine::Replicated]] {
+            for repeat in 0..self.sizes.repeats {
+                let sides = self.sides().into_iter().filter(|side| engines.contains(&side.engine));
+                cells.extend(sides.map(|side| Cell(repeat, side)));
+            }
+        }
+        cells
+    }
+
+    fn prepare(&mut self, cell: &Cell, ground: &mut Ground) -> Result<(), Failure> {
+        match Engine::IN_PROCESS.contains(&cell.1.engine) {
+            true => self.made(cell.1.engine, ground).map(drop),
+            false => Ok(()),
+        }
+    }
+
+    fn measure(&mut self, cell: &Cell, ground: &mut Ground) -> Result<Kept, Failure> {
+        let Cell(repeat, side) = *cell;
+        let scheme = self.scheme(side.engine).expect("cells are of engines that are here");
+        let is_server = !Engine::IN_PROCESS.contains(&side.engine);
+        let connections = is_server.then(|| side.together.div_ceil(side.threads));
+        let asked = Asked { threads: side.threads, connections, seed: 1 + repeat, ..self.sizes.asked };
+        let ran = if is_server {
+            let target = self.server(side.engine, ground)?;
+            terminals::run(scheme, &target, &asked, &ground.stop)?
+        } else {
+            let copy = self.made(side.engine, ground)?.copy()?;
+            terminals::run(scheme, &self.target(side.engine, copy.place(), Some(side)), &asked, &ground.stop)?
+        };
+        Ok(Kept::new(&ran, format!("{:>9.0} tpmC, 99 % of new orders {:.1} ms", ran.tpmc, late(&ran))))
+    }
+
+    fn tables(&self, ground: &Ground) -> Result<Vec<Block>, Failure> {
+        type Row = (Side, Vec<TpccRun>);
+        let kind = |(_, runs): &Row, of: fn(&Kind) -> f64| {
+            let of = |ran: &TpccRun| ran.kinds.iter().find(|kind| kind.name == "NewOrder").map_or(f64::NAN, of) / 1e3;
+            shown_middle(runs, of)
+        };
+        let tpmc = |(_, runs): &Row, of: fn(f64, f64) -> f64| shown(runs.iter().map(|ran| ran.tpmc).reduce(of));
+        let caption = format!(
+            "TPC-C without waits, {} warehouses that fit into memory, {} terminals, {} s after {} s; median of {}. A time is that until the \
+             commit is durable, where it is synced. The twelve conditions hold after each run",
+            self.sizes.warehouses,
+            self.sizes.asked.terminals,
+            self.sizes.asked.time.as_secs_f64(),
+            self.sizes.asked.warmup.as_secs_f64(),
+            self.sizes.repeats
+        );
+        Ok(vec![
+            facts(&[
+                ("cache of engines in the process", self.sizes.cache.to_owned()),
+                ("shared_buffers", self.sizes.shared_buffers.to_owned()),
+            ]),
+            table(
+                caption,
+                self.sides().into_iter().map(|side| (side, self.runs(ground, side))),
+                &[
+                    ("engine", &|(side, _)| side.name()),
+                    ("tpmC", &|(_, runs)| shown_middle(runs, |ran| ran.tpmc)),
+                    ("least", &|row| tpmc(row, f64::min)),
+                    ("most", &|row| tpmc(row, f64::max)),
+                    ("new order, ms", &|row| kind(row, |kind| kind.average)),
+                    ("95 %", &|row| kind(row, |kind| kind.percentile_95)),
+                    ("99 %", &|(_, runs)| shown_middle(runs, late)),
+                    ("processor s a million transactions", &|(_, runs)| {
+                        shown_middle(runs, |ran| ran.million.cpu_seconds.unwrap_or(f64::NAN))
+                    }),
+                    ("of the client", &|(_, runs)| {
+                        shown_middle(runs, |ran| ran.million.client_cpu_seconds.unwrap_or(f64::NAN))
+                    }),
+                ],
+            ),
+        ])
+    }
+
+    fn goals(&self, ground: &Ground) -> Vec<Goal> {
+        if !self.sizes.has_goals {
+            return Vec::new();
+        }
+        let one_thread = |durability| {
+            let side = Side { engine: Engine::Larch, durability, threads: 1, together: 1 };
+            middle(&self.runs(ground, side), |ran| ran.tpmc)
+        };
+        let what = "tpmC of Larch with one thread, synced";
+        let mut goals = vec![Goal::at_least(150_000.0, what, one_thread(Durability::Synced))];
+        for (engine, durability, least) in [
+            (Engine::Sqlite, Durability::Synced, 2.0),
+            (Engine::RocksDb, Durability::Synced, 2.0),
+            (Engine::RocksDb, Durability::Buffered, 1.5),
+        ] {
+            if self.scheme(engine).is_none() {
+                continue;
+            }
+            let word = if durability == Durability::Synced { "synced" } else { "buffered" };
+            let ratio = one_thread(durability).zip(self.best(ground, engine, durability));
+            let what = format!("tpmC of Larch with one thread, {word}, for the best of {}", engine.name());
+            goals.push(Goal::at_least(least, what, ratio.map(|(ours, theirs)| ours / theirs)));
+        }
+        goals
+    }
+}
+
+impl<'s> Engines<'s> {
+    /// The experiment at `scale` on the engines that `schemes` has.
+    pub fn of(scale: Scale, schemes: &'s [TpccScheme]) -> Self {
+        Self { sizes: Sizes::of(scale), schemes, server: None }
+    }
+
+    fn scheme(&self, engine: Engine) -> Option<&'s TpccScheme> {
+        self.schemes.iter().find(|scheme| scheme.name == engine.scheme())
+    }
+
+    /// The sides of all engines in this binary, in the order of the table's rows.
+    fn sides(&self) -> Vec<Side> {
+        let in_process =
+            [Durability::Synced, Durability::Buffered].map(|durability| Engine::IN_PROCESS.map(|it| (it, durability)));
+        let servers = [Engine::Postgres, Engine::Replicated].map(|engine| (engine, Durability::Synced));
+        let all = in_process.into_iter().flatten().chain(servers);
+        let here = all.filter(|(engine, _)| self.scheme(*engine).is_some());
+        here.flat_map(|(engine, durability)| sides(engine, durability)).collect()
+    }
+
+    fn runs(&self, ground: &Ground, side: Side) -> Vec<TpccRun> {
+        ground.all(self.sizes.repeats, |repeat| Cell(repeat, side))
+    }
+
+    /// The best tpmC of an engine at this durability, over all ways to run it.
+    fn best(&self, ground: &Ground, engine: Engine, durability: Durability) -> Option<f64> {
+        let of_side = |side| middle(&self.runs(ground, side), |ran| ran.tpmc);
+        sides(engine, durability).filter_map(of_side).reduce(f64::max)
+    }
+
+    /// The target of an embedded engine.
+    fn target(&self, engine: Engine, place: &Path, side: Option<Side>) -> String {
+        let durability = match side {
+            Some(Side { durability: Durability::Synced, .. }) => "synced",
+            _ => "buffered",
+        };
+        let (name, place, cache) = (engine.name(), place.display(), self.sizes.cache);
+        match engine {
+            Engine::Sqlite => {
+                let group = side.map_or(1, |side| side.together);
+                format!("{name}:{place}/tpcc.sqlite?cache={cache}&durability={durability}&group={group}")
+            }
+            _ => format!("{name}:{place}?cache={cache}&durability={durability}"),
+        }
+    }
+
+    /// The database of an embedded engine.
+    fn made(&self, engine: Engine, ground: &mut Ground) -> Result<Made, Failure> {
+        let scheme = self.scheme(engine).expect("cells are of engines that are here");
+        let build = |place: &Path, stop: &Stop| {
+            suite::say(&format!("{} warehouses on {}", self.sizes.warehouses, engine.name()));
+            if engine == Engine::Sqlite {
+                make_directory(place)?;
+            }
+            terminals::import(scheme, &self.target(engine, place, None), self.sizes.warehouses, stop)
+        };
+        Ok(ground.built(engine.name(), build)?.0)
+    }
+
+    /// The address of the server, which is started with its rows if it does not run yet; so are replicas, if `engine` has
+    /// them.
+    fn server(&mut self, engine: Engine, ground: &Ground) -> Result<String, Failure> {
+        let broken = |error: &dyn fmt::Display| Failure::session("postgres", error.to_string());
+        if self.server.is_none() {
+            let buffers = ("shared_buffers", self.sizes.shared_buffers);
+            let settings = [buffers, ("max_wal_size", "8GB"), ("max_connections", "100")];
+            let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+            let server = Server::start(&ServerOptions { settings, ..ServerOptions::default() });
+            let server = server.map_err(|error| broken(&error))?;
+            suite::say(&format!("{} warehouses on PostgreSQL", self.sizes.warehouses));
+            let scheme = self.scheme(engine).expect("cells are of engines that are here");
+            terminals::import(scheme, &server.url("postgres"), self.sizes.warehouses, &ground.stop)?;
+            ground.check_stop()?;
+            self.server = Some(Cluster { replicas: Vec::new(), server });
+        }
+        let Cluster { server, replicas } = self.server.as_mut().expect("it was just started");
+        if engine == Engine::Replicated && replicas.is_empty() {
+            let names = ["one", "two"];
+            for name in names {
+                suite::say(&format!("a replica, {name}"));
+                replicas.push(Server::start_replica(server, name).map_err(|error| broken(&error))?);
+            }
+            server.wait_for_replicas(&names).map_err(|error| broken(&error))?;
+        }
+        Ok(server.url("postgres"))
+    }
 }
 
 /// The sides of an engine at one durability.
@@ -170,253 +391,12 @@ fn sides(engine: Engine, durability: Durability) -> impl Iterator<Item = Side> {
     ways.map(move |&(threads, together)| Side { engine, durability, threads, together })
 }
 
-/// The sides of all engines in this binary, in the order of the table's rows.
-fn all_sides(schemes: &[TpccScheme]) -> Vec<Side> {
-    let mut all = Vec::new();
-    for durability in [Durability::Synced, Durability::Buffered] {
-        for engine in Engine::IN_PROCESS {
-            all.extend(scheme(engine, schemes).into_iter().flat_map(|_| sides(engine, durability)));
-        }
-    }
-    for engine in [Engine::Postgres, Engine::Replicated] {
-        all.extend(scheme(engine, schemes).into_iter().flat_map(|_| sides(engine, Durability::Synced)));
-    }
-    all
-}
-
-fn cell_name(repeat: u64, side: Side) -> String {
-    format!("{repeat}, {}", side.name())
-}
-
-/// Measures the missing cells. Returns false after ^C.
-fn measure_all(ground: &mut Ground, size: &Size, schemes: &[TpccScheme]) -> Result<bool, Failure> {
-    let all = all_sides(schemes);
-    let is_left = |ground: &Ground, is_server: bool| {
-        let of_kind = all.iter().filter(|side| Engine::IN_PROCESS.contains(&side.engine) != is_server);
-        (0..size.repeats).any(|repeat| of_kind.clone().any(|side| !ground.has(&cell_name(repeat, *side))))
-    };
-    if is_left(ground, false) && !measure_in_process(ground, size, schemes)? {
-        return Ok(false);
-    }
-    match scheme(Engine::Postgres, schemes) {
-        Some(scheme) if is_left(ground, true) => measure_server(ground, size, scheme),
-        _ => Ok(true),
-    }
-}
-
-/// The target of an embedded engine.
-fn target(engine: Engine, place: &Path, size: &Size, side: Option<Side>) -> String {
-    let durability = match side {
-        Some(Side { durability: Durability::Synced, .. }) => "synced",
-        _ => "buffered",
-    };
-    let (name, place, cache) = (engine.name(), place.display(), size.cache);
-    match engine {
-        Engine::Sqlite => {
-            let group = side.map_or(1, |side| side.together);
-            format!("{name}:{place}/tpcc.sqlite?cache={cache}&durability={durability}&group={group}")
-        }
-        _ => format!("{name}:{place}?cache={cache}&durability={durability}"),
-    }
-}
-
-fn measure_in_process(ground: &mut Ground, size: &Size, schemes: &[TpccScheme]) -> Result<bool, Failure> {
-    let mut there = Vec::new();
-    for engine in Engine::IN_PROCESS {
-        let Some(scheme) = scheme(engine, schemes) else { continue };
-        let made = Made::open(ground, engine.name(), |place| {
-            suite::say(&format!("{} warehouses on {}", size.warehouses, engine.name()));
-            if engine == Engine::Sqlite {
-                make_directory(place)?;
-            }
-            terminals::import(scheme, &target(engine, place, size, None), size.warehouses, &ground.stop)
-        })?;
-        let Some(made) = made else { return Ok(false) };
-        there.push((scheme, made));
-    }
-    // Engines take turns, so that other load on the machine affects them all.
-    for repeat in 0..size.repeats {
-        for side in all_sides(schemes) {
-            let Some((scheme, made)) = there.iter().find(|(scheme, _)| scheme.name == side.engine.scheme()) else {
-                continue;
-            };
-            let ran = ground.cell(&cell_name(repeat, side), |stop| {
-                let copy = made.copy()?;
-                measure(scheme, &target(side.engine, copy.place(), size, Some(side)), (size, repeat, side), stop)
-            })?;
-            if ran.is_none() {
-                return Ok(false);
-            }
-        }
-    }
-    Ok(true)
-}
-
 #[allow(clippy::disallowed_methods, reason = "databases of real files, never simulated")]
 fn make_directory(place: &Path) -> Result<(), Failure> {
     std::fs::create_dir_all(place).map_err(|error| harness::directory::failure(&error, "make", place))
 }
 
-fn measure_server(ground: &mut Ground, size: &Size, scheme: &TpccScheme) -> Result<bool, Failure> {
-    let broken = |error: &dyn std::fmt::Display| Failure::session("postgres", error.to_string());
-    let settings = [("shared_buffers", size.shared_buffers), ("max_wal_size", "8GB"), ("max_connections", "100")];
-    let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
-    let server = Server::start(&ServerOptions { settings, ..ServerOptions::default() });
-    let server = server.map_err(|error| broken(&error))?;
-    suite::say(&format!("{} warehouses on PostgreSQL", size.warehouses));
-    if !terminals::import(scheme, &server.url("postgres"), size.warehouses, &ground.stop)? {
-        return Ok(false);
-    }
-    let run_all = |ground: &mut Ground, engine: Engine| {
-        for repeat in 0..size.repeats {
-            for side in sides(engine, Durability::Synced) {
-                let target = server.url("postgres");
-                let ran = ground
-                    .cell(&cell_name(repeat, side), |stop| measure(scheme, &target, (size, repeat, side), stop))?;
-                if ran.is_none() {
-                    return Ok(false);
-                }
-            }
-        }
-        Ok(true)
-    };
-    if !run_all(ground, Engine::Postgres)? {
-        return Ok(false);
-    }
-    let names = ["one", "two"];
-    let mut replicas = Vec::new();
-    for name in names {
-        suite::say(&format!("a replica, {name}"));
-        replicas.push(Server::start_replica(&server, name).map_err(|error| broken(&error))?);
-    }
-    server.wait_for_replicas(&names).map_err(|error| broken(&error))?;
-    run_all(ground, Engine::Replicated)
-}
-
-fn measure(
-    scheme: &TpccScheme,
-    target: &str,
-    (size, repeat, side): (&Size, u64, Side),
-    stop: &Stop,
-) -> Result<Ran, Failure> {
-    let is_server = !Engine::IN_PROCESS.contains(&side.engine);
-    let connections = is_server.then(|| side.together.div_ceil(side.threads));
-    let asked = Asked { threads: side.threads, connections, seed: 1 + repeat, ..size.asked };
-    let ran = terminals::run(scheme, target, &asked, stop)?;
-    if !stop.is_pressed() {
-        suite::say(&format!("{:60} {:>9.0} tpmC, 99 % of new orders {:.1} ms", side.name(), ran.tpmc, late(&ran)));
-    }
-    Ok(ran)
-}
-
 /// The 99th percentile of new orders, in milliseconds.
-fn late(ran: &Ran) -> f64 {
+fn late(ran: &TpccRun) -> f64 {
     ran.percentile_99() / 1e3
 }
-
-fn runs(ground: &Ground, size: &Size, side: Side) -> Vec<Ran> {
-    (0..size.repeats).filter_map(|repeat| ground.known(&cell_name(repeat, side))).collect()
-}
-
-fn middle(runs: &[Ran], what: impl Fn(&Ran) -> f64) -> Option<f64> {
-    let figures: Vec<f64> = runs.iter().map(what).collect();
-    (!figures.is_empty()).then(|| median(&figures))
-}
-
-/// The best tpmC of an engine at this durability, over all ways to run it.
-fn best(ground: &Ground, size: &Size, engine: Engine, durability: Durability) -> Option<f64> {
-    let of_sides = sides(engine, durability).filter_map(|side| middle(&runs(ground, size, side), |ran| ran.tpmc));
-    of_sides.reduce(f64::max)
-}
-
-fn outcome(ground: &Ground, size: &Size, schemes: &[TpccScheme]) -> Outcome {
-    let row = |side: Side| {
-        let runs = runs(ground, size, side);
-        let kind = |ran: &Ran, of: fn(&crate::measured::Kind) -> f64| {
-            ran.kinds.iter().find(|kind| kind.name == "NewOrder").map_or(f64::NAN, of) / 1e3
-        };
-        vec![
-            side.name(),
-            shown(middle(&runs, |ran| ran.tpmc)),
-            shown(runs.iter().map(|ran| ran.tpmc).reduce(f64::min)),
-            shown(runs.iter().map(|ran| ran.tpmc).reduce(f64::max)),
-            shown(middle(&runs, |ran| kind(ran, |kind| kind.average))),
-            shown(middle(&runs, |ran| kind(ran, |kind| kind.percentile_95))),
-            shown(middle(&runs, late)),
-            shown(middle(&runs, |ran| ran.million.cpu_seconds.unwrap_or(f64::NAN))),
-            shown(middle(&runs, |ran| ran.million.client_cpu_seconds.unwrap_or(f64::NAN))),
-        ]
-    };
-    let columns = [
-        "engine",
-        "tpmC",
-        "least",
-        "most",
-        "new order, ms",
-        "95 %",
-        "99 %",
-        "processor s a million transactions",
-        "of the client",
-    ];
-    let table = Table {
-        caption: format!(
-            "TPC-C without waits, {} warehouses that fit into memory, {} terminals, {} s after {} s; median of {}. A time is that until the \
-             commit is durable, where it is synced. The twelve conditions hold after each run",
-            size.warehouses,
-            size.asked.terminals,
-            size.asked.time.as_secs_f64(),
-            size.asked.warmup.as_secs_f64(),
-            size.repeats
-        ),
-        columns: columns.map(str::to_owned).to_vec(),
-        rows: all_sides(schemes).into_iter().map(row).collect(),
-    };
-    Outcome {
-        title: "TPC-C on several engines".to_owned(),
-        about: ABOUT.map(str::to_owned).to_vec(),
-        blocks: vec![
-            facts(&[
-                ("cache of engines in the process", size.cache.to_owned()),
-                ("shared_buffers", size.shared_buffers.to_owned()),
-            ]),
-            Block::Table(table),
-        ],
-        goals: if size.has_goals { goals(ground, size, schemes) } else { Vec::new() },
-    }
-}
-
-fn goals(ground: &Ground, size: &Size, schemes: &[TpccScheme]) -> Vec<Goal> {
-    let one_thread = |durability| {
-        let side = Side { engine: Engine::Larch, durability, threads: 1, together: 1 };
-        middle(&runs(ground, size, side), |ran| ran.tpmc)
-    };
-    let mut goals = vec![Goal {
-        what: "tpmC of Larch with one thread, synced".to_owned(),
-        bound: Bound::AtLeast(150_000.0),
-        measured: one_thread(Durability::Synced),
-    }];
-    for (engine, durability, least) in [
-        (Engine::Sqlite, Durability::Synced, 2.0),
-        (Engine::RocksDb, Durability::Synced, 2.0),
-        (Engine::RocksDb, Durability::Buffered, 1.5),
-    ] {
-        if scheme(engine, schemes).is_none() {
-            continue;
-        }
-        let word = if durability == Durability::Synced { "synced" } else { "buffered" };
-        let peer = best(ground, size, engine, durability);
-        goals.push(Goal {
-            what: format!("tpmC of Larch with one thread, {word}, for the best of {}", engine.name()),
-            bound: Bound::AtLeast(least),
-            measured: one_thread(durability).zip(peer).map(|(ours, theirs)| ours / theirs),
-        });
-    }
-    goals
-}
-
-const ABOUT: [&str; 2] = [
-    "The five transactions of TPC-C, serializable, on engines in this process and on PostgreSQL through its wire. Each engine is given \
-     several numbers of threads or connections, because its best number is not that of the others.",
-    "Synced: a transaction is answered when its commit is on disk, and an engine makes those durable together that wait at the same time. \
-     Buffered: the log is with the system.",
-];

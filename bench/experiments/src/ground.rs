@@ -1,9 +1,9 @@
-//! The state of an experiment: its directory, and the cells (single measurements) that it has so far. A cell is
-//! written to disk as soon as it is measured, so an interrupted experiment resumes where it stopped.
+//! The state of an experiment: its directory, its databases, and the cells (single measurements) that it has so far. A
+//! cell is written to disk as soon as it is measured, so an interrupted experiment resumes where it stopped.
 //!
 //! ```text
-//! DIR/cells.jsonl   a line that says which experiment it is, then a line for each cell
-//! DIR/data/         databases, while the experiment goes on
+//! DIR/cells.jsonl   a line that says which experiment it is, then a line for each cell and each database
+//! DIR/data/         databases, while the experiment goes on; one that is not complete is called NAME.part
 //! DIR/result.json   everything that was measured
 //! DIR/index.html    the same as a page
 //! ```
@@ -15,17 +15,20 @@
 )]
 
 use crate::args::{ExperimentArgs, Scale};
+use crate::made::{Made, remove};
+use harness::directory::failure;
 use harness::{Failure, Million};
 use kit::scratch::check_room;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use suite::results::VERSION;
-use suite::stop::Stop;
+use suite::stop::{INTERRUPTED, Stop};
 
 #[cfg(test)]
 mod tests;
@@ -51,7 +54,7 @@ struct Head {
 
 /// A line of the file of cells.
 #[derive(Debug, Serialize, Deserialize)]
-struct Cell {
+struct Line {
     cell: String,
     measured: Value,
 }
@@ -64,16 +67,7 @@ impl Ground {
     ///
     /// Fails if the directory cannot be created, if the file of cells cannot be read or written, or if the disk has
     /// too little room.
-    pub fn open(name: &str, args: &ExperimentArgs, most_bytes: u64) -> Result<Self, Failure> {
-        Self::with_stop(name, args, most_bytes, Stop::catch()?)
-    }
-
-    /// [`Ground::open`] for a caller that catches ^C itself.
-    ///
-    /// # Errors
-    ///
-    /// As [`Ground::open`].
-    pub fn with_stop(name: &str, args: &ExperimentArgs, most_bytes: u64, stop: Stop) -> Result<Self, Failure> {
+    pub fn open(name: &str, args: &ExperimentArgs, most_bytes: u64, stop: Stop) -> Result<Self, Failure> {
         let directory = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("larch-experiment-{name}")));
         let head =
             Head { experiment: name.to_owned(), scale: args.scale.name().to_owned(), version: VERSION.to_owned() };
@@ -114,7 +108,7 @@ impl Ground {
         &self.directory
     }
 
-    /// A path for the database `name`, in a directory that exists.
+    /// A path for the files `name`, in a directory that exists.
     ///
     /// # Errors
     ///
@@ -125,74 +119,81 @@ impl Ground {
         Ok(data.join(name))
     }
 
-    /// Returns the path of the database that `build` creates, and what `build` returned. A database that an earlier
-    /// run completed is used again; an unfinished one is removed. `None` if ^C was pressed.
+    /// Returns the database that `build` creates, and what `build` returned, which is kept like a cell. A database that
+    /// is complete is used again; an unfinished one is removed.
     ///
     /// # Errors
     ///
     /// Returns the errors of `build`, and fails if a directory cannot be created or removed, or the result cannot
-    /// be written.
+    /// be written, or ^C was pressed.
     pub fn built<T: Serialize + DeserializeOwned>(
         &mut self,
         name: &str,
         build: impl FnOnce(&Path, &Stop) -> Result<T, Failure>,
-    ) -> Result<Option<(PathBuf, T)>, Failure> {
+    ) -> Result<(Made, T), Failure> {
         let place = self.data(name)?;
-        let cell = format!("data of {name}");
-        if let Some(known) = self.known(&cell).filter(|_| place.exists()) {
-            return Ok(Some((place, known)));
+        if let Some(known) = self.told(name).filter(|_| place.exists()) {
+            return Ok((Made { place }, known));
         }
+        self.check_stop()?;
+        let part = self.data(&format!("{name}.part"))?;
         remove(&place)?;
-        if self.stop.is_pressed() {
-            return Ok(None);
-        }
-        let built = build(&place, &self.stop)?;
-        if self.stop.is_pressed() {
-            return Ok(None);
-        }
-        self.keep(&cell, &built)?;
-        Ok(Some((place, built)))
+        remove(&part)?;
+        let built = build(&part, &self.stop);
+        // An error after ^C comes from it.
+        self.check_stop()?;
+        let built = built?;
+        fs::rename(&part, &place).map_err(|error| failure(&error, "rename", &part))?;
+        self.keep(&data_name(name), serde_json::to_value(&built).expect("names are texts"))?;
+        Ok((Made { place }, built))
     }
 
-    /// Returns the cell `name`, measuring it now if it is missing. `None` if ^C was pressed before it was measured.
+    /// [`Ground::built`] for databases that are needed one after the other: removes the others before it builds one.
     ///
     /// # Errors
     ///
-    /// Returns the errors of `measure`, and fails if the cell cannot be written.
-    pub fn cell<T: Serialize + DeserializeOwned>(
+    /// As [`Ground::built`].
+    pub fn built_alone<T: Serialize + DeserializeOwned>(
         &mut self,
         name: &str,
-        measure: impl FnOnce(&Stop) -> Result<T, Failure>,
-    ) -> Result<Option<T>, Failure> {
-        let known = self.known(name);
-        if known.is_some() {
-            return Ok(known);
+        build: impl FnOnce(&Path, &Stop) -> Result<T, Failure>,
+    ) -> Result<(Made, T), Failure> {
+        if !self.data(name)?.exists() {
+            self.remove_data()?;
         }
-        if self.stop.is_pressed() {
-            return Ok(None);
+        self.built(name, build)
+    }
+
+    /// Fails after ^C.
+    pub fn check_stop(&self) -> Result<(), Failure> {
+        match self.stop.is_pressed() {
+            false => Ok(()),
+            true => Err(Failure::session(INTERRUPTED, "interrupted; the same command goes on from here")),
         }
-        let measured = measure(&self.stop)?;
-        // Drop a measurement that ^C cut short.
-        if self.stop.is_pressed() {
-            return Ok(None);
-        }
-        self.keep(name, &measured)?;
-        Ok(Some(measured))
     }
 
     /// Writes a cell to disk.
-    fn keep<T: Serialize>(&mut self, name: &str, measured: &T) -> Result<(), Failure> {
-        let value = serde_json::to_value(measured).expect("names are texts");
-        let line = json(&Cell { cell: name.to_owned(), measured: value.clone() });
-        let written = writeln!(self.file, "{line}").and_then(|()| self.file.sync_data());
+    pub fn keep(&mut self, name: &str, measured: Value) -> Result<(), Failure> {
+        let line = Line { cell: name.to_owned(), measured };
+        let written = writeln!(self.file, "{}", json(&line)).and_then(|()| self.file.sync_data());
         written.map_err(|error| refused(format!("cannot write cell {name}: {error}")))?;
-        self.cells.insert(name.to_owned(), value);
+        self.cells.insert(line.cell, line.measured);
         Ok(())
     }
 
-    /// The value of cell `name`, if it was measured.
-    pub fn known<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
-        serde_json::from_value(self.cells.get(name)?.clone()).ok()
+    /// The value of `cell`, if it was measured.
+    pub fn known<T: DeserializeOwned>(&self, cell: impl Display) -> Option<T> {
+        serde_json::from_value(self.cells.get(&cell.to_string())?.clone()).ok()
+    }
+
+    /// The values of `cell` in all repeats.
+    pub fn all<T: DeserializeOwned, C: Display>(&self, repeats: u64, cell: impl Fn(u64) -> C) -> Vec<T> {
+        (0..repeats).filter_map(|repeat| self.known(cell(repeat))).collect()
+    }
+
+    /// What the build of the database `name` returned.
+    pub fn told<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
+        self.known(data_name(name))
     }
 
     /// Whether the cell `name` was measured.
@@ -221,13 +222,9 @@ impl Ground {
     }
 }
 
-fn remove(directory: &Path) -> Result<(), Failure> {
-    match fs::remove_dir_all(directory) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(refused(format!("cannot remove {}: {error}", directory.display())))
-        }
-        _ => Ok(()),
-    }
+/// The cell of what the build of the database `name` returned.
+fn data_name(name: &str) -> String {
+    format!("data of {name}")
 }
 
 /// Parses a file of cells, skipping lines that were cut short. `None` if its head is not `head`.
@@ -235,7 +232,7 @@ fn known(text: &str, head: &Head) -> Option<BTreeMap<String, Value>> {
     let mut lines = text.lines();
     let first: Head = serde_json::from_str(lines.next()?).ok()?;
     (first == *head).then(|| {
-        let cells = lines.filter_map(|line| serde_json::from_str::<Cell>(line).ok());
+        let cells = lines.filter_map(|line| serde_json::from_str::<Line>(line).ok());
         cells.map(|cell| (cell.cell, cell.measured)).collect()
     })
 }

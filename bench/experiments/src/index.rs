@@ -12,24 +12,31 @@ mod tables;
 #[cfg(test)]
 mod tests;
 mod tpcc;
-
-pub use tpcc::PUBLISHED;
 mod wide;
 
-use crate::args::{Gets, IndexArgs, IndexPart, Scale};
+pub use tpcc::PUBLISHED;
+
+use crate::args::{Gets, IndexPart, Scale};
+use crate::experiment::{About, Experiment, Kept};
 use crate::ground::Ground;
-use crate::made::Made;
-use crate::measured::{self, Cell, Until};
-use crate::outcome::Ending;
-use crate::terminals::{Asked as AskedTerminals, WAREHOUSE_BYTES};
-use data::Shape;
+use crate::outcome::Goal;
+use crate::terminals::{Asked, TpccRun, WAREHOUSE_BYTES};
+use crate::ycsb_run::{self, Until};
+use data::Loaded;
 use harness::{Failure, Opening, Store, Target};
-use instructions::Counted;
+use page::Block;
+use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 use suite::stop::Stop;
 use wide::{KEY_BYTES, Wide, Widening};
 use ycsb::{Run, Settings};
+
+/// The experiment: what part of it is measured, and how much.
+pub struct Index {
+    sizes: Sizes,
+    only: Option<IndexPart>,
+}
 
 /// The table of YCSB.
 const TABLE: &str = "usertable";
@@ -43,12 +50,21 @@ const DEPTHS: [usize; 2] = [1, 32];
 /// In the order of the document.
 const WORKLOADS: [&str; 6] = ["a", "b", "c", "f", "d", "e"];
 
-/// The cache sizes as fractions (numerator, denominator) of the size of the flat lists.
-const CACHES: [(u64, u64); 5] = [(4, 1), (1, 1), (1, 2), (1, 4), (1, 16)];
+/// A cache size, as a fraction (numerator, denominator) of the size of the flat lists.
+type Cache = (u64, u64);
+
+const CACHES: [Cache; 5] = [(4, 1), (1, 1), (1, 2), (1, 4), (1, 16)];
+
+fn cache_name((times, divisor): Cache) -> String {
+    match divisor {
+        1 => format!("{times}x"),
+        _ => format!("{times}/{divisor}"),
+    }
+}
 
 /// An arm: which indexes are written, and which one is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Arm {
+pub enum Arm {
     /// Both indexes are written, and the flat lists are read.
     Flat,
     /// Both indexes are written, and the tree is read.
@@ -82,7 +98,7 @@ impl Arm {
 
 /// Which indexes a database has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Written {
+pub enum Written {
     Both,
     Tree,
 }
@@ -107,7 +123,7 @@ impl Written {
 }
 
 /// How much is measured.
-struct Size {
+struct Sizes {
     /// Rows of the table, chosen so that the last file is nearly as large as the others.
     rows: u64,
     /// Rows of a group, whose keys share a filler.
@@ -128,19 +144,19 @@ struct Size {
     counted_gets: u64,
     /// Warehouses of TPC-C.
     warehouses: u32,
-    terminals: AskedTerminals,
+    terminals: Asked,
     /// Whether files and lists have the sizes that the goals are for.
     has_goals: bool,
 }
 
-impl Size {
+impl Sizes {
     fn of(scale: Scale) -> Self {
         let until = |warmup, time, operations| Until {
             warmup: Duration::from_millis(warmup),
             time: Duration::from_millis(time),
             operations,
         };
-        let terminals = |terminals, warmup, time| AskedTerminals {
+        let terminals = |terminals, warmup, time| Asked {
             threads: 16,
             connections: None,
             terminals,
@@ -178,7 +194,7 @@ impl Size {
                 until: until(5, 300, 50),
                 counted_gets: 100,
                 warehouses: 1,
-                terminals: AskedTerminals { threads: 2, ..terminals(10, 50, 300) },
+                terminals: Asked { threads: 2, ..terminals(10, 50, 300) },
                 has_goals: false,
             },
             Scale::Small => Self {
@@ -189,7 +205,7 @@ impl Size {
                 mixed_repeats: 1,
                 until: until(300, 700, 200_000),
                 warehouses: 4,
-                terminals: AskedTerminals { threads: 4, ..terminals(40, 2000, 5000) },
+                terminals: Asked { threads: 4, ..terminals(40, 2000, 5000) },
                 has_goals: false,
                 ..usual
             },
@@ -214,19 +230,6 @@ impl Size {
         Widening::new(self.groups())
     }
 
-    /// The most disk space that the databases take.
-    fn most_bytes(&self, only: Option<IndexPart>) -> u64 {
-        // A page stores bytes that all its keys share only once.
-        let rows = (2 * self.rows + 4 * self.load_rows) * 1130 + (64 << 20);
-        // A run writes to a copy, which shares files with the original until it is compacted.
-        let tpcc = 3 * u64::from(self.warehouses) * WAREHOUSE_BYTES;
-        match only {
-            None => rows + tpcc,
-            Some(IndexPart::Rows) => rows,
-            Some(IndexPart::Tpcc) => tpcc,
-        }
-    }
-
     /// The target of a store in `place`.
     fn target(&self, place: &Path, written: Written, more: &str) -> String {
         // A file of the uppermost level has a fourth of the size of one of the deepest level.
@@ -236,172 +239,208 @@ impl Size {
     }
 }
 
-/// Runs the experiment.
-pub fn run(args: &IndexArgs) -> Result<Ending, Failure> {
-    let (size, only) = (Size::of(args.common.scale), args.only);
-    let mut ground = Ground::open("index", &args.common, size.most_bytes(only))?;
-    if !measure_all(&mut ground, &size, only)? {
-        return Ok(Ending::Interrupted);
-    }
-    tables::outcome(&ground, &size, only).finish("index", &ground, &args.common)
+/// One measurement.
+#[derive(Clone, Copy)]
+pub enum Cell {
+    /// A timed load of few rows.
+    Load(u64, Written),
+    /// The instructions of a get.
+    Instructions(Arm),
+    /// Gets of random rows, with a number of requests in flight.
+    Reads(u64, Cache, usize, Arm),
+    /// A workload of YCSB.
+    Ycsb(u64, &'static str, Cache, Arm),
+    /// TPC-C. The number decides its seed.
+    Tpcc(u64, tpcc::Cache, Arm),
 }
 
-/// Measures the missing cells. Returns false after ^C.
-fn measure_all(ground: &mut Ground, size: &Size, only: Option<IndexPart>) -> Result<bool, Failure> {
-    let is_measured = match only {
-        None => measure_rows(ground, size)? && tpcc::measure_all(ground, size)?,
-        Some(IndexPart::Rows) => measure_rows(ground, size)?,
-        Some(IndexPart::Tpcc) => tpcc::measure_all(ground, size)?,
+impl fmt::Display for Cell {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Load(repeat, written) => write!(out, "load, {repeat}, {}", written.name()),
+            Self::Instructions(arm) => write!(out, "instructions of a get, cache 4x, {}", arm.name()),
+            Self::Reads(repeat, cache, depth, arm) => {
+                write!(out, "reads, {repeat}, cache {}, {depth} under way, {}", cache_name(cache), arm.name())
+            }
+            Self::Ycsb(repeat, workload, cache, arm) => {
+                write!(out, "ycsb {workload}, {repeat}, cache {}, {}", cache_name(cache), arm.name())
+            }
+            Self::Tpcc(_, cache, arm) => write!(out, "tpcc, cache {}, {}", cache.name(), arm.name()),
+        }
+    }
+}
+
+impl Experiment for Index {
+    const ABOUT: About = About {
+        name: "index",
+        title: "The index: B-tree beside flat lists",
+        text: &[
+            "YDB replaced one flat index for each file by a B-tree, and ran TPC-C and YCSB on a cluster with both, with caches of 54, 18 and 2 GB. A \
+             flat list is read whole before the first row of its file; of a tree only the nodes on the way are read.",
+            "Scaled: the document has some terabytes on many machines, this has one process and the sizes below. What decides is how much of the \
+             lists fits into the cache, so caches are multiples of the bytes of all flat lists, and keys are wide, so that lists are large.",
+            "A list has at most 4 MiB; a file with more gets a tree in any case. So a file of 1 GiB with long separators needs large row pages.",
+            "Three arms: both indexes are written and the list is read; both are written and the tree is read; only the tree is written. They take \
+             turns, and all of it is repeated. Each run that writes begins with a copy of the same files.",
+            "Every row that is read alone is compared with what was written, and a row that is missing or wrong ends the experiment. Reads go around \
+             the system's cache.",
+            "TPC-C runs with caches in the document's proportion to the data, and with two in which its lists do not fit, because rows of 16 KiB pages \
+             with short keys have small lists. Each run begins with a copy of the same files, and the twelve conditions are checked after it.",
+        ],
     };
-    Ok(is_measured)
-}
 
-fn cache_name((times, divisor): (u64, u64)) -> String {
-    match divisor {
-        1 => format!("{times}x"),
-        _ => format!("{times}/{divisor}"),
-    }
-}
+    type Cell = Cell;
 
-fn reads_name(repeat: u64, cache: (u64, u64), depth: usize, arm: Arm) -> String {
-    format!("reads, {repeat}, cache {}, {depth} under way, {}", cache_name(cache), arm.name())
-}
-
-fn ycsb_name(repeat: u64, workload: &str, cache: (u64, u64), arm: Arm) -> String {
-    format!("ycsb {workload}, {repeat}, cache {}, {}", cache_name(cache), arm.name())
-}
-
-fn instructions_name(arm: Arm) -> String {
-    format!("instructions of a get, cache 4x, {}", arm.name())
-}
-
-/// The cells that need the databases.
-fn names(size: &Size) -> Vec<String> {
-    let mut names: Vec<String> = ALL_WRITTEN.map(data::shape_name).to_vec();
-    if size.counted_gets > 0 {
-        names.extend(ARMS.map(instructions_name));
-    }
-    for (cache, arm) in CACHES.into_iter().flat_map(|cache| ARMS.map(|arm| (cache, arm))) {
-        for repeat in 0..size.repeats {
-            names.extend(DEPTHS.map(|depth| reads_name(repeat, cache, depth, arm)));
-        }
-        for repeat in 0..size.mixed_repeats {
-            names.extend(WORKLOADS.map(|workload| ycsb_name(repeat, workload, cache, arm)));
-        }
-    }
-    names
-}
-
-/// Measures the missing cells of the part with one table. Returns false after ^C.
-fn measure_rows(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
-    if !data::loads(ground, size)? {
-        return Ok(false);
-    }
-    if names(size).iter().all(|name| ground.has(name)) {
-        return Ok(true);
-    }
-    let Some([both, tree]) = data::make(ground, size)? else { return Ok(false) };
-    let flat_bytes = both.shape.flat_bytes;
-    let of = |arm: Arm| if arm.written() == Written::Both { &both.made } else { &tree.made };
-    let cache_bytes = |(times, divisor): (u64, u64)| flat_bytes * times / divisor;
-
-    for arm in ARMS.into_iter().filter(|_| size.counted_gets > 0) {
-        let gets = |place: &Path| Gets::new(place, cache_bytes(CACHES[0]), size.rows, size.groups(), size.counted_gets);
-        let scratch = ground.data("")?;
-        let counted: Option<Counted> = ground.cell(&instructions_name(arm), |_| {
-            suite::say(&format!("instructions of a get, {}", arm.name()));
-            instructions::count(arm, &gets(of(arm).place()), &scratch)
-        })?;
-        if counted.is_none() {
-            return Ok(false);
-        }
+    fn most_bytes(&self) -> u64 {
+        let sizes = &self.sizes;
+        // A page stores bytes that all its keys share only once.
+        let rows = (2 * sizes.rows + 4 * sizes.load_rows) * 1130 + (64 << 20);
+        // A run writes to a copy, which shares files with the original until it is compacted.
+        let tpcc = 3 * u64::from(sizes.warehouses) * WAREHOUSE_BYTES;
+        let parts = [(IndexPart::Rows, rows), (IndexPart::Tpcc, tpcc)];
+        parts.into_iter().filter(|(part, _)| self.has(*part)).map(|(_, bytes)| bytes).sum()
     }
 
-    for repeat in 0..size.repeats {
-        for (cache, depth) in CACHES.into_iter().flat_map(|cache| DEPTHS.map(|depth| (cache, depth))) {
-            for arm in ARMS {
-                let uniform = measured::settings("c", size.rows, &[("requestdistribution", "uniform")]);
-                let asked = Asked { name: "reads", settings: &uniform, arm, cache_bytes: cache_bytes(cache), depth };
-                let name = reads_name(repeat, cache, depth, arm);
-                let measured = ground.cell(&name, |stop| asked.reads(size, of(arm), repeat, stop))?;
-                if measured.is_none() {
-                    return Ok(false);
-                }
+    fn cells(&self) -> Vec<Cell> {
+        let mut cells = Vec::new();
+        if self.has(IndexPart::Rows) {
+            let loads = |repeat| ALL_WRITTEN.map(|written| Cell::Load(repeat, written));
+            cells.extend((0..self.sizes.repeats).flat_map(loads));
+            if self.sizes.counted_gets > 0 {
+                cells.extend(ARMS.map(Cell::Instructions));
+            }
+            for repeat in 0..self.sizes.repeats {
+                let sizes = CACHES.into_iter().flat_map(|cache| DEPTHS.map(|depth| (cache, depth)));
+                cells.extend(sizes.flat_map(|(cache, depth)| ARMS.map(|arm| Cell::Reads(repeat, cache, depth, arm))));
+            }
+            for repeat in 0..self.sizes.mixed_repeats {
+                let all = WORKLOADS.into_iter().flat_map(|workload| CACHES.map(|cache| (workload, cache)));
+                cells.extend(all.flat_map(|(name, cache)| ARMS.map(|arm| Cell::Ycsb(repeat, name, cache, arm))));
             }
         }
+        if self.has(IndexPart::Tpcc) {
+            cells.extend(tpcc::cells());
+        }
+        cells
     }
-    for repeat in 0..size.mixed_repeats {
-        for (workload, cache) in WORKLOADS.into_iter().flat_map(|name| CACHES.map(|cache| (name, cache))) {
-            for arm in ARMS {
-                let scan_rows = size.scan_rows.to_string();
-                let settings = measured::settings(workload, size.rows, &[("maxscanlength", &scan_rows)]);
-                let (cache_bytes, depth) = (cache_bytes(cache), DEPTHS[1]);
-                let asked = Asked { name: workload, settings: &settings, arm, cache_bytes, depth };
-                let name = ycsb_name(repeat, workload, cache, arm);
-                let measured = ground.cell(&name, |stop| asked.writes(size, of(arm), repeat, stop))?;
-                if measured.is_none() {
-                    return Ok(false);
-                }
+
+    fn prepare(&mut self, cell: &Cell, ground: &mut Ground) -> Result<(), Failure> {
+        match cell {
+            Cell::Load(..) => Ok(()),
+            Cell::Instructions(..) | Cell::Reads(..) | Cell::Ycsb(..) => {
+                // The sizes of the lists are those of the database with both.
+                ALL_WRITTEN.into_iter().try_for_each(|written| self.sizes.filled(written, ground).map(drop))
             }
+            Cell::Tpcc(..) => self.sizes.tpcc_made(ground).map(drop),
         }
     }
-    Ok(true)
+
+    fn measure(&mut self, cell: &Cell, ground: &mut Ground) -> Result<Kept, Failure> {
+        let sizes = &self.sizes;
+        let flat_bytes = |ground: &mut Ground| Ok::<_, Failure>(sizes.filled(Written::Both, ground)?.shape.flat_bytes);
+        let of_lists = |bytes: u64, (times, divisor): Cache| bytes * times / divisor;
+        Ok(match *cell {
+            Cell::Load(repeat, written) => {
+                let loaded: Loaded = sizes.timed_load(repeat, written, ground)?;
+                let [load, compaction, index] =
+                    [loaded.load.nanos, loaded.load.settle_nanos, loaded.index_nanos].map(|nanos| nanos as f64 / 1e9);
+                Kept::new(&loaded, format!("{load:.1} s, compaction {compaction:.1} s, index {index:.1} s"))
+            }
+            Cell::Instructions(arm) => {
+                let (cache, made) =
+                    (of_lists(flat_bytes(ground)?, CACHES[0]), sizes.filled(arm.written(), ground)?.made);
+                let gets = Gets::new(made.place(), cache, sizes.rows, sizes.groups(), sizes.counted_gets);
+                let counted = instructions::count(arm, &gets, &ground.data("")?)?;
+                Kept::new(&counted, counted.each.map_or("not counted".to_owned(), |each| format!("{each:.0}")))
+            }
+            Cell::Reads(repeat, cache, depth, arm) => {
+                let settings = ycsb_run::settings("c", sizes.rows, &[("requestdistribution", "uniform")]);
+                let (cache_bytes, made) =
+                    (of_lists(flat_bytes(ground)?, cache), sizes.filled(arm.written(), ground)?.made);
+                let asked = Requests { settings, arm, cache_bytes, depth, is_read_only: true };
+                asked.run(sizes, made.place(), repeat, &ground.stop)?
+            }
+            Cell::Ycsb(repeat, workload, cache, arm) => {
+                let scan_rows = sizes.scan_rows.to_string();
+                let settings = ycsb_run::settings(workload, sizes.rows, &[("maxscanlength", &scan_rows)]);
+                let (cache_bytes, made) =
+                    (of_lists(flat_bytes(ground)?, cache), sizes.filled(arm.written(), ground)?.made);
+                let asked = Requests { settings, arm, cache_bytes, depth: DEPTHS[1], is_read_only: false };
+                asked.run(sizes, made.copy()?.place(), repeat, &ground.stop)?
+            }
+            Cell::Tpcc(number, cache, arm) => {
+                let ran: TpccRun = sizes.tpcc(number, cache, arm, ground)?;
+                Kept::new(&ran, format!("{:>9.0} tpmC {:>10.0} B read each", ran.tpmc, ran.each(ran.read_bytes)))
+            }
+        })
+    }
+
+    fn tables(&self, ground: &Ground) -> Result<Vec<Block>, Failure> {
+        let seen = tables::Seen { ground, sizes: &self.sizes };
+        let mut blocks = Vec::new();
+        if self.has(IndexPart::Rows) {
+            blocks.extend(seen.blocks());
+        }
+        if self.has(IndexPart::Tpcc) {
+            blocks.extend(self.sizes.tpcc_blocks(ground));
+        }
+        Ok(blocks)
+    }
+
+    fn goals(&self, ground: &Ground) -> Vec<Goal> {
+        if !self.sizes.has_goals {
+            return Vec::new();
+        }
+        let mut goals = Vec::new();
+        if self.has(IndexPart::Rows) {
+            goals.extend(tables::Seen { ground, sizes: &self.sizes }.goals());
+        }
+        if self.has(IndexPart::Tpcc) {
+            goals.extend(self.sizes.tpcc_goals(ground));
+        }
+        goals
+    }
 }
 
-/// One run.
-struct Asked<'a> {
-    name: &'a str,
-    settings: &'a Settings,
+impl Index {
+    /// The experiment at `scale`, or a part of it alone.
+    pub fn of(scale: Scale, only: Option<IndexPart>) -> Self {
+        Self { sizes: Sizes::of(scale), only }
+    }
+
+    fn has(&self, part: IndexPart) -> bool {
+        self.only.is_none_or(|only| only == part)
+    }
+}
+
+/// The requests of a run.
+struct Requests {
+    settings: Settings,
     arm: Arm,
     cache_bytes: u64,
     depth: usize,
+    is_read_only: bool,
 }
 
-impl Asked<'_> {
-    /// A read-only run on the database itself.
-    fn reads(&self, size: &Size, made: &Made, repeat: u64, stop: &Stop) -> Result<Cell, Failure> {
-        self.run(size, made.place(), "read_only=1", repeat, stop)
-    }
-
-    /// A run that writes, on a copy.
-    fn writes(&self, size: &Size, made: &Made, repeat: u64, stop: &Stop) -> Result<Cell, Failure> {
-        let copy = made.copy()?;
-        self.run(size, copy.place(), "read_only=0", repeat, stop)
-    }
-
-    fn run(&self, size: &Size, place: &Path, more: &str, repeat: u64, stop: &Stop) -> Result<Cell, Failure> {
-        let reads = if self.arm.is_flat() { "flat" } else { "btree" };
+impl Requests {
+    fn run(&self, sizes: &Sizes, place: &Path, repeat: u64, stop: &Stop) -> Result<Kept, Failure> {
+        let Self { settings, arm, cache_bytes, depth, is_read_only } = self;
+        let reads = if arm.is_flat() { "flat" } else { "btree" };
         // At depth 1, calls block. At a greater depth, one thread has that many requests in flight.
-        let flights = if self.depth == 1 { 0 } else { self.depth };
-        let more = format!("cache={}&read_index={reads}&flights={flights}&{more}", self.cache_bytes);
-        let store = open(&size.target(place, self.arm.written(), &more), self.settings, Opening::Existing)?;
-        let run = Run::new(self.settings, 1000 * repeat + self.depth as u64);
-        let workload = Wide::new(&run, size.widening());
-        let cell = measured::run(&*store, &workload, KEY_BYTES as u64, self.depth, Some(size.until), stop)?;
+        let flights = if *depth == 1 { 0 } else { *depth };
+        let read_only = u8::from(*is_read_only);
+        let more = format!("cache={cache_bytes}&read_index={reads}&flights={flights}&read_only={read_only}");
+        let store = open(&sizes.target(place, arm.written(), &more), settings, Opening::Existing)?;
+        let run = Run::new(settings, 1000 * repeat + *depth as u64);
+        let workload = Wide::new(&run, sizes.widening());
+        let run = ycsb_run::run(&*store, &workload, KEY_BYTES as u64, *depth, Some(sizes.until), stop)?;
         store.close()?;
-        if stop.is_pressed() {
-            return Ok(cell);
-        }
-        suite::say(&format!(
-            "{:5}  {:2} under way  cache {:>10} B  {:15}  {:>10.0} /s  {:>10.0} B read each",
-            self.name,
-            self.depth,
-            self.cache_bytes,
-            self.arm.name(),
-            cell.per_second(),
-            cell.each(cell.read_bytes)
-        ));
-        Ok(cell)
+        let (rate, bytes) = (run.per_second(), run.each(run.read_bytes));
+        Ok(Kept::new(&run, format!("{rate:>10.0} /s  {bytes:>10.0} B read each")))
     }
 }
 
 /// Opens a store for the rows of `settings`.
 fn open(target: &str, settings: &Settings, opening: Opening) -> Result<Box<dyn Store>, Failure> {
     (store_larch::SCHEME.open)(&Target::parse(target)?, &settings.table(), opening)
-}
-
-/// A database with its shape.
-struct Filled {
-    made: Made,
-    shape: Shape,
 }

@@ -1,10 +1,10 @@
 //! `larch bench experiment …`: experiments that others published about their engines, repeated on Larch with the
 //! parts of `suite`.
 //!
-//! An experiment measures cells (`ground`). A *cell* is one measurement, of one side at one size in one repeat, and
-//! is written to disk at once. An *arm* is one of the sides that an experiment compares. From its cells, an
-//! experiment makes tables, charts and goals (`outcome`). `plan` predicts figures by arithmetic alone: `larch plan`
-//! prints the predictions, and the experiment `scale` compares them with measurements.
+//! Each experiment is a module with its cells, how a cell is measured, and what its tables and goals say. The frame of
+//! all of them is `experiment`: it goes through the cells, resumes an interrupted run, and writes the result (`outcome`)
+//! into the experiment's directory (`ground`). A *cell* is one measurement, of one side at one size in one repeat. An
+//! *arm* is one of the sides that an experiment compares.
 
 mod args;
 mod batch;
@@ -12,10 +12,11 @@ mod client;
 mod databases;
 mod disk_alone;
 mod engines;
+mod experiment;
+mod figures;
 mod ground;
 mod index;
 mod made;
-mod measured;
 mod outcome;
 mod page_size;
 mod precharge;
@@ -24,11 +25,12 @@ mod sharing;
 mod stats;
 mod system;
 mod terminals;
+mod ycsb_run;
 
-use outcome::Ending;
+use experiment::run as experiment;
 use std::process::ExitCode;
 
-pub use args::Experiment;
+pub use args::Command;
 
 /// The failure kind for rows that differ from what was written.
 const WRONG: &str = "wrong";
@@ -39,26 +41,25 @@ const NOTHING: &str = "nothing";
 /// `--check`, the goals were reached; 1 if nothing was measured, rows were not as written, or a checked goal was
 /// missed; 2 if the arguments make no sense; 3 if the database failed or the result could not be written; 130 after
 /// ^C.
-pub fn run(experiment: &Experiment, tpcc: &[tpcc::TpccScheme]) -> ExitCode {
-    let done = match experiment {
-        Experiment::Sharing(args) => sharing::run(args),
-        Experiment::Batch(args) => batch::run(args),
-        Experiment::Stats(args) => stats::run(args),
-        Experiment::Databases(args) => databases::run(args),
-        Experiment::Index(args) => index::run(args),
-        Experiment::PageSize(args) => page_size::run(args),
-        Experiment::IndexGets(gets) => gets.run().map(|()| Ending::Good),
-        Experiment::Client(args) => client::run(args),
-        Experiment::Engines(args) => engines::run(args, tpcc),
-        Experiment::Precharge(args) => precharge::run(args),
-        Experiment::Scale(args) => scale::run(args),
+pub fn run(command: &Command, tpcc: &[tpcc::TpccScheme]) -> ExitCode {
+    let done = match command {
+        Command::Sharing(args) => experiment(sharing::Sharing::of(args.common.scale, args.time), &args.common),
+        Command::Batch(args) => experiment(batch::Batch::of(args.scale), args),
+        Command::Stats(args) => experiment(stats::Stats::of(args.scale), args),
+        Command::Databases(args) => experiment(databases::Databases::of(args.scale), args),
+        Command::Index(args) => experiment(index::Index::of(args.common.scale, args.only), &args.common),
+        Command::PageSize(args) => experiment(page_size::PageSize::of(args.scale), args),
+        Command::IndexGets(gets) => gets.run().map(|()| true),
+        Command::Client(args) => experiment(client::Client::of(args.scale), args),
+        Command::Engines(args) => experiment(engines::Engines::of(args.scale, tpcc), args),
+        Command::Precharge(args) => experiment(precharge::Precharge::of(args.scale), args),
+        Command::Scale(args) => experiment(scale::MoreRows::of(args.scale), args),
     };
     match done {
-        Ok(Ending::Interrupted) => ExitCode::from(130),
         Err(failure) if matches!(failure.kind, WRONG | NOTHING) => {
             suite::say(&format!("larch: {failure}"));
             ExitCode::FAILURE
         }
-        done => suite::ended(done.map(|ending| ending == Ending::Good)),
+        done => suite::ended(done),
     }
 }

@@ -1,49 +1,105 @@
-//! A database that is created once and read by many cells. Cells that write get a copy, so every cell starts from
-//! the same files. SSTs never change, so a copy hard-links them and copies only the small files, which takes almost
-//! no time or space.
+//! Databases of experiments: each is made once and read by many cells. Cells that write get a copy, so every cell
+//! starts from the same files. SSTs never change, so a copy hard-links them and copies only the small files, which takes
+//! almost no time or space.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "databases of real files, never simulated")]
 
-use crate::ground::Ground;
 use harness::Failure;
 use harness::directory::failure;
+use larch::stats::TableStats;
+use larch::{Database, Table};
+use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use suite::stop::Stop;
 
 #[cfg(test)]
 mod tests;
 
+/// Larch's errors name the file and the remedy themselves.
+#[cold]
+pub fn broken(error: larch::Error) -> Failure {
+    Failure::session("larch", error.to_string())
+}
+
+/// Imports the rows `numbers`, whose keys must ascend, into `table`. Ends early after ^C.
+pub fn import<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+    table: &Table,
+    numbers: impl Iterator<Item = u64>,
+    stop: &Stop,
+    row: impl Fn(u64) -> (K, V),
+) -> Result<(), Failure> {
+    let mut import = table.import().map_err(broken)?;
+    for number in numbers.take_while(|_| !stop.is_pressed()) {
+        let (key, value) = row(number);
+        import.add(key.as_ref(), value.as_ref()).map_err(broken)?;
+    }
+    import.finish(|_| {}).map_err(broken)?;
+    Ok(())
+}
+
+/// The sizes of a table, or of all tables of a database together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Shape {
+    pub rows: u64,
+    pub files: u64,
+    pub file_bytes: u64,
+    pub least_file_bytes: u64,
+    /// Each level that has files, with their number.
+    pub levels: Vec<(u64, u64)>,
+    pub data_pages: u64,
+    pub data_bytes: u64,
+    /// Nodes on the way from the manifest to a data page.
+    pub height: u8,
+    pub index_bytes: u64,
+    pub btree_bytes: u64,
+    pub flat_bytes: u64,
+    pub filter_bytes: u64,
+    /// Bytes of the manifest, which is always in memory.
+    pub manifest_bytes: u64,
+    /// How long it took to make the database.
+    pub nanos: u64,
+}
+
+impl Shape {
+    /// The sizes in `stats`.
+    pub fn of(stats: &TableStats) -> Self {
+        Self {
+            rows: stats.rows,
+            files: stats.files,
+            file_bytes: stats.file_bytes,
+            levels: stats.levels.iter().map(|level| (level.level as u64, level.files)).collect(),
+            data_pages: stats.data_pages,
+            data_bytes: stats.data_bytes,
+            height: stats.index_height,
+            index_bytes: stats.index_bytes,
+            btree_bytes: stats.btree_bytes,
+            flat_bytes: stats.flat_bytes,
+            filter_bytes: stats.filter_bytes,
+            ..Self::default()
+        }
+    }
+
+    /// The sizes of `table` in the database in `place`.
+    pub fn read(place: &Path, table: &str) -> Result<Self, Failure> {
+        let db = Database::builder(place).read_only(true).open().map_err(broken)?;
+        let stats = db.table(table).and_then(|table| table.stats()).map_err(broken)?;
+        Ok(Self {
+            manifest_bytes: db.metrics().memory().manifest_bytes,
+            least_file_bytes: file_bytes(place)?.into_iter().min().unwrap_or(0),
+            ..Self::of(&stats)
+        })
+    }
+}
+
 /// A complete, closed database.
 #[derive(Debug)]
 pub struct Made {
-    place: PathBuf,
+    pub(crate) place: PathBuf,
 }
 
 impl Made {
-    /// Returns the database `name`. If it does not exist or was not finished, `make` creates it and returns whether
-    /// it is complete. `None` if ^C kept `make` from completing it.
-    ///
-    /// # Errors
-    ///
-    /// Returns the errors of `make`, and fails if a file cannot be written or removed.
-    pub fn open(
-        ground: &Ground,
-        name: &str,
-        make: impl FnOnce(&Path) -> Result<bool, Failure>,
-    ) -> Result<Option<Self>, Failure> {
-        let place = ground.data(name)?;
-        let mark = ground.data(&format!("{name}.complete"))?;
-        if !mark.exists() {
-            remove(&place)?;
-            if !make(&place)? {
-                return Ok(None);
-            }
-            fs::write(&mark, "").map_err(|error| failure(&error, "write", &mark))?;
-        }
-        Ok(Some(Self { place }))
-    }
-
     /// The directory.
     pub fn place(&self) -> &Path {
         &self.place
@@ -62,23 +118,19 @@ impl Made {
         copy(&self.place, &place)?;
         Ok(Copy { place })
     }
+}
 
-    /// The lengths of the database's SSTs, in bytes.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the directory cannot be read.
-    pub fn file_bytes(&self) -> Result<Vec<u64>, Failure> {
-        let cannot = |error: std::io::Error| failure(&error, "read", &self.place);
-        let mut lengths = Vec::new();
-        for entry in fs::read_dir(&self.place).map_err(cannot)? {
-            let entry = entry.map_err(cannot)?;
-            if has_rows(&entry.path()) {
-                lengths.push(entry.metadata().map_err(cannot)?.len());
-            }
+/// The lengths of the SSTs in `place`, in bytes.
+fn file_bytes(place: &Path) -> Result<Vec<u64>, Failure> {
+    let cannot = |error: std::io::Error| failure(&error, "read", place);
+    let mut lengths = Vec::new();
+    for entry in fs::read_dir(place).map_err(cannot)? {
+        let entry = entry.map_err(cannot)?;
+        if has_rows(&entry.path()) {
+            lengths.push(entry.metadata().map_err(cannot)?.len());
         }
-        Ok(lengths)
     }
+    Ok(lengths)
 }
 
 /// A copy of a database, which is removed on drop.

@@ -2,50 +2,95 @@
 
 use crate::args::ExperimentArgs;
 use crate::ground::Ground;
+use harness::Failure;
 use harness::report::Environment;
-use harness::{Failure, Million};
 use kit::goals::{Bound, summary, word};
-use page::{Block, Page, Table, figure};
+use page::{Axis, Block, Chart, Curve, Page, Table, figure};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use suite::{report_page, results};
 
-/// How an experiment ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// Everything was measured.
-    Good,
-    /// Everything was measured, but with `--check` a goal was missed.
-    Short,
-    /// Stopped by ^C.
-    Interrupted,
+/// What an experiment says about itself.
+pub struct About {
+    /// The name on the command line and in the result.
+    pub name: &'static str,
+    /// The title of the page.
+    pub title: &'static str,
+    /// Paragraphs on what the experiment repeats, and how.
+    pub text: &'static [&'static str],
 }
 
-/// A goal for a figure, and its result.
-#[derive(Clone, Debug, PartialEq)]
+/// A goal, and its result.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Goal {
     /// The figure.
     pub what: String,
     /// What it should be.
-    pub bound: Bound,
+    pub wanted: String,
     /// What it is, if it was measured.
     pub measured: Option<f64>,
+    /// Whether it is as it should be.
+    pub is_reached: bool,
 }
 
 impl Goal {
-    fn is_reached(&self) -> bool {
-        self.measured.is_some_and(|measured| self.bound.is_reached(measured))
+    /// A goal for a figure.
+    pub fn new(what: impl Into<String>, bound: Bound, measured: Option<f64>) -> Self {
+        let is_reached = measured.is_some_and(|measured| bound.is_reached(measured));
+        Self { what: what.into(), wanted: bound.to_string(), measured, is_reached }
+    }
+
+    /// A goal for a figure that should be `least` or more.
+    pub fn at_least(least: f64, what: impl Into<String>, measured: Option<f64>) -> Self {
+        Self::new(what, Bound::AtLeast(least), measured)
+    }
+
+    /// A goal for a figure that should be `most` or less.
+    pub fn at_most(most: f64, what: impl Into<String>, measured: Option<f64>) -> Self {
+        Self::new(what, Bound::AtMost(most), measured)
     }
 }
 
+/// A column of a table: its name, and what it shows of a row.
+pub type Column<'c, R> = (&'c str, &'c dyn Fn(&R) -> String);
+
+/// A table with a row for each of `rows`.
+pub fn table<R>(caption: impl Into<String>, rows: impl IntoIterator<Item = R>, columns: &[Column<'_, R>]) -> Block {
+    let cells = |row: R| columns.iter().map(|(_, shown)| shown(&row)).collect();
+    grid(caption, columns.iter().map(|(name, _)| *name), rows.into_iter().map(cells).collect())
+}
+
+/// A table whose cells are texts already.
+pub fn grid<N: ToString>(
+    caption: impl Into<String>,
+    columns: impl IntoIterator<Item = N>,
+    rows: Vec<Vec<String>>,
+) -> Block {
+    let columns = columns.into_iter().map(|name| name.to_string()).collect();
+    Block::Table(Table { caption: caption.into(), columns, rows })
+}
+
+/// A chart with a line for each of `lines`, given by their names and points.
+pub fn chart<N: Into<String>>(
+    title: impl Into<String>,
+    (x, y): (Axis, Axis),
+    lines: impl IntoIterator<Item = (N, Vec<(f64, f64)>)>,
+) -> Block {
+    let lines = lines.into_iter().map(|(name, points)| Curve { name: name.into(), points }).collect();
+    Block::Chart(Chart { title: title.into(), x, y, lines, marks: Vec::new() })
+}
+
+/// The table of the conditions: sizes, cache, durability and whatever else affects the figures.
+pub fn facts(facts: &[(&str, String)]) -> Block {
+    let rows = facts.iter().map(|(name, value)| vec![(*name).to_owned(), value.clone()]).collect();
+    grid("What was measured", ["", "here"], rows)
+}
+
 /// The outcome of an experiment.
-#[derive(Clone, Debug)]
 pub struct Outcome {
-    /// Its title.
-    pub title: String,
-    /// Paragraphs on what the experiment repeats, and how.
-    pub about: Vec<String>,
+    /// What the experiment says about itself.
+    pub about: About,
     /// Tables and charts.
     pub blocks: Vec<Block>,
     /// The goals.
@@ -59,65 +104,42 @@ struct ResultFile<'o> {
     version: u32,
     experiment: &'o str,
     scale: &'static str,
-    environment: Environment,
-    goals: Vec<GoalResult<'o>>,
+    environment: &'o Environment,
+    goals: &'o [Goal],
     cells: &'o BTreeMap<String, Value>,
-}
-
-#[derive(Serialize)]
-struct GoalResult<'o> {
-    what: &'o str,
-    wanted: String,
-    measured: Option<f64>,
-    is_reached: bool,
 }
 
 impl Outcome {
     /// Prints the outcome, writes `result.json` and `index.html` to the experiment's directory, and removes its
-    /// databases.
+    /// databases. Returns `false` if `--check` was given and a goal was missed.
     ///
     /// # Errors
     ///
     /// Fails if a file cannot be written, or the databases cannot be removed.
-    pub fn finish(&self, name: &str, ground: &Ground, args: &ExperimentArgs) -> Result<Ending, Failure> {
+    pub fn finish(&self, ground: &Ground, args: &ExperimentArgs) -> Result<bool, Failure> {
         let environment = Environment::gather(results::VERSION, ground.directory());
-        let short = self.goals.iter().filter(|goal| !goal.is_reached()).count();
+        let short = self.goals.iter().filter(|goal| !goal.is_reached).count();
         suite::print(&self.text(short))?;
-        let goals = self.goals.iter().map(|goal| GoalResult {
-            what: &goal.what,
-            wanted: goal.bound.to_string(),
-            measured: goal.measured,
-            is_reached: goal.is_reached(),
-        });
         let result = ResultFile {
             format: "larch-experiment-result",
             version: 1,
-            experiment: name,
+            experiment: self.about.name,
             scale: ground.scale.name(),
-            environment: environment.clone(),
-            goals: goals.collect(),
+            environment: &environment,
+            goals: &self.goals,
             cells: ground.cells(),
         };
         let json = serde_json::to_vec_pretty(&result).expect("names are texts");
         results::write(&ground.directory().join("result.json"), &json)?;
         let html = ground.directory().join("index.html");
-        let costs = ground.costs().into_iter().map(|(cell, million)| (cell, million.priced(args.price)));
-        results::write(&html, self.page(&environment, &costs.collect::<Vec<_>>()).html().as_bytes())?;
+        results::write(&html, self.page(&environment, ground, args.price).html().as_bytes())?;
         suite::print(&format!("page: {}\n", html.display()))?;
         ground.remove_data()?;
-        if short > 0 && args.check {
+        let is_short = short > 0 && args.check;
+        if is_short {
             suite::say(&format!("larch: --check: {short} goals are not reached"));
-            return Ok(Ending::Short);
         }
-        Ok(Ending::Good)
-    }
-
-    fn goal_rows(&self) -> Vec<Vec<String>> {
-        let row = |goal: &Goal| {
-            let measured = goal.measured.map_or("not measured".to_owned(), figure);
-            vec![goal.what.clone(), goal.bound.to_string(), measured, word(goal.is_reached()).to_owned()]
-        };
-        self.goals.iter().map(row).collect()
+        Ok(!is_short)
     }
 
     fn text(&self, short: usize) -> String {
@@ -131,31 +153,39 @@ impl Outcome {
                 Block::Chart(_) | Block::Timeline(_) | Block::Folded(..) => {}
             }
         }
-        if !self.goals.is_empty() {
+        if let Some(Block::Table(goals)) = self.goal_table() {
             text.push('\n');
-            text.push_str(&aligned(&self.goal_table()));
+            text.push_str(&aligned(&goals));
             text.push_str(&summary(short));
         }
         text
     }
 
-    fn goal_table(&self) -> Table {
-        let columns = ["goal", "wanted", "measured", ""].map(str::to_owned).to_vec();
-        Table { caption: "Goals".to_owned(), columns, rows: self.goal_rows() }
+    /// The table of the goals, if there are any.
+    fn goal_table(&self) -> Option<Block> {
+        let measured = |goal: &&Goal| goal.measured.map_or("not measured".to_owned(), figure);
+        let columns: [Column<'_, &Goal>; 4] = [
+            ("goal", &|goal| goal.what.clone()),
+            ("wanted", &|goal| goal.wanted.clone()),
+            ("measured", &measured),
+            ("", &|goal| word(goal.is_reached).to_owned()),
+        ];
+        (!self.goals.is_empty()).then(|| table("Goals", &self.goals, &columns))
     }
 
-    fn page(&self, environment: &Environment, costs: &[(String, Million)]) -> Page {
-        let mut page = Page::new(self.title.clone());
-        page.blocks.extend(self.about.iter().cloned().map(Block::Text));
+    fn page(&self, environment: &Environment, ground: &Ground, price: Option<f64>) -> Page {
+        let mut page = Page::new(self.about.title);
+        page.blocks.extend(self.about.text.iter().map(|text| Block::Text((*text).to_owned())));
         page.blocks.extend(self.blocks.iter().cloned());
-        if !self.goals.is_empty() {
-            page.add(Block::Heading("Goals".to_owned()));
-            page.add(Block::Table(self.goal_table()));
+        if let Some(goals) = self.goal_table() {
+            page.blocks.extend([Block::Heading("Goals".to_owned()), goals]);
         }
+        let costs = ground.costs().into_iter().map(|(cell, million)| (cell, million.priced(price)));
+        let costs: Vec<_> = costs.collect();
         if !costs.is_empty() {
             page.add(Block::Heading("What it cost".to_owned()));
             page.add(Block::Text(report_page::COST.to_owned()));
-            let table = Block::Table(report_page::cost_table("cell", costs));
+            let table = Block::Table(report_page::cost_table("cell", &costs));
             page.add(Block::Folded("A million operations of each cell".to_owned(), vec![table]));
         }
         page.add(Block::Heading("How to run it again".to_owned()));
@@ -163,13 +193,6 @@ impl Outcome {
         page.add(Block::Table(report_page::machine(environment)));
         page
     }
-}
-
-/// The table of the conditions: sizes, cache, durability and whatever else affects the figures.
-pub fn facts(facts: &[(&str, String)]) -> Block {
-    let rows = facts.iter().map(|(name, value)| vec![(*name).to_owned(), value.clone()]).collect();
-    let columns = ["", "here"].map(str::to_owned).to_vec();
-    Block::Table(Table { caption: "What was measured".to_owned(), columns, rows })
 }
 
 /// A table as text, the first column aligned left and the others right.

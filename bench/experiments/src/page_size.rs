@@ -2,23 +2,25 @@
 //! beside the disk alone. The workloads are a load, 50 % updates, 5 % updates, and reads only, all but the load
 //! both cold and cached. The sizes of index nodes and of files are varied separately.
 
-mod data;
 mod tables;
 #[cfg(test)]
 mod tests;
 
-use crate::args::{ExperimentArgs, Scale};
+use crate::args::Scale;
 use crate::disk_alone;
+use crate::experiment::{About, Experiment, Kept};
 use crate::ground::Ground;
-use crate::made::Made;
-use crate::measured::{self, Cell, FIELD_BYTES, FIELDS, Until};
-use crate::outcome::Ending;
+use crate::made::{Made, Shape, remove};
+use crate::outcome::Goal;
+use crate::ycsb_run::{self, FIELD_BYTES, FIELDS, Until, YcsbRun, fill};
 use harness::directory::bytes_text;
-use harness::{Failure, Opening, Target};
+use harness::{Clock, Failure, Fields, Opening, Reply, Request, Session, Store, Target};
+use page::Block;
+use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 use suite::stop::Stop;
-use ycsb::{Run, Settings};
+use ycsb::{Load, Run, Settings};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -103,7 +105,7 @@ impl Work {
     }
 
     fn settings(self, rows: u64) -> Settings {
-        measured::settings(self.workload(), rows, &[("requestdistribution", "uniform")])
+        ycsb_run::settings(self.workload(), rows, &[("requestdistribution", "uniform")])
     }
 }
 
@@ -131,8 +133,8 @@ impl Memory {
 const THREADS: usize = 32;
 const DEPTHS: [usize; 2] = [1, THREADS];
 
-/// How much is measured.
-struct Size {
+/// The experiment, and how much it measures.
+pub struct PageSize {
     rows: u64,
     /// Rows of a load that is timed.
     load_rows: u64,
@@ -141,8 +143,9 @@ struct Size {
     has_goals: bool,
 }
 
-impl Size {
-    fn of(scale: Scale) -> Self {
+impl PageSize {
+    /// The experiment at `scale`.
+    pub fn of(scale: Scale) -> Self {
         let (rows, load_rows, repeats, warmup, time, operations) = match scale {
             Scale::Tiny => (2000, 500, 1, 5, 300, 100),
             Scale::Small => (150_000, 50_000, 3, 300, 700, 1_000_000),
@@ -172,12 +175,6 @@ impl Size {
         (self.row_bytes() / 16).clamp(MIB, 64 * MIB)
     }
 
-    /// The most disk space that the databases take, with those of the timed loads.
-    fn most_bytes(&self) -> u64 {
-        let row_bytes = 11 * (KEY_BYTES + FIELDS * FIELD_BYTES) / 10;
-        (Form::all().len() as u64 + 1) * self.rows * row_bytes + 6 * self.load_rows * row_bytes + 64 * MIB
-    }
-
     /// The target of a store in `place`.
     fn target(&self, place: &Path, form: Form, memory: Memory, more: &str) -> String {
         // A file of the uppermost level has a fourth of the size of one of the deepest level.
@@ -188,19 +185,11 @@ impl Size {
     }
 }
 
-/// Runs the experiment.
-pub fn run(args: &ExperimentArgs) -> Result<Ending, Failure> {
-    let size = Size::of(args.scale);
-    let mut ground = Ground::open("page-size", args, size.most_bytes())?;
-    if !measure_all(&mut ground, &size)? {
-        return Ok(Ending::Interrupted);
-    }
-    tables::outcome(&ground, &size).finish("page-size", &ground, args)
-}
-
-/// One measurement of each repeat.
+/// What is measured in each repeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Subject {
+    /// A load of rows in random order.
+    Load(Form),
     Larch {
         form: Form,
         work: Work,
@@ -215,8 +204,8 @@ enum Subject {
 }
 
 impl Subject {
-    /// All measurements. Those that are compared with each other follow one another.
-    fn all() -> Vec<Self> {
+    /// All measurements but loads. Those that are compared with each other follow one another.
+    fn runs() -> Vec<Self> {
         let mut all = Vec::new();
         for threads in DEPTHS {
             for page in PAGES {
@@ -239,78 +228,158 @@ impl Subject {
         }
         all
     }
+}
 
-    fn name(self, repeat: u64) -> String {
-        match self {
-            Self::Larch { form, work, memory, threads } => {
+/// A subject in one repeat.
+#[derive(Clone, Copy)]
+pub struct Cell(u64, Subject);
+
+impl fmt::Display for Cell {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(repeat, subject) = *self;
+        match subject {
+            Subject::Load(form) => write!(out, "load, {repeat}, {}", form.name()),
+            Subject::Larch { form, work, memory, threads } => {
                 let (work, memory) = (work.name(), memory.name());
-                format!("{work}, {memory}, {threads} threads, {repeat}, {}", form.name())
+                write!(out, "{work}, {memory}, {threads} threads, {repeat}, {}", form.name())
             }
-            Self::Disk { page, threads } => {
-                format!("the disk alone, {threads} threads, {repeat}, {}", bytes_text(page))
+            Subject::Disk { page, threads } => {
+                write!(out, "the disk alone, {threads} threads, {repeat}, {}", bytes_text(page))
             }
         }
     }
 }
 
-/// Measures the missing cells. Returns false after ^C.
-fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
-    if !data::loads(ground, size)? {
-        return Ok(false);
+impl Experiment for PageSize {
+    const ABOUT: About = About {
+        name: "page-size",
+        title: "The size of pages",
+        text: &[
+            "OrientDB proposed pages of 16 KiB instead of 64 KiB (OEP 9) and measured YCSB with both: a load, half updates, one update in twenty, \
+             and reads alone. Here are five sizes, and the size of index nodes and of files apart.",
+            "Scaled: the proposal loaded a database for 11 to 18 hours on a machine that it does not describe. Here the rows are fewer and the cache \
+             is in proportion. Cold means that a twentieth of the rows fits into the cache, which the index and few rows take; cached, that all of \
+             them are in it before.",
+            "Rows are drawn alike, because a disk is to be seen and not what a cache knows. Each request is a thread's that waits for it, in Larch and \
+             on the disk alone. All sizes take turns, and all of it is repeated. A run that writes begins with a copy of the same files.",
+            "Bytes for each asked for are those read from files and written to them (log, flushes and compactions until the store is at rest), for each \
+             byte of rows returned or written. An update of a field reads and writes its row.",
+            "Every row that is read is compared with what was written; a row that is missing or wrong ends the experiment.",
+        ],
+    };
+
+    type Cell = Cell;
+
+    fn most_bytes(&self) -> u64 {
+        let row_bytes = 11 * (KEY_BYTES + FIELDS * FIELD_BYTES) / 10;
+        // With the timed loads.
+        (Form::all().len() as u64 + 1) * self.rows * row_bytes + 6 * self.load_rows * row_bytes + 64 * MIB
     }
-    let subjects = Subject::all();
-    let names = (0..size.repeats).flat_map(|repeat| subjects.iter().map(move |subject| subject.name(repeat)));
-    let shapes = Form::all().into_iter().map(data::shape_name);
-    if names.chain(shapes).all(|name| ground.has(&name)) {
-        return Ok(true);
+
+    fn cells(&self) -> Vec<Cell> {
+        let all = |subjects: Vec<Subject>| {
+            (0..self.repeats).flat_map(move |repeat| subjects.clone().into_iter().map(move |one| Cell(repeat, one)))
+        };
+        let loads = Form::all().into_iter().map(Subject::Load).collect();
+        all(loads).chain(all(Subject::runs())).collect()
     }
-    let Some(made) = data::make(ground, size)? else { return Ok(false) };
-    let Some(disk) = disk_alone::make(ground, size.rows)? else { return Ok(false) };
-    for (repeat, subject) in (0..size.repeats).flat_map(|repeat| subjects.iter().map(move |one| (repeat, *one))) {
-        let name = subject.name(repeat);
-        let cell = ground.cell(&name, |stop| {
-            let cell = match subject {
-                Subject::Larch { form, work, memory, threads } => {
-                    let (_, made) = made.iter().find(|(made, _)| *made == form).expect("all forms are made");
-                    larch(size, form, made, (work, memory, threads), repeat, stop)?
-                }
-                Subject::Disk { page, threads } => {
-                    let seed = 1000 * repeat + threads as u64;
-                    disk_alone::read(disk.place(), size.rows, page, threads, seed, size.until, stop)?
-                }
-            };
-            if !stop.is_pressed() {
-                let (rate, bytes) = (cell.per_second(), cell.each(cell.read_bytes));
-                suite::say(&format!("{name:78} {rate:>10.0} /s  {bytes:>8.0} B read each"));
-            }
-            Ok(cell)
-        })?;
-        if cell.is_none() {
-            return Ok(false);
+
+    fn prepare(&mut self, cell: &Cell, ground: &mut Ground) -> Result<(), Failure> {
+        match cell.1 {
+            Subject::Load(_) => Ok(()),
+            Subject::Larch { form, .. } => self.made(form, ground).map(drop),
+            Subject::Disk { .. } => disk_alone::make(ground, self.rows).map(drop),
         }
     }
-    Ok(true)
+
+    fn measure(&mut self, cell: &Cell, ground: &mut Ground) -> Result<Kept, Failure> {
+        let Cell(repeat, subject) = *cell;
+        let run = match subject {
+            Subject::Load(form) => {
+                let place = ground.data("load")?;
+                remove(&place)?;
+                let loaded = self.load(&place, form, repeat, &ground.stop);
+                remove(&place)?;
+                loaded?
+            }
+            Subject::Larch { form, work, memory, threads } => {
+                let made = self.made(form, ground)?;
+                self.larch(form, &made, (work, memory, threads), repeat, &ground.stop)?
+            }
+            Subject::Disk { page, threads } => {
+                let disk = disk_alone::make(ground, self.rows)?;
+                let seed = 1000 * repeat + threads as u64;
+                disk_alone::read(disk.place(), self.rows, page, threads, seed, self.until, &ground.stop)?
+            }
+        };
+        let (rate, bytes) = (run.per_second(), run.each(run.read_bytes));
+        Ok(Kept::new(&run, format!("{rate:>10.0} /s  {bytes:>8.0} B read each")))
+    }
+
+    fn tables(&self, ground: &Ground) -> Result<Vec<Block>, Failure> {
+        Ok(tables::blocks(self, ground))
+    }
+
+    fn goals(&self, ground: &Ground) -> Vec<Goal> {
+        if self.has_goals { tables::goals(self, ground) } else { Vec::new() }
+    }
 }
 
-/// Makes one run, on a copy of the database if it writes and on the database itself otherwise.
-fn larch(
-    size: &Size,
-    form: Form,
-    made: &Made,
-    (work, memory, threads): (Work, Memory, usize),
-    repeat: u64,
-    stop: &Stop,
-) -> Result<Cell, Failure> {
-    let copy = if work == Work::Reads { None } else { Some(made.copy()?) };
-    let place = copy.as_ref().map_or(made.place(), |copy| copy.place());
-    let target = size.target(place, form, memory, if copy.is_none() { "read_only=1" } else { "read_only=0" });
-    let settings = work.settings(size.rows);
-    let store = (store_larch::SCHEME.open)(&Target::parse(&target)?, &settings.table(), Opening::Existing)?;
-    if memory == Memory::Cached {
-        data::read_all(&*store, size.rows)?;
+impl PageSize {
+    /// The database of `form`.
+    fn made(&self, form: Form, ground: &mut Ground) -> Result<Made, Failure> {
+        let build = |place: &Path, stop: &Stop| {
+            suite::say(&format!("{} rows, {}", self.rows, form.name()));
+            let (target, settings) = (self.target(place, form, Memory::Cold, ""), Work::Reads.settings(self.rows));
+            fill(&store_larch::SCHEME, &target, &settings, self.rows, stop)?;
+            Shape::read(place, "usertable")
+        };
+        Ok(ground.built(&form.place(), build)?.0)
     }
-    let run = Run::new(&settings, 1000 * repeat + threads as u64);
-    let cell = measured::run(&*store, &run, KEY_BYTES, threads, Some(size.until), stop)?;
-    store.close()?;
-    Ok(cell)
+
+    fn load(&self, place: &Path, form: Form, repeat: u64, stop: &Stop) -> Result<YcsbRun, Failure> {
+        let settings = Work::Half.settings(self.load_rows);
+        let target = Target::parse(&self.target(place, form, Memory::Cached, "settle=levels"))?;
+        let store = (store_larch::SCHEME.open)(&target, &settings.table(), Opening::OrCreate)?;
+        let run = ycsb_run::run(&*store, &Load::new(&settings, repeat), KEY_BYTES, 1, None, stop)?;
+        read_all(&*store, self.load_rows)?;
+        store.close()?;
+        Ok(run)
+    }
+
+    /// Makes one run, on a copy of the database if it writes and on the database itself otherwise.
+    fn larch(
+        &self,
+        form: Form,
+        made: &Made,
+        (work, memory, threads): (Work, Memory, usize),
+        repeat: u64,
+        stop: &Stop,
+    ) -> Result<YcsbRun, Failure> {
+        let copy = if work == Work::Reads { None } else { Some(made.copy()?) };
+        let place = copy.as_ref().map_or(made.place(), |copy| copy.place());
+        let target = self.target(place, form, memory, if copy.is_none() { "read_only=1" } else { "read_only=0" });
+        let settings = work.settings(self.rows);
+        let store = (store_larch::SCHEME.open)(&Target::parse(&target)?, &settings.table(), Opening::Existing)?;
+        if memory == Memory::Cached {
+            read_all(&*store, self.rows)?;
+        }
+        let run = Run::new(&settings, 1000 * repeat + threads as u64);
+        let run = ycsb_run::run(&*store, &run, KEY_BYTES, threads, Some(self.until), stop)?;
+        store.close()?;
+        Ok(run)
+    }
+}
+
+/// Reads all rows in order, which fills the cache.
+fn read_all(store: &dyn Store, rows: u64) -> Result<(), Failure> {
+    let Session::Blocking(mut session) = store.session(Clock::start())? else {
+        return Err(Failure::session("target", "a session of Larch waits, without the option `flights`"));
+    };
+    let mut reply = Reply::new();
+    session.call(&Request::Scan { start: b"", rows: u64::MAX, fields: Fields::All }, &mut reply)?;
+    match reply.rows() {
+        found if found == rows => Ok(()),
+        found => Err(Failure::session(crate::WRONG, format!("{found} rows were found where there are {rows}"))),
+    }
 }

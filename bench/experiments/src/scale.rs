@@ -6,29 +6,31 @@
 //! whole needs memory that grows with the data; one that is read on demand does not.
 
 use crate::WRONG;
-use crate::args::{ExperimentArgs, Scale};
+use crate::args::Scale;
+use crate::experiment::{About, Experiment, Kept};
+use crate::figures::{kib, middle};
 use crate::ground::Ground;
 use crate::index::PUBLISHED;
-use crate::outcome::{Ending, Goal, Outcome, facts};
+use crate::made::{Made, Shape, broken, import};
+use crate::outcome::{Goal, chart, facts, table};
 use harness::directory::bytes_text;
 use harness::report::Meter;
 use harness::report::text::bytes;
 use harness::{Clock, Failure, Million, StoreUse};
-use kit::goals::Bound;
-use kit::median;
 use larch::options::LevelOptions;
 use larch::{Database, Durability, TableOptions};
-use page::{Axis, Block, Chart, Curve, Table, figure};
+use page::{Axis, Block, figure};
 use serde::{Deserialize, Serialize};
 use sst::plan::{FilterBits, Plan, Sizes};
+use std::fmt;
 use std::path::Path;
 use suite::stop::Stop;
 
 #[cfg(test)]
 mod tests;
 
-/// How much is measured.
-struct Size {
+/// The experiment, and how much it measures.
+pub struct MoreRows {
     rows: &'static [u64],
     value_bytes: u64,
     /// The cache sizes. Each number of rows is measured with each of them.
@@ -40,8 +42,9 @@ struct Size {
     repeats: u64,
 }
 
-impl Size {
-    fn of(scale: Scale) -> Self {
+impl MoreRows {
+    /// The experiment at `scale`.
+    pub fn of(scale: Scale) -> Self {
         const M: u64 = 1_000_000;
         const MIB: u64 = 1 << 20;
         let (rows, value_bytes, caches, file_bytes, gets, repeats) = match scale {
@@ -66,11 +69,6 @@ impl Size {
             cache_bytes,
         }
     }
-
-    fn most_bytes(&self) -> u64 {
-        let rows: u64 = self.rows.iter().sum();
-        rows * (KEY_BYTES as u64 + self.value_bytes + 8) + (256 << 20)
-    }
 }
 
 const KEY_BYTES: usize = 20;
@@ -83,21 +81,37 @@ const LARGE_CACHE_BYTES: u64 = 1 << 30;
 /// The goal for the difference between prediction and measurement, as a fraction of the measurement.
 const WITHIN: f64 = 0.1;
 
-/// The files of a point: a number of rows.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-struct Shape {
-    files: u64,
-    file_bytes: u64,
-    data_pages: u64,
-    data_bytes: u64,
-    height: u8,
-    index_bytes: u64,
-    filter_bytes: u64,
+/// A number of rows and a cache size.
+#[derive(Clone, Copy)]
+struct Point {
+    rows: u64,
+    cache: u64,
 }
 
-/// The measurements of a point with one cache size.
+impl Point {
+    fn title(self) -> String {
+        format!("{} rows, {} of cache", figure(self.rows as f64), bytes_text(self.cache))
+    }
+}
+
+/// A point in one repeat.
+#[derive(Clone, Copy)]
+pub struct Cell(u64, Point);
+
+impl fmt::Display for Cell {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(repeat, Point { rows, cache }) = self;
+        write!(out, "{repeat}, {rows} rows, {} of cache", bytes_text(*cache))
+    }
+}
+
+fn data_name(rows: u64) -> String {
+    format!("{rows}-rows")
+}
+
+/// What gets of a point with one cache size took.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-struct Measured {
+struct Taken {
     open_micros: f64,
     get_micros: f64,
     reads_a_get: f64,
@@ -111,56 +125,215 @@ struct Measured {
     million: Million,
 }
 
-/// Runs the experiment.
-pub fn run(args: &ExperimentArgs) -> Result<Ending, Failure> {
-    let size = Size::of(args.scale);
-    let mut ground = Ground::open("scale", args, size.most_bytes())?;
-    if !measure_all(&mut ground, &size)? {
-        return Ok(Ending::Interrupted);
-    }
-    outcome(&ground, &size).finish("scale", &ground, args)
-}
-
-fn cell_name(repeat: u64, rows: u64, cache_bytes: u64) -> String {
-    format!("{repeat}, {rows} rows, {} of cache", bytes_text(cache_bytes))
-}
-
-fn data_name(rows: u64) -> String {
-    format!("{rows}-rows")
-}
-
-/// Measures the missing cells, going through all numbers of rows and caches within a repeat. Returns false after
-/// ^C.
-fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
-    let all = || {
-        let points =
-            |repeat| size.rows.iter().flat_map(move |rows| size.caches.iter().map(move |c| (repeat, *rows, *c)));
-        (0..size.repeats).flat_map(points)
+impl Experiment for MoreRows {
+    const ABOUT: About = About {
+        name: "scale",
+        title: "More rows with the same memory",
+        text: &[
+            "Tables of more and more rows are read with the same memory. The index is read on demand, so the memory outside of the cache is what is \
+             known of each file.",
+            "Beside each figure stands what larch plan predicts from the sizes alone. The same arithmetic then says what tables take that no \
+             machine here holds.",
+            "Every value is compared with what was written. The points are measured in turn, and all of it is repeated.",
+        ],
     };
-    if all().all(|(repeat, rows, cache)| ground.has(&cell_name(repeat, rows, cache))) {
-        return Ok(true);
+
+    type Cell = Cell;
+
+    fn most_bytes(&self) -> u64 {
+        let rows: u64 = self.rows.iter().sum();
+        rows * (KEY_BYTES as u64 + self.value_bytes + 8) + (256 << 20)
     }
-    let mut places = Vec::new();
-    for &rows in size.rows {
-        suite::say(&format!("{rows} rows"));
-        let built = ground.built(&data_name(rows), |place, stop| load(place, rows, size, stop))?;
-        let Some((place, _)) = built else { return Ok(false) };
-        places.push((rows, place));
+
+    fn cells(&self) -> Vec<Cell> {
+        (0..self.repeats).flat_map(|repeat| self.points().map(move |point| Cell(repeat, point))).collect()
     }
-    for (repeat, rows, cache) in all() {
-        let (_, place) = places.iter().find(|(of, _)| *of == rows).expect("all are built");
-        let cell = ground.cell(&cell_name(repeat, rows, cache), |stop| {
-            let measured = measure(place, &size.sizes(rows, cache), size.gets, repeat, stop)?;
-            let Measured { reads_a_get, get_micros, .. } = measured;
-            let cache = bytes_text(cache);
-            suite::say(&format!("{rows:>10} rows, {cache}: {reads_a_get:.3} reads a get, {get_micros:.1} us"));
-            Ok(measured)
-        })?;
-        if cell.is_none() {
-            return Ok(false);
-        }
+
+    fn prepare(&mut self, cell: &Cell, ground: &mut Ground) -> Result<(), Failure> {
+        self.made(cell.1.rows, ground).map(drop)
     }
-    Ok(true)
+
+    fn measure(&mut self, cell: &Cell, ground: &mut Ground) -> Result<Kept, Failure> {
+        let Cell(repeat, point) = *cell;
+        let made = self.made(point.rows, ground)?;
+        let taken = gets(made.place(), &self.sizes(point.rows, point.cache), self.gets, repeat, &ground.stop)?;
+        Ok(Kept::new(&taken, format!("{:.3} reads a get, {:.1} us", taken.reads_a_get, taken.get_micros)))
+    }
+
+    fn tables(&self, ground: &Ground) -> Result<Vec<Block>, Failure> {
+        let measured = |cache| {
+            let reads = |&rows: &u64| Some((rows as f64, self.taken(ground, Point { rows, cache })?.reads_a_get));
+            self.rows.iter().filter_map(reads).collect()
+        };
+        let predicted = |cache| {
+            let reads = |&rows: &u64| (rows as f64, self.sizes(rows, cache).plan().reads_a_get);
+            self.rows.iter().chain(&PREDICTED).map(reads).collect()
+        };
+        let lines = self.caches.iter().flat_map(|&cache| {
+            let name = |what: &str| format!("{what}, {}", bytes_text(cache));
+            [(name("measured"), measured(cache)), (name("predicted"), predicted(cache))]
+        });
+        let costs = self.points().filter_map(|point| Some((point, self.taken(ground, point)?, told(ground, point)?)));
+        let caches = self.caches.iter().copied().chain([LARGE_CACHE_BYTES]);
+        let far = caches.flat_map(|cache| PREDICTED.map(|rows| Point { rows, cache }));
+        Ok(vec![
+            chart(
+                "Pages read a get against rows",
+                (Axis::logarithmic("rows"), Axis::linear("pages read a get")),
+                lines,
+            ),
+            table(
+                format!("Cost against rows at fixed memory, median of {}", self.repeats),
+                costs,
+                &[
+                    ("", &|(point, ..)| point.title()),
+                    ("files", &|(_, _, shape)| bytes(shape.file_bytes)),
+                    ("number", &|(_, _, shape)| figure(shape.files as f64)),
+                    ("levels of nodes", &|(_, _, shape)| shape.height.to_string()),
+                    ("index", &|(_, _, shape)| bytes(shape.index_bytes)),
+                    ("filters", &|(_, _, shape)| bytes(shape.filter_bytes)),
+                    ("pages read a get", &|(_, taken, _)| figure(taken.reads_a_get)),
+                    ("of them nodes", &|(_, taken, _)| figure(taken.index_reads_a_get)),
+                    ("KiB read a get", &|(_, taken, _)| figure(kib(taken.read_bytes_a_get))),
+                    ("memory outside of the cache", &|(_, taken, _)| bytes(taken.outside_bytes)),
+                    ("memory of the process", &|(_, taken, _)| bytes(taken.resident_bytes)),
+                    ("ms to open", &|(_, taken, _)| figure(taken.open_micros / 1e3)),
+                    ("us a get", &|(_, taken, _)| figure(taken.get_micros)),
+                ],
+            ),
+            table(
+                "Predicted by larch plan, and measured",
+                self.checks(ground),
+                &[
+                    ("", &|(name, _)| name.clone()),
+                    (CHECKED[0], &|(_, checks)| checks[0].shown()),
+                    (CHECKED[1], &|(_, checks)| checks[1].shown()),
+                    (CHECKED[2], &|(_, checks)| checks[2].shown()),
+                    (CHECKED[3], &|(_, checks)| checks[3].shown()),
+                    (CHECKED[4], &|(_, checks)| checks[4].shown()),
+                    (CHECKED[5], &|(_, checks)| checks[5].shown()),
+                ],
+            ),
+            table(
+                format!("Predicted only: rows of {} bytes", KEY_BYTES as u64 + self.value_bytes),
+                far.map(|point| (point, self.sizes(point.rows, point.cache).plan())),
+                &[
+                    ("", &|(point, _)| point.title()),
+                    ("files", &|(_, plan)| bytes(plan.file_bytes)),
+                    ("number", &|(_, plan)| figure(plan.files as f64)),
+                    ("levels of nodes", &|(_, plan)| plan.height.to_string()),
+                    ("index", &|(_, plan)| bytes(plan.index_bytes)),
+                    ("filters", &|(_, plan)| bytes(plan.filter_bytes)),
+                    ("pages read a get", &|(_, plan)| figure(plan.reads_a_get)),
+                    ("memory outside of the cache", &|(_, plan)| bytes(plan.outside_bytes)),
+                ],
+            ),
+            facts(&[
+                ("rows", format!("keys of {KEY_BYTES} bytes, spread evenly, and values of {} bytes", self.value_bytes)),
+                ("pages, nodes", bytes_text(PAGE_BYTES.into())),
+                ("files", format!("imported: {} each, 12 bits of filter a key", bytes_text(self.file_bytes << 2))),
+                ("cache", self.caches.iter().map(|cache| bytes_text(*cache)).collect::<Vec<_>>().join(", ")),
+                (
+                    "gets",
+                    format!("{}, any row as often as any other, after the cache was filled", figure(self.gets as f64)),
+                ),
+                ("durability", "the time to open is that of a writer; gets are read-only".to_owned()),
+                ("reads", "direct, where the file system can".to_owned()),
+            ]),
+            self.published(ground),
+        ])
+    }
+
+    fn goals(&self, ground: &Ground) -> Vec<Goal> {
+        let checks = self.checks(ground);
+        let goal = |(at, what): (usize, &&str)| {
+            let text = format!("{what}: prediction against measurement, the worst difference beyond {}", NOTHING[at]);
+            let worst = checks.iter().map(|(_, checks)| checks[at].difference()).reduce(f64::max);
+            Goal::at_most(if *what == "levels of nodes" { 0.0 } else { WITHIN }, text, worst)
+        };
+        CHECKED.iter().enumerate().map(goal).collect()
+    }
+}
+
+fn told(ground: &Ground, point: Point) -> Option<Shape> {
+    ground.told(&data_name(point.rows))
+}
+
+impl MoreRows {
+    fn points(&self) -> impl Iterator<Item = Point> {
+        self.rows.iter().flat_map(|&rows| self.caches.iter().map(move |&cache| Point { rows, cache }))
+    }
+
+    /// The database of `rows` rows.
+    fn made(&self, rows: u64, ground: &mut Ground) -> Result<Made, Failure> {
+        let build = |place: &Path, stop: &Stop| {
+            suite::say(&format!("{rows} rows"));
+            self.load(place, rows, stop)
+        };
+        Ok(ground.built(&data_name(rows), build)?.0)
+    }
+
+    /// The medians over the repeats of a point.
+    fn taken(&self, ground: &Ground, point: Point) -> Option<Taken> {
+        let all: Vec<Taken> = ground.all(self.repeats, |repeat| Cell(repeat, point));
+        let middle = |of: fn(&Taken) -> f64| middle(&all, of);
+        Some(Taken {
+            open_micros: middle(|one| one.open_micros)?,
+            get_micros: middle(|one| one.get_micros)?,
+            reads_a_get: middle(|one| one.reads_a_get)?,
+            index_reads_a_get: middle(|one| one.index_reads_a_get)?,
+            read_bytes_a_get: middle(|one| one.read_bytes_a_get)?,
+            outside_bytes: middle(|one| one.outside_bytes as f64)? as u64,
+            ..*all.last()?
+        })
+    }
+
+    /// The predictions of each point beside its measurements.
+    fn checks(&self, ground: &Ground) -> Vec<(String, Vec<Check>)> {
+        let of = |point: Point| {
+            let (taken, shape) = self.taken(ground, point).zip(told(ground, point))?;
+            Some((point.title(), checks(&self.sizes(point.rows, point.cache).plan(), &shape, &taken)))
+        };
+        self.points().filter_map(of).collect()
+    }
+
+    /// The comparable figures of YDB's document, where the same load ran with ever smaller caches.
+    fn published(&self, ground: &Ground) -> Block {
+        let rows = *self.rows.last().expect("there are points");
+        let here = |cache: u64| {
+            let reads = self.taken(ground, Point { rows, cache }).map(|taken| figure(taken.reads_a_get));
+            let of = |reads| format!("{} rows, {}: {reads} pages read a get", figure(rows as f64), bytes_text(cache));
+            reads.map_or("-".to_owned(), of)
+        };
+        let (least, largest) = (here(self.caches[0]), here(*self.caches.last().expect("there are caches")));
+        table(
+            "YDB's document: TPC-C of 12,000 warehouses, other machines, tpmC with less and less cache; here: gets of the largest \
+             table",
+            PUBLISHED.into_iter().zip([largest, String::new(), least]),
+            &[
+                ("cache there", &|((cache, ..), _)| (*cache).to_owned()),
+                ("flat index", &|((_, flat, ..), _)| figure(*flat)),
+                ("B-tree index", &|((_, _, tree, _), _)| figure(*tree)),
+                ("here, B-tree", &|(_, here)| here.clone()),
+            ],
+        )
+    }
+
+    fn load(&self, place: &Path, rows: u64, stop: &Stop) -> Result<Shape, Failure> {
+        let levels = LevelOptions { file_bytes: self.file_bytes, ..LevelOptions::default() };
+        let db = Database::builder(place).levels(levels).durability(Durability::Buffered).open().map_err(broken)?;
+        let table = db.table_with("t", TableOptions::default()).map_err(broken)?;
+        let value = |number| {
+            let mut value = vec![0; self.value_bytes as usize];
+            put_value(&mut value, number);
+            value
+        };
+        import(&table, 0..rows, stop, |number| (key(number, rows), value(number)))?;
+        let shape = Shape::of(&table.stats().map_err(broken)?);
+        drop(table);
+        db.close().map_err(broken)?;
+        Ok(shape)
+    }
 }
 
 /// The key of row `number` of `rows`. Keys are spread evenly, and no byte of a key can be predicted from the bytes
@@ -183,53 +356,25 @@ fn put_value(value: &mut [u8], number: u64) {
     value[..8].copy_from_slice(&number.to_le_bytes());
 }
 
-fn load(place: &Path, rows: u64, size: &Size, stop: &Stop) -> Result<Shape, Failure> {
-    let levels = LevelOptions { file_bytes: size.file_bytes, ..LevelOptions::default() };
-    let db = Database::builder(place).levels(levels).durability(Durability::Buffered).open().map_err(failed)?;
-    let table = db.table_with("t", TableOptions::default()).map_err(failed)?;
-    let mut import = table.import().map_err(failed)?;
-    let mut value = vec![0; size.value_bytes as usize];
-    for number in 0..rows {
-        if number % (1 << 16) == 0 && stop.is_pressed() {
-            break;
-        }
-        put_value(&mut value, number);
-        import.add(&key(number, rows), &value).map_err(failed)?;
-    }
-    import.finish(|_| {}).map_err(failed)?;
-    let stats = table.stats().map_err(failed)?;
-    drop(table);
-    db.close().map_err(failed)?;
-    Ok(Shape {
-        files: stats.files,
-        file_bytes: stats.file_bytes,
-        data_pages: stats.data_pages,
-        data_bytes: stats.data_bytes,
-        height: stats.index_height,
-        index_bytes: stats.index_bytes,
-        filter_bytes: stats.filter_bytes,
-    })
-}
-
 /// Warm-up gets per page of the cache, after which it holds the pages that are read often.
 const WARM_GETS: u64 = 6;
 
-fn measure(place: &Path, sizes: &Sizes, gets: u64, seed: u64, stop: &Stop) -> Result<Measured, Failure> {
+fn gets(place: &Path, sizes: &Sizes, gets: u64, seed: u64, stop: &Stop) -> Result<Taken, Failure> {
     let clock = Clock::start();
     let builder = Database::builder(place).create(false).cache_bytes(sizes.cache_bytes);
-    let db = builder.durability(Durability::Buffered).open().map_err(failed)?;
+    let db = builder.durability(Durability::Buffered).open().map_err(broken)?;
     let open_micros = clock.nanos() as f64 / 1e3;
-    db.close().map_err(failed)?;
+    db.close().map_err(broken)?;
     // Reopen it read-only: a writer's open puts rows into memory.
-    let db = Database::builder(place).read_only(true).cache_bytes(sizes.cache_bytes).open().map_err(failed)?;
-    let table = db.table("t").map_err(failed)?;
+    let db = Database::builder(place).read_only(true).cache_bytes(sizes.cache_bytes).open().map_err(broken)?;
+    let table = db.table("t").map_err(broken)?;
     let mut wanted = vec![0; (sizes.row_bytes - sizes.key_bytes) as usize];
     let mut random = seed;
     let mut get = |count: u64| -> Result<(), Failure> {
         for _ in 0..count {
             random = random.wrapping_add(0x9e37_79b9_7f4a_7c15);
             let number = ((u128::from(row_access::batch::mixed(random)) * u128::from(sizes.rows)) >> 64) as u64;
-            let found = table.get(key(number, sizes.rows)).map_err(failed)?;
+            let found = table.get(key(number, sizes.rows)).map_err(broken)?;
             put_value(&mut wanted, number);
             if found.as_deref() != Some(&wanted[..]) {
                 return Err(Failure::session(WRONG, format!("row {number} is not what was written")));
@@ -249,7 +394,7 @@ fn measure(place: &Path, sizes: &Sizes, gets: u64, seed: u64, stop: &Stop) -> Re
     let metrics = db.metrics();
     let pages = metrics.pages.since(&before);
     let a_get = |count: u64| count as f64 / gets as f64;
-    let measured = Measured {
+    let taken = Taken {
         open_micros,
         get_micros: nanos as f64 / 1e3 / gets as f64,
         reads_a_get: a_get(pages.total().faults),
@@ -260,154 +405,14 @@ fn measure(place: &Path, sizes: &Sizes, gets: u64, seed: u64, stop: &Stop) -> Re
         million,
     };
     drop(table);
-    db.close().map_err(failed)?;
-    Ok(measured)
+    db.close().map_err(broken)?;
+    Ok(taken)
 }
 
 /// The engine's memory without the cache.
 fn outside_bytes(memory: &larch::stats::Memory) -> u64 {
     let of_cache = ["cached_index", "cached_data", "cached_history", "cached_filter", "in_flight", "cache_spare"];
     memory.owners().iter().filter(|(owner, _)| !of_cache.contains(owner)).map(|(_, bytes)| bytes).sum()
-}
-
-fn failed(error: larch::Error) -> Failure {
-    Failure::session("larch", error.to_string())
-}
-
-/// The medians over the repeats of a point.
-fn point(ground: &Ground, size: &Size, rows: u64, cache: u64) -> Option<Measured> {
-    let all: Vec<Measured> =
-        (0..size.repeats).filter_map(|repeat| ground.known(&cell_name(repeat, rows, cache))).collect();
-    let middle = |of: fn(&Measured) -> f64| median(&all.iter().map(of).collect::<Vec<_>>());
-    let last = *all.last()?;
-    Some(Measured {
-        open_micros: middle(|one| one.open_micros),
-        get_micros: middle(|one| one.get_micros),
-        reads_a_get: middle(|one| one.reads_a_get),
-        index_reads_a_get: middle(|one| one.index_reads_a_get),
-        read_bytes_a_get: middle(|one| one.read_bytes_a_get),
-        outside_bytes: middle(|one| one.outside_bytes as f64) as u64,
-        ..last
-    })
-}
-
-fn outcome(ground: &Ground, size: &Size) -> Outcome {
-    let shape = |rows: u64| -> Option<Shape> { ground.known(&format!("data of {}", data_name(rows))) };
-    let points = || size.rows.iter().flat_map(|&rows| size.caches.iter().map(move |&cache| (rows, cache)));
-
-    let cost_row = |(rows, cache): (u64, u64)| {
-        let (measured, shape) = point(ground, size, rows, cache).zip(shape(rows))?;
-        Some(vec![
-            format!("{} rows, {} of cache", figure(rows as f64), bytes_text(cache)),
-            bytes(shape.file_bytes),
-            figure(shape.files as f64),
-            shape.height.to_string(),
-            bytes(shape.index_bytes),
-            bytes(shape.filter_bytes),
-            figure(measured.reads_a_get),
-            figure(measured.index_reads_a_get),
-            figure(measured.read_bytes_a_get / 1024.0),
-            bytes(measured.outside_bytes),
-            bytes(measured.resident_bytes),
-            figure(measured.open_micros / 1e3),
-            figure(measured.get_micros),
-        ])
-    };
-    let columns = [
-        "",
-        "files",
-        "number",
-        "levels of nodes",
-        "index",
-        "filters",
-        "pages read a get",
-        "of them nodes",
-        "KiB read a get",
-        "memory outside of the cache",
-        "memory of the process",
-        "ms to open",
-        "us a get",
-    ];
-    let costs = Table {
-        caption: format!("Cost against rows at fixed memory, median of {}", size.repeats),
-        columns: columns.map(str::to_owned).to_vec(),
-        rows: points().filter_map(cost_row).collect(),
-    };
-
-    let checks: Vec<(String, Vec<Check>)> = points()
-        .filter_map(|(rows, cache)| {
-            let (measured, shape) = point(ground, size, rows, cache).zip(shape(rows))?;
-            let name = format!("{} rows, {} of cache", figure(rows as f64), bytes_text(cache));
-            Some((name, checks(&size.sizes(rows, cache).plan(), &shape, &measured)))
-        })
-        .collect();
-    let predictions = Table {
-        caption: "Predicted by larch plan, and measured".to_owned(),
-        columns: std::iter::once(String::new()).chain(CHECKED.map(str::to_owned)).collect(),
-        rows: checks
-            .iter()
-            .map(|(name, checks)| std::iter::once(name.clone()).chain(checks.iter().map(Check::shown)).collect())
-            .collect(),
-    };
-    let goals = CHECKED.iter().enumerate().map(|(at, what)| Goal {
-        what: format!("{what}: prediction against measurement, the worst difference beyond {}", NOTHING[at]),
-        bound: Bound::AtMost(if *what == "levels of nodes" { 0.0 } else { WITHIN }),
-        measured: checks.iter().map(|(_, checks)| checks[at].difference()).reduce(f64::max),
-    });
-
-    let caches = size.caches.iter().copied().chain([LARGE_CACHE_BYTES]);
-    let predicted = caches.flat_map(|cache| PREDICTED.map(|rows| (rows, cache)));
-    let far = Table {
-        caption: format!("Predicted only: rows of {} bytes", KEY_BYTES as u64 + size.value_bytes),
-        columns: [
-            "",
-            "files",
-            "number",
-            "levels of nodes",
-            "index",
-            "filters",
-            "pages read a get",
-            "memory outside of the cache",
-        ]
-        .map(str::to_owned)
-        .to_vec(),
-        rows: predicted.map(|(rows, cache)| plan_row(rows, cache, &size.sizes(rows, cache).plan())).collect(),
-    };
-    let chart = Chart {
-        title: "Pages read a get against rows".to_owned(),
-        x: Axis::logarithmic("rows"),
-        y: Axis::linear("pages read a get"),
-        lines: size
-            .caches
-            .iter()
-            .flat_map(|&cache| {
-                let measured = |&rows: &u64| Some((rows as f64, point(ground, size, rows, cache)?.reads_a_get));
-                let all = size.rows.iter().chain(&PREDICTED);
-                let predicted = |&rows: &u64| (rows as f64, size.sizes(rows, cache).plan().reads_a_get);
-                [
-                    Curve {
-                        name: format!("measured, {}", bytes_text(cache)),
-                        points: size.rows.iter().filter_map(measured).collect(),
-                    },
-                    Curve { name: format!("predicted, {}", bytes_text(cache)), points: all.map(predicted).collect() },
-                ]
-            })
-            .collect(),
-        marks: Vec::new(),
-    };
-    Outcome {
-        title: "More rows with the same memory".to_owned(),
-        about: ABOUT.map(str::to_owned).to_vec(),
-        blocks: vec![
-            Block::Chart(chart),
-            Block::Table(costs),
-            Block::Table(predictions),
-            Block::Table(far),
-            facts(&fact_list(size)),
-            Block::Table(published(ground, size)),
-        ],
-        goals: goals.collect(),
-    }
 }
 
 /// The predicted figures of a point, in the order of all lists of them.
@@ -447,7 +452,7 @@ impl Check {
     }
 }
 
-fn checks(plan: &Plan, shape: &Shape, measured: &Measured) -> Vec<Check> {
+fn checks(plan: &Plan, shape: &Shape, measured: &Taken) -> Vec<Check> {
     let all = [
         (plan.height as f64, f64::from(shape.height), 0.0),
         (plan.index_bytes as f64, shape.index_bytes as f64, 4096.0),
@@ -458,63 +463,3 @@ fn checks(plan: &Plan, shape: &Shape, measured: &Measured) -> Vec<Check> {
     ];
     all.map(|(predicted, measured, nothing)| Check { predicted, measured, nothing }).into()
 }
-
-fn plan_row(rows: u64, cache: u64, plan: &Plan) -> Vec<String> {
-    vec![
-        format!("{} rows, {} of cache", figure(rows as f64), bytes_text(cache)),
-        bytes(plan.file_bytes),
-        figure(plan.files as f64),
-        plan.height.to_string(),
-        bytes(plan.index_bytes),
-        bytes(plan.filter_bytes),
-        figure(plan.reads_a_get),
-        bytes(plan.outside_bytes),
-    ]
-}
-
-fn fact_list(size: &Size) -> Vec<(&'static str, String)> {
-    vec![
-        ("rows", format!("keys of {KEY_BYTES} bytes, spread evenly, and values of {} bytes", size.value_bytes)),
-        ("pages, nodes", bytes_text(PAGE_BYTES.into())),
-        ("files", format!("imported: {} each, 12 bits of filter a key", bytes_text(size.file_bytes << 2))),
-        ("cache", size.caches.iter().map(|cache| bytes_text(*cache)).collect::<Vec<_>>().join(", ")),
-        ("gets", format!("{}, any row as often as any other, after the cache was filled", figure(size.gets as f64))),
-        ("durability", "the time to open is that of a writer; gets are read-only".to_owned()),
-        ("reads", "direct, where the file system can".to_owned()),
-    ]
-}
-
-/// The comparable figures of YDB's document, where the same load ran with ever smaller caches.
-fn published(ground: &Ground, size: &Size) -> Table {
-    let most = *size.rows.last().expect("there are points");
-    let here = |cache: u64| {
-        point(ground, size, most, cache).map_or("-".to_owned(), |measured| {
-            format!(
-                "{} rows, {}: {} pages read a get",
-                figure(most as f64),
-                bytes_text(cache),
-                figure(measured.reads_a_get)
-            )
-        })
-    };
-    let (least, largest) = (here(size.caches[0]), here(*size.caches.last().expect("there are caches")));
-    let rows = PUBLISHED.iter().zip([largest, String::new(), least]);
-    let row = |((cache, flat, tree, _), here): (&(&str, f64, f64, &str), String)| {
-        vec![(*cache).to_owned(), figure(*flat), figure(*tree), here]
-    };
-    Table {
-        caption: "YDB's document: TPC-C of 12,000 warehouses, other machines, tpmC with less and less cache; here: gets of the largest \
-                  table"
-            .to_owned(),
-        columns: ["cache there", "flat index", "B-tree index", "here, B-tree"].map(str::to_owned).to_vec(),
-        rows: rows.map(row).collect(),
-    }
-}
-
-const ABOUT: [&str; 3] = [
-    "Tables of more and more rows are read with the same memory. The index is read on demand, so the memory outside of the cache is what is \
-     known of each file.",
-    "Beside each figure stands what larch plan predicts from the sizes alone. The same arithmetic then says what tables take that no \
-     machine here holds.",
-    "Every value is compared with what was written. The points are measured in turn, and all of it is repeated.",
-];

@@ -13,17 +13,20 @@ mod summary;
 mod tests;
 
 use crate::WRONG;
-use crate::args::{Scale, SharingArgs};
+use crate::args::Scale;
+use crate::experiment::{About, Experiment, Kept};
 use crate::ground::Ground;
-use crate::measured::in_longer_times;
-use crate::outcome::Ending;
+use crate::outcome::Goal;
 use crate::system;
+use crate::ycsb_run::in_longer_times;
 use data::{Data, Reads};
 use harness::report::live::{self, Shown};
 use harness::report::{Pair, Run};
 use harness::{Failure, Length, Measured, Million, Plan, RunError, Store};
-use readers::{Counts, Readers, Sharing};
+use page::Block;
+use readers::{Counts, Readers, Sides};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 use suite::results;
@@ -32,11 +35,8 @@ use suite::stop::Stop;
 /// Concurrent readers, as in ScyllaDB's experiment.
 const READERS: usize = 100;
 
-/// The sides, in the order of the first repeat.
-const SIDES: [Sharing; 2] = [Sharing::Private, Sharing::Shared];
-
-/// How much is measured.
-struct Size {
+/// The experiment, and how much it measures.
+pub struct Sharing {
     /// Few long rows, and many short ones.
     data: [Data; 2],
     /// The time of each side in each repeat.
@@ -44,8 +44,92 @@ struct Size {
     repeats: u64,
 }
 
-impl Size {
-    fn of(scale: Scale, time: Option<Duration>) -> Self {
+/// A side on one data set, in one repeat.
+#[derive(Clone, Copy)]
+pub struct Cell {
+    repeat: u64,
+    data: Data,
+    time: Duration,
+    side: Sides,
+}
+
+impl fmt::Display for Cell {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { repeat, data, time, side } = self;
+        write!(out, "{repeat}, {}, {} ms, {}", data.title(), time.as_millis(), side.title())
+    }
+}
+
+/// One measurement of a side.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Taken {
+    run: Run,
+    /// Counts until all readers ended, which may be after the window.
+    counts: Counts,
+    /// Bytes that this process read from disk during the measurement, if the system tells.
+    disk_bytes: Option<u64>,
+    /// What a million reads cost.
+    million: Million,
+}
+
+impl Experiment for Sharing {
+    const ABOUT: About = About {
+        name: "sharing",
+        title: "Index pages that readers share",
+        text: &[
+            "In 2021, readers of ScyllaDB began to share the pages of a partition index. 100 readers read 10 partitions, with the cache of rows off. \
+             Before, a read took two reads of the disk; after, it took one, and about 70 % more reads were made.",
+            "Before: each reader has index pages of its own, which are dropped with the read. After: all readers share those of one cache. Data \
+             pages are kept by neither. Both sides read the same rows in turn, and each value is compared with what was written.",
+            "In Larch, a reader that needs a page which another reader is just loading waits for that read, also for pages of rows. With few \
+             partitions nearly all do, so the effect of shared index pages alone is in the line of the index, and in the waits.",
+        ],
+    };
+
+    type Cell = Cell;
+
+    fn most_bytes(&self) -> u64 {
+        self.data.iter().map(Data::most_bytes).max().unwrap_or(0)
+    }
+
+    fn cells(&self) -> Vec<Cell> {
+        let mut cells = Vec::new();
+        for (data, repeat) in self.data.into_iter().flat_map(|data| (0..self.repeats).map(move |repeat| (data, repeat)))
+        {
+            // The order of the sides alternates, so that the disk's own caches do not always help the same one.
+            let order = if repeat % 2 == 0 { Sides::ALL } else { [Sides::Shared, Sides::Private] };
+            cells.extend(order.map(|side| self.cell(repeat, data, side)));
+        }
+        cells
+    }
+
+    fn measure(&mut self, cell: &Cell, ground: &mut Ground) -> Result<Kept, Failure> {
+        let title = cell.data.title();
+        let (made, _) = ground.built_alone(cell.data.name, |place, stop| {
+            suite::say(&format!("{title}: writing them"));
+            let shape = cell.data.load(place, stop)?;
+            suite::print(&format!("{title}: {shape}\n"))?;
+            Ok(shape)
+        })?;
+        let taken = side(&cell.data, made.place(), cell.side, (self.time, cell.repeat), &ground.stop)?;
+        Ok(Kept::new(&taken, format!("{:.0} rows/s", taken.run.measured.per_second())))
+    }
+
+    fn tables(&self, ground: &Ground) -> Result<Vec<Block>, Failure> {
+        let pairs = self.data.iter().flat_map(|data| self.pairs(ground, *data)).flatten();
+        let runs: Vec<Run> = pairs.map(|taken| taken.run).collect();
+        results::write_report(&ground.directory().join("runs.json"), &runs.iter().collect::<Vec<_>>())?;
+        Ok(self.blocks(ground))
+    }
+
+    fn goals(&self, ground: &Ground) -> Vec<Goal> {
+        self.data.iter().flat_map(|data| summary::goals(data, &self.pairs(ground, *data))).collect()
+    }
+}
+
+impl Sharing {
+    /// The experiment at `scale`. `time` replaces the scale's own time of a side.
+    pub fn of(scale: Scale, time: Option<Duration>) -> Self {
         let (keys, millis, repeats) = match scale {
             Scale::Tiny => (10_000, 200, 2),
             Scale::Small => (100_000, 3000, 3),
@@ -56,68 +140,18 @@ impl Size {
         Self { data: [Data::partitions(), Data::keys(keys)], time, repeats }
     }
 
-    fn cell(&self, repeat: u64, data: &Data, sharing: Sharing) -> String {
-        format!("{repeat}, {}, {} ms, {}", data.title(), self.time.as_millis(), sharing.title())
+    fn cell(&self, repeat: u64, data: Data, side: Sides) -> Cell {
+        Cell { repeat, data, time: self.time, side }
     }
-}
 
-/// One measurement of a side.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Side {
-    run: Run,
-    /// Counts until all readers ended, which may be after the window.
-    counts: Counts,
-    /// Bytes that this process read from disk during the measurement, if the system tells.
-    disk_bytes: Option<u64>,
-    /// What a million reads cost.
-    million: Million,
-}
-
-/// Runs the experiment, and prints and writes its result.
-pub fn run(args: &SharingArgs) -> Result<Ending, Failure> {
-    let size = Size::of(args.common.scale, args.time);
-    let most_bytes = size.data.iter().map(Data::most_bytes).max().unwrap_or(0);
-    let mut ground = Ground::open("sharing", &args.common, most_bytes)?;
-    if !measure_all(&mut ground, &size)? {
-        return Ok(Ending::Interrupted);
+    /// The sides (private, shared) of each repeat with this data set.
+    fn pairs(&self, ground: &Ground, data: Data) -> Vec<[Taken; 2]> {
+        let pair = |repeat| {
+            let [before, after] = Sides::ALL.map(|side| ground.known(self.cell(repeat, data, side)));
+            Some([before?, after?])
+        };
+        (0..self.repeats).filter_map(pair).collect()
     }
-    let all = all_sides(&ground, &size);
-    let runs: Vec<&Run> = all.iter().map(|side| &side.run).collect();
-    results::write_report(&ground.directory().join("runs.json"), &runs)?;
-    summary::outcome(&ground, &size).finish("sharing", &ground, &args.common)
-}
-
-/// Measures the missing cells, the sides in turn. Returns false after ^C.
-fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
-    for data in &size.data {
-        let is_known = |repeat| SIDES.iter().all(|sharing| ground.has(&size.cell(repeat, data, *sharing)));
-        if (0..size.repeats).all(is_known) {
-            continue;
-        }
-        suite::say(&format!("{}: writing them", data.title()));
-        let built = ground.built(data.name, |place, stop| data.load(place, stop.flag()))?;
-        let Some((place, shape)) = built else { return Ok(false) };
-        suite::print(&format!("{}: {shape}\n", data.title()))?;
-        for repeat in 0..size.repeats {
-            // The order of the sides alternates, so that the disk's own caches do not always help the same one.
-            let order = if repeat % 2 == 0 { SIDES } else { [Sharing::Shared, Sharing::Private] };
-            for sharing in order {
-                let measure = |stop: &Stop| side(data, &place, sharing, (size.time, repeat), stop);
-                if ground.cell(&size.cell(repeat, data, sharing), measure)?.is_none() {
-                    return Ok(false);
-                }
-            }
-        }
-        ground.remove_data()?;
-    }
-    Ok(true)
-}
-
-/// All measured sides, by data, repeat and side.
-fn all_sides(ground: &Ground, size: &Size) -> Vec<Side> {
-    let repeats =
-        |data| (0..size.repeats).flat_map(move |repeat| SIDES.map(|sharing| size.cell(repeat, data, sharing)));
-    size.data.iter().flat_map(repeats).filter_map(|cell| ground.known(&cell)).collect()
 }
 
 fn plan(time: Duration) -> Plan {
@@ -127,10 +161,10 @@ fn plan(time: Duration) -> Plan {
 fn side(
     data: &Data,
     place: &Path,
-    sharing: Sharing,
+    sharing: Sides,
     (time, repeat): (Duration, u64),
     stop: &Stop,
-) -> Result<Side, Failure> {
+) -> Result<Taken, Failure> {
     suite::print(&format!("\n{}, {}:\n\n", data.title(), sharing.title()))?;
     let store = Readers::open(place, sharing, READERS)?;
     // Both sides of a repeat read the same rows.
@@ -171,7 +205,7 @@ fn side(
     run.seed = 1 + repeat;
     run.warnings.iter().for_each(|wrong| suite::say(&format!("larch: {}: {wrong}", run.name)));
     let million = run.million(None);
-    Ok(Side { run, counts, disk_bytes, million })
+    Ok(Taken { run, counts, disk_bytes, million })
 }
 
 /// The side in the form of a benchmark result.

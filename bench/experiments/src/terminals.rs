@@ -1,6 +1,6 @@
 //! Runs TPC-C on a database and checks the database afterwards, for the cells of several experiments.
 
-use crate::measured::{Kind, in_longer_times, kinds};
+use crate::ycsb_run::{Kind, in_longer_times, kinds};
 use harness::{Counter, Failure, Length, Million, Opening, Plan, RunError, Target};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -38,7 +38,7 @@ pub struct Asked {
 
 /// The figures of a run whose database passed the check.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Ran {
+pub struct TpccRun {
     pub new_orders: u64,
     pub transactions: u64,
     /// Transactions that failed for good.
@@ -62,7 +62,7 @@ pub struct Ran {
     pub million: Million,
 }
 
-impl Ran {
+impl TpccRun {
     /// The 99th percentile of new orders, in microseconds.
     pub fn percentile_99(&self) -> f64 {
         self.kinds.iter().find(|kind| kind.name == "NewOrder").map_or(f64::NAN, |kind| kind.percentile_99)
@@ -78,27 +78,24 @@ fn open(scheme: &TpccScheme, target: &str, setup: &Setup) -> Result<Box<dyn Data
     (scheme.open)(&Target::parse(target)?, setup)
 }
 
-/// Creates a database of `warehouses` warehouses. Returns false after ^C.
-pub fn import(scheme: &TpccScheme, target: &str, warehouses: u32, stop: &Stop) -> Result<bool, Failure> {
+/// Creates a database of `warehouses` warehouses, which is not complete after ^C.
+pub fn import(scheme: &TpccScheme, target: &str, warehouses: u32, stop: &Stop) -> Result<(), Failure> {
     let database = open(scheme, target, &Setup { opening: Opening::OrCreate, connections: None })?;
     let form = Form { warehouses, seed: SEED, loaded: now() };
     database.create(&form)?;
-    match tpcc::import::import(&*database, &form, THREADS, stop.flag(), &Progress::default()) {
-        Err(failure) if failure.kind == check::INTERRUPTED => return Ok(false),
-        imported => imported?,
-    }
+    tpcc::import::import(&*database, &form, THREADS, stop.flag(), &Progress::default())?;
     database.make_indexes()?;
     database.settle()?;
-    database.close()?;
-    Ok(!stop.is_pressed())
+    database.close()
 }
 
-/// Runs terminals on an imported database, and then checks it. After ^C the result is empty.
+/// Runs terminals on an imported database, and then checks it.
 ///
 /// # Errors
 ///
-/// Fails if the database failed, if no new order was measured, or if the database is not consistent after the run.
-pub fn run(scheme: &TpccScheme, target: &str, asked: &Asked, stop: &Stop) -> Result<Ran, Failure> {
+/// Fails if the database failed, if no new order was measured, or if the database is not consistent after the run. After ^C it
+/// may fail.
+pub fn run(scheme: &TpccScheme, target: &str, asked: &Asked, stop: &Stop) -> Result<TpccRun, Failure> {
     let database = open(scheme, target, &Setup { opening: Opening::Existing, connections: asked.connections })?;
     let none = || Failure::session(crate::WRONG, format!("{target} has no database of TPC-C"));
     let form = database.form()?.ok_or_else(none)?;
@@ -127,9 +124,6 @@ pub fn run(scheme: &TpccScheme, target: &str, asked: &Asked, stop: &Stop) -> Res
         let has_new_orders = Summary { mode, warehouses, measured: &measured }.new_orders() > 0;
         if has_new_orders { Ok(measured) } else { Err(RunError::NothingMeasured { partial: Box::new(measured) }) }
     });
-    if stop.is_pressed() {
-        return Ok(Ran::default());
-    }
     let measured = ended.map_err(|error| match &error {
         RunError::NothingMeasured { partial } if partial.operations > 0 => {
             Failure::session(crate::NOTHING, "no new order was completed in the time")
@@ -140,10 +134,7 @@ pub fn run(scheme: &TpccScheme, target: &str, asked: &Asked, stop: &Stop) -> Res
     let summary = Summary { mode, warehouses, measured: &measured };
     let checked = {
         let view = database.view()?;
-        match check::check(&*view, &form, THREADS, After::Run, stop.flag(), &|_| {}) {
-            Err(failure) if failure.kind == check::INTERRUPTED => return Ok(Ran::default()),
-            checked => checked?,
-        }
+        check::check(&*view, &form, THREADS, After::Run, stop.flag(), &|_| {})?
     };
     if let Some(finding) = checked.findings.first() {
         return Err(Failure::session(crate::WRONG, format!("{target} is not consistent after the run: {finding}")));
@@ -152,7 +143,7 @@ pub fn run(scheme: &TpccScheme, target: &str, asked: &Asked, stop: &Stop) -> Res
         let change = measured.counters.iter().find(|change| change.name == name);
         change.and_then(harness::Change::counted).unwrap_or(0)
     };
-    let ran = Ran {
+    let ran = TpccRun {
         new_orders: summary.new_orders(),
         transactions: measured.operations,
         failed: measured.failed,

@@ -188,5 +188,6 @@ fn an_experiment_that_was_interrupted_goes_on() {
     let ran = session.run(&args);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     assert!(ran.err.contains(" cells are in out/cells.jsonl already"), "{}", ran.err);
-    assert!(!ran.err.contains("load, page 4 KiB"), "loads were measured before: {}", ran.err);
+    assert!(!ran.err.contains("2000 rows, page 4 KiB"), "this database was made before: {}", ran.err);
+    assert!(ran.err.contains("2000 rows, page 32 KiB"), "this one was not finished: {}", ran.err);
 }

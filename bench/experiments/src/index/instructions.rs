@@ -5,6 +5,7 @@
 use super::wide::Widening;
 use super::{Arm, TABLE};
 use crate::args::Gets;
+use crate::made::broken;
 use harness::Failure;
 use kit::callgrind::counted_region;
 use kit::{Scratch, callgrind};
@@ -65,7 +66,6 @@ impl Gets {
     ///
     /// Fails if the database cannot be read, if a row is missing, or if too many index nodes are read.
     pub fn run(&self) -> Result<(), Failure> {
-        let broken = |error: larch::Error| Failure::session("larch", error.to_string());
         let builder = Database::builder(&self.place).read_only(true).prefer_flat_index(self.flat);
         let db = builder.cache_bytes(self.memory).open().map_err(broken)?;
         let table = db.table(TABLE).map_err(broken)?;

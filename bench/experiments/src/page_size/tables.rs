@@ -1,39 +1,37 @@
 //! The tables, charts and goals of the experiment, beside the figures of the proposal.
 
-use super::data::{Shape, load_name, shape_name};
-use super::{DEPTHS, FILES, Form, KEY_BYTES, MEMORIES, Memory, NODES, PAGES, Size, Subject, THREADS, WORKS, Work};
+use super::{
+    Cell, DEPTHS, FILES, Form, KEY_BYTES, MEMORIES, Memory, NODES, PAGES, PageSize, Subject, THREADS, WORKS, Work,
+};
+use crate::figures::{PAIRED, kib, mib, middle, ratio, shown, shown_middle};
 use crate::ground::Ground;
-use crate::measured::{Cell, FIELD_BYTES, FIELDS, Kind, PAIRED, kib, middle, ratio, shown};
-use crate::outcome::{Goal, Outcome};
+use crate::made::Shape;
+use crate::outcome::{Goal, chart, grid, table};
+use crate::ycsb_run::{FIELD_BYTES, FIELDS, Kind, YcsbRun};
 use harness::directory::bytes_text;
-use kit::goals::Bound;
-use page::{Axis, Block, Chart, Curve, Table, figure};
+use page::{Axis, Block, figure};
 
 /// Access to what was measured.
 struct Seen<'a> {
     ground: &'a Ground,
-    size: &'a Size,
+    size: &'a PageSize,
 }
 
 impl Seen<'_> {
-    fn cells(&self, subject: Subject) -> Vec<Cell> {
-        (0..self.size.repeats).filter_map(|repeat| self.ground.known(&subject.name(repeat))).collect()
+    fn runs(&self, subject: Subject) -> Vec<YcsbRun> {
+        self.ground.all(self.size.repeats, |repeat| Cell(repeat, subject))
     }
 
-    fn larch(&self, form: Form, work: Work, memory: Memory, threads: usize) -> Vec<Cell> {
-        self.cells(Subject::Larch { form, work, memory, threads })
+    fn larch(&self, form: Form, work: Work, memory: Memory, threads: usize) -> Vec<YcsbRun> {
+        self.runs(Subject::Larch { form, work, memory, threads })
     }
 
-    fn disk(&self, page: u64, threads: usize) -> Vec<Cell> {
-        self.cells(Subject::Disk { page, threads })
+    fn disk(&self, page: u64, threads: usize) -> Vec<YcsbRun> {
+        self.runs(Subject::Disk { page, threads })
     }
 
-    fn loads(&self, form: Form) -> Vec<Cell> {
-        (0..self.size.repeats).filter_map(|repeat| self.ground.known(&load_name(repeat, form))).collect()
-    }
-
-    fn shape(&self, form: Form) -> Shape {
-        self.ground.known(&shape_name(form)).unwrap_or_default()
+    fn loads(&self, form: Form) -> Vec<YcsbRun> {
+        self.runs(Subject::Load(form))
     }
 }
 
@@ -41,112 +39,96 @@ impl Seen<'_> {
 const OURS: u64 = PAGES[2];
 const WITH: u64 = PAGES[4];
 
-fn read_each(cell: &Cell) -> f64 {
-    cell.each(cell.read_bytes)
+fn kib_each(run: &YcsbRun) -> f64 {
+    kib(read_each(run))
 }
 
-fn pages_each(cell: &Cell) -> f64 {
-    cell.each(cell.page_reads)
+fn read_each(run: &YcsbRun) -> f64 {
+    run.each(run.read_bytes)
 }
 
-pub fn outcome(ground: &Ground, size: &Size) -> Outcome {
+fn pages_each(run: &YcsbRun) -> f64 {
+    run.each(run.page_reads)
+}
+
+pub fn blocks(size: &PageSize, ground: &Ground) -> Vec<Block> {
     let seen = Seen { ground, size };
     let mut blocks = vec![
         Block::Heading("How it is scaled".to_owned()),
-        Block::Table(scale(&seen)),
+        scale(&seen),
         Block::Heading("Which size wins on this disk".to_owned()),
     ];
-    blocks.extend(winner(&seen).into_iter().map(Block::Text));
+    blocks.extend(DEPTHS.into_iter().filter_map(|threads| winner(&seen, threads)).map(Block::Text));
     blocks.extend([
-        Block::Chart(chart(&seen)),
-        Block::Table(beside_disk(&seen)),
+        lines(&seen),
+        beside_disk(&seen),
         Block::Heading("The document's figures beside ours".to_owned()),
-        Block::Table(beside(&seen)),
+        beside(&seen),
         Block::Heading("By the size of pages".to_owned()),
-        Block::Table(loads(&seen, "pages", &PAGES.map(Form::of_page))),
+        loads(&seen, "pages", &PAGES.map(Form::of_page)),
     ]);
-    for memory in MEMORIES {
-        blocks.extend(WORKS.map(|work| Block::Table(works(&seen, work, memory))));
-    }
+    blocks.extend(MEMORIES.into_iter().flat_map(|memory| WORKS.map(|work| works(&seen, work, memory))));
     for (what, forms) in [("index nodes", NODES.map(Form::of_node)), ("files", FILES.map(Form::of_file))] {
-        blocks.push(Block::Heading(format!("By the size of {what}")));
-        blocks.push(Block::Table(loads(&seen, what, &forms)));
-        blocks.push(Block::Table(reads_apart(&seen, what, &forms)));
+        blocks.extend([
+            Block::Heading(format!("By the size of {what}")),
+            loads(&seen, what, &forms),
+            reads_apart(&seen, what, &forms),
+        ]);
     }
-    Outcome {
-        title: "The size of pages".to_owned(),
-        about: ABOUT.map(str::to_owned).to_vec(),
-        blocks,
-        goals: if size.has_goals { goals(&seen) } else { Vec::new() },
-    }
+    blocks
 }
 
-fn scale(seen: &Seen<'_>) -> Table {
-    let row = |form: Form| {
-        let shape = seen.shape(form);
-        vec![
-            form.name(),
-            figure(shape.rows as f64),
-            figure(shape.file_bytes as f64 / f64::from(1 << 20)),
-            shape.files.to_string(),
-            figure(shape.data_pages as f64),
-            figure(kib(shape.data_bytes as f64 / shape.data_pages.max(1) as f64)),
-            figure(kib(shape.index_bytes as f64)),
-            shape.height.to_string(),
-        ]
-    };
-    let columns = [
-        "",
-        "rows",
-        "MiB of files",
-        "files",
-        "row pages",
-        "KiB of a row page",
-        "KiB of index",
-        "nodes from root to row page",
-    ];
+fn scale(seen: &Seen<'_>) -> Block {
     let [cold, cached] = MEMORIES.map(|memory| figure(kib(seen.size.cache_bytes(memory) as f64)));
-    Table {
-        caption: format!(
-            "Rows of {FIELDS} fields of {FIELD_BYTES} bytes and keys of {KEY_BYTES}. Cache: {cold} KiB cold, {cached} KiB cached. Write \
-             buffer {} KiB. Reads are direct. Log buffered: written with every commit, not synced. Each run ends after {} s or {} \
-             operations, whichever comes first, after {} s of warm-up",
-            figure(kib(seen.size.write_buffer_bytes() as f64)),
-            seen.size.until.time.as_secs_f64(),
-            figure(seen.size.until.operations as f64),
-            seen.size.until.warmup.as_secs_f64(),
-        ),
-        columns: columns.map(str::to_owned).to_vec(),
-        rows: Form::all().into_iter().map(row).collect(),
-    }
+    let until = seen.size.until;
+    let caption = format!(
+        "Rows of {FIELDS} fields of {FIELD_BYTES} bytes and keys of {KEY_BYTES}. Cache: {cold} KiB cold, {cached} KiB cached. Write \
+         buffer {} KiB. Reads are direct. Log buffered: written with every commit, not synced. Each run ends after {} s or {} \
+         operations, whichever comes first, after {} s of warm-up",
+        figure(kib(seen.size.write_buffer_bytes() as f64)),
+        until.time.as_secs_f64(),
+        figure(until.operations as f64),
+        until.warmup.as_secs_f64(),
+    );
+    let shapes =
+        Form::all().into_iter().map(|form| (form, seen.ground.told::<Shape>(&form.place()).unwrap_or_default()));
+    table(
+        caption,
+        shapes,
+        &[
+            ("", &|(form, _)| form.name()),
+            ("rows", &|(_, shape)| figure(shape.rows as f64)),
+            ("MiB of files", &|(_, shape)| figure(mib(shape.file_bytes as f64))),
+            ("files", &|(_, shape)| shape.files.to_string()),
+            ("row pages", &|(_, shape)| figure(shape.data_pages as f64)),
+            ("KiB of a row page", &|(_, shape)| figure(kib(shape.data_bytes as f64 / shape.data_pages.max(1) as f64))),
+            ("KiB of index", &|(_, shape)| figure(kib(shape.index_bytes as f64))),
+            ("nodes from root to row page", &|(_, shape)| shape.height.to_string()),
+        ],
+    )
 }
 
-/// The cells of cold reads.
-fn cold(seen: &Seen<'_>, page: u64, threads: usize) -> Vec<Cell> {
+/// Cold reads.
+fn cold(seen: &Seen<'_>, page: u64, threads: usize) -> Vec<YcsbRun> {
     seen.larch(Form::of_page(page), Work::Reads, Memory::Cold, threads)
 }
 
 /// The rate of cold gets with pages of this size, divided by that with 64 KiB pages.
 fn gain(seen: &Seen<'_>, page: u64, threads: usize) -> Option<f64> {
-    ratio(&cold(seen, page, threads), &cold(seen, WITH, threads), Cell::per_second)
+    ratio(&cold(seen, page, threads), &cold(seen, WITH, threads), YcsbRun::per_second)
 }
 
 fn disk_gain(seen: &Seen<'_>, page: u64, threads: usize) -> Option<f64> {
-    ratio(&seen.disk(page, threads), &seen.disk(WITH, threads), Cell::per_second)
+    ratio(&seen.disk(page, threads), &seen.disk(WITH, threads), YcsbRun::per_second)
 }
 
 /// Says which page size gave the most cold gets, and how much of this the disk alone explains.
-fn winner(seen: &Seen<'_>) -> Vec<String> {
-    DEPTHS.into_iter().filter_map(|threads| winner_of(seen, threads)).collect()
-}
-
-fn winner_of(seen: &Seen<'_>, threads: usize) -> Option<String> {
-    let rates = PAGES.map(|page| (page, middle(&cold(seen, page, threads), Cell::per_second)));
+fn winner(seen: &Seen<'_>, threads: usize) -> Option<String> {
+    let rates = PAGES.map(|page| (page, middle(&cold(seen, page, threads), YcsbRun::per_second)));
     let (best, rate) =
         rates.into_iter().filter_map(|(page, rate)| Some((page, rate?))).max_by(|a, b| a.1.total_cmp(&b.1))?;
-    let disk = |page| middle(&seen.disk(page, threads), Cell::per_second);
+    let disk = |page| middle(&seen.disk(page, threads), YcsbRun::per_second);
     let (small, large) = (disk(PAGES[0])?, disk(WITH)?);
-    let mib = large * WITH as f64 / f64::from(1 << 20);
     let factor = small / large;
     let limited = match factor {
         // The sizes differ by a factor of 16.
@@ -169,7 +151,7 @@ fn winner_of(seen: &Seen<'_>, threads: usize) -> Option<String> {
         shown(gain(seen, best, threads)),
         figure(small),
         figure(large),
-        figure(mib),
+        figure(mib(large * WITH as f64)),
         figure(factor)
     );
     if best != PAGES[0] {
@@ -183,67 +165,49 @@ fn winner_of(seen: &Seen<'_>, threads: usize) -> Option<String> {
     Some(text)
 }
 
-fn chart(seen: &Seen<'_>) -> Chart {
-    let in_kib = |page: u64| kib(page as f64);
-    let mut lines = Vec::new();
-    for threads in DEPTHS {
-        let points = |of: &dyn Fn(u64) -> Vec<Cell>| {
-            PAGES.iter().filter_map(|page| Some((in_kib(*page), middle(&of(*page), Cell::per_second)?))).collect()
-        };
-        lines.push(Curve { name: format!("Larch, {threads}"), points: points(&|page| cold(seen, page, threads)) });
-        lines.push(Curve {
-            name: format!("the disk alone, {threads}"),
-            points: points(&|page| seen.disk(page, threads)),
-        });
-    }
-    Chart {
-        title: "Reads a second by the size of a page, by reads under way".to_owned(),
-        x: Axis::logarithmic("KiB of a page"),
-        y: Axis::logarithmic("reads a second"),
-        lines,
-        marks: Vec::new(),
-    }
+fn lines(seen: &Seen<'_>) -> Block {
+    let points = |of: &dyn Fn(u64) -> Vec<YcsbRun>| {
+        let point = |page: &u64| Some((kib(*page as f64), middle(&of(*page), YcsbRun::per_second)?));
+        PAGES.iter().filter_map(point).collect()
+    };
+    let both = |threads| {
+        let larch = points(&|page| cold(seen, page, threads));
+        let disk = points(&|page| seen.disk(page, threads));
+        [(format!("Larch, {threads}"), larch), (format!("the disk alone, {threads}"), disk)]
+    };
+    let axes = (Axis::logarithmic("KiB of a page"), Axis::logarithmic("reads a second"));
+    chart("Reads a second by the size of a page, by reads under way", axes, DEPTHS.into_iter().flat_map(both))
 }
 
-fn beside_disk(seen: &Seen<'_>) -> Table {
-    let mut rows = Vec::new();
-    for (threads, page) in DEPTHS.into_iter().flat_map(|threads| PAGES.map(|page| (threads, page))) {
-        let (larch, disk) = (cold(seen, page, threads), seen.disk(page, threads));
-        let (ours, alone) = (gain(seen, page, threads), disk_gain(seen, page, threads));
-        rows.push(vec![
-            format!("{}, {threads} under way", bytes_text(page)),
-            shown(middle(&disk, Cell::per_second)),
-            shown(middle(&disk, |cell| cell.per_second() * page as f64 / f64::from(1 << 20))),
-            shown(alone),
-            shown(middle(&larch, Cell::per_second)),
-            shown(ours),
-            shown(ours.zip(alone).map(|(ours, alone)| ours / alone)),
-            shown(middle(&larch, pages_each)),
-            shown(middle(&larch, |cell| kib(read_each(cell)))),
-            shown(middle(&larch, |cell| cell.disk_share.unwrap_or(f64::NAN))),
-        ]);
-    }
-    let columns = [
-        "page",
-        "disk alone, reads/s",
-        "MiB/s",
-        "times 64 KiB",
-        "Larch cold, gets/s",
-        "times 64 KiB",
-        "Larch's gain for the disk's",
-        "pages read a get",
-        "KiB read a get",
-        "bytes of the disk for those counted",
-    ];
-    Table {
-        caption: format!(
+fn beside_disk(seen: &Seen<'_>) -> Block {
+    let gains = |page, threads| gain(seen, page, threads).zip(disk_gain(seen, page, threads));
+    let larch =
+        |(threads, page): &(usize, u64), what: fn(&YcsbRun) -> f64| shown_middle(&cold(seen, *page, *threads), what);
+    let disk = |(threads, page): &(usize, u64), what: &dyn Fn(&YcsbRun) -> f64| {
+        shown_middle(&seen.disk(*page, *threads), what)
+    };
+    table(
+        format!(
             "Cold reads beside the disk alone: direct reads of random blocks of one file with the same threads and requests; median of {} \
              repeats, in turns; {PAIRED}",
             seen.size.repeats
         ),
-        columns: columns.map(str::to_owned).to_vec(),
-        rows,
-    }
+        DEPTHS.into_iter().flat_map(|threads| PAGES.map(|page| (threads, page))),
+        &[
+            ("page", &|(threads, page)| format!("{}, {threads} under way", bytes_text(*page))),
+            ("disk alone, reads/s", &|at| disk(at, &YcsbRun::per_second)),
+            ("MiB/s", &|at| disk(at, &|run| mib(run.per_second() * at.1 as f64))),
+            ("times 64 KiB", &|(threads, page)| shown(disk_gain(seen, *page, *threads))),
+            ("Larch cold, gets/s", &|at| larch(at, YcsbRun::per_second)),
+            ("times 64 KiB", &|(threads, page)| shown(gain(seen, *page, *threads))),
+            ("Larch's gain for the disk's", &|(threads, page)| {
+                shown(gains(*page, *threads).map(|(ours, alone)| ours / alone))
+            }),
+            ("pages read a get", &|at| larch(at, pages_each)),
+            ("KiB read a get", &|at| larch(at, kib_each)),
+            ("bytes of the disk for those counted", &|at| larch(at, |run| run.disk_share.unwrap_or(f64::NAN))),
+        ],
+    )
 }
 
 /// The proposal's figures for one kind of requests: average, least, 95th and 99th percentile in microseconds, and
@@ -293,7 +257,7 @@ const PUBLISHED: [Published; 6] = [
 ];
 
 /// The figures of one kind, in the order of [`Published`].
-fn five(cells: &[Cell], kind: &str) -> [Option<f64>; 5] {
+fn five(cells: &[YcsbRun], kind: &str) -> [Option<f64>; 5] {
     let of = |what: fn(&Kind) -> f64| middle(cells, |cell| cell.kind(kind).map_or(f64::NAN, what));
     [
         of(|kind| kind.average),
@@ -304,7 +268,7 @@ fn five(cells: &[Cell], kind: &str) -> [Option<f64>; 5] {
     ]
 }
 
-fn beside(seen: &Seen<'_>) -> Table {
+fn beside(seen: &Seen<'_>) -> Block {
     let mut rows = Vec::new();
     let numbers = |five: [Option<f64>; 5]| five.map(shown).join(" / ");
     // The gain is the factor by which a time is shorter, or a rate greater.
@@ -319,7 +283,7 @@ fn beside(seen: &Seen<'_>) -> Table {
         let [large, small] = [large, small].map(|five| five.map(Some));
         let name = work.map_or("load", Work::name);
         rows.push(vec![format!("OrientDB, {name}, {kind}"), numbers(large), numbers(small), gains(large, small)]);
-        let sides: Vec<(String, [Vec<Cell>; 2])> = match work {
+        let sides: Vec<(String, [Vec<YcsbRun>; 2])> = match work {
             None => vec![("Larch, load".to_owned(), [WITH, OURS].map(|page| seen.loads(Form::of_page(page))))],
             Some(work) => MEMORIES
                 .into_iter()
@@ -340,29 +304,25 @@ fn beside(seen: &Seen<'_>) -> Table {
         "16 KiB: the same",
         "gain of 16 KiB: rate / average / 99 %",
     ];
-    Table {
-        caption: "OrientDB's proposal (OEP 9, 2016: 64 KiB and 16 KiB; load of 18 h 33 min and 11 h 32 min, 1.61 times faster) beside ours"
-            .to_owned(),
-        columns: columns.map(str::to_owned).to_vec(),
-        rows,
-    }
+    let caption = "OrientDB's proposal (OEP 9, 2016: 64 KiB and 16 KiB; load of 18 h 33 min and 11 h 32 min, 1.61 times faster) beside ours";
+    grid(caption, columns, rows)
 }
 
 /// A row of the table for one form: the kinds of requests, rates and bytes.
-fn row(name: String, cells: &[Cell], large: &[Cell], kinds: &[&str]) -> Vec<String> {
+fn row(name: String, cells: &[YcsbRun], large: &[YcsbRun], kinds: &[&str]) -> Vec<String> {
     let mut row = vec![name];
     for kind in kinds {
         row.extend(five(cells, kind).map(shown));
     }
     row.extend([
-        shown(middle(cells, Cell::per_second)),
-        shown(ratio(cells, large, Cell::per_second)),
+        shown_middle(cells, YcsbRun::per_second),
+        shown(ratio(cells, large, YcsbRun::per_second)),
         // Inverted: the factor by which times are shorter.
-        shown(ratio(large, cells, Cell::percentile_99)),
-        shown(middle(cells, pages_each)),
-        shown(middle(cells, |cell| kib(read_each(cell)))),
-        shown(middle(cells, |cell| kib(cell.each(cell.written_bytes)))),
-        shown(middle(cells, Cell::amplification)),
+        shown(ratio(large, cells, YcsbRun::percentile_99)),
+        shown_middle(cells, pages_each),
+        shown_middle(cells, kib_each),
+        shown_middle(cells, |cell| kib(cell.each(cell.written_bytes))),
+        shown_middle(cells, YcsbRun::amplification),
     ]);
     row
 }
@@ -381,97 +341,64 @@ fn columns(first: &str, kinds: &[&str], against: &str) -> Vec<String> {
     columns
 }
 
-fn works(seen: &Seen<'_>, work: Work, memory: Memory) -> Table {
+fn works(seen: &Seen<'_>, work: Work, memory: Memory) -> Block {
     let kinds: &[&str] = if work == Work::Reads { &["READ"] } else { &["READ", "UPDATE"] };
     let of = |page| seen.larch(Form::of_page(page), work, memory, THREADS);
-    Table {
-        caption: format!(
-            "{}, {}, {THREADS} threads, by the size of pages; median of {}; {PAIRED}",
-            work.name(),
-            memory.name(),
-            seen.size.repeats
-        ),
-        columns: columns("page", kinds, "64 KiB"),
-        rows: PAGES.map(|page| row(bytes_text(page), &of(page), &of(WITH), kinds)).to_vec(),
-    }
+    let (work, memory, repeats) = (work.name(), memory.name(), seen.size.repeats);
+    grid(
+        format!("{work}, {memory}, {THREADS} threads, by the size of pages; median of {repeats}; {PAIRED}"),
+        columns("page", kinds, "64 KiB"),
+        PAGES.map(|page| row(bytes_text(page), &of(page), &of(WITH), kinds)).to_vec(),
+    )
 }
 
 /// Loads of forms that differ in one size, compared with the last form.
-fn loads(seen: &Seen<'_>, what: &str, forms: &[Form]) -> Table {
+fn loads(seen: &Seen<'_>, what: &str, forms: &[Form]) -> Block {
     let last = *forms.last().expect("there are sizes");
     let rows = forms.iter().map(|form| row(form.name(), &seen.loads(*form), &seen.loads(last), &["INSERT"]));
-    Table {
-        caption: format!(
-            "Load of {} rows in a random order, a commit each, by one thread, by the size of {what}; bytes until compactions are done; median \
-             of {}; {PAIRED}",
-            figure(seen.size.load_rows as f64),
-            seen.size.repeats
-        ),
-        columns: columns("", &["INSERT"], "the last"),
-        rows: rows.collect(),
-    }
+    let caption = format!(
+        "Load of {} rows in a random order, a commit each, by one thread, by the size of {what}; bytes until compactions are done; median \
+         of {}; {PAIRED}",
+        figure(seen.size.load_rows as f64),
+        seen.size.repeats
+    );
+    grid(caption, columns("", &["INSERT"], "the last"), rows.collect())
 }
 
 /// Cold and cached reads of forms that differ in one size.
-fn reads_apart(seen: &Seen<'_>, what: &str, forms: &[Form]) -> Table {
+fn reads_apart(seen: &Seen<'_>, what: &str, forms: &[Form]) -> Block {
     let last = *forms.last().expect("there are sizes");
     let mut rows = Vec::new();
     for (memory, form) in MEMORIES.into_iter().flat_map(|memory| forms.iter().map(move |form| (memory, *form))) {
-        let [cells, last] = [form, last].map(|form| seen.larch(form, Work::Reads, memory, THREADS));
-        rows.push(row(format!("{}, {}", memory.name(), form.name()), &cells, &last, &["READ"]));
+        let [runs, last] = [form, last].map(|form| seen.larch(form, Work::Reads, memory, THREADS));
+        rows.push(row(format!("{}, {}", memory.name(), form.name()), &runs, &last, &["READ"]));
     }
-    Table {
-        caption: format!(
-            "Read only, {THREADS} threads, by the size of {what}; median of {}; {PAIRED}",
-            seen.size.repeats
-        ),
-        columns: columns("", &["READ"], "the last"),
-        rows,
-    }
+    let caption =
+        format!("Read only, {THREADS} threads, by the size of {what}; median of {}; {PAIRED}", seen.size.repeats);
+    grid(caption, columns("", &["READ"], "the last"), rows)
 }
 
-fn goals(seen: &Seen<'_>) -> Vec<Goal> {
+pub fn goals(size: &PageSize, ground: &Ground) -> Vec<Goal> {
+    let seen = &Seen { ground, size };
     let mut goals = Vec::new();
     for threads in DEPTHS {
         let gains = gain(seen, OURS, threads).zip(disk_gain(seen, OURS, threads));
-        goals.push(Goal {
-            what: format!("read only, cold, {threads} under way: gain of 16 for 64 KiB, for that of the disk alone"),
-            bound: Bound::AtLeast(0.95),
-            measured: gains.map(|(ours, disk)| ours / disk),
-        });
+        let what = format!("read only, cold, {threads} under way: gain of 16 for 64 KiB, for that of the disk alone");
+        goals.push(Goal::at_least(0.95, what, gains.map(|(ours, disk)| ours / disk)));
         // A 64 KiB page has four times the bytes of a 16 KiB page, so a get should read four times as much.
         let bytes = ratio(&cold(seen, WITH, threads), &cold(seen, OURS, threads), read_each).map(|times| times / 4.0);
-        for bound in [Bound::AtLeast(0.95), Bound::AtMost(1.05)] {
-            let what = format!(
-                "read only, cold, {threads} under way: bytes a get of 64 for 16 KiB, for the pages' ratio of 4"
-            );
-            goals.push(Goal { what, bound, measured: bytes });
-        }
+        let what =
+            format!("read only, cold, {threads} under way: bytes a get of 64 for 16 KiB, for the pages' ratio of 4");
+        goals.extend([Goal::at_least(0.95, what.clone(), bytes), Goal::at_most(1.05, what, bytes)]);
     }
     let (four, eight) = (cold(seen, PAGES[0], THREADS), cold(seen, PAGES[1], THREADS));
     for (what, measured) in [
         ("page reads of a get", ratio(&four, &eight, pages_each)),
         ("bytes read of a get", ratio(&four, &eight, read_each)),
-        ("time of a get", ratio(&eight, &four, Cell::per_second)),
+        ("time of a get", ratio(&eight, &four, YcsbRun::per_second)),
     ] {
-        goals.push(Goal {
-            what: format!("read only, cold, rows of 1 KB: {what} with pages of 4 for 8 KiB"),
-            bound: Bound::AtMost(1.5),
-            measured,
-        });
+        let what = format!("read only, cold, rows of 1 KB: {what} with pages of 4 for 8 KiB");
+        goals.push(Goal::at_most(1.5, what, measured));
     }
     goals
 }
-
-const ABOUT: [&str; 5] = [
-    "OrientDB proposed pages of 16 KiB instead of 64 KiB (OEP 9) and measured YCSB with both: a load, half updates, one update in twenty, \
-     and reads alone. Here are five sizes, and the size of index nodes and of files apart.",
-    "Scaled: the proposal loaded a database for 11 to 18 hours on a machine that it does not describe. Here the rows are fewer and the cache \
-     is in proportion. Cold means that a twentieth of the rows fits into the cache, which the index and few rows take; cached, that all of \
-     them are in it before.",
-    "Rows are drawn alike, because a disk is to be seen and not what a cache knows. Each request is a thread's that waits for it, in Larch and \
-     on the disk alone. All sizes take turns, and all of it is repeated. A run that writes begins with a copy of the same files.",
-    "Bytes for each asked for are those read from files and written to them (log, flushes and compactions until the store is at rest), for each \
-     byte of rows returned or written. An update of a field reads and writes its row.",
-    "Every row that is read is compared with what was written; a row that is missing or wrong ends the experiment.",
-];

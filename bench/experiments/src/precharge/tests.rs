@@ -1,25 +1,22 @@
 use super::*;
-use kit::Scratch;
+use crate::experiment::tests::tiny;
 
 #[test]
 fn a_tiny_experiment_misses_no_page_after_a_precharge() {
-    let scratch = Scratch::new("precharge");
-    let args = ExperimentArgs { scale: Scale::Tiny, out: Some(scratch.join("out")), check: true, price: None };
-    let size = Size::of(Scale::Tiny);
-    let mut ground = Ground::with_stop("precharge", &args, 1 << 20, Stop::never()).expect("there is room");
-    assert!(measure_all(&mut ground, &size).expect("the disk works"));
-    let shape: Shape = ground.known("data of rows").expect("it was built");
+    let [once, again] = [0, 1].map(|_| Precharge::of(Scale::Tiny));
+    let (_, ground, outcome) = tiny(once, again);
+    let shape: Shape = ground.told(DATA).expect("it was built");
     assert_eq!(shape.levels[0], (0, 2), "two files lie over the others");
-    let of = |way, rows| -> Measured {
+    let of = |way| {
         let side = Side { index: PageIndexKind::Btree, way };
-        ground.known(&cell_name(0, size.delays[1], rows, side)).expect("it was measured")
+        let cell = Cell { repeat: 0, delay: Duration::from_micros(100), rows: 1000, side };
+        ground.known::<Taken>(cell).expect("it was measured")
     };
-    let [alone, ahead, charged] = WAYS.map(|way| of(way, 1000));
+    let [alone, ahead, charged] = WAYS.map(of);
     assert!(charged.rounds < ahead.rounds && ahead.rounds < alone.rounds, "{charged:?} {ahead:?} {alone:?}");
     assert_eq!((charged.faults_after, charged.rounds), (0, charged.precharge_rounds));
-    let outcome = outcome(&ground, &size);
-    assert_eq!(outcome.goals.len(), 2 * size.delays.len());
-    assert_eq!(outcome.finish("precharge", &ground, &args).expect("there is room"), Ending::Good);
+    assert_eq!(outcome.goals.len(), 2 * 2);
+    assert!(outcome.goals.iter().all(|goal| goal.is_reached), "{:?}", outcome.goals);
 }
 
 #[test]

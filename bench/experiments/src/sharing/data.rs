@@ -1,12 +1,13 @@
 //! The rows of the experiment, and the clients that read them uniformly.
 
+use crate::made::{broken, import};
 use harness::report::Pair;
 use harness::report::text::{bytes, grouped};
 use harness::{Client, Extra, Failure, Fields, Kind, Next, Outcome, Reply, Request, Workload};
 use larch::options::LevelOptions;
-use larch::{Builder, Database, Error};
-use os::sync::atomic::{AtomicBool, Ordering};
+use larch::{Builder, Database};
 use std::path::Path;
+use suite::stop::Stop;
 
 /// The table.
 pub const TABLE: &str = "rows";
@@ -64,21 +65,17 @@ impl Data {
         Database::builder(place).levels(LevelOptions { file_bytes: 1 << 40, ..LevelOptions::default() })
     }
 
-    /// Imports the rows, unless `stop` is set. Returns a sentence on their pages and levels.
-    pub fn load(&self, place: &Path, stop: &AtomicBool) -> Result<String, Failure> {
+    /// Imports the rows. Returns a sentence on their pages and levels.
+    pub fn load(&self, place: &Path, stop: &Stop) -> Result<String, Failure> {
         let db = Self::builder(place).open().map_err(broken)?;
         let table = db.table(TABLE).map_err(broken)?;
-        let mut import = table.import().map_err(broken)?;
-        let (mut key, mut value) = (Vec::new(), Vec::new());
-        for number in 0..self.rows {
-            if number.is_multiple_of(1 << 16) && stop.load(Ordering::Relaxed) {
-                return Ok(String::new());
-            }
+        let row = |number| {
+            let (mut key, mut value) = (Vec::new(), Vec::new());
             put_key(&mut key, number);
             self.put_value(&mut value, number);
-            import.add(&key, &value).map_err(broken)?;
-        }
-        import.finish(|_| {}).map_err(broken)?;
+            (key, value)
+        };
+        import(&table, 0..self.rows, stop, row)?;
         let stats = table.stats().map_err(broken)?;
         if stats.files != 1 || stats.index_height == 0 {
             let text = format!("{} files with {} levels of nodes", stats.files, stats.index_height);
@@ -181,10 +178,4 @@ impl Client for Reader {
             Ok(_) | Err(_) => Next::Failed,
         }
     }
-}
-
-/// Larch's errors name the file and the remedy themselves.
-#[cold]
-pub fn broken(error: Error) -> Failure {
-    Failure::session("larch", error.to_string())
 }

@@ -5,7 +5,8 @@
 //! * Shared: all readers use one database, whose cache keeps index pages and no data pages. A reader that needs a
 //!   page that another one is fetching waits for that fetch.
 
-use super::data::{Data, TABLE, broken};
+use super::data::{Data, TABLE};
+use crate::made::broken;
 use harness::directory::bytes_text;
 use harness::{Blocking, Change, Clock, Counter, Failure, Outcome, Reply, Request, Session, Setting, Store, StoreUse};
 use larch::stats::Admit;
@@ -22,14 +23,17 @@ const SHARED_CACHE_BYTES: u64 = 64 << 20;
 
 /// Whether readers share index pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sharing {
+pub enum Sides {
     /// "Before": each reader has its own index pages, and drops them after the read.
     Private,
     /// "After": all readers use the index pages of one cache.
     Shared,
 }
 
-impl Sharing {
+impl Sides {
+    /// Both, in the order of the first repeat.
+    pub const ALL: [Self; 2] = [Self::Private, Self::Shared];
+
     /// The name in tables.
     pub fn title(self) -> &'static str {
         match self {
@@ -41,7 +45,7 @@ impl Sharing {
 
 /// A side, as an open store.
 pub struct Readers {
-    sharing: Sharing,
+    sharing: Sides,
     /// One for each reader, or one for all.
     databases: Vec<Database>,
     tables: Vec<Table>,
@@ -87,10 +91,10 @@ impl Counts {
 
 impl Readers {
     /// Opens the database in `place` for `readers` readers.
-    pub fn open(place: &Path, sharing: Sharing, readers: usize) -> Result<Self, Failure> {
+    pub fn open(place: &Path, sharing: Sides, readers: usize) -> Result<Self, Failure> {
         let (count, cache_bytes, admit) = match sharing {
-            Sharing::Private => (readers, PRIVATE_CACHE_BYTES, Admit::Pass),
-            Sharing::Shared => (1, SHARED_CACHE_BYTES, Admit::Nodes),
+            Sides::Private => (readers, PRIVATE_CACHE_BYTES, Admit::Pass),
+            Sides::Shared => (1, SHARED_CACHE_BYTES, Admit::Nodes),
         };
         let open = || Data::builder(place).read_only(true).cache_bytes(cache_bytes).open();
         let databases: Vec<Database> = (0..count).map(|_| open()).collect::<Result<_, _>>().map_err(broken)?;
@@ -100,7 +104,7 @@ impl Readers {
     }
 
     /// Which side it is.
-    pub fn sharing(&self) -> Sharing {
+    pub fn sharing(&self) -> Sides {
         self.sharing
     }
 
@@ -122,14 +126,14 @@ impl Store for Readers {
     fn settings(&self) -> Vec<Setting> {
         let options = self.tables[0].options();
         let cache = match self.sharing {
-            Sharing::Private => {
+            Sides::Private => {
                 format!(
                     "{} for each of {} readers, nothing is kept",
                     bytes_text(PRIVATE_CACHE_BYTES),
                     self.tables.len()
                 )
             }
-            Sharing::Shared => format!("{} for all, index pages are kept", bytes_text(SHARED_CACHE_BYTES)),
+            Sides::Shared => format!("{} for all, index pages are kept", bytes_text(SHARED_CACHE_BYTES)),
         };
         vec![
             Setting::new("engine", concat!("Larch ", env!("CARGO_PKG_VERSION"))),

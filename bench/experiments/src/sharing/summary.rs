@@ -1,82 +1,111 @@
 //! The tables and goals of both sides, beside the published figures.
 
 use super::data::Data;
-use super::readers::{Counts, Sharing};
-use super::{READERS, SIDES, Shown, Side, Size, live};
+use super::readers::Counts;
+use super::{READERS, Sharing, Shown, Taken, live};
 use crate::ground::Ground;
-use crate::outcome::{Goal, Outcome, facts};
+use crate::outcome::{Goal, chart, facts, grid};
 use harness::report::text::{bytes, grouped, rate};
-use kit::goals::Bound;
 use kit::median;
 use kit::median::extremes;
-use page::{Axis, Block, Chart, Curve, Table, figure};
+use page::{Axis, Block, figure};
 
 /// The published gain in rows per second, which ours must reach.
-const GAIN: Bound = Bound::AtLeast(1.7);
+const LEAST_GAIN: f64 = 1.7;
 
 /// The most page reads per row with sharing. Without it, a row took two. Index pages are read once for all rows, so
 /// they add nearly nothing.
-const READS: Bound = Bound::AtMost(1.005);
+const MOST_READS: f64 = 1.005;
 
 /// Page reads per row with sharing, divided by those without. Must be below 1.
-const FEWER: Bound = Bound::AtMost(0.999);
+const MOST_OF_BEFORE: f64 = 0.999;
 
-/// The sides (private, shared) of each repeat with this data set.
-fn pairs(ground: &Ground, size: &Size, data: &Data) -> Vec<[Side; 2]> {
-    let pair = |repeat| {
-        let [before, after] = SIDES.map(|sharing| ground.known(&size.cell(repeat, data, sharing)));
-        Some([before?, after?])
-    };
-    (0..size.repeats).filter_map(pair).collect()
-}
-
-/// The outcome of the experiment.
-pub fn outcome(ground: &Ground, size: &Size) -> Outcome {
-    let (mut blocks, mut goals) = (Vec::new(), Vec::new());
-    for data in &size.data {
-        let pairs = pairs(ground, size, data);
-        let Some(last) = pairs.last() else { continue };
-        blocks.push(Block::Heading(data.title()));
-        blocks.push(Block::Table(table(data, &pairs)));
-        blocks.push(Block::Chart(chart(data, last)));
-        blocks.push(Block::Folded(
-            format!("{}: the last repeat, second by second", data.title()),
-            last.iter().flat_map(|side| [Block::Text(side.run.name.clone()), Block::Code(lines(side))]).collect(),
-        ));
-        goals.extend(data_goals(data, &pairs));
+impl Sharing {
+    /// Tables and charts.
+    pub fn blocks(&self, ground: &Ground) -> Vec<Block> {
+        let mut blocks = Vec::new();
+        for data in &self.data {
+            let pairs = self.pairs(ground, *data);
+            let Some(last) = pairs.last() else { continue };
+            let rates = [("before", rates(&last[0])), ("after", rates(&last[1]))];
+            let each = |taken: &Taken| [Block::Text(taken.run.name.clone()), Block::Code(lines(taken))];
+            blocks.extend([
+                Block::Heading(data.title()),
+                compared(data, &pairs),
+                chart(
+                    format!("{}: rows a second, the last repeat", data.title()),
+                    (Axis::linear("seconds"), Axis::linear("rows a second")),
+                    rates,
+                ),
+                Block::Folded(
+                    format!("{}: the last repeat, second by second", data.title()),
+                    last.iter().flat_map(each).collect(),
+                ),
+            ]);
+        }
+        blocks.extend([
+            Block::Heading("Published by ScyllaDB, 2021".to_owned()),
+            grid(
+                "scylla-bench -workload uniform -mode read -partition-count=10 -clustering-row-count=1 -concurrency 100, on a laptop; \
+                 scylla -c1 -m1G --enable-cache=0",
+                ["", "before", "after"],
+                vec![
+                    row("rows a second, median of the lines", ["4,524".to_owned(), "7,913".to_owned()]),
+                    row("page reads a row", ["2".to_owned(), "1".to_owned()]),
+                    row("median, ms", ["21".to_owned(), "13".to_owned()]),
+                ],
+            ),
+            Block::Text("Before:".to_owned()),
+            Block::Code(PUBLISHED_BEFORE.to_owned()),
+            Block::Text("After:".to_owned()),
+            Block::Code(PUBLISHED_AFTER.to_owned()),
+            self.conditions(ground),
+        ]);
+        blocks
     }
-    blocks.push(Block::Heading("Published by ScyllaDB, 2021".to_owned()));
-    blocks.push(Block::Table(published()));
-    blocks.push(Block::Text("Before:".to_owned()));
-    blocks.push(Block::Code(PUBLISHED_BEFORE.to_owned()));
-    blocks.push(Block::Text("After:".to_owned()));
-    blocks.push(Block::Code(PUBLISHED_AFTER.to_owned()));
-    blocks.push(facts(&fact_list(ground, size)));
-    Outcome {
-        title: "Index pages that readers share".to_owned(),
-        about: ABOUT.map(str::to_owned).to_vec(),
-        blocks,
-        goals,
+
+    fn conditions(&self, ground: &Ground) -> Block {
+        let shape = |data: &Data| ground.told::<String>(data.name).unwrap_or_default();
+        let data = self.data.iter().map(|data| (data.name, format!("{}: {}", data.title(), shape(data))));
+        let more = [
+            ("files", "one, so that a reader of its own keeps one file open".to_owned()),
+            ("readers", format!("{} threads, closed loop, rows drawn uniformly", grouped(READERS as u64))),
+            ("cache before", "1 MiB for each reader; keeps no page".to_owned()),
+            ("cache after", "64 MiB for all; keeps nodes and no pages of rows".to_owned()),
+            ("durability", "read-only".to_owned()),
+            ("reads", "direct, where the file system can".to_owned()),
+            ("repeats", format!("{} of {} ms a side, the sides in turn", self.repeats, self.time.as_millis())),
+        ];
+        facts(&data.chain(more).collect::<Vec<_>>())
     }
 }
 
 /// The live table of a side as it was printed.
-fn lines(side: &Side) -> String {
-    let lines = side.run.measured.window().map(|interval| live::line(interval, Shown::Response));
+fn lines(taken: &Taken) -> String {
+    let lines = taken.run.measured.window().map(|interval| live::line(interval, Shown::Response));
     std::iter::once(live::head(Shown::Response)).chain(lines).collect()
 }
 
+/// The rows a second of each interval.
+fn rates(taken: &Taken) -> Vec<(f64, f64)> {
+    let rate = |interval: &harness::Interval| {
+        let seconds = interval.to_nanos.saturating_sub(interval.from_nanos).max(1) as f64 / 1e9;
+        (interval.to_nanos as f64 / 1e9, interval.operations as f64 / seconds)
+    };
+    taken.run.measured.window().map(rate).collect()
+}
+
 /// A figure of a side in each repeat.
-fn each(pairs: &[[Side; 2]], side: usize, of: impl Fn(&Side) -> f64) -> Vec<f64> {
+fn each(pairs: &[[Taken; 2]], side: usize, of: impl Fn(&Taken) -> f64) -> Vec<f64> {
     pairs.iter().map(|pair| of(&pair[side])).collect()
 }
 
-fn a_row(of: fn(&Counts) -> u64) -> impl Fn(&Side) -> f64 {
+fn a_row(of: fn(&Counts) -> u64) -> impl Fn(&Taken) -> f64 {
     move |side| side.counts.a_row(of(&side.counts))
 }
 
-fn table(data: &Data, pairs: &[[Side; 2]]) -> Table {
-    let per_second = |side: &Side| side.run.measured.per_second();
+fn compared(data: &Data, pairs: &[[Taken; 2]]) -> Block {
+    let per_second = |side: &Taken| side.run.measured.per_second();
     let rates = [0, 1].map(|side| {
         let all = each(pairs, side, per_second);
         let (least, most) = extremes(&all);
@@ -87,13 +116,13 @@ fn table(data: &Data, pairs: &[[Side; 2]]) -> Table {
         row(name, cells)
     };
     let from_disk = [0, 1].map(|side| {
-        let of = |pair: &[Side; 2]| Some(pair[side].counts.a_row(pair[side].disk_bytes?));
+        let of = |pair: &[Taken; 2]| Some(pair[side].counts.a_row(pair[side].disk_bytes?));
         let all: Option<Vec<f64>> = pairs.iter().map(of).collect();
         all.map_or("-".to_owned(), |all| bytes(median(&all) as u64))
     });
     let quantile = |quantile: f64| {
         [0, 1].map(|side| {
-            let of = |side: &Side| side.run.measured.kinds.first().map_or(0, |kind| kind.times().quantile(quantile));
+            let of = |side: &Taken| side.run.measured.kinds.first().map_or(0, |kind| kind.times().quantile(quantile));
             figure(median(&each(pairs, side, |side| of(side) as f64 / 1e6)))
         })
     };
@@ -108,103 +137,30 @@ fn table(data: &Data, pairs: &[[Side; 2]]) -> Table {
         row("99th, ms", quantile(0.99)),
         row("99.9th, ms", quantile(0.999)),
     ];
-    let columns = ["", "before", "after"].map(str::to_owned).to_vec();
-    Table { caption: format!("{}, median of {} repeats (least-most)", data.title(), pairs.len()), columns, rows }
+    grid(format!("{}, median of {} repeats (least-most)", data.title(), pairs.len()), ["", "before", "after"], rows)
 }
 
 fn row(name: &str, [before, after]: [String; 2]) -> Vec<String> {
     vec![name.to_owned(), before, after]
 }
 
-fn chart(data: &Data, last: &[Side; 2]) -> Chart {
-    let line = |side: &Side| Curve {
-        name: if side.run.name.contains(Sharing::Private.title()) { "before" } else { "after" }.to_owned(),
-        points: side
-            .run
-            .measured
-            .window()
-            .map(|interval| {
-                let seconds = interval.to_nanos.saturating_sub(interval.from_nanos).max(1) as f64 / 1e9;
-                (interval.to_nanos as f64 / 1e9, interval.operations as f64 / seconds)
-            })
-            .collect(),
-    };
-    Chart {
-        title: format!("{}: rows a second, the last repeat", data.title()),
-        x: Axis::linear("seconds"),
-        y: Axis::linear("rows a second"),
-        lines: last.iter().map(line).collect(),
-        marks: Vec::new(),
+/// The goals of one data set.
+pub fn goals(data: &Data, pairs: &[[Taken; 2]]) -> Vec<Goal> {
+    if pairs.is_empty() {
+        return Vec::new();
     }
-}
-
-fn data_goals(data: &Data, pairs: &[[Side; 2]]) -> [Goal; 3] {
     // Ratios are taken within a repeat, where other load on the machine affects both sides.
-    let ratio = |of: &dyn Fn(&Side) -> f64| {
-        median(&pairs.iter().map(|[before, after]| of(after) / of(before)).collect::<Vec<_>>())
+    let ratio = |of: &dyn Fn(&Taken) -> f64| {
+        Some(median(&pairs.iter().map(|[before, after]| of(after) / of(before)).collect::<Vec<_>>()))
     };
     let reads = a_row(|counts| counts.page_reads);
-    let title = data.title();
-    [
-        Goal {
-            what: format!("{title}: times as many rows a second"),
-            bound: GAIN,
-            measured: Some(ratio(&|side| side.run.measured.per_second())),
-        },
-        Goal {
-            what: format!("{title}: page reads a row"),
-            bound: READS,
-            measured: Some(median(&each(pairs, 1, &reads))),
-        },
-        Goal {
-            what: format!("{title}: page reads a row, of those before"),
-            bound: FEWER,
-            measured: Some(ratio(&reads)),
-        },
+    let (title, gain) = (data.title(), ratio(&|taken| taken.run.measured.per_second()));
+    vec![
+        Goal::at_least(LEAST_GAIN, format!("{title}: times as many rows a second"), gain),
+        Goal::at_most(MOST_READS, format!("{title}: page reads a row"), Some(median(&each(pairs, 1, &reads)))),
+        Goal::at_most(MOST_OF_BEFORE, format!("{title}: page reads a row, of those before"), ratio(&reads)),
     ]
 }
-
-fn fact_list(ground: &Ground, size: &Size) -> Vec<(&'static str, String)> {
-    let mut list: Vec<(&'static str, String)> = Vec::new();
-    for data in &size.data {
-        let shape: Option<String> = ground.known(&format!("data of {}", data.name));
-        list.push((data.name, format!("{}: {}", data.title(), shape.unwrap_or_default())));
-    }
-    list.extend([
-        ("files", "one, so that a reader of its own keeps one file open".to_owned()),
-        ("readers", format!("{} threads, closed loop, rows drawn uniformly", grouped(READERS as u64))),
-        ("cache before", "1 MiB for each reader; keeps no page".to_owned()),
-        ("cache after", "64 MiB for all; keeps nodes and no pages of rows".to_owned()),
-        ("durability", "read-only".to_owned()),
-        ("reads", "direct, where the file system can".to_owned()),
-        ("repeats", format!("{} of {} ms a side, the sides in turn", size.repeats, size.time.as_millis())),
-    ]);
-    list
-}
-
-/// The published figures.
-fn published() -> Table {
-    Table {
-        caption: "scylla-bench -workload uniform -mode read -partition-count=10 -clustering-row-count=1 -concurrency 100, on a laptop; \
-                  scylla -c1 -m1G --enable-cache=0"
-            .to_owned(),
-        columns: ["", "before", "after"].map(str::to_owned).to_vec(),
-        rows: vec![
-            row("rows a second, median of the lines", ["4,524".to_owned(), "7,913".to_owned()]),
-            row("page reads a row", ["2".to_owned(), "1".to_owned()]),
-            row("median, ms", ["21".to_owned(), "13".to_owned()]),
-        ],
-    }
-}
-
-const ABOUT: [&str; 3] = [
-    "In 2021, readers of ScyllaDB began to share the pages of a partition index. 100 readers read 10 partitions, with the cache of rows off. \
-     Before, a read took two reads of the disk; after, it took one, and about 70 % more reads were made.",
-    "Before: each reader has index pages of its own, which are dropped with the read. After: all readers share those of one cache. Data \
-     pages are kept by neither. Both sides read the same rows in turn, and each value is compared with what was written.",
-    "In Larch, a reader that needs a page which another reader is just loading waits for that read, also for pages of rows. With few \
-     partitions nearly all do, so the effect of shared index pages alone is in the line of the index, and in the waits.",
-];
 
 const PUBLISHED_BEFORE: &str = "\
  time   ops/s  rows/s errors max    99.9th 99th   95th   90th   median mean

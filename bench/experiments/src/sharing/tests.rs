@@ -1,13 +1,13 @@
 //! Tests what each side reads, and how the summary shows it. Times depend on the machine and are not checked.
 
 use super::*;
-use crate::args::ExperimentArgs;
-use crate::sharing::readers::Sharing::{Private, Shared};
+use crate::experiment::tests::{ground, tiny};
+use crate::sharing::readers::Sides::{Private, Shared};
 use kit::Scratch;
 use os::sync::atomic::AtomicBool;
 
 /// The counts of `reads` reads of `data` by `readers` readers.
-fn counts(data: &Data, place: &Path, sharing: Sharing, readers: usize, reads: u64) -> Counts {
+fn counts(data: &Data, place: &Path, sharing: Sides, readers: usize, reads: u64) -> Counts {
     let store = Readers::open(place, sharing, readers).expect("it was loaded");
     let plan = Plan { clients: readers, length: Length::Operations(reads), ..Plan::default() };
     let never = AtomicBool::new(false);
@@ -20,11 +20,10 @@ fn counts(data: &Data, place: &Path, sharing: Sharing, readers: usize, reads: u6
 
 #[test]
 fn a_private_read_takes_every_page_of_its_way_and_a_shared_one_a_page_of_rows() {
-    let never = AtomicBool::new(false);
     // One level of nodes above the rows, and two.
     for (data, levels) in [(Data::partitions(), 1), (Data { value_bytes: 4000, ..Data::keys(8000) }, 2)] {
         let scratch = Scratch::new("sharing-test");
-        let shape = data.load(scratch.path(), &never).expect("the disk works");
+        let shape = data.load(scratch.path(), &Stop::never()).expect("the disk works");
         assert!(shape.contains(&format!(" under {levels} level")), "{shape}");
         for readers in [1, 8] {
             let before = counts(&data, scratch.path(), Private, readers, 2000);
@@ -51,53 +50,43 @@ fn a_private_read_takes_every_page_of_its_way_and_a_shared_one_a_page_of_rows() 
     }
 }
 
-fn side_of(sharing: Sharing, rows: u64, nanos: u64, counts: Counts) -> Side {
+fn side_of(sharing: Sides, rows: u64, nanos: u64, counts: Counts) -> Taken {
     let measured = Measured { operations: rows, nanos, ..Measured::default() };
     let name = format!("10 partitions, {}", sharing.title());
     let run = Run::new(name, "larch:", &plan(Duration::from_secs(1)), measured);
     let million = run.million(None);
-    Side { run, counts, disk_bytes: Some(20 << 20), million }
+    Taken { run, counts, disk_bytes: Some(20 << 20), million }
 }
 
 #[test]
 fn goals_are_those_of_the_published_gain_and_of_one_page_a_row() {
     let private = Counts { rows: 1000, waits: 2000, index_reads: 1000, data_reads: 1000, page_reads: 2000 };
     let shared = Counts { rows: 2000, waits: 2020, index_reads: 20, data_reads: 500, page_reads: 520 };
-    let size = Size::of(Scale::Tiny, None);
-    let short = |after: (u64, Counts)| {
+    let sharing = Sharing::of(Scale::Tiny, None);
+    let reached = |after: (u64, Counts)| {
         let scratch = Scratch::new("sharing");
-        let args = ExperimentArgs { scale: Scale::Tiny, out: Some(scratch.join("out")), check: true, price: None };
-        let mut ground = Ground::with_stop("sharing", &args, 1 << 20, Stop::never()).expect("there is room");
-        for repeat in 0..size.repeats {
-            for (sharing, (rows, counts)) in [(Private, (1000, private)), (Shared, after)] {
-                let side = side_of(sharing, rows, 1_000_000_000, counts);
-                let cell = size.cell(repeat, &size.data[0], sharing);
-                ground.cell(&cell, |_| Ok(side)).expect("there is room");
+        let mut ground = ground(&scratch);
+        for repeat in 0..sharing.repeats {
+            for (side, (rows, counts)) in [(Private, (1000, private)), (Shared, after)] {
+                let taken = serde_json::to_value(side_of(side, rows, 1_000_000_000, counts)).expect("names are texts");
+                let cell = sharing.cell(repeat, sharing.data[0], side);
+                ground.keep(&cell.to_string(), taken).expect("there is room");
             }
         }
-        let outcome = summary::outcome(&ground, &size);
-        let is_reached = |goal: &crate::outcome::Goal| goal.bound.is_reached(goal.measured.expect("it was measured"));
-        outcome.goals.iter().map(is_reached).collect::<Vec<_>>()
+        sharing.goals(&ground).iter().map(|goal| goal.is_reached).collect::<Vec<_>>()
     };
-    assert_eq!(short((2000, shared)), [true, true, true]);
-    assert_eq!(short((1600, shared)), [false, true, true]);
-    assert_eq!(short((2000, private)), [true, false, false]);
+    assert_eq!(reached((2000, shared)), [true, true, true]);
+    assert_eq!(reached((1600, shared)), [false, true, true]);
+    assert_eq!(reached((2000, private)), [true, false, false]);
 }
 
 #[test]
 fn a_tiny_experiment_measures_every_side_and_keeps_it() {
-    let scratch = Scratch::new("sharing");
-    let args = ExperimentArgs { scale: Scale::Tiny, out: Some(scratch.join("out")), check: false, price: None };
-    let size = Size::of(Scale::Tiny, Some(Duration::from_millis(50)));
-    let mut ground = Ground::with_stop("sharing", &args, 1 << 20, Stop::never()).expect("there is room");
-    assert!(measure_all(&mut ground, &size).expect("the disk works"));
-    let sides = all_sides(&ground, &size);
-    assert_eq!(sides.len() as u64, 2 * 2 * size.repeats);
-    assert!(sides.iter().all(|side| side.run.measured.operations > 0 && side.counts.rows > 0));
-    // Another process finds all results.
-    drop(ground);
-    let mut ground = Ground::with_stop("sharing", &args, 1 << 20, Stop::never()).expect("there is room");
-    assert!(measure_all(&mut ground, &size).expect("nothing is left to do"));
-    assert_eq!(all_sides(&ground, &size), sides);
-    assert_eq!(summary::outcome(&ground, &size).goals.len(), 2 * 3);
+    let [once, again] = [0, 1].map(|_| Sharing::of(Scale::Tiny, Some(Duration::from_millis(50))));
+    let (_, ground, outcome) = tiny(once, again);
+    let sharing = Sharing::of(Scale::Tiny, Some(Duration::from_millis(50)));
+    let taken: Vec<Taken> = sharing.cells().iter().filter_map(|cell| ground.known(cell)).collect();
+    assert_eq!(taken.len() as u64, 2 * 2 * sharing.repeats);
+    assert!(taken.iter().all(|taken| taken.run.measured.operations > 0 && taken.counts.rows > 0));
+    assert_eq!(outcome.goals.len(), 2 * 3);
 }

@@ -1,13 +1,10 @@
-//! Runs a YCSB workload on a store, and keeps the times of each kind of request and the counts of pages and bytes
-//! as a cell.
+//! Runs a YCSB workload on a store, and keeps the times of each kind of request and the counts of pages and bytes.
 
 use crate::system::disk_bytes;
 use harness::{
     Counter, Failure, Length, Measure, Measured, Million, Opening, Plan, Rows, RunError, Scheme, Store, Strings,
     Target, Workload,
 };
-use kit::median;
-use page::figure;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use suite::stop::Stop;
@@ -49,7 +46,7 @@ pub struct Until {
 
 /// The measurements of one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Cell {
+pub struct YcsbRun {
     pub operations: u64,
     pub nanos: u64,
     /// What ended it: `time` or `operations`.
@@ -75,8 +72,6 @@ pub struct Cell {
     pub cached_index_bytes: u64,
     /// Memory of the database at the end, as it reports it.
     pub memory_bytes: u64,
-    /// Processor time of the process.
-    pub cpu_nanos: u64,
     /// Time of background work after the run.
     pub settle_nanos: u64,
     /// What a million operations cost.
@@ -94,7 +89,7 @@ pub struct Kind {
     pub percentile_99: f64,
 }
 
-impl Cell {
+impl YcsbRun {
     pub fn per_second(&self) -> f64 {
         self.operations as f64 * 1e9 / self.nanos.max(1) as f64
     }
@@ -148,7 +143,7 @@ pub fn in_longer_times(
 /// # Errors
 ///
 /// Fails if the store failed, if rows are not as written, or if nothing was measured. After ^C, the result is an
-/// empty cell.
+/// empty run.
 pub fn run<W: Workload>(
     store: &dyn Store,
     workload: &W,
@@ -156,7 +151,7 @@ pub fn run<W: Workload>(
     clients: usize,
     until: Option<Until>,
     stop: &Stop,
-) -> Result<Cell, Failure> {
+) -> Result<YcsbRun, Failure> {
     let plan = |times: u32| Plan {
         clients,
         warmup: until.map_or(Duration::ZERO, |until| until.warmup),
@@ -168,7 +163,7 @@ pub fn run<W: Workload>(
     let (before, disk_before) = (store.counters(), disk_bytes());
     let run = |times| harness::run(store, workload, &plan(times), stop.flag(), &mut |_| {});
     let measured = match in_longer_times(stop, run) {
-        _ if stop.is_pressed() => return Ok(Cell::default()),
+        _ if stop.is_pressed() => return Ok(YcsbRun::default()),
         Err(RunError::NothingMeasured { partial }) if partial.failed > 0 => return Err(wrong(&partial)),
         Err(error @ RunError::NothingMeasured { .. }) => {
             return Err(Failure::session(crate::NOTHING, error.to_string()));
@@ -201,7 +196,7 @@ pub fn run<W: Workload>(
     let all_given_bytes: u64 = measured.intervals.iter().map(|interval| given(&interval.kinds)).sum();
     let store_read_bytes = value(&after_run, "bytes read").saturating_sub(value(&before, "bytes read"));
     let share = |bytes: u64| (bytes as f64 * given_bytes as f64 / all_given_bytes.max(1) as f64) as u64;
-    Ok(Cell {
+    Ok(YcsbRun {
         operations: measured.operations,
         nanos: measured.nanos,
         ended_by: if until.is_some_and(|until| measured.operations < until.operations) { "time" } else { "operations" }
@@ -218,27 +213,23 @@ pub fn run<W: Workload>(
         given_bytes,
         cached_index_bytes: value(&after, "index bytes in cache"),
         memory_bytes: value(&after, "memory bytes"),
-        cpu_nanos: measured.cost.process_nanos(),
         settle_nanos: clock.nanos(),
         million: Million::of(&measured, None, None),
     })
 }
 
-/// Bulk-loads the `rows` rows of `settings` in key order. Returns false after ^C.
+/// Bulk-loads the `rows` rows of `settings` in key order, not all of them after ^C.
 ///
 /// # Errors
 ///
 /// Fails if the store failed or did not take all rows.
-pub fn fill(scheme: &Scheme, target: &str, settings: &Settings, rows: u64, stop: &Stop) -> Result<bool, Failure> {
+pub fn fill(scheme: &Scheme, target: &str, settings: &Settings, rows: u64, stop: &Stop) -> Result<(), Failure> {
     let store = (scheme.open)(&Target::parse(target)?, &settings.table(), Opening::OrCreate)?;
     let load = Load::new(settings, 1);
     let written = store.bulk_load(&mut UntilStopped { inner: &mut load.in_order(), stop })?;
     store.close()?;
-    if stop.is_pressed() {
-        return Ok(false);
-    }
     match written {
-        Some(written) if written == rows => Ok(true),
+        Some(written) if written == rows => Ok(()),
         written => Err(Failure::session(crate::WRONG, format!("{written:?} of {rows} rows were written"))),
     }
 }
@@ -281,32 +272,4 @@ fn wrong(measured: &Measured) -> Failure {
         text.push_str(&format!("; first {kind}: {first}"));
     }
     Failure::session(crate::WRONG, text)
-}
-
-/// The median of `what`; `None` if nothing was measured.
-pub fn middle<T>(cells: &[T], what: impl Fn(&T) -> f64) -> Option<f64> {
-    let figures: Vec<f64> = cells.iter().map(what).collect();
-    (!figures.is_empty()).then(|| median(&figures))
-}
-
-/// For the captions of tables with ratios by [`ratio`].
-pub const PAIRED: &str =
-    "a ratio is the median of paired ratios, one of each repeat, and not the ratio of the medians beside it";
-
-/// The ratio of `what` between two sides: the median over the ratios of the single repeats, in which other load on
-/// the machine affects both sides.
-pub fn ratio(ours: &[Cell], other: &[Cell], what: impl Fn(&Cell) -> f64) -> Option<f64> {
-    let pairs = ours.iter().zip(other);
-    let ratios: Vec<f64> = pairs.map(|(ours, other)| what(ours) / what(other).max(f64::MIN_POSITIVE)).collect();
-    (!ratios.is_empty()).then(|| median(&ratios))
-}
-
-/// A figure that may be missing.
-pub fn shown(number: Option<f64>) -> String {
-    number.map_or("-".to_owned(), figure)
-}
-
-/// Bytes in KiB.
-pub fn kib(bytes: f64) -> f64 {
-    bytes / 1024.0
 }
