@@ -13,8 +13,8 @@ use crate::tools::{cargo, ends_as, target_of};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-/// The engines that `--with` can name. Each engine is a feature of `larch-cli` and a folder of `bench/stores`.
-pub const ENGINES: [&str; 6] = ["rocksdb", "fjall", "redb", "lmdb", "sqlite", "cassandra"];
+/// The engines that `--with` can name. Each engine is a feature of `larch-cli` and of `bench/stores`.
+const ENGINES: [&str; 8] = ["rocksdb", "fjall", "redb", "lmdb", "sqlite", "surrealkv", "bf-tree", "cassandra"];
 
 /// The words after `larch bench`. An unknown word is refused here, before minutes of compiling.
 const MEASURES: [&str; 21] = [
@@ -167,13 +167,13 @@ fn check(root: &Path, engines: &[&'static str]) -> ExitCode {
         Ok(place) => place,
         Err(ended) => return ended,
     };
-    let packages = || engines.iter().map(|engine| format!("--package=larch-store-{engine}"));
+    let stores = ["--package=larch-bench-stores", "--features"];
     // Both commands use release mode, so that the engines are compiled only once.
     let mut clippy = place.cargo("clippy");
     clippy.args(["--release", "--all-targets", "--package=larch-cli", "--features", &features(engines)]);
-    clippy.args(packages()).args(["--", "-D", "warnings"]);
+    clippy.args(stores).arg(engines.join(",")).args(["--", "-D", "warnings"]);
     let mut test = place.cargo("test");
-    test.arg("--release").args(packages());
+    test.arg("--release").args(stores).arg(engines.join(","));
     for (name, command) in [("clippy", &mut clippy), ("test", &mut test)] {
         println!("bench: {name} of {}", engines.join(", "));
         let ended = ends_as("bench", command);

@@ -43,8 +43,8 @@ Every day
   cargo x sim     random histories, crashes, faults, full disks and flipped bits on a simulated machine; a seed takes
                   a third of a second: cargo x sim [seed] [--count N] [--steps N] [--samples N]; random transactions,
                   checked for isolation: cargo x sim [seed] --transactions N [--threads N]
-  cargo x test    all tests, after installing PostgreSQL and Chromium (as root on Debian; elsewhere it says what to
-                  install)
+  cargo x test    all tests, after installing PostgreSQL, Redis and Chromium (as root on Debian; elsewhere it says what
+                  to install)
   cargo x ci      everything the build server checks, in its order; stops at the first failure and prints how to run
                   that step alone. `.ci/run` is what the build server runs: this, after a look for rustfmt and clippy
   cargo x help    this list
@@ -96,8 +96,8 @@ What the build server does not build: the query engine, object storage, other en
 
 Benchmarks, `larch bench …` built with the profile `dist`. docs/guide/benchmarks.md leads to a page for each. A command that has
 goals ends with exit status 1 if it misses one
-  cargo x bench [--with rocksdb,fjall,redb,lmdb,sqlite,cassandra|all] …  with other engines beside Larch. It builds
-                  them in two minutes; RocksDB (maven, unzip, libclang-dev) and Cassandra (maven,
+  cargo x bench [--with rocksdb,fjall,redb,lmdb,sqlite,surrealkv,bf-tree,cassandra|all] …  with other engines beside
+                  Larch. It builds them in two minutes; RocksDB (maven, unzip, libclang-dev) and Cassandra (maven,
                   openjdk-17-jre-headless) are fetched; root gets these packages by apt-get
   … ycsb, tpcc, kv, rows, writes, transactions  workloads of others: tpcc init|import|run|check|clean --target …, rows
                   setup|run|results|clean --target …, kv --target … -mode … -workload …

@@ -1,6 +1,6 @@
 //! `cargo x test`: installs the programs that the tests need, and runs the tests. Besides Rust, the tests need a
-//! PostgreSQL server and Chromium. The tests of the PostgreSQL store start the server in a directory of their own;
-//! the tests of pages open the pages in Chromium.
+//! PostgreSQL server, a Redis server and Chromium. The tests of these stores start the servers in directories of their
+//! own; the tests of pages open the pages in Chromium.
 
 use crate::packages;
 use std::env;
@@ -17,9 +17,11 @@ pub fn run(root: &Path) -> ExitCode {
         eprintln!("test: {why}");
         return ExitCode::FAILURE;
     }
-    if let Err(why) = packages::bring("chromium", "Chromium", || packages::is_in_path("chromium")) {
-        eprintln!("test: {why}");
-        return ExitCode::FAILURE;
+    for (package, program, file) in [("chromium", "Chromium", "chromium"), ("redis-server", "Redis", "redis-server")] {
+        if let Err(why) = packages::bring(package, program, || packages::is_in_path(file)) {
+            eprintln!("test: {why}");
+            return ExitCode::FAILURE;
+        }
     }
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     match Command::new(cargo).args(["test", "--features", "larch-cli/bench"]).current_dir(root).status() {

@@ -59,7 +59,7 @@ fn record(course: &Course, records: u64, say: &mut dyn FnMut(&str)) -> Result<Tr
     // A tenth of the file bytes are filters and indexes, which are read through the same cache.
     db.cache().set_budget_bytes((db.metrics().file_bytes / 20).max(256 << 10));
     let mut client = Run::new(&settings, 1).client(0, 1);
-    let mut session = store_larch::session(&table, settings.records.fields as usize);
+    let mut session = stores::larch::session(&table, settings.records.fields as usize);
     let mut full_scan = FullScan { table: &table, range: None };
     // The warm-up fills the cache with index nodes and hot pages.
     let warm_up = operations / 4;

@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::Path;
 use std::time::Duration;
-use store_postgres::server::{Server, ServerOptions};
+use stores::postgres::server::{Server, ServerOptions};
 use suite::stop::Stop;
 
 #[cfg(test)]
@@ -382,11 +382,11 @@ impl Batch {
         suite::say(&format!("{} rows on Larch and on PostgreSQL", self.warm.rows));
         let setup = SetupParameters { tab_rows: self.warm.rows, batch_size: 10_000, ..SetupParameters::default() };
         let (made, ()) = ground.built("larch", |place, stop| {
-            loaded(&store_larch::ROW_ACCESS, &larch(place, 1 << 30), &setup, stop)?.close()
+            loaded(&stores::larch::ROW_ACCESS, &larch(place, 1 << 30), &setup, stop)?.close()
         })?;
         let target = Target::parse(&larch(made.place(), 1 << 30))?;
-        let larch = (store_larch::ROW_ACCESS.open)(&target, Opening::Existing)?;
-        let postgres = loaded(&store_postgres::ROW_ACCESS, &server.url("postgres"), &setup, &ground.stop)?;
+        let larch = (stores::larch::ROW_ACCESS.open)(&target, Opening::Existing)?;
+        let postgres = loaded(&stores::postgres::ROW_ACCESS, &server.url("postgres"), &setup, &ground.stop)?;
         ground.check_stop()?;
         // Read all rows once, so that the first measurement finds the same pages in memory as later ones.
         for database in [&larch, &postgres] {
@@ -402,10 +402,10 @@ impl Batch {
         suite::say(&format!("{} rows on Larch, with {memory} of memory for pages", self.cold.rows));
         let setup = SetupParameters { tab_rows: self.cold.rows, filler: FILLER, ..SetupParameters::default() };
         let (made, ()) = ground.built("cold", |place, stop| {
-            loaded(&store_larch::ROW_ACCESS, &larch(place, 1 << 30), &setup, stop)?.close()
+            loaded(&stores::larch::ROW_ACCESS, &larch(place, 1 << 30), &setup, stop)?.close()
         })?;
         let target = Target::parse(&larch(made.place(), self.cold_cache_bytes()))?;
-        (store_larch::ROW_ACCESS.open)(&target, Opening::Existing)
+        (stores::larch::ROW_ACCESS.open)(&target, Opening::Existing)
     }
 }
 

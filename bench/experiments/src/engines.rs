@@ -17,7 +17,7 @@ use page::Block;
 use std::fmt;
 use std::path::Path;
 use std::time::Duration;
-use store_postgres::server::{Server, ServerOptions};
+use stores::postgres::server::{Server, ServerOptions};
 use suite::stop::Stop;
 use tpcc::TpccScheme;
 

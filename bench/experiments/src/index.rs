@@ -442,5 +442,5 @@ impl Requests {
 
 /// Opens a store for the rows of `settings`.
 fn open(target: &str, settings: &Settings, opening: Opening) -> Result<Box<dyn Store>, Failure> {
-    (store_larch::SCHEME.open)(&Target::parse(target)?, &settings.table(), opening)
+    (stores::larch::SCHEME.open)(&Target::parse(target)?, &settings.table(), opening)
 }

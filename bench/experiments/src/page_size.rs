@@ -331,7 +331,7 @@ impl PageSize {
         let build = |place: &Path, stop: &Stop| {
             suite::say(&format!("{} rows, {}", self.rows, form.name()));
             let (target, settings) = (self.target(place, form, Memory::Cold, ""), Work::Reads.settings(self.rows));
-            fill(&store_larch::SCHEME, &target, &settings, self.rows, stop)?;
+            fill(&stores::larch::SCHEME, &target, &settings, self.rows, stop)?;
             Shape::read(place, "usertable")
         };
         Ok(ground.built(&form.place(), build)?.0)
@@ -340,7 +340,7 @@ impl PageSize {
     fn load(&self, place: &Path, form: Form, repeat: u64, stop: &Stop) -> Result<YcsbRun, Failure> {
         let settings = Work::Half.settings(self.load_rows);
         let target = Target::parse(&self.target(place, form, Memory::Cached, "settle=levels"))?;
-        let store = (store_larch::SCHEME.open)(&target, &settings.table(), Opening::OrCreate)?;
+        let store = (stores::larch::SCHEME.open)(&target, &settings.table(), Opening::OrCreate)?;
         let run = ycsb_run::run(&*store, &Load::new(&settings, repeat), KEY_BYTES, 1, None, stop)?;
         read_all(&*store, self.load_rows)?;
         store.close()?;
@@ -360,7 +360,7 @@ impl PageSize {
         let place = copy.as_ref().map_or(made.place(), |copy| copy.place());
         let target = self.target(place, form, memory, if copy.is_none() { "read_only=1" } else { "read_only=0" });
         let settings = work.settings(self.rows);
-        let store = (store_larch::SCHEME.open)(&Target::parse(&target)?, &settings.table(), Opening::Existing)?;
+        let store = (stores::larch::SCHEME.open)(&Target::parse(&target)?, &settings.table(), Opening::Existing)?;
         if memory == Memory::Cached {
             read_all(&*store, self.rows)?;
         }

@@ -11,6 +11,7 @@ pub use kv::KvArgs;
 pub use rows::{CleanArgs, ResultsArgs, RowsCommand, RunArgs, SetupArgs, YBIO};
 pub use together::{TogetherArgs, WorkerArgs};
 
+use crate::targets::{self, Task};
 use clap::{Args, Subcommand, ValueEnum};
 use harness::{Failure, MOST_CLIENTS, MOST_THREADS};
 use std::path::PathBuf;
@@ -133,8 +134,8 @@ pub struct YcsbArgs {
     /// A property of the workload; it replaces the one of the file
     #[arg(short, long = "property", value_name = "NAME=VALUE")]
     pub property: Vec<String>,
-    /// The store; `larch bench targets` lists them
-    #[arg(long)]
+    /// The store.
+    #[arg(long, help = targets::help(Task::Ycsb))]
     pub target: Option<String>,
     /// Clients [default: threadcount of the workload, or 1]; if calls of the store wait, each client is a thread, at
     /// most 1024

@@ -11,7 +11,7 @@ use kit::median::{extremes, median};
 use std::fmt::Write as _;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use store_postgres::comparison;
+use stores::postgres::comparison;
 use ycsb::{Ceiling, Load, Run, Settings};
 
 /// The goal for workloads A and C on the no-op store, in millions of operations per second of processor time.

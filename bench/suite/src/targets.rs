@@ -30,113 +30,109 @@ impl Task {
             Self::Tpcc => "TPC-C",
         }
     }
+
+    /// The word after `larch bench`.
+    pub fn command(self) -> &'static str {
+        match self {
+            Self::Ycsb => "ycsb",
+            Self::Rows => "rows",
+            Self::Kv => "kv",
+            Self::Tpcc => "tpcc",
+        }
+    }
 }
 
 use Task::{Kv, Rows, Tpcc, Ycsb};
 
 /// A store that this suite knows of.
-struct Known {
-    scheme: &'static str,
-    form: &'static str,
-    about: &'static str,
+pub struct Known {
+    /// The text before the colon of a target.
+    pub scheme: &'static str,
+    /// How a target is written.
+    pub form: &'static str,
+    /// What it is, in a few words.
+    pub about: &'static str,
     /// The tasks that run on this store.
-    tasks: &'static [Task],
-    availability: Availability,
-}
-
-/// Which binaries have a store.
-enum Availability {
-    /// Every binary has it.
-    Default,
-    /// Binaries built `--with` it.
-    With,
-    /// It cannot be measured, for this reason.
-    Not(&'static str),
+    pub tasks: &'static [Task],
+    /// The feature of `larch-cli` that brings it: `engines-NAME`, of which this is the name. `None`: every binary has
+    /// it.
+    pub engine: Option<&'static str>,
+    /// Why nobody has measured it here. `None`: it is measured.
+    pub not_run: Option<&'static str>,
 }
 
 const NO_SERVER: &str = "no server of it is available here";
 
-const KNOWN: [Known; 13] = [
+/// All stores. Targets are understood, hints are given, and lists are made by this one list; a test compares it with
+/// the stores that a binary has.
+pub const KNOWN: &[Known] = &[
+    known("larch", "larch:DIR", "Larch, embedded", &[Ycsb, Rows, Kv, Tpcc]),
+    known("noop", "noop:", "nothing: what the client costs by itself", &[Ycsb, Kv, Tpcc]),
+    known(
+        "postgres",
+        "postgres://user@host:port/database",
+        "PostgreSQL; its server is Debian's package postgresql",
+        &[Ycsb, Rows, Kv, Tpcc],
+    ),
+    known("redis", "redis://host:port/NUMBER", "Redis; its server is Debian's package redis-server", &[Ycsb, Kv]),
+    engine("rocksdb", "rocksdb:DIR", "RocksDB, embedded", &[Ycsb, Tpcc]),
+    engine("fjall", "fjall:DIR", "fjall, embedded", &[Ycsb]),
+    engine("redb", "redb:DIR", "redb, embedded", &[Ycsb]),
+    engine("lmdb", "lmdb:DIR", "LMDB, embedded", &[Ycsb]),
+    engine("surrealkv", "surrealkv:DIR", "SurrealKV, embedded", &[Ycsb]),
+    engine("bf-tree", "bf-tree:DIR", "Bf-Tree, embedded", &[Ycsb]),
+    engine("sqlite", "sqlite:DIR", "SQLite, embedded; `rows` and `tpcc` take a file, sqlite:FILE", &[Ycsb, Rows, Tpcc]),
     Known {
-        scheme: "larch",
-        form: "larch:DIR",
-        about: "Larch, embedded",
-        tasks: &[Ycsb, Rows, Kv, Tpcc],
-        availability: Availability::Default,
+        not_run: Some(NO_SERVER),
+        ..known(
+            "cockroach",
+            "cockroach://user@host:port/database",
+            "CockroachDB, by PostgreSQL's protocol",
+            &[Ycsb, Rows, Kv, Tpcc],
+        )
     },
     Known {
-        scheme: "noop",
-        form: "noop:",
-        about: "nothing: what the client costs by itself",
-        tasks: &[Ycsb, Kv, Tpcc],
-        availability: Availability::Default,
+        not_run: Some(NO_SERVER),
+        ..known(
+            "yugabyte",
+            "yugabyte://user@host:port/database",
+            "YugabyteDB, by PostgreSQL's protocol",
+            &[Ycsb, Rows, Kv, Tpcc],
+        )
     },
+    engine(
+        "cassandra",
+        "cassandra://host:port/keyspace",
+        "Cassandra; cassandra:start, cassandra:DIR: a server of our own",
+        &[Kv],
+    ),
     Known {
-        scheme: "postgres",
-        form: "postgres://user@host:port/database",
-        about: "PostgreSQL; its server is Debian's package postgresql",
-        tasks: &[Ycsb, Rows, Kv, Tpcc],
-        availability: Availability::Default,
+        not_run: Some("no server of it is available here; `cassandra` has its driver, and was not tried with it"),
+        ..known("scylla", "scylla://host:port/keyspace", "ScyllaDB, by the driver of `cassandra`", &[])
     },
-    Known {
-        scheme: "rocksdb",
-        form: "rocksdb:DIR",
-        about: "RocksDB, embedded",
-        tasks: &[Ycsb, Tpcc],
-        availability: Availability::With,
-    },
-    embedded("fjall", "fjall:DIR", "fjall, embedded"),
-    embedded("redb", "redb:DIR", "redb, embedded"),
-    embedded("lmdb", "lmdb:DIR", "LMDB, embedded"),
-    Known {
-        scheme: "sqlite",
-        form: "sqlite:DIR",
-        about: "SQLite, embedded; `rows` and `tpcc` take a file, sqlite:FILE",
-        tasks: &[Ycsb, Rows, Tpcc],
-        availability: Availability::With,
-    },
-    Known {
-        scheme: "cockroach",
-        form: "cockroach://user@host:port/database",
-        about: "CockroachDB, by PostgreSQL's protocol",
-        tasks: &[Tpcc],
-        availability: Availability::Not(NO_SERVER),
-    },
-    Known {
-        scheme: "yugabyte",
-        form: "yugabyte://user@host:port/database",
-        about: "YugabyteDB, by PostgreSQL's protocol",
-        tasks: &[Tpcc],
-        availability: Availability::Not(NO_SERVER),
-    },
-    Known {
-        scheme: "cassandra",
-        form: "cassandra://host:port/keyspace",
-        about: "Cassandra; cassandra:start, cassandra:DIR: a server of our own",
-        tasks: &[Kv],
-        availability: Availability::With,
-    },
-    Known {
-        scheme: "scylla",
-        form: "scylla://host:port/keyspace",
-        about: "ScyllaDB, by the driver of `cassandra`",
-        tasks: &[],
-        availability: Availability::Not(
-            "no server of it is available here; `cassandra` has its driver, and was not tried with it",
-        ),
-    },
-    Known {
-        scheme: "ydb",
-        form: "ydb://host:port/database",
-        about: "YDB",
-        tasks: &[],
-        availability: Availability::Not(NO_SERVER),
-    },
+    Known { not_run: Some(NO_SERVER), ..known("ydb", "ydb://host:port/database", "YDB", &[]) },
 ];
 
-/// An embedded key-value engine that runs YCSB only.
-const fn embedded(scheme: &'static str, form: &'static str, about: &'static str) -> Known {
-    Known { scheme, form, about, tasks: &[Ycsb], availability: Availability::With }
+/// A store that every binary has.
+const fn known(scheme: &'static str, form: &'static str, about: &'static str, tasks: &'static [Task]) -> Known {
+    Known { scheme, form, about, tasks, engine: None, not_run: None }
+}
+
+/// A store of an engine that only some binaries have. The engine has the name of the scheme.
+const fn engine(scheme: &'static str, form: &'static str, about: &'static str, tasks: &'static [Task]) -> Known {
+    Known { engine: Some(scheme), ..known(scheme, form, about, tasks) }
+}
+
+impl Known {
+    /// Whether `task` runs on this store.
+    fn has(&self, task: Task) -> bool {
+        self.tasks.contains(&task)
+    }
+
+    /// The names of its tasks, as words after `larch bench`.
+    fn commands(&self) -> String {
+        self.tasks.iter().map(|task| task.command()).collect::<Vec<_>>().join(", ")
+    }
 }
 
 /// Aliases of schemes: (alias, scheme).
@@ -160,13 +156,13 @@ pub fn find<'s, S>(
     }
     let task_name = task.name();
     let why = match KNOWN.iter().find(|known| known.scheme == name) {
-        Some(Known { availability: Availability::Not(why), .. }) => format!("`{name}` cannot be measured: {why}"),
-        Some(known) if known.tasks.contains(&task) => {
-            format!("this binary has no `{name}`: run it with {}", command(name))
-        }
+        Some(known) if known.has(task) => match known.engine {
+            Some(engine) => format!("this binary has no `{name}`: run it with {}", command(engine)),
+            None => format!("this binary has no `{name}`, which the `larch` of this repository has"),
+        },
+        Some(Known { tasks: [], not_run: Some(why), .. }) => format!("`{name}` cannot be measured: {why}"),
         Some(_) => {
-            let is_run =
-                |known: &&Known| known.tasks.contains(&task) && !matches!(known.availability, Availability::Not(_));
+            let is_run = |known: &&Known| known.has(task) && known.not_run.is_none();
             let runs: Vec<&str> = KNOWN.iter().filter(is_run).map(|known| known.scheme).collect();
             format!("there is no {task_name} on `{name}`; it runs on {}", runs.join(", "))
         }
@@ -197,8 +193,39 @@ pub fn canonical(scheme: &str) -> &str {
     ALIASES.iter().find(|(alias, _)| *alias == scheme).map_or(scheme, |(_, name)| name)
 }
 
-fn command(scheme: &str) -> String {
+/// The line that builds and runs a binary that has the engine `scheme`.
+pub fn command(scheme: &str) -> String {
     format!("cargo x bench --with {scheme} …")
+}
+
+/// What `--help` says of an option that takes a target of `task`.
+pub fn help(task: Task) -> String {
+    let is_run = |known: &&Known| known.has(task) && known.not_run.is_none();
+    let forms = |is_there: bool| {
+        let known = KNOWN.iter().filter(is_run).filter(|known| known.engine.is_none() == is_there);
+        known.map(|known| known.form).collect::<Vec<_>>().join(", ")
+    };
+    let more = match forms(false) {
+        forms if forms.is_empty() => String::new(),
+        forms => format!("; where it is built in {forms}"),
+    };
+    format!("The store: {}{more}; `larch bench targets` lists them with their options", forms(true))
+}
+
+/// The list of stores as a table of a document.
+pub fn table() -> String {
+    let mut text = "| target | what it is | for | built |\n|---|---|---|---|\n".to_owned();
+    for known in KNOWN {
+        let built = match (known.tasks, known.engine) {
+            ([], _) => "never".to_owned(),
+            (_, None) => "always".to_owned(),
+            (_, Some(engine)) => format!("`--with {engine}`"),
+        };
+        let not_run = known.not_run.map(|why| format!("; not run: {why}")).unwrap_or_default();
+        let (form, about, commands) = (known.form, known.about, known.commands());
+        put(&mut text, format_args!("| `{form}` | {about}{not_run} | {commands} | {built} |\n"));
+    }
+    text
 }
 
 /// The list of stores as text. `schemes` are this binary's key-value stores, `others` the names of its other
@@ -208,20 +235,15 @@ pub fn list(schemes: &[Scheme], others: &[&str]) -> String {
         |known: &Known| schemes.iter().any(|scheme| scheme.name == known.scheme) || others.contains(&known.scheme);
     let form = KNOWN.iter().map(|known| known.form.len()).max().unwrap_or_default();
     let mut text = format!("{:form$}  {:9}  {:8}  {:22}  what it is\n", "target", "built", "run here", "for");
-    for known in &KNOWN {
-        let (state, run, rest) = match (is_built(known), &known.availability) {
-            (true, Availability::Not(why)) => ("built", "not", format!(": not run here, {why}")),
-            (true, _) => ("built", "run", String::new()),
-            (false, Availability::Not(why)) => ("not built", "not", format!(": not run here, {why}")),
-            (false, _) => ("not built", "run", format!(": {}", command(known.scheme))),
+    for known in KNOWN {
+        let run = if known.not_run.is_none() { "run" } else { "not" };
+        let (state, rest) = match (is_built(known), known.not_run) {
+            (true, None) => ("built", String::new()),
+            (false, None) => ("not built", format!(": {}", command(known.scheme))),
+            (true, Some(why)) => ("built", format!(": not run here, {why}")),
+            (false, Some(why)) => ("not built", format!(": not run here, {why}")),
         };
-        let tasks = known.tasks.iter().map(|task| match task {
-            Ycsb => "ycsb",
-            Rows => "rows",
-            Kv => "kv",
-            Tpcc => "tpcc",
-        });
-        let tasks = tasks.collect::<Vec<_>>().join(", ");
+        let tasks = known.commands();
         put(&mut text, format_args!("{:form$}  {state:9}  {run:8}  {tasks:22}  {}{rest}\n", known.form, known.about));
     }
     for own in schemes.iter().filter(|scheme| KNOWN.iter().all(|known| known.scheme != scheme.name)) {

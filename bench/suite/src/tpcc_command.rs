@@ -195,6 +195,10 @@ fn load(open: &Open, args: &ImportArgs, stop: &Stop) -> Result<(), Failure> {
         },
     );
     imported?;
+    let go_on = || match stop.is_pressed() {
+        false => Ok(()),
+        true => Err(Failure::session(INTERRUPTED, "interrupted: import goes on with what is missing")),
+    };
     let seconds = |begin: Instant| begin.elapsed().as_secs_f64();
     let (made, took) = (progress.bytes.into_inner(), seconds(begin));
     print(&format!(
@@ -204,11 +208,14 @@ fn load(open: &Open, args: &ImportArgs, stop: &Stop) -> Result<(), Failure> {
         bytes((made as f64 / took.max(1e-9)) as u64),
         f64::from(form.warehouses) / took.max(1e-9)
     ))?;
+    go_on()?;
     let begin = Instant::now();
     database.settle()?;
     print(&format!("Compaction done in {:.1} seconds\n", seconds(begin)))?;
+    go_on()?;
     let begin = Instant::now();
     database.make_indexes()?;
+    go_on()?;
     database.settle()?;
     print(&format!("Built index in {:.1} seconds\n", seconds(begin)))
 }

@@ -45,6 +45,25 @@ pub fn groups(table: Table) -> &'static [&'static str] {
     }
 }
 
+/// How many parts of a row are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parts {
+    /// The first part, which is the whole row in tables whose rows are not split.
+    First,
+    /// All parts.
+    All,
+}
+
+impl Parts {
+    /// The greatest number of parts.
+    pub fn most(self) -> usize {
+        match self {
+            Self::First => 1,
+            Self::All => PARTS,
+        }
+    }
+}
+
 /// Declares the index of customers by name. The keys of the index consist of warehouse, district, last name and
 /// first name.
 pub const CUSTOMERS_BY_NAME: &str = "key.tuple(u32, u8, u32)[0], key.tuple(u32, u8, u32)[1], \
@@ -433,6 +452,20 @@ impl Decode for Item {
         value.text(&mut self.name)?;
         value.text(&mut self.data)?;
         value.end()
+    }
+}
+
+/// The quantity of a stock, for readers that need nothing else of the row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Quantity(pub i32);
+
+impl Decode for Quantity {
+    /// The quantity is the first field of the first part.
+    fn read<'b>(&mut self, key: &mut Reader<'b>, parts: &mut impl Iterator<Item = Reader<'b>>) -> Result<(), NotARow> {
+        key.take::<u32>()?;
+        key.take::<u32>()?;
+        self.0 = only(parts)?.take()?;
+        Ok(())
     }
 }
 

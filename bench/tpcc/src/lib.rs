@@ -4,11 +4,12 @@
 //! This crate knows no engine. The modules, from the bottom up: `text` is a string with a limited number of bytes,
 //! `schema` defines the rows, `random` draws the random numbers of clauses 2.1.5 and 4.3.2, and `population` makes
 //! the initial rows of a database. `input` defines what terminals ask for, and `rules` and `terminal` decide when
-//! they ask. `transactions` carries out transactions on an engine inside the process; `encoding` makes the keys
-//! and values for such an engine, `screen` is what a terminal shows, and `oldest` remembers where to look for
-//! orders to deliver. `in_turn` is the session of a thread on an engine in which a call returns only when its work
-//! is done. `database` is the interface of a database. `about` defines how an engine inside the process stores
-//! what a database was made with. `import` fills a database, `check` checks that a database is consistent, `live`
+//! they ask. `transactions` carries out transactions on an engine inside the process; `encoding` makes the keys and
+//! values for such an engine, `columns` has the columns of the tables in SQL, `table_row` has the types of the rows,
+//! `screen` is what a terminal shows, and `oldest` remembers where to look for orders to deliver. `ordered` makes such
+//! an engine of an ordered store with transactions. `in_turn` is the session of a thread on an engine in which a call
+//! returns only when its work is done. `database` is the interface of a database. `about` defines how an engine inside
+//! the process stores what a database was made with. `import` fills a database, `check` checks that a database is consistent, `live`
 //! shows a run while it goes on, and `summary` computes the result of a run. `conformance` is the test that is run
 //! for all databases, and `noop` is the database that stores nothing.
 //!
@@ -18,6 +19,7 @@
 
 pub mod about;
 pub mod check;
+pub mod columns;
 pub mod conformance;
 pub mod database;
 pub mod encoding;
@@ -27,7 +29,8 @@ pub mod in_turn;
 pub mod input;
 pub mod live;
 pub mod noop;
-pub mod oldest;
+mod oldest;
+pub mod ordered;
 pub mod population;
 pub mod random;
 pub mod result_text;
@@ -35,6 +38,7 @@ pub mod rules;
 pub mod schema;
 pub mod screen;
 pub mod summary;
+pub mod table_row;
 pub mod terminal;
 pub mod text;
 pub mod transactions;
@@ -43,4 +47,5 @@ pub use database::{Database, Form, Loader, Part, Row, Setup, TpccScheme, View};
 pub use input::{Drawing, Input, Ticket, Transaction};
 pub use population::Population;
 pub use schema::Table;
+pub use table_row::{ReadRows, TableRow};
 pub use text::Text;

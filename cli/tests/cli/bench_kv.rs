@@ -5,7 +5,7 @@ use crate::bench_stops::interrupt;
 use crate::session::{Ran, Session};
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader, Read as _};
-use store_postgres::server::{Server, ServerOptions};
+use stores::postgres::server::{Server, ServerOptions};
 
 /// Runs the command on the database of the session, with the options in `line`.
 fn kv(session: &Session, line: &str) -> Ran {

@@ -4,7 +4,7 @@
 use crate::bench::{RECORDS, has_seed_lines, oks, runs, ycsb};
 use crate::bench_stops::wait_for;
 use crate::session::Session;
-use store_postgres::server::{Server, ServerOptions};
+use stores::postgres::server::{Server, ServerOptions};
 
 /// A small test would spend most of its time on syncing.
 fn server() -> Server {

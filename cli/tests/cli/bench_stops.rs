@@ -86,6 +86,26 @@ fn control_c_removes_the_directory_of_the_bare_command() {
     assert_eq!(runs.last().expect("what was measured is there")["measured"]["interrupted"], true);
 }
 
+/// A service manager ends a process by SIGTERM. It is obeyed in a load, in a run over so many records that a sum over
+/// all of them would take minutes, in an import and in terminals.
+#[test]
+fn sigterm_ends_every_phase_in_good_order() {
+    let many = "recordcount=1000000000000";
+    for (args, said) in [
+        (&["bench", "ycsb", "load", "-p", many, "--target", "noop:"][..], "load "),
+        (&["bench", "ycsb", "run", "-P", "a", "-p", many, "--time", "10h", "--target", "noop:"], "workload a "),
+        (&["bench", "tpcc", "import", "--warehouses", "20", "--target", "larch:tpcc"], "loading: "),
+        (&["bench", "tpcc", "run", "--warehouses", "2", "--time", "10h", "--target", "noop:"], "tpmC"),
+    ] {
+        let session = Session::new();
+        let mut child = session.start(args);
+        let rest = wait_for(&mut child, said);
+        kill_process(Pid::from_child(&child), Signal::TERM).expect("it runs until then");
+        let ran = rest(child);
+        assert_eq!(ran.code, Some(130), "{args:?}: {}", ran.err);
+    }
+}
+
 #[test]
 fn a_result_that_cannot_be_written_is_told_after_the_table() {
     let session = Session::new();

@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, ChildStderr};
-use store_postgres::server::{Server, ServerOptions};
+use stores::postgres::server::{Server, ServerOptions};
 
 const SECRET: &str = "a secret of these tests";
 

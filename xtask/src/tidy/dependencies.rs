@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// list; a test that needs more belongs in a higher crate. Benchmarks use the engine from outside, so they stand
 /// above it, and only the command line may run them. `bench/kit`, which the benchmarks and the tests of every crate
 /// share, depends on no crate and stands below all of them.
-const ORDER: [&str; 33] = [
+const ORDER: [&str; 26] = [
     "bench/kit",
     "bench/page",
     "os",
@@ -28,14 +28,7 @@ const ORDER: [&str; 33] = [
     "bench/tpcc",
     "bench/row_access",
     "bench/kv",
-    "bench/stores/larch",
-    "bench/stores/postgres",
-    "bench/stores/rocksdb",
-    "bench/stores/fjall",
-    "bench/stores/redb",
-    "bench/stores/lmdb",
-    "bench/stores/sqlite",
-    "bench/stores/cassandra",
+    "bench/stores",
     "bench/cache",
     "bench/suite",
     "bench/experiments",

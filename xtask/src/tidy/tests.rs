@@ -798,13 +798,13 @@ Measured at commit 606d15d: {wide}
 There is one, and ~there is another.
 == README.md
 {wide}
-== bench/stores/c/src/lib.rs
+== bench/c/src/lib.rs
 //! there is
 "##
         ),
         "\
 README.md:1: lines wider than 120 columns in the root: 1, of which this is the first
-bench/stores/c/src/lib.rs:1: sentences with `there is` or `there are` in bench/stores/c: 1, of which this is the first
+bench/c/src/lib.rs:1: sentences with `there is` or `there are` in bench/c: 1, of which this is the first
 crates/a/src/b.rs:2: sentences with `there is` or `there are` in crates/a: 1, of which this is the first
 crates/a/src/lib.rs:1: sentences that begin with `Of` in crates/a: 3, of which this is the first
 crates/a/src/lib.rs:8: lines wider than 120 columns in crates/a: 1, of which this is the first

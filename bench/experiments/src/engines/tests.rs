@@ -3,7 +3,7 @@ use crate::experiment::tests::tiny;
 
 #[test]
 fn a_tiny_experiment_measures_each_way_of_the_engines_that_are_there() {
-    let schemes = [store_larch::TPCC, tpcc::noop::SCHEME];
+    let schemes = [stores::larch::TPCC, tpcc::noop::SCHEME];
     let [once, again] = [0, 1].map(|_| Engines::of(Scale::Tiny, &schemes));
     let (_, ground, _) = tiny(once, again);
     let engines = Engines::of(Scale::Tiny, &schemes);

@@ -81,7 +81,7 @@ impl Sizes {
         ground.built(DATA, |place, stop| {
             suite::say(&format!("TPC-C, {} warehouses, both indexes written", self.warehouses));
             let target = format!("larch:{}?index={}", place.display(), Written::Both.option());
-            terminals::import(&store_larch::TPCC, &target, self.warehouses, stop)?;
+            terminals::import(&stores::larch::TPCC, &target, self.warehouses, stop)?;
             shape(place)
         })
     }
@@ -93,7 +93,7 @@ impl Sizes {
         let reads = if arm.is_flat() { "flat" } else { "btree" };
         let (place, bytes) = (copy.place().display(), cache.bytes(self, &shape));
         let target = format!("larch:{place}?index=both&read_index={reads}&cache={bytes}&durability=buffered");
-        terminals::run(&store_larch::TPCC, &target, &Asked { seed: number, ..self.terminals }, &ground.stop)
+        terminals::run(&stores::larch::TPCC, &target, &Asked { seed: number, ..self.terminals }, &ground.stop)
     }
 
     /// The tables of TPC-C.

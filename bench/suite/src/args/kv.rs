@@ -2,6 +2,7 @@
 //! option may be written with one minus sign or two.
 
 use super::{TogetherArgs, length, price};
+use crate::targets::{self, Task};
 use clap::{ArgAction, Args, ValueEnum};
 use harness::{MOST_CLIENTS, MOST_THREADS, Order};
 use kv::{Distribution, Filler, Mode, Options, Restriction, Retries, RowSize, Workload};
@@ -112,8 +113,8 @@ pub enum HdrUnits {
 /// Options of `larch bench kv`.
 #[derive(Clone, Debug, Args)]
 pub struct KvArgs {
-    /// The database: larch:DIR, postgres://user@host/database, noop:; `larch bench targets` lists them
-    #[arg(long, required_unless_present = "nodes")]
+    /// The store.
+    #[arg(long, help = targets::help(Task::Kv), required_unless_present = "nodes")]
     pub target: Option<String>,
     /// Servers of Cassandra, with commas: the target is cassandra://NODES
     #[arg(long, value_name = "HOST,…", conflicts_with = "target")]

@@ -2,6 +2,7 @@
 //! (`name=>value`).
 
 use super::TogetherArgs;
+use crate::targets::{self, Task};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -37,8 +38,8 @@ pub enum RowsCommand {
 /// Options of every subcommand.
 #[derive(Clone, Debug, Args)]
 pub struct Where {
-    /// The database: larch:DIR, postgres://user@host/database, and sqlite:FILE where it is built in
-    #[arg(long)]
+    /// The store.
+    #[arg(long, help = targets::help(Task::Rows))]
     pub target: String,
     /// Prefix of the names of tables [default: bench]
     #[arg(long, alias = "tab_prefix", value_name = "NAME")]

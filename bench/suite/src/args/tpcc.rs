@@ -1,6 +1,7 @@
 //! The options of `larch bench tpcc`.
 
 use super::{TogetherArgs, length, price, time};
+use crate::targets::{self, Task};
 use clap::{Args, Subcommand, ValueEnum};
 use harness::{MOST_CLIENTS, MOST_THREADS};
 use std::path::PathBuf;
@@ -44,8 +45,8 @@ pub enum TpccCommand {
 /// The database.
 #[derive(Clone, Debug, Args)]
 pub struct TpccTargetArgs {
-    /// The database: larch:DIR, postgres://user@host/database, noop:; `larch bench targets` says which a binary has
-    #[arg(long)]
+    /// The store.
+    #[arg(long, help = targets::help(Task::Tpcc))]
     pub target: String,
 }
 

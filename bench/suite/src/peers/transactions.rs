@@ -27,7 +27,7 @@ const WARMUP: u32 = 4;
 /// Figures about transactions that other commands measure.
 const ELSEWHERE: &str = "\
 * instructions of a get and an insert in a transaction: `cargo x instructions`
-* allocations of a get and an insert, in a transaction and without: `cargo test -p larch-store-larch --test allocations -- --nocapture`
+* allocations of a get and an insert, in a transaction and without: `cargo test -p larch-bench-stores --test larch_allocations -- --nocapture`
 ";
 
 /// How large a run is.

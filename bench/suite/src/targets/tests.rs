@@ -1,4 +1,4 @@
-use super::{Task, find, find_key_value, list};
+use super::{KNOWN, Task, find, find_key_value, help, list};
 use harness::{Target, noop};
 
 fn parsed(target: &str) -> Target {
@@ -50,7 +50,7 @@ fn a_store_on_which_a_command_never_runs_is_told_from_one_that_is_not_built() {
     );
     assert_eq!(
         refused(Task::Kv, "sqlite:dir"),
-        "target `sqlite:dir`: there is no kv on `sqlite`; it runs on larch, noop, postgres, cassandra"
+        "target `sqlite:dir`: there is no kv on `sqlite`; it runs on larch, noop, postgres, redis, cassandra"
     );
 }
 
@@ -63,4 +63,20 @@ fn the_list_says_of_each_scheme_what_it_is_and_what_runs_on_it() {
     assert!(line("sqlite:").contains(" ycsb, rows, tpcc ") && line("sqlite:").contains("sqlite:FILE"), "{list}");
     assert!(line("scylla:").contains("not run here"), "{list}");
     assert!(line("yugabyte:").contains(" built ") && line("yugabyte:").contains("not run here"), "{list}");
+}
+
+#[test]
+fn what_speaks_the_protocol_of_postgresql_runs_the_same() {
+    let tasks = |scheme: &str| KNOWN.iter().find(|known| known.scheme == scheme).expect("it is in the list").tasks;
+    for scheme in ["cockroach", "yugabyte"] {
+        assert_eq!(tasks(scheme), tasks("postgres"), "{scheme}");
+    }
+}
+
+#[test]
+fn the_help_of_a_command_names_its_stores_and_those_that_are_built_on_demand() {
+    let help = help(Task::Kv);
+    let (always, demand) = help.split_once("; where it is built in ").expect("it names both");
+    assert!(always.contains("larch:DIR, noop:, postgres://") && always.contains("redis://"), "{help}");
+    assert!(demand.contains("cassandra://") && !help.contains("cockroach") && !help.contains("rocksdb"), "{help}");
 }

@@ -1,0 +1,242 @@
+//! TPC-C on Larch. Each of the nine tables is a table of Larch, with the keys and values of [`tpcc::encoding`].
+//! Customers and stock have column groups. Two indexes find customers by name and orders by customer. A tenth table,
+//! `tpcc`, records how the database was made and which parts are loaded.
+
+mod load;
+mod session;
+#[cfg(test)]
+mod tests;
+mod view;
+
+use super::{TableForm, broken, counters_of, open_in};
+use ::tpcc::about;
+use ::tpcc::database::{no_index, not_made};
+use ::tpcc::encoding;
+use ::tpcc::ordered::Index;
+use ::tpcc::{Form, Loader, Part, Setup, Table, TpccScheme, View};
+use harness::directory::bytes_text;
+use harness::{Clock, Counter, Failure, Opening, Session, Setting, Store, StoreUse, Target};
+use larch::index::IndexOptions;
+use larch::options::LevelOptions;
+use larch::{Database, Durability, Selection, TableOptions};
+use rows::Extractor;
+use std::sync::{Mutex, PoisonError};
+
+/// `larch:DIR`.
+pub const SCHEME: TpccScheme = TpccScheme { name: "larch", open, simulate: None };
+
+/// Default for the transactions under way on each thread.
+const DEPTH: usize = 128;
+
+/// An open database.
+struct Larch {
+    db: Database,
+    about: larch::Table,
+    options: TableOptions,
+    durability: Durability,
+    write_buffer_bytes: u64,
+    /// Transactions under way on each thread.
+    depth: usize,
+    /// The tables and indexes, once they were needed.
+    tables: Mutex<Option<Tables>>,
+}
+
+/// The nine tables in the order of [`Table::ALL`], with the selections and indexes that transactions read.
+#[derive(Clone)]
+struct Tables {
+    all: [larch::Table; 9],
+    /// Customers without their profile, and (`customers`) with it.
+    accounts: Selection,
+    customers: Selection,
+    /// Stock without its data, and (`stock`) with it.
+    quantities: Selection,
+    stock: Selection,
+    /// The indexes in the order of [`Index::ALL`].
+    indexes: [larch::Index; 2],
+}
+
+impl Tables {
+    fn of(&self, table: Table) -> &larch::Table {
+        &self.all[table as usize]
+    }
+}
+
+fn open(target: &Target, setup: &Setup) -> Result<Box<dyn ::tpcc::Database>, Failure> {
+    let mut options = target.options()?;
+    let cache_bytes = options.bytes("cache", 256 << 20)?;
+    let write_buffer_bytes = options.bytes("write_buffer", 64 << 20)?;
+    let file_bytes = options.bytes("file", LevelOptions::default().file_bytes)?;
+    let durability =
+        options.choice("durability", &[("synced", Durability::Synced), ("buffered", Durability::Buffered)])?;
+    let reads_flat_index = options.choice("read_index", &[("btree", false), ("flat", true)])?;
+    let form = TableForm::take(&mut options, 1)?;
+    options.finish()?;
+    let place = target.directory()?;
+    let builder = || {
+        let builder = Database::builder(place).durability(durability);
+        let builder = builder.cache_bytes(cache_bytes).write_buffer_bytes(write_buffer_bytes);
+        let builder = builder.levels(LevelOptions { file_bytes, ..LevelOptions::default() });
+        builder.prefer_flat_index(reads_flat_index).extractors(extractors::of)
+    };
+    let none =
+        || Failure::session("no_store", format!("there is no database in {}: make it with init", place.display()));
+    let db = open_in(place, setup.opening != Opening::Existing, builder)?.ok_or_else(none)?;
+    let about = match setup.opening {
+        Opening::Existing => db.existing_table(about::TABLE).map_err(broken)?.ok_or_else(none)?,
+        Opening::OrCreate | Opening::Recreate => db.table(about::TABLE).map_err(broken)?,
+    };
+    let options = form.options();
+    let (tables, depth) = (Mutex::new(None), setup.connections.unwrap_or(DEPTH));
+    Ok(Box::new(Larch { db, about, options, durability, write_buffer_bytes, depth, tables }))
+}
+
+impl Larch {
+    fn table(&self, table: Table) -> Result<larch::Table, Failure> {
+        let none = || Failure::session("no_table", format!("there is no table {}: make it with init", table.name()));
+        self.db.existing_table(table.name()).map_err(broken)?.ok_or_else(none)
+    }
+
+    /// Opens the tables and their indexes, which must exist.
+    fn tables(&self) -> Result<Tables, Failure> {
+        let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tables) = &*tables {
+            return Ok(tables.clone());
+        }
+        let mut all = Vec::with_capacity(9);
+        for table in Table::ALL {
+            all.push(self.table(table)?);
+        }
+        let all: [larch::Table; 9] = all.try_into().unwrap_or_else(|_| unreachable!("there are nine"));
+        let select =
+            |table: Table, count| all[table as usize].select(&encoding::groups(table)[..count]).map_err(broken);
+        let index = |index: Index| {
+            let table: &larch::Table = &all[index.table() as usize];
+            if !table.indexes().map_err(broken)?.iter().any(|known| known == index.name()) {
+                return Err(no_index(index.name()));
+            }
+            table.index(index.name()).map_err(broken)
+        };
+        let found = Tables {
+            accounts: select(Table::Customer, 1)?,
+            customers: select(Table::Customer, 2)?,
+            quantities: select(Table::Stock, 1)?,
+            stock: select(Table::Stock, 2)?,
+            indexes: [index(Index::CustomersByName)?, index(Index::OrdersByCustomer)?],
+            all,
+        };
+        *tables = Some(found.clone());
+        Ok(found)
+    }
+}
+
+impl Store for Larch {
+    fn settings(&self) -> Vec<Setting> {
+        let durability = match self.durability {
+            Durability::Buffered => "buffered: every write in the log, with the system, not synced",
+            Durability::Synced => "synced: a transaction is answered once the log is synced",
+        };
+        vec![
+            Setting::new("engine", concat!("Larch ", env!("CARGO_PKG_VERSION"))),
+            Setting::new("isolation", "serializable"),
+            Setting::new("durability", durability),
+            Setting::new("cache", bytes_text(self.db.cache().budget_bytes())),
+            Setting::new("write buffer", bytes_text(self.write_buffer_bytes)),
+            Setting::new("under way", format!("{} transactions on each thread", self.depth)),
+            Setting::new("reads", "direct, where the file system can"),
+        ]
+    }
+
+    fn session(&self, clock: Clock) -> Result<Session<'_>, Failure> {
+        let form = ::tpcc::Database::form(self)?.ok_or_else(not_made)?;
+        Ok(Session::Flights(session::session(self, self.tables()?, &form, clock)))
+    }
+
+    fn is_empty(&self) -> Result<bool, Failure> {
+        Ok(::tpcc::Database::form(self)?.is_none())
+    }
+
+    fn counters(&self) -> Vec<Counter> {
+        counters_of(&self.db)
+    }
+
+    fn used(&self) -> StoreUse {
+        StoreUse::InProcess
+    }
+
+    fn settle(&self) -> Result<(), Failure> {
+        self.db.flush().map_err(broken)?;
+        self.db.compact_due().map_err(broken)
+    }
+
+    fn set_cache_bytes(&self, bytes: u64) -> Result<bool, Failure> {
+        self.db.set_cache_bytes(bytes);
+        Ok(true)
+    }
+
+    fn close(self: Box<Self>) -> Result<(), Failure> {
+        drop(self.tables);
+        drop(self.about);
+        self.db.close().map_err(broken)
+    }
+}
+
+impl ::tpcc::Database for Larch {
+    fn create(&self, form: &Form) -> Result<(), Failure> {
+        for table in Table::ALL {
+            if self.db.existing_table(table.name()).map_err(broken)?.is_some() {
+                let text = format!("there is a table {} that is not of TPC-C: name a new directory", table.name());
+                return Err(Failure::session("other_tables", text));
+            }
+        }
+        // The form is stored first. If a crash leaves only some of the tables, the form shows that they are ours,
+        // and `clean` drops them.
+        self.about.insert(about::form_key(), about::encode_form(form)).map_err(broken)?;
+        self.db.sync().map_err(broken)?;
+        for table in Table::ALL {
+            let groups = encoding::groups(table).iter().map(|&group| group.to_owned()).collect();
+            let options = TableOptions { groups, ..self.options.clone() };
+            self.db.table_with(table.name(), options).map_err(broken)?;
+        }
+        Ok(())
+    }
+
+    fn form(&self) -> Result<Option<Form>, Failure> {
+        let value = self.about.get(about::form_key()).map_err(broken)?;
+        value.map(|value| about::decode_form(&value)).transpose()
+    }
+
+    fn part_loader(&self, part: &Part) -> Result<Box<dyn Loader + '_>, Failure> {
+        Ok(Box::new(load::PartLoader::new(self, self.table(part.table)?, part)?))
+    }
+
+    fn is_loaded(&self, part: &Part) -> Result<bool, Failure> {
+        self.about.contains_key(about::part_key(part)).map_err(broken)
+    }
+
+    fn make_indexes(&self) -> Result<(), Failure> {
+        for index in Index::ALL {
+            let table = self.table(index.table())?;
+            if table.indexes().map_err(broken)?.iter().any(|known| known == index.name()) {
+                continue;
+            }
+            let extractor = index.declaration().parse::<Extractor>().expect("it is the text of an extractor");
+            table.create_index(index.name(), extractor.to_bytes(), &IndexOptions::default(), |_| {}).map_err(broken)?;
+        }
+        Ok(())
+    }
+
+    fn view(&self) -> Result<Box<dyn View + '_>, Failure> {
+        Ok(Box::new(view::Snapshot::new(self)?))
+    }
+
+    fn clean(&self) -> Result<(), Failure> {
+        // `create` stores the form first, so without a form any tables with these names are not ours.
+        ::tpcc::Database::form(self)?.ok_or_else(not_made)?;
+        *self.tables.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        for table in Table::ALL {
+            self.db.drop_table(table.name()).map_err(broken)?;
+        }
+        // The form marks the tables as ours, so it goes last: after a crash, `clean` can still drop the rest.
+        self.about.remove_range(..).map_err(broken)
+    }
+}

@@ -1,0 +1,59 @@
+//! A consistent view of a database.
+
+use super::Larch;
+use crate::larch::broken;
+use ::tpcc::encoding;
+use ::tpcc::{ReadRows, Row, Table, TableRow};
+use harness::Failure;
+use larch::{Readable as _, Selection};
+use rows::Tuple as _;
+use std::ops::ControlFlow;
+
+/// A snapshot of all tables.
+pub struct Snapshot<'l> {
+    larch: &'l Larch,
+    snapshot: larch::Snapshot,
+}
+
+impl<'l> Snapshot<'l> {
+    /// The database as it is now.
+    pub fn new(larch: &'l Larch) -> Result<Self, Failure> {
+        Ok(Self { larch, snapshot: larch.db.snapshot() })
+    }
+}
+
+impl ReadRows for Snapshot<'_> {
+    fn read<R: TableRow>(
+        &self,
+        table: Table,
+        warehouse: u32,
+        each: &mut dyn FnMut(Row<'_>) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let (mut row, groups, table) = (R::default(), encoding::groups(table), self.larch.table(table)?);
+        if !groups.is_empty() {
+            let selection: Selection = table.select(groups).map_err(broken)?;
+            let mut range = selection.at(&self.snapshot).map_err(broken)?.range((warehouse,).range());
+            while let Some(found) = range.next_row().map_err(broken)? {
+                let parts = found.parts().map_err(broken)?;
+                row.decode(found.key(), parts.iter().map(|part| &part[..]))?;
+                each(row.as_row())?;
+            }
+            return Ok(());
+        }
+        let mut range = match warehouse {
+            0 => self.snapshot.iter(&table),
+            _ => self.snapshot.range(&table, (warehouse,).range()),
+        };
+        let end = range.for_each_row(|found| {
+            let decoded = found.value().map_err(broken).and_then(|value| row.decode(found.key(), [value.as_ref()]));
+            match decoded.and_then(|()| each(row.as_row())) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(failure) => ControlFlow::Break(failure),
+            }
+        });
+        match end.map_err(broken)? {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(failure) => Err(failure),
+        }
+    }
+}
