@@ -18,6 +18,8 @@ pub struct Bench {
 pub enum Measured {
     #[command(flatten)]
     Stores(suite::Measurement),
+    #[command(flatten)]
+    Peers(experiments::PeersCommand),
     /// Show how much each policy of the page cache reads, on traces of YCSB
     CacheTrace(cache_trace::CacheTrace),
     /// Repeat experiments that others made on their engines
@@ -44,6 +46,7 @@ pub const STORES: Stores<'static> = Stores {
 pub fn run(args: Bench, stores: Stores<'_>) -> ExitCode {
     match args.what {
         Measured::Stores(what) => suite::run(&what, stores),
+        Measured::Peers(what) => experiments::compare(&what, stores.key_value),
         Measured::CacheTrace(options) => cache_trace::run(&options),
         Measured::Experiment(what) => experiments::run(&what, stores.tpcc),
     }

@@ -58,6 +58,101 @@ pub enum Command {
     Scale(ExperimentArgs),
 }
 
+/// Comparisons of Larch with other engines.
+#[derive(Debug, Subcommand)]
+pub enum PeersCommand {
+    /// Compare Larch with other engines on rows that fit in memory
+    Peers(PeersArgs),
+    /// Compare Larch with other engines on rows that do not fit in memory
+    Cold(PeersArgs),
+    /// Compare Larch with RocksDB under steady overwrites: rate, longest waits, bytes written
+    Writes(WritesArgs),
+    /// Measure transactions: their cost beside the same calls without one, conflicts, synced commits, beside RocksDB
+    Transactions(TransactionsArgs),
+    /// Hold an engine for `peers`, `cold`, `writes` and `transactions`
+    #[command(hide = true)]
+    Peer {
+        /// The store.
+        target: String,
+    },
+}
+
+/// Options of `larch bench peers` and `larch bench cold`.
+#[derive(Debug, Args)]
+pub struct PeersArgs {
+    /// Fewer rows and one short repeat, for a first look: not a result to keep
+    #[arg(long)]
+    pub quick: bool,
+    /// Rows of the table
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1000..))]
+    pub records: Option<u64>,
+    /// The options of every comparison
+    #[command(flatten)]
+    pub common: CommonArgs,
+}
+
+/// Options of `larch bench writes`.
+#[derive(Debug, Args)]
+pub struct WritesArgs {
+    /// One table of 1 M rows and 20 s, for a first look: not a result to keep
+    #[arg(long)]
+    pub quick: bool,
+    /// Rows of each table [default: 1, 4 and 16 million]
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1000..))]
+    pub records: Vec<u64>,
+    /// Time of each of the two loops on each table [default: 10m]
+    #[arg(long, value_name = "TIME", value_parser = length)]
+    pub time: Option<Duration>,
+    /// The options of every comparison
+    #[command(flatten)]
+    pub common: CommonArgs,
+}
+
+/// Options of `larch bench transactions`.
+#[derive(Debug, Args)]
+pub struct TransactionsArgs {
+    /// Fewer rows and one short repeat, for a first look: not a result to keep
+    #[arg(long)]
+    pub quick: bool,
+    /// Rows of the table that is read and written [default: 1 million]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1000..))]
+    pub records: Option<u64>,
+    /// Time of each measurement [default: 2s]
+    #[arg(long, value_name = "TIME", value_parser = length)]
+    pub time: Option<Duration>,
+    /// The options of every comparison
+    #[command(flatten)]
+    pub common: CommonArgs,
+}
+
+/// Options of every comparison with other engines.
+#[derive(Clone, Debug, Args)]
+pub struct CommonArgs {
+    /// Fails (exit code 1) if an engine, a row or a goal was not measured
+    #[arg(long)]
+    pub require_peers: bool,
+    /// Directory for the result, and for databases meanwhile [default: larch-experiment-NAME]
+    #[arg(long)]
+    pub dir: Option<PathBuf>,
+    /// Writes the tables as Markdown too
+    #[arg(long, value_name = "FILE.md")]
+    pub out: Option<PathBuf>,
+}
+
+impl CommonArgs {
+    /// The options of the experiment that a comparison is. Its goals are always checked.
+    pub fn options(&self, quick: bool) -> ExperimentArgs {
+        ExperimentArgs {
+            scale: if quick { Scale::Small } else { Scale::Full },
+            out: self.dir.clone(),
+            check: true,
+            price: None,
+            markdown: self.out.clone(),
+            whole: self.require_peers,
+        }
+    }
+}
+
 /// Options of every experiment.
 #[derive(Clone, Debug, Args)]
 pub struct ExperimentArgs {
@@ -73,6 +168,12 @@ pub struct ExperimentArgs {
     /// What an hour of a processor costs, in any currency, for the cost of a million operations
     #[arg(long, value_name = "MONEY", value_parser = price)]
     pub price: Option<f64>,
+    /// Where the tables are written as Markdown too. An option of comparisons with other engines.
+    #[arg(skip)]
+    pub markdown: Option<PathBuf>,
+    /// Whether something that was not measured is a failure. An option of comparisons with other engines.
+    #[arg(skip)]
+    pub whole: bool,
 }
 
 /// Options of `larch bench experiment sharing`.

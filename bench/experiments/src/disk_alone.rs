@@ -3,6 +3,7 @@
 
 use crate::ground::Ground;
 use crate::made::Made;
+use crate::peers::DISK;
 use crate::ycsb_run::{self, Until, YcsbRun, fill};
 use harness::{Failure, Opening, Target};
 use std::path::Path;
@@ -11,9 +12,8 @@ use ycsb::{Run, Settings};
 
 /// Creates a file of `rows` kilobyte rows.
 pub fn make(ground: &mut Ground, rows: u64) -> Result<Made, Failure> {
-    let build = |place: &Path, stop: &Stop| {
-        fill(&suite::DISK, &format!("disk:{}", place.display()), &settings(rows), rows, stop)
-    };
+    let build =
+        |place: &Path, stop: &Stop| fill(&DISK, &format!("disk:{}", place.display()), &settings(rows), rows, stop);
     Ok(ground.built("disk", build)?.0)
 }
 
@@ -29,7 +29,7 @@ pub fn read(
 ) -> Result<YcsbRun, Failure> {
     let settings = settings(rows);
     let target = Target::parse(&format!("disk:{}?page={page}", place.display()))?;
-    let store = (suite::DISK.open)(&target, &settings.table(), Opening::Existing)?;
+    let store = (DISK.open)(&target, &settings.table(), Opening::Existing)?;
     let read = ycsb_run::run(&*store, &Run::new(&settings, seed), 0, threads, Some(until), stop)?;
     store.close()?;
     // Each operation is one read.

@@ -65,11 +65,17 @@ pub trait Experiment {
 
     /// The goals, with what was measured.
     fn goals(&self, ground: &Ground) -> Vec<Goal>;
+
+    /// What was not measured although it could have been elsewhere: engines that this binary lacks, and goals that
+    /// compare with them.
+    fn gaps(&self, _ground: &Ground) -> Vec<String> {
+        Vec::new()
+    }
 }
 
-/// A measurement as it is kept.
+/// A measurement as it is kept, or why it failed. A failure is not kept: another run of the experiment tries again.
 pub struct Kept {
-    value: Value,
+    value: Result<Value, String>,
     /// Its main figures, for the line of progress.
     line: String,
 }
@@ -77,7 +83,12 @@ pub struct Kept {
 impl Kept {
     /// Keeps `measured`. `line` has the main figures, for the line of progress.
     pub fn new(measured: &impl Serialize, line: impl Into<String>) -> Self {
-        Self { value: serde_json::to_value(measured).expect("names are texts"), line: line.into() }
+        Self { value: Ok(serde_json::to_value(measured).expect("names are texts")), line: line.into() }
+    }
+
+    /// A failure of this cell that does not end the experiment.
+    pub fn failed(why: String) -> Self {
+        Self { line: format!("failed: {why}"), value: Err(why) }
     }
 }
 
@@ -96,7 +107,8 @@ pub fn run<E: Experiment>(mut experiment: E, args: &ExperimentArgs) -> Result<bo
 
 /// What the cells in `ground` say.
 fn outcome_of<E: Experiment>(experiment: &E, ground: &Ground) -> Result<Outcome, Failure> {
-    Ok(Outcome { about: E::ABOUT, blocks: experiment.tables(ground)?, goals: experiment.goals(ground) })
+    let (blocks, goals, gaps) = (experiment.tables(ground)?, experiment.goals(ground), experiment.gaps(ground));
+    Ok(Outcome { about: E::ABOUT, blocks, goals, gaps })
 }
 
 /// Measures the cells that are missing.
@@ -114,7 +126,10 @@ fn measure_all<E: Experiment>(experiment: &mut E, ground: &mut Ground) -> Result
         ground.check_stop()?;
         let Kept { value, line } = kept?;
         suite::say(&format!("{number:>4} of {}  {name:60}  {line}", cells.len()));
-        ground.keep(name, value)?;
+        match value {
+            Ok(value) => ground.keep(name, value)?,
+            Err(why) => ground.fail(name, why),
+        }
     }
     experiment.end()
 }
@@ -131,7 +146,8 @@ pub mod tests {
 
     /// The options of an experiment whose directory is in `scratch`.
     pub fn options(scratch: &Scratch, scale: Scale) -> ExperimentArgs {
-        ExperimentArgs { scale, out: Some(scratch.join("out")), check: true, price: None }
+        let out = Some(scratch.join("out"));
+        ExperimentArgs { scale, out, check: true, price: None, markdown: None, whole: false }
     }
 
     /// A directory without cells.

@@ -15,6 +15,7 @@
 )]
 
 use crate::args::{ExperimentArgs, Scale};
+use crate::disk::bytes_under;
 use crate::made::{Made, remove};
 use harness::directory::failure;
 use harness::{Failure, Million};
@@ -41,6 +42,7 @@ pub struct Ground {
     pub stop: Stop,
     directory: PathBuf,
     cells: BTreeMap<String, Value>,
+    failures: BTreeMap<String, String>,
     file: File,
 }
 
@@ -82,7 +84,7 @@ impl Ground {
         let cells = known(&text, &head);
         let advice = "name a directory with more by --out, or a smaller --scale";
         // Files left by an interrupted experiment take no new room.
-        let needed_bytes = most_bytes.saturating_sub(suite::bytes_under(&directory));
+        let needed_bytes = most_bytes.saturating_sub(bytes_under(&directory));
         check_room(&directory, needed_bytes, advice).map_err(refused)?;
         let cannot_write = |error: std::io::Error| refused(format!("cannot write {}: {error}", path.display()));
         let is_new = cells.is_none();
@@ -100,7 +102,7 @@ impl Ground {
             let count = cells.len();
             suite::say(&format!("{count} cells are in {} already; remove it to measure them again", path.display()));
         }
-        Ok(Self { scale: args.scale, stop, directory, cells, file })
+        Ok(Self { scale: args.scale, stop, directory, cells, failures: BTreeMap::new(), file })
     }
 
     /// The directory of the results.
@@ -179,6 +181,16 @@ impl Ground {
         written.map_err(|error| refused(format!("cannot write cell {name}: {error}")))?;
         self.cells.insert(line.cell, line.measured);
         Ok(())
+    }
+
+    /// Notes that the cell `name` failed in this run.
+    pub fn fail(&mut self, name: &str, why: String) {
+        self.failures.insert(name.to_owned(), why);
+    }
+
+    /// The cells that failed in this run, with the reasons.
+    pub fn failures(&self) -> &BTreeMap<String, String> {
+        &self.failures
     }
 
     /// The value of `cell`, if it was measured.

@@ -1,5 +1,6 @@
 //! `larch bench experiment …`: experiments that others published about their engines, repeated on Larch with the
-//! parts of `suite`.
+//! parts of `suite`; and `larch bench peers`, `cold`, `writes` and `transactions`, which compare Larch with other
+//! engines.
 //!
 //! Each experiment is a module with its cells, how a cell is measured, and what its tables and goals say. The frame of
 //! all of them is `experiment`: it goes through the cells, resumes an interrupted run, and writes the result (`outcome`)
@@ -10,6 +11,7 @@ mod args;
 mod batch;
 mod client;
 mod databases;
+mod disk;
 mod disk_alone;
 mod engines;
 mod experiment;
@@ -19,18 +21,18 @@ mod index;
 mod made;
 mod outcome;
 mod page_size;
+mod peers;
 mod precharge;
 mod scale;
 mod sharing;
 mod stats;
-mod system;
 mod terminals;
 mod ycsb_run;
 
 use experiment::run as experiment;
 use std::process::ExitCode;
 
-pub use args::Command;
+pub use args::{Command, PeersCommand};
 
 /// The failure kind for rows that differ from what was written.
 const WRONG: &str = "wrong";
@@ -55,6 +57,30 @@ pub fn run(command: &Command, tpcc: &[tpcc::TpccScheme]) -> ExitCode {
         Command::Precharge(args) => experiment(precharge::Precharge::of(args.scale), args),
         Command::Scale(args) => experiment(scale::MoreRows::of(args.scale), args),
     };
+    ended(done)
+}
+
+/// Compares Larch with the engines in `schemes`. The exit codes are those of [`run`]; goals are always checked, and an
+/// engine that failed is a missed goal, too.
+pub fn compare(command: &PeersCommand, schemes: &[harness::Scheme]) -> ExitCode {
+    let options = |common: &args::CommonArgs, quick| {
+        let markdown = common.out.as_deref();
+        markdown.map_or(Ok(()), |path| suite::results::check_one("--out", path)).map(|()| common.options(quick))
+    };
+    ended(match command {
+        PeersCommand::Peers(args) => options(&args.common, args.quick)
+            .and_then(|options| experiment(peers::Compared(peers::Memory::of(args, schemes)), &options)),
+        PeersCommand::Cold(args) => options(&args.common, args.quick)
+            .and_then(|options| experiment(peers::Compared(peers::Cold::of(args, schemes)), &options)),
+        PeersCommand::Writes(args) => options(&args.common, args.quick)
+            .and_then(|options| experiment(peers::Compared(peers::Writes::of(args, schemes)), &options)),
+        PeersCommand::Transactions(args) => options(&args.common, args.quick)
+            .and_then(|options| experiment(peers::Compared(peers::Transactions::of(args, schemes)), &options)),
+        PeersCommand::Peer { target } => return peers::serve(target, schemes),
+    })
+}
+
+fn ended(done: Result<bool, harness::Failure>) -> ExitCode {
     match done {
         Err(failure) if matches!(failure.kind, WRONG | NOTHING) => {
             suite::say(&format!("larch: {failure}"));

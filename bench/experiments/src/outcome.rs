@@ -95,6 +95,8 @@ pub struct Outcome {
     pub blocks: Vec<Block>,
     /// The goals.
     pub goals: Vec<Goal>,
+    /// What was not measured.
+    pub gaps: Vec<String>,
 }
 
 /// The content of `result.json`.
@@ -111,7 +113,8 @@ struct ResultFile<'o> {
 
 impl Outcome {
     /// Prints the outcome, writes `result.json` and `index.html` to the experiment's directory, and removes its
-    /// databases. Returns `false` if `--check` was given and a goal was missed.
+    /// databases. Returns `false` if a cell failed, if `--check` was given and a goal was missed, or if everything is
+    /// to be measured and something was not.
     ///
     /// # Errors
     ///
@@ -119,7 +122,8 @@ impl Outcome {
     pub fn finish(&self, ground: &Ground, args: &ExperimentArgs) -> Result<bool, Failure> {
         let environment = Environment::gather(results::VERSION, ground.directory());
         let short = self.goals.iter().filter(|goal| !goal.is_reached).count();
-        suite::print(&self.text(short))?;
+        let ended = self.ended(ground, short);
+        suite::print(&format!("{}{ended}", self.text(aligned)))?;
         let result = ResultFile {
             format: "larch-experiment-result",
             version: 1,
@@ -133,21 +137,40 @@ impl Outcome {
         results::write(&ground.directory().join("result.json"), &json)?;
         let html = ground.directory().join("index.html");
         results::write(&html, self.page(&environment, ground, args.price).html().as_bytes())?;
+        if let Some(path) = &args.markdown {
+            results::write(path, format!("{}{ended}", self.text(markdown)).as_bytes())?;
+        }
         suite::print(&format!("page: {}\n", html.display()))?;
         ground.remove_data()?;
-        let is_short = short > 0 && args.check;
+        let (is_short, is_incomplete) = (short > 0 && args.check, !self.gaps.is_empty() && args.whole);
         if is_short {
             suite::say(&format!("larch: --check: {short} goals are not reached"));
         }
-        Ok(!is_short)
+        if is_incomplete {
+            let count = self.gaps.len();
+            suite::say(&format!("larch: --require-peers: {count} rows, goals or engines were not measured"));
+        }
+        Ok(!is_short && !is_incomplete && ground.failures().is_empty())
     }
 
-    fn text(&self, short: usize) -> String {
+    /// The lines below the tables: what was not measured, what failed, and the number of goals that were missed.
+    fn ended(&self, ground: &Ground, short: usize) -> String {
+        let mut text = String::new();
+        self.gaps.iter().for_each(|gap| text.push_str(&format!("not measured: {gap}\n")));
+        ground.failures().iter().for_each(|(cell, why)| text.push_str(&format!("failed: {cell}: {why}\n")));
+        if !self.goals.is_empty() {
+            text.push_str(&summary(short));
+        }
+        text
+    }
+
+    /// The blocks and goals as text, with tables in the form of `written`.
+    fn text(&self, written: fn(&Table) -> String) -> String {
         let mut text = String::new();
         for block in &self.blocks {
             match block {
                 Block::Heading(heading) => text.push_str(&format!("\n{heading}\n\n")),
-                Block::Table(table) => text.push_str(&aligned(table)),
+                Block::Table(table) => text.push_str(&written(table)),
                 Block::Text(paragraph) => text.push_str(&format!("{paragraph}\n")),
                 Block::Code(code) => text.push_str(&format!("{code}\n")),
                 Block::Chart(_) | Block::Timeline(_) | Block::Folded(..) => {}
@@ -155,8 +178,7 @@ impl Outcome {
         }
         if let Some(Block::Table(goals)) = self.goal_table() {
             text.push('\n');
-            text.push_str(&aligned(&goals));
-            text.push_str(&summary(short));
+            text.push_str(&written(&goals));
         }
         text
     }
@@ -214,4 +236,12 @@ fn aligned(table: &Table) -> String {
     table.rows.iter().for_each(|row| text.push_str(&line(row)));
     text.push('\n');
     text
+}
+
+/// A table as Markdown.
+fn markdown(table: &Table) -> String {
+    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+    let rule = format!("|{}\n", "---|".repeat(table.columns.len()));
+    let rows: String = table.rows.iter().map(|row| line(row)).collect();
+    format!("{}:\n\n{}{rule}{rows}\n", table.caption, line(&table.columns))
 }

@@ -14,10 +14,10 @@ mod tests;
 
 use crate::WRONG;
 use crate::args::Scale;
+use crate::disk;
 use crate::experiment::{About, Experiment, Kept};
 use crate::ground::Ground;
 use crate::outcome::Goal;
-use crate::system;
 use crate::ycsb_run::in_longer_times;
 use data::{Data, Reads};
 use harness::report::live::{self, Shown};
@@ -175,12 +175,12 @@ fn side(
             printed = suite::print(&live::line(interval, Shown::Response));
         }
     };
-    let before = system::disk_bytes();
+    let before = disk::read_by_this_process();
     let ended = in_longer_times(stop, |times| {
         plan.length = Length::Time(times * time);
         harness::run(&store, &workload, &plan, stop.flag(), &mut watch)
     });
-    let disk_bytes = before.zip(system::disk_bytes()).map(|(before, after)| after.saturating_sub(before));
+    let disk_bytes = before.zip(disk::read_by_this_process()).map(|(before, after)| after.saturating_sub(before));
     printed?;
 
     let counts = store.counts();

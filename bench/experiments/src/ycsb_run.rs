@@ -1,6 +1,6 @@
 //! Runs a YCSB workload on a store, and keeps the times of each kind of request and the counts of pages and bytes.
 
-use crate::system::disk_bytes;
+use crate::disk::read_by_this_process;
 use harness::{
     Counter, Failure, Length, Measure, Measured, Million, Opening, Plan, Rows, RunError, Scheme, Store, Strings,
     Target, Workload,
@@ -160,7 +160,7 @@ pub fn run<W: Workload>(
         loading: until.is_none(),
         ..Plan::default()
     };
-    let (before, disk_before) = (store.counters(), disk_bytes());
+    let (before, disk_before) = (store.counters(), read_by_this_process());
     let run = |times| harness::run(store, workload, &plan(times), stop.flag(), &mut |_| {});
     let measured = match in_longer_times(stop, run) {
         _ if stop.is_pressed() => return Ok(YcsbRun::default()),
@@ -170,7 +170,7 @@ pub fn run<W: Workload>(
         }
         ended => ended.map_err(|error| Failure::session("run", error.to_string()))?,
     };
-    let disk_read_bytes = disk_before.zip(disk_bytes()).map(|(before, after)| after.saturating_sub(before));
+    let disk_read_bytes = disk_before.zip(read_by_this_process()).map(|(before, after)| after.saturating_sub(before));
     let after_run = store.counters();
     let unlike: u64 = measured.kinds.iter().map(|kind| kind.not_found + kind.failed_count()).sum();
     if measured.failed + unlike > 0 {

@@ -77,26 +77,12 @@ pub enum Measurement {
     Worker(WorkerArgs),
     /// Make pictures of a chart of a page, for documents
     Picture(PictureArgs),
-    /// Compare Larch with other engines on rows that fit in memory
-    Peers(PeersArgs),
-    /// Compare Larch with other engines on rows that do not fit in memory
-    Cold(PeersArgs),
-    /// Compare Larch with RocksDB under steady overwrites: rate, longest waits, bytes written
-    Writes(WritesArgs),
-    /// Measure transactions: their cost beside the same calls without one, conflicts, synced commits, beside RocksDB
-    Transactions(TransactionsArgs),
     /// Measure the client alone: operations of YCSB in a second of processor time, without a store
     Generator(QuickArgs),
     /// Compare the client with pgbench: point reads of PostgreSQL in a second of processor time
     Pgbench(QuickArgs),
     /// Compare the key-value driver with cassandra-stress: processor time of an operation on Cassandra
     KvClientCost(QuickArgs),
-    /// Hold an engine for `peers`, `cold`, `writes` and `transactions`
-    #[command(hide = true)]
-    Peer {
-        /// The store.
-        target: String,
-    },
 }
 
 /// What YCSB does.
@@ -273,72 +259,6 @@ pub struct QuickArgs {
     /// One short run, for a first look: not a result to keep
     #[arg(long)]
     pub quick: bool,
-}
-
-/// Options of `larch bench peers` and `larch bench cold`.
-#[derive(Debug, Args)]
-pub struct PeersArgs {
-    /// Fewer rows and one short repeat, for a first look: not a result to keep
-    #[arg(long)]
-    pub quick: bool,
-    /// Rows of the table
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1000..))]
-    pub records: Option<u64>,
-    /// Fails (exit code 1) if an engine, a row or a goal was not measured
-    #[arg(long)]
-    pub require_peers: bool,
-    /// Directory for the databases of the run [default: beside this program's directory]
-    #[arg(long)]
-    pub dir: Option<PathBuf>,
-    /// Writes the table as Markdown too
-    #[arg(long, value_name = "FILE.md")]
-    pub out: Option<PathBuf>,
-}
-
-/// Options of `larch bench writes`.
-#[derive(Debug, Args)]
-pub struct WritesArgs {
-    /// One table of 1 M rows and 20 s, for a first look: not a result to keep
-    #[arg(long)]
-    pub quick: bool,
-    /// Rows of each table [default: 1, 4 and 16 million]
-    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1000..))]
-    pub records: Vec<u64>,
-    /// Time of each of the two loops on each table [default: 10m]
-    #[arg(long, value_name = "TIME", value_parser = length)]
-    pub time: Option<Duration>,
-    /// Fails (exit code 1) if an engine, a row or a goal was not measured
-    #[arg(long)]
-    pub require_peers: bool,
-    /// Directory for the databases of the run [default: beside this program's directory]
-    #[arg(long)]
-    pub dir: Option<PathBuf>,
-    /// Writes the tables as Markdown too
-    #[arg(long, value_name = "FILE.md")]
-    pub out: Option<PathBuf>,
-}
-
-/// Options of `larch bench transactions`.
-#[derive(Debug, Args)]
-pub struct TransactionsArgs {
-    /// Fewer rows and one short repeat, for a first look: not a result to keep
-    #[arg(long)]
-    pub quick: bool,
-    /// Rows of the table that is read and written [default: 1 million]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1000..))]
-    pub records: Option<u64>,
-    /// Time of each measurement [default: 2s]
-    #[arg(long, value_name = "TIME", value_parser = length)]
-    pub time: Option<Duration>,
-    /// Fails (exit code 1) if an engine, a row or a goal was not measured
-    #[arg(long)]
-    pub require_peers: bool,
-    /// Directory for the databases of the run [default: beside this program's directory]
-    #[arg(long)]
-    pub dir: Option<PathBuf>,
-    /// Writes the tables as Markdown too
-    #[arg(long, value_name = "FILE.md")]
-    pub out: Option<PathBuf>,
 }
 
 /// Parses `200ns`, `500ms`, `60s` or `5m`. A number without a unit is in seconds.

@@ -1,6 +1,5 @@
-//! The command `larch bench`: workloads on stores, and the tables that compare Larch with its peers. The crate
-//! opens stores only through the schemes that the binary passes in, which depend on how it was built. The one
-//! exception is the comparison with pgbench, which uses PostgreSQL.
+//! The command `larch bench`: workloads on stores. The crate opens stores only through the schemes that the binary
+//! passes in, which depend on how it was built. The one exception is the comparison with pgbench, which uses PostgreSQL.
 
 pub mod args;
 mod client_cost;
@@ -10,7 +9,6 @@ mod kv_command;
 mod machine_kind;
 mod merge_command;
 pub mod metrics;
-mod peers;
 mod picture_command;
 mod regress_command;
 mod report_command;
@@ -29,12 +27,10 @@ mod workers;
 mod ycsb_command;
 
 pub use args::Measurement;
-pub use peers::{DISK, bytes_under};
 
 use ending::Ending;
 use harness::{Failure, Scheme};
 use std::io::Write as _;
-use std::path::Path;
 use std::process::ExitCode;
 
 /// The stores that can be opened.
@@ -83,22 +79,9 @@ pub fn run(what: &Measurement, stores: Stores<'_>) -> ExitCode {
         Measurement::Compare(args) => exit_code(compare_command::run(args)),
         Measurement::Regress(args) => exit_code(regress_command::run(args)),
         Measurement::CompareTrials(args) => ended(trials_command::run(args)),
-        Measurement::Peers(args) => {
-            ended(compared(args.out.as_deref(), args.require_peers, || peers::in_memory(args, schemes)))
-        }
-        Measurement::Cold(args) => {
-            ended(compared(args.out.as_deref(), args.require_peers, || peers::cold(args, schemes)))
-        }
-        Measurement::Writes(args) => {
-            ended(compared(args.out.as_deref(), args.require_peers, || peers::writes(args, schemes)))
-        }
-        Measurement::Transactions(args) => {
-            ended(compared(args.out.as_deref(), args.require_peers, || peers::transactions(args, schemes)))
-        }
         Measurement::Generator(args) => ended(client_cost::generator(args)),
         Measurement::Pgbench(args) => ended(client_cost::pgbench(args)),
         Measurement::KvClientCost(args) => ended(client_cost::kv(args, stores.kv_client_cost)),
-        Measurement::Peer { target } => peers::serve(target, schemes),
     }
 }
 
@@ -121,25 +104,6 @@ pub fn ended(done: Result<bool, Failure>) -> ExitCode {
             })
         }
     }
-}
-
-/// Runs `compare`, prints its table, and writes it to `out`. If `whole` is set (`--require-peers`), anything that
-/// was not measured makes the command fail.
-fn compared(
-    out: Option<&Path>,
-    whole: bool,
-    compare: impl FnOnce() -> Result<peers::Ending, String>,
-) -> Result<bool, Failure> {
-    if let Some(out) = out {
-        results::check_one("--out", out)?;
-    }
-    let ending = compare().map_err(|why| Failure::session("peers", why))?;
-    let printed = print(&ending.text);
-    let written = out.map_or(Ok(()), |out| results::write(out, ending.text.as_bytes()));
-    printed.and(written)?;
-    let gap = ending.gap().filter(|_| whole);
-    gap.iter().for_each(|gap| say(&format!("larch: {gap}")));
-    Ok(ending.is_good && gap.is_none())
 }
 
 /// Prints a line to stderr and ignores errors, so that a closed stderr does not end a measurement.

@@ -37,7 +37,7 @@ fn what_cannot_be_done_is_told_with_what_there_is() {
 fn what_is_measured_is_what_larch_bench_knows() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the repository");
     let read = |file| std::fs::read_to_string(root.join(file)).expect("it is in the tree");
-    let args = ["bench/suite/src/args.rs", "cli/src/bench.rs"].map(read).concat();
+    let args = ["bench/suite/src/args.rs", "bench/experiments/src/args.rs", "cli/src/bench.rs"].map(read).concat();
     for word in MEASURES {
         let capital = |part: &str| part[..1].to_uppercase() + &part[1..];
         let variant = format!("    {}", word.split('-').map(capital).collect::<String>());

@@ -9,17 +9,17 @@ mod overwrites;
 mod tests;
 mod transactions;
 
-use super::disk::{self, DiskCounts};
 use super::orders::{Answer, Beside, Fill, Measure, Order, Sample, Shrunk, Task, WorkDone};
 use super::tasks::{KEYS, Single, Singles, SortedRows, VALUE_BYTES};
 use super::{fio, raw};
-use crate::targets;
+use crate::disk::{self, DiskCounts};
 use harness::{Change, Clock, Length, Measured, Opening, Plan, Scheme, Store, Table, Target, Times, Workload};
 use std::io::{BufRead as _, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use suite::targets;
 use ycsb::{Load, Run, Settings};
 
 /// Serves orders on the store `target` until standard input ends.

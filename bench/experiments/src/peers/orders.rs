@@ -116,6 +116,8 @@ pub struct Overwritten {
     pub compaction_bytes: Option<u64>,
     /// The size of the database's files at the end of the window.
     pub file_bytes: u64,
+    /// The number of rows in the table.
+    pub records: u64,
 }
 
 /// A measurement of transactions.
@@ -233,6 +235,8 @@ pub struct Sample {
     pub process_bytes: Option<u64>,
     /// The memory of the process at the end.
     pub resident_bytes: u64,
+    /// The part of it that is not the store's cache; `None` if the memory is not known.
+    pub outside_bytes: Option<u64>,
     /// The size of the database's files at the end.
     pub file_bytes: u64,
     /// The settings of the store.
@@ -256,6 +260,29 @@ pub struct Sample {
     pub shrunk: Shrunk,
 }
 
+impl Sample {
+    /// `count` per row.
+    pub fn a_row(&self, count: u64) -> f64 {
+        count as f64 / self.rows.max(1) as f64
+    }
+
+    /// `count` per operation.
+    pub fn each(&self, count: u64) -> f64 {
+        count as f64 / self.operations.max(1) as f64
+    }
+
+    /// Its main figures, for the line of progress.
+    pub fn line(&self) -> String {
+        let mut line = format!("{:12.2} K/s", super::thousands(self));
+        if self.overwritten.p999_nanos > 0 {
+            let Overwritten { p999_nanos, longest_nanos, .. } = self.overwritten;
+            let (p999, longest) = (p999_nanos as f64 / 1e3, longest_nanos as f64 / 1e6);
+            line.push_str(&format!(", 99.9 % within {p999:.0} us, longest {longest:.1} ms"));
+        }
+        line
+    }
+}
+
 /// What a thread did beside a measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkDone {
@@ -276,6 +303,8 @@ pub struct Shrunk {
     pub resident_before: u64,
     /// Memory of the process a second later.
     pub resident_after: u64,
+    /// The new size of the cache.
+    pub cache_bytes: u64,
 }
 
 /// The answer to an order: what was measured, or why it failed.

@@ -6,17 +6,9 @@
     reason = "control groups are the system's, never simulated"
 )]
 
-use os::Clock as _;
-use os::real::RealClock;
-use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
-
-/// The folders of the existing groups, or `None` after [`remove_all`], when no more may be made.
-static GROUPS: Mutex<Option<Vec<PathBuf>>> = Mutex::new(Some(Vec::new()));
 
 /// A memory cgroup. Dropping this removes the group; its processes must have ended by then.
 #[derive(Debug)]
@@ -32,9 +24,6 @@ impl MemoryLimit {
         let second = Path::new("/sys/fs/cgroup");
         let is_first_version = first.join("memory.limit_in_bytes").exists();
         let folder = if is_first_version { first } else { second }.join(name);
-        let mut groups = GROUPS.lock().unwrap_or_else(PoisonError::into_inner);
-        let groups = groups.as_mut().ok_or("no memory cgroup: the run was interrupted")?;
-        groups.push(folder.clone());
         let made = Self { folder, is_first_version };
         made.set_up(bytes).map_err(|error| format!("no memory cgroup: {}: {error}", made.folder.display()))?;
         Ok(made)
@@ -61,30 +50,9 @@ impl MemoryLimit {
     }
 }
 
-/// Kills the processes of all groups and removes the groups. No group can be made afterwards. Called on ^C.
-pub fn remove_all() {
-    let groups = GROUPS.lock().unwrap_or_else(PoisonError::into_inner).take();
-    for folder in groups.unwrap_or_default() {
-        // A killed process stays in its group until the kernel has cleaned it up.
-        for _ in 0..100 {
-            let processes = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
-            for process in processes.lines().filter_map(|line| Pid::from_raw(line.parse().ok()?)) {
-                kill_process(process, Signal::KILL).unwrap_or_default();
-            }
-            if fs::remove_dir(&folder).is_ok() || !folder.exists() {
-                break;
-            }
-            RealClock::new().sleep(Duration::from_millis(10));
-        }
-    }
-}
-
 impl Drop for MemoryLimit {
     fn drop(&mut self) {
         // Fails while a process is left in the group. A later group of the same name then reuses it.
         fs::remove_dir(&self.folder).unwrap_or_default();
-        if let Some(groups) = GROUPS.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
-            groups.retain(|folder| *folder != self.folder || folder.exists());
-        }
     }
 }

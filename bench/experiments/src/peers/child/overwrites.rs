@@ -1,10 +1,10 @@
 //! Measures overwrites, and the bytes written because of them until the end of the window. Background work left by
 //! then is not waited for.
 
-use super::super::disk;
 use super::super::orders::{Answer, Beside, Overwrite, Overwritten, Sample};
 use super::super::tasks::{Single, Singles};
 use super::{LONGEST_WORK, missing, run, with_beside};
+use crate::disk;
 use harness::{Change, Length, Measured, Pace, Plan, Store, Times};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -67,6 +67,7 @@ fn measure_until(
         flush_bytes: counted(&measured, "flush bytes"),
         compaction_bytes: counted(&measured, "compaction bytes"),
         file_bytes: disk::bytes_under(directory),
+        records: overwrite.records,
     };
     Ok(Sample {
         operations: measured.operations,

@@ -53,6 +53,13 @@ impl DiskCounts {
     }
 }
 
+/// Bytes that this process has read from disk so far, without reads that the page cache served; `None` if the system
+/// does not report them.
+pub fn read_by_this_process() -> Option<u64> {
+    let text = fs::read_to_string("/proc/self/io").ok()?;
+    text.lines().find_map(|line| line.strip_prefix("read_bytes: "))?.trim().parse().ok()
+}
+
 /// Bytes that the system has written for this process so far, as [`written_bytes`] counts them; `None` if it does
 /// not report them.
 pub fn written_by_this_process() -> Option<u64> {

@@ -15,6 +15,8 @@ pub struct Peer {
     child: Child,
     orders: ChildStdin,
     answers: BufReader<ChildStdout>,
+    /// What its database holds, by [`Peer::bring`]; empty if that is not known.
+    state: String,
     /// Kept for as long as the process lives.
     _limit: Option<MemoryLimit>,
 }
@@ -34,17 +36,12 @@ impl Peer {
         }
         let orders = child.stdin.take().expect("it was piped");
         let answers = BufReader::new(child.stdout.take().expect("it was piped"));
-        let mut peer = Self { name: name.to_owned(), child, orders, answers, _limit: limit };
+        let mut peer = Self { name: name.to_owned(), child, orders, answers, state: String::new(), _limit: limit };
         // Wait for its first answer: by then it has arranged to die with this process. Stopped earlier, it might
         // outlive us.
         peer.answer()??;
         peer.signal(Signal::STOP)?;
         Ok(peer)
-    }
-
-    /// The name of the peer in tables.
-    pub fn name(&self) -> &str {
-        &self.name
     }
 
     /// Continues the peer until it has carried out `order`, and stops it again.
@@ -59,6 +56,24 @@ impl Peer {
         // Stop it even if the order failed: its background work would disturb the other peers.
         self.signal(Signal::STOP)?;
         answer.map_err(|why| format!("{}: {why}", self.name))
+    }
+
+    /// Does `make`, unless it was done before and nothing else since.
+    pub fn bring(&mut self, state: &str, make: impl FnOnce(&mut Self) -> Result<(), String>) -> Result<(), String> {
+        if self.state != state {
+            make(self)?;
+            state.clone_into(&mut self.state);
+        }
+        Ok(())
+    }
+
+    /// Opens an empty table and fills it. The answer has the settings of the store.
+    pub fn filled_anew(&mut self, fill: &Order, state: &str) -> Result<Sample, String> {
+        self.state.clear();
+        self.obey(&Order::Open { anew: true })?;
+        let sample = self.obey(fill)?;
+        state.clone_into(&mut self.state);
+        Ok(sample)
     }
 
     /// Reads the next answer.
@@ -76,6 +91,33 @@ impl Peer {
     fn signal(&self, signal: Signal) -> Result<(), String> {
         let process = Pid::from_child(&self.child);
         kill_process(process, signal).map_err(|error| format!("{}: cannot signal its process: {error}", self.name))
+    }
+}
+
+/// The processes of one stage of a comparison.
+#[derive(Default)]
+pub struct Herd {
+    stage: String,
+    peers: Vec<(&'static str, Result<Peer, String>)>,
+}
+
+impl Herd {
+    /// The process of `engine` in `stage`. When another stage begins, the processes of the one before are ended, and
+    /// `start` starts those of the new one.
+    pub fn peer(
+        &mut self,
+        stage: &str,
+        engine: &str,
+        start: impl FnOnce() -> Vec<(&'static str, Result<Peer, String>)>,
+    ) -> Result<&mut Peer, String> {
+        if self.stage != stage {
+            self.peers.clear();
+            self.peers = start();
+            stage.clone_into(&mut self.stage);
+        }
+        let peer = self.peers.iter_mut().find(|(name, _)| *name == engine);
+        let (_, peer) = peer.ok_or_else(|| format!("{engine} does not take part in {stage}"))?;
+        peer.as_mut().map_err(|why| why.clone())
     }
 }
 

@@ -114,7 +114,7 @@ pub fn shrink(store: &dyn Store, cache_bytes: u64, from_start: Duration) -> Resu
         }
         RealClock::new().sleep(LOOK);
     }
-    Ok(Shrunk { used_before, nanos, resident_before, resident_after: resident()? })
+    Ok(Shrunk { used_before, nanos, resident_before, resident_after: resident()?, cache_bytes })
 }
 
 fn blocking(store: &dyn Store) -> Result<Box<dyn harness::Blocking + '_>, String> {
