@@ -4,4 +4,5 @@
 pub mod check;
 pub mod dump;
 pub mod metrics;
+pub mod published;
 pub mod scrub;

@@ -82,7 +82,7 @@ fn open(target: &Target, setup: &Setup) -> Result<Box<dyn ::kv::Database>, Failu
     }
     let place = target.directory()?;
     let builder = || {
-        let builder = Database::builder(place).durability(durability);
+        let builder = Database::builder(place).durability(durability).publish_metrics(true);
         builder.cache_bytes(cache_bytes).write_buffer_bytes(write_buffer_bytes)
     };
     let none = || not_written(&setup.table, place.display());

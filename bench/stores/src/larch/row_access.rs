@@ -54,7 +54,10 @@ fn open(target: &Target, opening: Opening) -> Result<Box<dyn ::row_access::Datab
     options.finish()?;
     let place = target.directory()?;
     let builder = || {
-        let builder = Database::builder(place).durability(durability).read_only(opening == Opening::ReadOnly);
+        let builder = Database::builder(place)
+            .durability(durability)
+            .publish_metrics(true)
+            .read_only(opening == Opening::ReadOnly);
         builder.cache_bytes(cache_bytes).write_buffer_bytes(write_buffer_bytes).extractors(extractors::of)
     };
     let none = || Failure::session("no_store", format!("there is no database in {}: set it up first", place.display()));

@@ -73,7 +73,7 @@ fn open(target: &Target, setup: &Setup) -> Result<Box<dyn ::tpcc::Database>, Fai
     options.finish()?;
     let place = target.directory()?;
     let builder = || {
-        let builder = Database::builder(place).durability(durability);
+        let builder = Database::builder(place).durability(durability).publish_metrics(true);
         let builder = builder.cache_bytes(cache_bytes).write_buffer_bytes(write_buffer_bytes);
         let builder = builder.levels(LevelOptions { file_bytes, ..LevelOptions::default() });
         builder.prefer_flat_index(reads_flat_index).extractors(extractors::of)

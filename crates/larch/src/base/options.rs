@@ -67,6 +67,8 @@ pub struct Options {
     pub follow_preloads: bool,
     /// Whether the writer leaves compactions to workers in other processes while a worker lives.
     pub compaction_workers: bool,
+    /// Whether the writer publishes its metrics in a file that other processes read.
+    pub publish_metrics: bool,
     /// Whether reads use the flat index of a file that has both kinds of index.
     pub prefer_flat_index: bool,
     /// Whether the thread that polls a future reads the page itself if the future needs only one.
@@ -100,6 +102,7 @@ impl Default for Options {
             follow: None,
             follow_preloads: true,
             compaction_workers: false,
+            publish_metrics: false,
             prefer_flat_index: false,
             reads_in_poll: false,
             levels: LevelOptions::default(),

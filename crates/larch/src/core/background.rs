@@ -59,6 +59,8 @@ pub struct Workers {
     pub scrub: Box<dyn Worker>,
     pub idle: Box<dyn Worker>,
     pub waiting: Box<dyn Worker>,
+    /// Only if the database publishes its metrics.
+    pub publish: Option<Box<dyn Worker>>,
 }
 
 /// The jobs of a follower.
@@ -77,6 +79,7 @@ impl Workers {
             .into_iter()
             .chain(self.compact.iter().map(|worker| &**worker))
             .chain(others)
+            .chain(self.publish.as_deref())
     }
 }
 
@@ -202,6 +205,13 @@ impl Background {
     pub fn wake_idle_after(&self, time: Duration) {
         if let Some(workers) = self.workers.get() {
             workers.idle.wake_after(time);
+        }
+    }
+
+    /// After `time`, wakes the job that publishes the metrics.
+    pub fn wake_publish_after(&self, time: Duration) {
+        if let Some(worker) = self.workers.get().and_then(|workers| workers.publish.as_ref()) {
+            worker.wake_after(time);
         }
     }
 

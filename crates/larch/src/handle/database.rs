@@ -28,6 +28,7 @@ use crate::import::built::builder::FileBuilder;
 use crate::import::share;
 use crate::inspect::check::{self, CheckReport};
 use crate::inspect::metrics::Metrics;
+use crate::inspect::published::WriterMetrics;
 use crate::manifest::db_file::sst_name;
 use crate::read::Reader;
 use crate::view::value::Parts;
@@ -333,6 +334,17 @@ impl Builder {
         self
     }
 
+    /// Whether this process publishes its [metrics](Database::metrics) while it has the database open for writing, so
+    /// that other processes can read them with [`Builder::writer_metrics`]. The default is false.
+    ///
+    /// Once a second, a background job looks at the metrics and, if they have changed, writes them to a file of about
+    /// 15 KiB in the directory of the database, which is removed at the close. Reads and writes do nothing for it. In a
+    /// store, nothing is published.
+    pub fn publish_metrics(mut self, publish: bool) -> Self {
+        self.options.publish_metrics = publish;
+        self
+    }
+
     /// Whether reads use the flat index of a file that has both a tree index and a flat one. The default is false.
     pub fn prefer_flat_index(mut self, flat: bool) -> Self {
         self.options.prefer_flat_index = flat;
@@ -530,6 +542,32 @@ impl Builder {
     /// if the disk fails or is full.
     pub fn compaction_worker(self) -> Result<CompactionWorker> {
         CompactionWorker::begin(self.machine_to_run_on(), self.named_directory()?.to_owned(), self.options.clone())
+    }
+}
+
+impl Builder {
+    /// The metrics of the process that has the database open for writing, as they were at most about a second ago.
+    /// Returns `None` if no such process [publishes its metrics](Builder::publish_metrics), or if this process may not
+    /// lock files in the directory, so that it cannot know whether the process lives. Nothing is opened.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// let db = larch::Database::builder(&directory).publish_metrics(true).open()?;
+    /// // Mostly in another process:
+    /// match larch::Database::builder(&directory).writer_metrics()? {
+    ///     Some(metrics) => println!("process {}: {}", metrics.process, metrics.json),
+    ///     None => println!("nobody writes, or not for a second yet"),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::BadOptions`] if the builder has no directory; an error if the file cannot be read.
+    pub fn writer_metrics(&self) -> Result<Option<WriterMetrics>> {
+        WriterMetrics::read(&*self.machine_to_run_on().disk, self.named_directory()?)
     }
 }
 

@@ -6,6 +6,7 @@ use crate::compact::offering::OfferJob;
 use crate::core::Core;
 use crate::core::background::Workers;
 use crate::core::waiting::WakeJob;
+use crate::inspect::published::{PERIOD, PublishJob};
 use crate::inspect::scrub::ScrubJob;
 use crate::warm::job::WarmJob;
 use crate::write::flush::FlushJob;
@@ -24,6 +25,8 @@ const MOST_COMPACTIONS: usize = 4;
 pub fn begin(core: &Arc<Core>) {
     let threads = &core.env.machine.threads;
     let weak = || Arc::downgrade(core);
+    // In a store, a file that changes every second would cost a request each time.
+    let publishes = core.env.options.publish_metrics && core.env.machine.disk.keeps_removed().is_none();
     let workers = Workers {
         sync: threads.sleeping_worker(Priority::Urgent, Arc::new(SyncJob(weak()))).into(),
         flush: threads.worker(Priority::High, Arc::new(FlushJob(weak()))),
@@ -36,6 +39,7 @@ pub fn begin(core: &Arc<Core>) {
         scrub: threads.worker(Priority::Low, Arc::new(ScrubJob::new(weak()))),
         idle: threads.worker(Priority::Low, Arc::new(IdleJob::new(weak()))),
         waiting: threads.sleeping_worker(Priority::Urgent, Arc::new(WakeJob(weak()))),
+        publish: publishes.then(|| threads.worker(Priority::Low, Arc::new(PublishJob::new(weak())))),
     };
     // A reader that ends wakes the compaction jobs. If the last handle was dropped before, or this is a forked
     // child, there is no job to wake.
@@ -50,6 +54,7 @@ pub fn begin(core: &Arc<Core>) {
     if core.env.options.compaction_workers {
         core.background.wake_offers_after(Duration::ZERO);
     }
+    core.background.wake_publish_after(PERIOD);
     let weak = weak();
     core.env.log_disk.on_open(move || {
         if let Some(core) = weak.upgrade() {

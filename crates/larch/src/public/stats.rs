@@ -18,6 +18,7 @@
 pub use crate::core::background::trouble::{FailedWork, Trouble};
 pub use crate::core::background::warmth::Warmed;
 pub use crate::inspect::metrics::{GroupStats, LevelStats, Memory, Metrics, TableStats};
+pub use crate::inspect::published::WriterMetrics;
 pub use crate::sizes::shape::Resolution;
 pub use crate::sizes::types::{RangeGroup, RangeLevel, RangeStats};
 pub use os::store::{Bill, Cost, Counts, Price, Requests};

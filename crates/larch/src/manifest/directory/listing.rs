@@ -1,7 +1,7 @@
 //! Lists the files in the directory of a database, by their names alone. This module opens no file, and does not
 //! know which of them are in use.
 
-use super::names::{CURRENT, CURRENT_NEW, FOLLOWERS, LOCK, RESERVE, UNFINISHED, WARM, WARM_NEW, WORKERS};
+use super::names::{CURRENT, CURRENT_NEW, FOLLOWERS, LOCK, METRICS, RESERVE, UNFINISHED, WARM, WARM_NEW, WORKERS};
 use crate::base::error::{Error, Result};
 use os::{Disk, Machine};
 use std::path::Path;
@@ -56,7 +56,8 @@ pub fn log_numbers(machine: &Machine, directory: &Path) -> Result<Vec<u64>> {
 /// Whether a file in the directory of a database may have this name. After an unfinished creation of a database,
 /// all files in the directory have such names; any other name means that it is used for something else.
 pub fn is_file_of_database(name: &str) -> bool {
-    const OTHERS: [&str; 9] = [LOCK, CURRENT, CURRENT_NEW, UNFINISHED, RESERVE, WARM, WARM_NEW, FOLLOWERS, WORKERS];
+    const OTHERS: [&str; 10] =
+        [LOCK, CURRENT, CURRENT_NEW, UNFINISHED, RESERVE, WARM, WARM_NEW, FOLLOWERS, WORKERS, METRICS];
     is_of_database(name) || OTHERS.contains(&name)
 }
 

@@ -19,6 +19,8 @@ pub const WARM_NEW: &str = "WARM.new";
 pub const FOLLOWERS: &str = "followers";
 /// The directory in which the writer and the compaction workers exchange files.
 pub const WORKERS: &str = "workers";
+/// The directory in which the writer publishes its metrics.
+pub const METRICS: &str = "metrics";
 /// The list of files that were built without a database, in the directory of these files. The directory of a
 /// database never has it.
 pub const LIST: &str = "LIST";
