@@ -1,17 +1,20 @@
 //! The command line: every command and option, with its help.
 
+use crate::colours::{self, ColourArg};
 use crate::failure::Result;
 use crate::places;
 use crate::schema::groups::GroupSpec;
 use crate::schema::{Format, KeySpec};
+use crate::settings;
 use crate::size;
 use crate::stored::Stored;
 use ::rows::Declaration;
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{ArgGroup, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use larch::options::{FilterKind, Filters, PageIndexKind, Release};
 use larch::{Compression, Database, Durability, TableOptions};
+use os::Machine;
 use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -25,7 +28,9 @@ Examples:
   larch import db people people.csv --key id:int
   larch get db people 7
   larch scan db people --from 7 --limit 10 --format jsonl
-  larch stats db";
+  larch stats db
+
+`larch help COMMAND` explains a command, and `larch help options` the options that many commands take.";
 
 const IMPORT_EXAMPLES: &str = "\
 Examples:
@@ -178,6 +183,26 @@ const MAN_EXAMPLES: &str = "\
 Examples:
   mkdir man1 && larch man man1";
 
+const SHELL_EXAMPLES: &str = "\
+Examples:
+  larch shell db
+  larch db
+  echo 'scan people --limit 3' | larch shell db";
+
+const OPTIONS_EXAMPLES: &str = "\
+Examples:
+  larch help options
+  LARCH_CACHE=256MiB larch options";
+
+/// The command that a directory in place of a command stands for.
+const SHELL: &str = "shell";
+
+/// The command that describes the common options.
+const OPTIONS: &str = "options";
+
+/// The option that says when output has colours.
+const COLOUR: &str = "color";
+
 const CREATE_TABLE_EXAMPLES: &str = "\
 Examples:
   larch create-table db notes
@@ -205,28 +230,132 @@ pub struct Cli {
 }
 
 impl Cli {
-    /// Parses the command line of this process. If it is wrong, the process ends.
-    pub fn of_process() -> Self {
-        let matches = command().get_matches_from(arguments(std::env::args_os()));
-        let cli = Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    /// Parses the command line of this process, with the settings of its variables and its file. If the command line is
+    /// wrong, the process ends.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a variable or the file has a wrong value.
+    pub fn of_process() -> Result<Self> {
+        let mut words = arguments(std::env::args_os());
+        colours::choose(colour_of(&words));
+        if words.get(1).is_some_and(|word| word == "help") && words.get(2).is_some_and(|word| word == OPTIONS) {
+            words.remove(1);
+        }
+        let matches = parser().try_get_matches_from(&words).or_else(|error| {
+            let Some(at) = directory_for_a_shell(&error, &words) else { return Err(error) };
+            words.insert(at, SHELL.into());
+            parser().try_get_matches_from(&words)
+        });
+        let matches = matches.unwrap_or_else(|error| error.exit());
         let (mut names, mut at) = (Vec::new(), &matches);
         while let Some((name, below)) = at.subcommand() {
             names.push(name);
             at = below;
         }
         let name = names.join(" ");
-        let is_given = |option: &&&str| matches.value_source(option) == Some(ValueSource::CommandLine);
-        let refused = COMMON_OPTIONS.iter().filter(|option| !common_options_of(&name).contains(option)).find(is_given);
+        let is_given = |option: &str| matches.value_source(option) == Some(ValueSource::CommandLine);
         // `bench rows` has an option `--compat` of its own.
         #[cfg(feature = "bench")]
-        let is_ybio = cli.common.compat.as_deref() == Some(suite::args::YBIO);
+        let is_ybio =
+            Self::from_arg_matches(&matches).is_ok_and(|cli| cli.common.compat.as_deref() == Some(suite::args::YBIO));
         #[cfg(not(feature = "bench"))]
         let is_ybio = false;
-        if let Some(option) = refused.filter(|option| **option != "compat" || !is_ybio) {
-            command().error(ErrorKind::ArgumentConflict, refusal(&name, option)).exit();
+        let refused = COMMON_OPTIONS.iter().filter(|option| !common_options_of(&name).contains(option));
+        if let Some(option) = refused.filter(|option| is_given(option)).find(|option| **option != "compat" || !is_ybio)
+        {
+            parser().error(ErrorKind::ArgumentConflict, refusal(&name, option)).exit();
         }
-        cli
+        if names.first().is_some_and(|first| WITHOUT_SETTINGS.contains(first)) {
+            return Ok(Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()));
+        }
+        let mut more = Vec::new();
+        let (mut of_tables, settable) = (Vec::new(), settable());
+        for setting in settings::read(&settable)? {
+            let option = settable.iter().find(|option| option.get_long() == Some(&setting.option));
+            let option = option.expect("only these options are read");
+            let id = option.get_id().as_str();
+            if !option.is_global_set() {
+                of_tables.extend(setting.word(option)?);
+                continue;
+            }
+            let is_taken = id == COLOUR || common_options_of(&name).contains(&id);
+            // `--follow` on the command line counts more than a setting that it contradicts.
+            let is_contradicted = id == "read_only" && is_given("follow");
+            if is_taken && !is_given(id) && !is_contradicted {
+                more.extend(setting.word(option)?);
+            }
+        }
+        words.splice(1..1, more);
+        let again = parser().try_get_matches_from(&words).unwrap_or_else(|error| error.exit());
+        let mut cli = Self::from_arg_matches(&again).unwrap_or_else(|error| error.exit());
+        colours::choose(cli.common.color);
+        cli.common.given = given(&matches);
+        if let Some(table) = cli.command.new_table() {
+            let defaults = TableDefaults::try_parse_from(of_tables).unwrap_or_else(|error| error.exit());
+            table.defaults = Some(Box::new(defaults.args));
+        }
+        Ok(cli)
     }
+}
+
+/// The first names of commands that read no settings: they print what other programs read.
+const WITHOUT_SETTINGS: [&str; 3] = ["bench", "completions", "man"];
+
+/// The options of a new table that settings give.
+#[derive(Debug, Parser)]
+#[command(no_binary_name = true)]
+struct TableDefaults {
+    #[command(flatten)]
+    args: TableArgs,
+}
+
+/// The options that a variable or a file can set: those that many commands take, and those of new tables. `--follow` is
+/// the default, so it is none of them.
+pub fn settable() -> Vec<clap::Arg> {
+    let command = Cli::command();
+    let common = command.get_arguments().filter(|option| option.is_global_set() && option.get_id() != "follow");
+    let makes_tables = command.find_subcommand("create-table").expect("there is such a command");
+    let of_tables = makes_tables.get_arguments().filter(|option| option.get_help_heading() == Some(NEW_TABLE));
+    common.chain(of_tables).cloned().collect()
+}
+
+/// The common options on a command line, each as the variable that would set it, with its value.
+fn given(matches: &clap::ArgMatches) -> Vec<(String, OsString)> {
+    let of_command_line = |option: &clap::Arg| {
+        option.is_global_set() && matches.value_source(option.get_id().as_str()) == Some(ValueSource::CommandLine)
+    };
+    let options = settable().into_iter().filter(of_command_line);
+    let pair = |option: clap::Arg| {
+        let value = matches.get_raw(option.get_id().as_str())?.next().map(ToOwned::to_owned);
+        let value = if option.get_action().takes_values() { value? } else { "true".into() };
+        Some((settings::variable(option.get_long()?), value))
+    };
+    options.filter_map(pair).collect()
+}
+
+/// When the words of a command line ask for colours, before they are parsed: the parser prints with colours itself.
+fn colour_of(words: &[OsString]) -> ColourArg {
+    let mut found = std::env::var(settings::variable(COLOUR)).unwrap_or_default();
+    let mut words = words.iter().filter_map(|word| word.to_str());
+    while let Some(word) = words.next() {
+        match word.strip_prefix("--color") {
+            Some("") => found = words.next().unwrap_or_default().to_owned(),
+            Some(value) => found = value.trim_start_matches('=').to_owned(),
+            None => {}
+        }
+    }
+    // A wrong value is reported by the parser.
+    ColourArg::from_str(&found, false).unwrap_or_default()
+}
+
+/// The number of the word that is a directory in place of a command. `error` says why the words make no command.
+fn directory_for_a_shell(error: &clap::Error, words: &[OsString]) -> Option<usize> {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return None };
+    let at = words.iter().position(|other| **other == **word)?;
+    let is_command = |word: &OsString| Cli::command().find_subcommand(word).is_some();
+    let (is_first, place) = (!words[1..at].iter().any(is_command), Path::new(word));
+    (is_first && (places::is_url(place) || Machine::real().disk.list(place).is_ok())).then_some(at)
 }
 
 /// The words of a command line in the form that [`command`] parses.
@@ -238,11 +367,35 @@ pub fn arguments(words: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
 }
 
 /// The command line: every command with its options. An option in `Common` can stand before a command or after it.
-/// Such an option is shown in the help of the commands that it affects, and all other commands refuse it.
+/// Such an option is described at the commands that it affects, and all other commands refuse it.
 pub fn command() -> clap::Command {
     let command = Cli::command();
     let common: Vec<clap::Arg> = command.get_arguments().filter(|option| option.is_global_set()).cloned().collect();
     hide_what_is_refused(command, "", &common)
+}
+
+/// Like [`command`], with a help that people read: in place of the common options, the help of a command has one line
+/// that names them.
+pub fn parser() -> clap::Command {
+    let hidden = |option: clap::Arg| if option.is_global_set() { option.hide(true) } else { option };
+    name_common_options(Cli::command().mut_args(hidden), "")
+}
+
+/// Puts the names of the common options that a subcommand takes before its examples.
+fn name_common_options(command: clap::Command, path: &str) -> clap::Command {
+    command.mut_subcommands(|command| {
+        let path = format!("{path} {}", command.get_name()).trim_start().to_owned();
+        let command = name_common_options(command, &path);
+        let taken = common_options_of(&path);
+        if taken.is_empty() || command.has_subcommands() {
+            return command;
+        }
+        let names = taken.iter().map(|option| format!("--{}", option.replace('_', "-")));
+        let names = names.collect::<Vec<_>>().join(", ");
+        let line = format!("Common options: {names} (see `larch help {OPTIONS}`)");
+        let help = command.get_after_help().map(|examples| format!("{line}\n\n{examples}"));
+        command.after_help(help.unwrap_or(line))
+    })
 }
 
 /// Removes from the help of each subcommand the options in `common` that this subcommand refuses. `path` is the
@@ -254,14 +407,14 @@ fn hide_what_is_refused(command: clap::Command, path: &str, common: &[clap::Arg]
         let own: Vec<clap::Id> = command.get_arguments().map(|option| option.get_id().clone()).collect();
         let is_refused = |option: &&clap::Arg| {
             let id = option.get_id();
-            !taken.contains(&id.as_str()) && !own.contains(id)
+            id != COLOUR && !taken.contains(&id.as_str()) && !own.contains(id)
         };
         let hidden: Vec<clap::Arg> = common.iter().filter(is_refused).map(|option| option.clone().hide(true)).collect();
         hide_what_is_refused(command.args(hidden), &path, common)
     })
 }
 
-/// The names of all options in [`Common`].
+/// The names of all options in [`Common`] but [`COLOUR`], which all commands take.
 const COMMON_OPTIONS: [&str; 9] = [
     "cache",
     "write_buffer",
@@ -276,7 +429,7 @@ const COMMON_OPTIONS: [&str; 9] = [
 
 /// Which of the options in [`Common`] affect a command. For a command with subcommands, these are the options of
 /// all its subcommands.
-fn common_options_of(command: &str) -> &'static [&'static str] {
+pub fn common_options_of(command: &str) -> &'static [&'static str] {
     match command {
         "get" | "scan" | "nth" | "sample" | "tables" | "stats" | "metrics" | "explain" | "explain get"
         | "explain scan" | "split" | "check" | "dump" | "sql" | "index check" | "index list" => {
@@ -294,6 +447,8 @@ fn common_options_of(command: &str) -> &'static [&'static str] {
         "compaction-worker" => &["cache"],
         "sql-scheduler" | "sql-executor" => &["cache", "read_index", "verbose"],
         "plan" => &["cache", "write_buffer"],
+        // They pass all of them on to their commands, or describe them.
+        "shell" | "options" => &COMMON_OPTIONS,
         // The commands for backups, stores and damaged databases. The command `bench` also belongs to this arm,
         // because its targets have options of their own.
         _ => &[],
@@ -336,7 +491,7 @@ pub struct Common {
     #[arg(long, global = true, help_heading = COMMON)]
     pub read_only: bool,
     /// Show all commits of a process that writes to the database. While this command reads a file, that process
-    /// keeps the file. All commands that read do so unless --read-only is given, except `larch sql`
+    /// keeps the file. All commands that read do so unless --read-only is given
     #[arg(long, global = true, help_heading = COMMON, conflicts_with = "read_only")]
     pub follow: bool,
     /// Leave compactions to processes with `larch compaction-worker`, as long as one lives
@@ -350,6 +505,12 @@ pub struct Common {
     // both.
     #[arg(long, global = true, help_heading = COMMON, value_name = "RELEASE", value_parser = release)]
     compat: Option<String>,
+    /// When output has colours: auto is on a terminal, unless the variable NO_COLOR is set
+    #[arg(long, global = true, help_heading = COMMON, value_name = "WHEN", default_value = "auto")]
+    pub color: ColourArg,
+    /// The options that the command line gives, each as the variable that would set it, with its value.
+    #[arg(skip)]
+    pub given: Vec<(String, OsString)>,
 }
 
 /// The text of a release.
@@ -373,6 +534,7 @@ impl Common {
             .cache_bytes(self.cache)
             .write_buffer_bytes(self.write_buffer)
             .compaction_workers(self.compaction_workers)
+            .publish_metrics(true)
             .prefer_flat_index(self.read_index == ReadIndexArg::Flat)
             .durability(durability)
             .extractors(extractors::of);
@@ -484,8 +646,8 @@ pub enum Command {
     /// Answer questions in SQL, with a query engine that only another build of this command has
     ///
     /// The statements can use all tables of the database. If a table does not declare its columns, `CREATE EXTERNAL
-    /// TABLE` declares them, see docs/guide/sql.md. The database is opened as with --read-only, unless --follow is
-    /// given. All statements see the same rows.
+    /// TABLE` declares them, see docs/guide/sql.md. All statements see the same rows: those that a process that writes
+    /// has committed, or with --read-only or --scheduler those that are in files.
     #[command(after_help = SQL_EXAMPLES)]
     Sql(Sql),
     /// Cut the queries of `larch sql --scheduler` into tasks for executors, see docs/guide/sql.md
@@ -503,11 +665,11 @@ pub enum Command {
     /// over the range.
     #[command(after_help = STATS_EXAMPLES)]
     Stats(Stats),
-    /// Print what opening a database takes, as JSON: memory by owner, pages read, files
+    /// Print the counters of the process that writes to a database, as JSON: memory by owner, pages read, files
     ///
-    /// The command opens the database to read it, and prints the counters of its own reads. They are not the
-    /// counters of another process that has the database open. A program can print its own counters in the same
-    /// form, by Metrics::to_json and to_prometheus.
+    /// `larch` and `larch bench` publish their counters once a second while they write; a program does so with
+    /// Builder::publish_metrics. If no process does, the command opens the database to read it, and prints the
+    /// counters of its own reads. The members `writer` and `whose` say whose the counters are.
     Metrics(Metrics),
     /// Say where to cut a table in parts of about equal size
     ///
@@ -611,6 +773,21 @@ pub enum Command {
     /// imported, that values lie in their pages, and that all rows are read equally often.
     #[command(after_help = PLAN_EXAMPLES)]
     Plan(Plan),
+    /// Take commands about a database from a terminal or a pipe; `larch DIR` is short for it
+    ///
+    /// In the shell, commands are written without the directory, as in `get people 7`. `.help` lists them. On a
+    /// terminal, the tab key completes commands, options, tables, indexes and keys, and ^C gives up a command. The
+    /// lines are kept in the file that LARCH_HISTORY names, or else in ~/.local/state/larch/history, except lines that
+    /// begin with a space. From a pipe, lines are run one by one, and the first that fails gives the exit code.
+    #[command(after_help = SHELL_EXAMPLES)]
+    Shell(Shell),
+    /// Describe the common options, and show their values and where these come from
+    ///
+    /// A value comes from the command line, or else from a variable such as LARCH_CACHE, or else from a file, or else
+    /// it is the default. The file is ~/.config/larch/config, or the one that LARCH_CONFIG names. Its lines are as
+    /// `cache = 256MiB`.
+    #[command(after_help = OPTIONS_EXAMPLES)]
+    Options,
     /// Print what lets a shell complete commands and options
     #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions(Completions),
@@ -619,6 +796,18 @@ pub enum Command {
     Man(Man),
     /// Measure Larch and other stores
     Bench(Bench),
+}
+
+impl Command {
+    /// The options of the table that the command makes, if it makes one and has such options.
+    fn new_table(&mut self) -> Option<&mut TableArgs> {
+        match self {
+            Self::Import(args) => Some(&mut args.table_options),
+            Self::BuildFiles(args) => Some(&mut args.table_options),
+            Self::CreateTable(args) => Some(&mut args.table_options),
+            _ => None,
+        }
+    }
 }
 
 #[cfg(feature = "bench")]
@@ -988,6 +1177,9 @@ pub struct TableArgs {
     /// Whether to keep the table in memory: its pages are loaded and stay, up to a quarter of the cache
     #[arg(long, value_name = "BOOL")]
     pub in_memory: Option<bool>,
+    /// The options of a new table that variables and a file give.
+    #[arg(skip)]
+    pub defaults: Option<Box<TableArgs>>,
 }
 
 /// Parses the value of `--filters`, in the form in which [`Filters`] are printed.
@@ -1005,6 +1197,14 @@ fn filters(text: &str) -> std::result::Result<Filters, String> {
 }
 
 impl TableArgs {
+    /// Changes the options of a new table: those that were given, and those that variables and a file give.
+    pub fn apply_to_new(&self, options: &mut TableOptions) {
+        if let Some(defaults) = &self.defaults {
+            defaults.apply(options);
+        }
+        self.apply(options);
+    }
+
     /// Changes the options that were given, and leaves all other options as they are.
     pub fn apply(&self, options: &mut TableOptions) {
         if let Some(bytes) = self.page {
@@ -1327,6 +1527,12 @@ pub enum ScanFormat {
     Tsv,
     /// A JSON object on each line
     Jsonl,
+}
+
+#[derive(Debug, Args)]
+pub struct Shell {
+    /// Directory of the database
+    pub dir: PathBuf,
 }
 
 #[derive(Debug, Args)]

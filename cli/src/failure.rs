@@ -1,5 +1,6 @@
 //! The reasons why a command ends without doing what was asked for, and the exit code for each of them.
 
+use crate::colours::ERROR;
 use crate::interrupt;
 use std::fmt;
 use std::io::{self, Write as _};
@@ -48,7 +49,7 @@ impl Failure {
 
     /// Prints the failure on stderr, and returns the exit code.
     pub fn report(&self) -> ExitCode {
-        if self.is_silent() || writeln!(io::stderr(), "larch: {self}").is_err() {
+        if self.is_silent() || writeln!(anstream::stderr(), "{ERROR}larch:{ERROR:#} {self}").is_err() {
             // If stderr cannot be written, only the exit code reports the failure.
         }
         match self {

@@ -6,8 +6,8 @@
 //!
 //! ^C stops long work cleanly (`interrupt`) in `import`, `build-files`, `ingest`, `compact`, `index create`, `index
 //! check`, `check`, `repair`, `follow`, `compaction-worker` and the commands that make, read or restore copies.
-//! After ^C, `bench` still prints what it has measured. Every other command dies at once. Even then the engine
-//! loses nothing, and no import is half done.
+//! After ^C, `bench` still prints what it has measured, and `shell` takes the next command. Every other command dies at
+//! once. Even then the engine loses nothing, and no import is half done.
 //!
 //! `larch bench`, `larch sql` and databases in stores are cargo features, because what they need is heavy to build. A
 //! binary without a feature has all commands: those that need the feature say how to build it
@@ -24,6 +24,7 @@ mod cloud;
 mod no_cloud;
 
 mod args;
+mod colours;
 mod commands;
 mod database;
 mod demo_rows;
@@ -42,11 +43,12 @@ mod places;
 mod progress;
 mod rows;
 mod schema;
+mod settings;
 mod size;
 mod storage;
 mod stored;
 
-pub use args::{arguments, command};
+pub use args::{arguments, command, parser};
 #[cfg(feature = "bench")]
 pub use bench::STORES;
 pub use failure::Failure;
@@ -86,7 +88,10 @@ fn run(bench: impl FnOnce(args::Bench) -> ExitCode) -> ExitCode {
 }
 
 fn run_command(bench: impl FnOnce(args::Bench) -> ExitCode) -> ExitCode {
-    let args::Cli { common, command } = args::Cli::of_process();
+    let args::Cli { common, command } = match args::Cli::of_process() {
+        Ok(cli) => cli,
+        Err(failure) => return failure.report(),
+    };
     let done = match command {
         Command::Import(args) => commands::import::run(&common, &args),
         Command::BuildFiles(args) => commands::build_files::run(&common, &args),
@@ -136,8 +141,10 @@ fn run_command(bench: impl FnOnce(args::Bench) -> ExitCode) -> ExitCode {
         Command::Dump(args) => commands::dump::run(&common, &args),
         Command::Demo(args) => commands::demo::run(&common, &args),
         Command::Plan(args) => commands::plan::run(&common, &args),
+        Command::Options => commands::options::run(&common),
         Command::Completions(args) => commands::packaging::completions(&args),
         Command::Man(args) => commands::packaging::man(&args),
+        Command::Shell(args) => return commands::shell::run(&common, &args),
         Command::Bench(args) => return bench(args),
     };
     match done {

@@ -1,6 +1,7 @@
 //! `larch check`: reads everything and reports all damage.
 
 use crate::args::{Common, Inspect};
+use crate::colours::{self, BAD, GOOD};
 use crate::database;
 use crate::failure::{Failure, Result};
 use crate::interrupt::Interrupt;
@@ -52,7 +53,8 @@ pub fn run(common: &Common, args: &Inspect) -> Result<()> {
         for problem in &report.problems {
             output.line(problem)?;
         }
-        let state = size::damage(report.problems.len());
+        let style = if report.problems.is_empty() { GOOD } else { BAD };
+        let state = colours::styled(style, &size::damage(report.problems.len()));
         output.line(format!(
             "{state} in {}, {}, {} ({}), read in {}",
             size::of(report.files, "file"),

@@ -289,6 +289,6 @@ fn same_options(args: &TableArgs, options: &TableOptions, table: &str) -> Result
 pub fn options(args: &TableArgs, schema: &Schema) -> TableOptions {
     let (metadata, groups) = (schema.to_metadata(), schema.group_names());
     let mut options = TableOptions { metadata, groups, ..TableOptions::default() };
-    args.apply(&mut options);
+    args.apply_to_new(&mut options);
     options
 }

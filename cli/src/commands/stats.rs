@@ -3,6 +3,7 @@
 pub mod range;
 
 use crate::args::{self, Common};
+use crate::colours::{self, HEADING};
 use crate::database;
 use crate::failure::{Failure, Result};
 use crate::layout::Layout;
@@ -208,7 +209,7 @@ pub fn run(common: &Common, args: &args::Stats) -> Result<()> {
     for table in database::tables(&database, &args.dir, args.table.as_deref())? {
         if args.is_of_range() {
             if !args.json {
-                output.line(format!("table {}", table.name()))?;
+                output.line(colours::styled(HEADING, &format!("table {}", table.name())))?;
             }
             range::run(&table, args, &mut output)?;
             continue;
@@ -237,7 +238,7 @@ pub fn keys_between(layout: &Layout, from: Option<&OsStr>, to: Option<&OsStr>) -
 }
 
 fn print(stats: &Stats, line: &mut dyn FnMut(String) -> Result<()>) -> Result<()> {
-    line(format!("table {}", stats.table))?;
+    line(colours::styled(HEADING, &format!("table {}", stats.table)))?;
     let mut row = |name: &str, text: String| line(format!("  {name:<14}{text}"));
     let user_bytes = format!("{} of keys and values", size::bytes(stats.user_bytes));
     if stats.rows.is_exactly(stats.stored_rows) {

@@ -2,6 +2,7 @@
 //! drop-table` removes one.
 
 use crate::args::{Common, CreateTable, DropTable, Inspect};
+use crate::colours::{self, HEADING};
 use crate::database;
 use crate::escape::shown_name;
 use crate::failure::Result;
@@ -45,7 +46,8 @@ pub fn run(common: &Common, args: &Inspect) -> Result<()> {
             output.json(&description)?;
         } else {
             let rows = database::rows(&table, description.rows.as_ref());
-            output.line(format!("{}: {rows}; {}", shown_name(description.table), description.storage))?;
+            let name = colours::styled(HEADING, &shown_name(description.table));
+            output.line(format!("{name}: {rows}; {}", description.storage))?;
         }
     }
     output.finish()
@@ -54,7 +56,7 @@ pub fn run(common: &Common, args: &Inspect) -> Result<()> {
 /// Makes a table of raw keys and values.
 pub fn create(common: &Common, args: &CreateTable) -> Result<()> {
     let mut options = database::raw_options(&args.types);
-    args.table_options.apply(&mut options);
+    args.table_options.apply_to_new(&mut options);
     with_database(&args.dir, common, |database| {
         if database.existing_table(&args.table)?.is_some() {
             return Err(larch::Error::TableExists(args.table.clone()).into());

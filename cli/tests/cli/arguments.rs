@@ -86,7 +86,7 @@ fn what_the_engine_refuses_of_the_arguments_exits_with_2_too() {
 
 /// Commands that read table `t` of `db`. A process writes to the database and has a row only in its log. The
 /// second field is a part of the command's output that shows this row.
-const READERS: [(&[&str], &str); 14] = [
+const READERS: [(&[&str], &str); 17] = [
     (&["get", "db", "t", "b"], "2\n"),
     (&["scan", "db", "t"], "b\t2\n"),
     (&["nth", "db", "t", "1"], "b\t2\n"),
@@ -101,11 +101,39 @@ const READERS: [(&[&str], &str); 14] = [
     (&["check", "db"], "no damage"),
     (&["index", "check", "db"], ""),
     (&["dump", "db", "t"], ""),
+    (&["index", "list", "db"], ""),
+    (&["shell", "db"], ""),
+    (&["options"], "--cache"),
 ];
+
+/// Like [`READERS`], for commands that write outside of the database, or go on until they are ended.
+const COPIERS: [(&[&str], &str); 3] = [
+    (&["follow", "db", "--lines", "1"], "version "),
+    (&["checkpoint", "db", "copy"], "copy"),
+    (&["backup", "db", "kept"], "backup 1"),
+];
+
+/// The commands that only read, in words such as `index list`: those that take `--follow`.
+fn names_of_readers() -> Vec<String> {
+    fn collect(command: &clap::Command, path: &str, names: &mut Vec<String>) {
+        for below in command.get_subcommands() {
+            collect(below, format!("{path} {}", below.get_name()).trim(), names);
+        }
+        let is_shown = |option: &clap::Arg| option.get_id() == "follow" && !option.is_hide_set();
+        if !command.has_subcommands() && command.get_arguments().any(is_shown) {
+            names.push(path.to_owned());
+        }
+    }
+    let mut command = larch_cli::command();
+    command.build();
+    let mut names = Vec::new();
+    collect(&command, "", &mut names);
+    names
+}
 
 /// A database with a row in files, and a process that writes to it. The process has committed a second row, which
 /// is in the log, and waits for more rows.
-fn with_writer() -> (Session, Child, ChildStdin) {
+pub fn with_writer() -> (Session, Child, ChildStdin) {
     let session = Session::with(&["--format", "tsv"], "a\t1\n");
     let mut child = session.start(&["load", "db", "t"]);
     let mut stdin = child.stdin.take().expect("it was asked for");
@@ -120,9 +148,23 @@ fn with_writer() -> (Session, Child, ChildStdin) {
 #[test]
 fn a_command_that_reads_needs_no_lock_and_sees_what_a_writer_has_committed() {
     let (session, mut child, stdin) = with_writer();
-    for (args, part) in READERS {
+    for (args, part) in READERS.into_iter().chain(COPIERS) {
         let printed = session.run(args).ok();
         assert!(printed.contains(part), "{args:?}: {printed}");
+    }
+    let all = names_of_readers();
+    assert!(all.len() > 10, "{all:?}");
+    for name in all.iter().filter(|name| *name != "sql") {
+        let is_tried = |args: &[&str]| match name.split_once(' ') {
+            Some((first, second)) => args[0] == first && args.contains(&second),
+            None => args[0] == name,
+        };
+        assert!(READERS.iter().any(|(args, _)| is_tried(args)), "nothing tries {name} beside a writer");
+    }
+    // The copies have the row of the log, too.
+    session.run(&["restore", "kept", "again"]).ok();
+    for copy in ["copy", "again"] {
+        assert_eq!(session.run(&["scan", copy, "t"]).ok(), "a\t1\nb\t2\n", "{copy}");
     }
     assert_eq!(session.scan(&["--read-only"]), "a\t1\n", "what is in files");
     let advice = "commands that only read do not wait";

@@ -1,5 +1,6 @@
 //! Tests of tables, statistics, compactions, checks, dumps and the demo.
 
+use crate::arguments::with_writer;
 use crate::session::Session;
 
 #[test]
@@ -56,6 +57,45 @@ fn metrics_are_told_in_the_formats_of_other_programs() {
     assert!(sum > 0 && json["memory_sum_bytes"] == sum, "{json}");
     let text = session.run(&["metrics", "db", "--prometheus"]).ok();
     assert!(text.contains("# TYPE larch_files gauge\nlarch_files 1\n"), "{text}");
+}
+
+/// What `larch metrics` prints as JSON.
+fn metrics(session: &Session) -> serde_json::Value {
+    serde_json::from_str(&session.run(&["metrics", "db"]).ok()).expect("it is JSON")
+}
+
+/// Waits until a process publishes its metrics, and returns them.
+fn published(session: &Session) -> serde_json::Value {
+    let mut tries = (0..100_000).map(|_| metrics(session));
+    tries.find(|metrics| metrics["writer"].is_u64()).expect("the writer publishes its metrics once a second")
+}
+
+#[test]
+fn metrics_are_those_of_the_writer_and_say_so() {
+    let (session, mut child, stdin) = with_writer();
+    let found = published(&session);
+    assert_eq!(found["writer"], child.id());
+    assert_eq!(found["whose"], format!("process {}, which writes to the database", child.id()));
+    let of_log = |metrics: &serde_json::Value| metrics["written_bytes"][0]["value"].as_u64().expect("it is a number");
+    assert!(of_log(&found) > 0, "the writer has committed a row: {found}");
+    let text = session.run(&["metrics", "db", "--prometheus"]).ok();
+    assert!(text.starts_with(&format!("# The figures are those of process {}, which", child.id())), "{text}");
+    assert!(text.contains("larch_written_bytes_total{reason=\"log\"}"), "{text}");
+    drop(stdin);
+    assert!(child.wait().expect("it was started").success());
+    let own = metrics(&session);
+    assert!(own["writer"].is_null() && of_log(&own) == 0, "{own}");
+    assert!(own["whose"].as_str().expect("text").contains("no process that writes"), "{own}");
+    assert!(!session.has("db/metrics"));
+    // A process that is killed leaves its file, which is nobody's.
+    let mut child = session.start(&["load", "db", "t"]);
+    published(&session);
+    child.kill().expect("it runs until it is killed");
+    child.wait().expect("it was started");
+    assert!(session.has("db/metrics/writer"));
+    assert!(metrics(&session)["writer"].is_null());
+    assert!(!session.has("db/metrics"));
+    session.is_sound();
 }
 
 #[test]

@@ -50,6 +50,8 @@ const LINES: &[(&str, &str)] = &[
     ("dump", "larch dump db t"),
     ("demo", "larch demo d --rows 100 | grep -v read"),
     ("plan", "larch plan --rows 1e9 --row-bytes 100"),
+    ("shell", "larch shell db <<< $'get t 0002\nput raw k v'"),
+    ("options", "larch options"),
 ];
 
 /// For each option of commands that make or change tables, a value that has a visible effect.
@@ -318,7 +320,7 @@ const SEEN_ELSEWHERE: &[(&str, &str)] = &[
 const OF_OTHER_BINARIES: [&str; 6] = ["sql", "sql-scheduler", "sql-executor", "branch", "branches", "drop-database"];
 
 /// The options of all commands, in the form `get --json`. Options of `bench` are tested elsewhere, together with
-/// its targets and workloads.
+/// its targets and workloads, and `--color` with the colours.
 fn all_options() -> BTreeSet<String> {
     fn collect(command: &clap::Command, path: &str, all: &mut BTreeSet<String>) {
         let below = command.get_subcommands().filter(|command| command.get_name() != "help");
@@ -328,7 +330,7 @@ fn all_options() -> BTreeSet<String> {
             collect(command, format!("{path} {}", command.get_name()).trim(), all);
         }
         let shown = command.get_arguments().filter(|option| !option.is_hide_set()).filter_map(clap::Arg::get_long);
-        for option in shown.filter(|option| is_leaf && !["help", "version"].contains(option)) {
+        for option in shown.filter(|option| is_leaf && !["help", "version", "color"].contains(option)) {
             all.insert(format!("{path} --{option}"));
         }
     }
@@ -530,34 +532,70 @@ fn an_option_that_would_do_nothing_is_refused_and_not_shown() {
     ] {
         session.run(args).fails(2, parts);
     }
-    for (args, shown) in [
-        (&["bench", "--help"][..], &[][..]),
-        (&["bench", "ycsb", "--help"], &[]),
-        (&["bench", "kv", "--help"], &[]),
-        (&["bench", "rows", "run", "--help"], &["--compat"]),
-        (&["bench", "tpcc", "run", "--help"], &[]),
-        (&["bench", "experiment", "--help"], &[]),
-        (&["backups", "--help"], &[]),
-        (&["plan", "--help"], &["--cache", "--write-buffer"]),
-        (&["explain", "get", "--help"], &["--cache", "--read-index", "--read-only", "--follow", "--verbose"]),
-        (
-            &["put", "--help"],
-            &[
-                "--cache",
-                "--write-buffer",
-                "--durability",
-                "--read-index",
-                "--compaction-workers",
-                "--verbose",
-                "--compat",
-            ],
-        ),
-    ] {
-        let help = session.run(args).ok();
-        let options = OF_OPENING.iter().map(|(option, _)| *option).chain(["--verbose", "--follow"]);
-        for option in options {
-            let is_shown = help.lines().any(|line| line.trim_start().trim_start_matches("-v, ").starts_with(option));
-            assert_eq!(is_shown, shown.contains(&option), "{args:?} {option}: {help}");
+}
+
+/// The common options, each with a value if it takes one.
+fn common_options() -> impl Iterator<Item = (&'static str, &'static str)> {
+    OF_OPENING.iter().copied().chain([("--verbose", ""), ("--follow", "")])
+}
+
+#[test]
+fn the_help_of_a_command_names_the_common_options_that_it_takes_and_no_other() {
+    // Without a database, a command fails soon, but it refuses an option before that.
+    let session = Session::new();
+    session.file("few.tsv", "");
+    for (command, line) in LINES {
+        let words: Vec<&str> = command.split(' ').collect();
+        for form in ["-h", "--help"] {
+            let help = session.run(&[&words[..], &[form]].concat()).ok();
+            let named = help.lines().find_map(|line| line.strip_prefix("Common options: ")).unwrap_or_default();
+            let named: Vec<&str> = named.split(&[',', ' ']).filter(|word| word.starts_with("--")).collect();
+            for (option, value) in common_options() {
+                let is_described = described(&help).contains(option);
+                assert!(!is_described, "{command} describes {option}: {help}");
+                if form == "--help" {
+                    let ran = shell(&session, &line.replacen("larch", &format!("larch {option} {value}"), 1));
+                    let is_refused =
+                        ["leave it out", &format!("leave {option} out")].iter().any(|end| ran.err.contains(*end));
+                    assert_eq!(named.contains(&option), !is_refused, "{command} {option}: {help}\n{}", ran.err);
+                }
+            }
         }
+    }
+}
+
+/// The options that a help describes, each on a line of its own.
+fn described(help: &str) -> BTreeSet<&str> {
+    let lines =
+        help.lines().map(|line| line.trim_start().trim_start_matches("-v, ")).filter(|line| line.starts_with("--"));
+    lines.filter_map(|line| line.split(&[' ', '=', '[', ',']).next()).collect()
+}
+
+#[test]
+fn no_help_of_bench_lists_a_common_option() {
+    fn leaves(command: &clap::Command, path: &[String], all: &mut Vec<Vec<String>>) {
+        let below: Vec<_> = command.get_subcommands().filter(|command| command.get_name() != "help").collect();
+        if below.is_empty() {
+            all.push(path.to_vec());
+        }
+        for command in below {
+            leaves(command, &[path, &[command.get_name().to_owned()]].concat(), all);
+        }
+    }
+    let parser = larch_cli::parser();
+    let mut all = vec![vec!["bench".to_owned()]];
+    let bench = parser.find_subcommand("bench").expect("it was built with bench");
+    leaves(bench, &["bench".to_owned()], &mut all);
+    assert!(all.len() > 10, "{all:?}");
+    let session = Session::new();
+    for path in &all {
+        let words: Vec<&str> = path.iter().map(String::as_str).chain(["--help"]).collect();
+        let help = session.run(&words).ok();
+        for (option, _) in common_options() {
+            // `bench rows` has an option `--compat` of its own.
+            let is_own = option == "--compat" && path.get(1).is_some_and(|name| name == "rows");
+            assert!(is_own || !described(&help).contains(option), "{path:?} lists {option}: {help}");
+        }
+        assert!(!help.contains("Common options"), "{path:?}: {help}");
     }
 }

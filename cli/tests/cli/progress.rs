@@ -1,21 +1,11 @@
 //! Tests of the progress bar, on a terminal whose other end the test holds.
 
 use crate::session::Session;
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use std::fs::File;
+use crate::terminal::terminal;
 use std::io::{Read as _, Write as _};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// Makes a terminal, and returns its two ends: first the end for the test, then the end for the program.
-fn terminal() -> (File, File) {
-    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("the system has terminals");
-    grantpt(&ours).and_then(|()| unlockpt(&ours)).expect("it is ours");
-    let name = ptsname(&ours, Vec::new()).expect("it has a name").into_string().expect("names are ASCII");
-    let theirs = File::options().read(true).write(true).open(name).expect("it was unlocked");
-    (File::from(ours), theirs)
-}
 
 /// The bar appears after a second of work. These are more rows than can be read in a second.
 const MOST_ROWS: u64 = 100_000_000;
