@@ -131,6 +131,45 @@ fn told(error: &larch::Error) -> String {
                  read do not wait)"
             );
         }
+        larch::Error::NoThreads(why) => {
+            return format!(
+                "cannot start a thread ({why}); raise the limit on threads (ulimit -u, or pids.max of the control group), or end \
+                 other processes (commands that only read need no threads with --read-only)"
+            );
+        }
+        larch::Error::Full { what, cause } => {
+            let cause = told(cause);
+            return format!(
+                "{what}, and the work that makes room failed ({cause}); once that is mended, run the command again"
+            );
+        }
+        larch::Error::WritesStopped(why) => {
+            return format!("writes are refused since one failed ({why}); remove the cause and run the command again");
+        }
+        larch::Error::OutcomeUnknown { what, cause } => {
+            return format!(
+                "it is not known whether {what}, because a sync failed ({cause}); remove the cause, and run a command that reads to \
+                 see what is there"
+            );
+        }
+        larch::Error::Outdated { directory, read, newest } => {
+            let dir = directory.display();
+            return format!(
+                "the read of {dir} at version {} cannot go on: a writer has replaced its files, and the newest version is {}; run \
+                 the command again, without --read-only if it was given (the writer keeps the files of a command that may make \
+                 a file in {dir})",
+                read.0, newest.0
+            );
+        }
+        larch::Error::FellBehind { directory, newest, seen } => {
+            return format!(
+                "{} has commits up to version {} now, and version {} was read before: it has lost commits, or an older copy or \
+                 another database has taken its place; run the command again to see what it has",
+                directory.display(),
+                newest.0,
+                seen.0
+            );
+        }
         larch::Error::NoClosure { table, index } => {
             return format!(
                 "the keys of index {index} of table {table} are made by the program that made it; change the table with this program, \
@@ -162,6 +201,9 @@ fn told(error: &larch::Error) -> String {
     };
     format!("{source}; {advice}")
 }
+
+#[cfg(test)]
+mod tests;
 
 impl From<larch::Error> for Failure {
     fn from(error: larch::Error) -> Self {

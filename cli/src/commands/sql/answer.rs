@@ -81,8 +81,8 @@ pub fn run(common: &Common, args: &Sql) -> Result<()> {
             return Err(Failure::Usage(why.to_owned()));
         }
         (Some(_), false) => builder.follow(Follow::Files),
-        (None, true) => builder.follow(Follow::Commits),
-        (None, false) => builder.read_only(true),
+        (None, _) if common.read_only => builder.read_only(true),
+        (None, _) => builder.follow(Follow::Commits),
     };
     let database = builder.open()?;
     let directory = args.dir.clone();
