@@ -1,10 +1,11 @@
 //! The command line: every command and option, with its help.
 
 use crate::colours::{self, ColourArg};
+use crate::compressed;
 use crate::failure::Result;
 use crate::places;
 use crate::schema::groups::GroupSpec;
-use crate::schema::{Format, KeySpec};
+use crate::schema::{Format, IndexColumn, KeySpec};
 use crate::settings;
 use crate::size;
 use crate::stored::Stored;
@@ -37,6 +38,7 @@ Examples:
   larch import db people people.csv --key id:int
   larch import db trips trips.tsv --header --key city,day
   larch import db staff people.csv --key id:int --groups 'hot:name,age;cold:*'
+  larch import db letters events.jsonl.gz --key id
   zcat events.jsonl.gz | larch import db events - --format jsonl --key id";
 
 const BUILD_EXAMPLES: &str = "\
@@ -75,7 +77,20 @@ Examples:
   larch scan db trips --prefix Bo --reverse --limit 10
   larch scan db orders --prefix '(17, \"Bo\"..)' --key-types 'u32, string'
   larch scan db people --groups hot
+  larch scan db people --limit 1000 --out first.csv.gz
   larch scan db people --format jsonl | jq .name";
+
+const EXPORT_EXAMPLES: &str = "\
+Examples:
+  larch export db people all.csv
+  larch export db people some.jsonl.gz --from 7 --to 2000
+  larch export db --all files --compress zst";
+
+const COUNT_EXAMPLES: &str = "\
+Examples:
+  larch count db people
+  larch count db people --from 7 --to 2000 --exact
+  larch count db trips --prefix Bo --exact --json";
 
 const SQL_EXAMPLES: &str = "\
 Examples:
@@ -149,12 +164,50 @@ Examples:
 
 const INDEX_EXAMPLES: &str = "\
 Examples:
-  larch index create db people by_city --columns city,age:int
-  larch index create db people by_email --columns email --unique
+  larch index create db people by_city 'city, age:int desc'
+  larch index create db people by_email email --unique
   larch index create db events by_street 'value.json(\"$.address.street\") string'
   larch scan db people --by by_city --prefix '(\"Bonn\")'
   larch index check db people
   larch index drop db people by_city";
+
+const CREATE_INDEX_EXAMPLES: &str = "\
+Examples:
+  larch index create db people by_city city
+  larch index create db people by_age 'age:int desc, city'
+  larch index create db people by_email email --unique
+  larch index create db events by_street 'value.json(\"$.address.street\") string'";
+
+const CREATE_INDEX_HELP: &str = "\
+Columns:
+  columns:      column { ',' column }                        city, age:int desc
+  column:       ( name | number from 1 ) [ ':int' | ':num' ] [ 'desc' ]
+
+  In JSON lines, a name is that of a member of the object. :int orders a column as whole numbers of 64 bits, :num as
+  decimal numbers, and every other column is a text. A text that begins with key, value or part is a declaration; name
+  such a column with --columns.
+
+Declarations, for raw tables and for what lies deeper in JSON lines:
+  declaration:  field { ',' field }
+  field:        source [ type ] [ 'required' | 'lenient' ]
+  source:       ( 'key' | 'value' | 'part(' group ')' ) [ place ]
+  place:        '[' [ start ] '..' [ end ] ']' [ reading ] | reading
+                | '.split(' separator ')[' number ']'          value.split(',')[2] u32
+                | '.json(' path ')'                            value.json(\"$.a.b[0]\") string
+                | '.tuple(' types ')[' number ']'              key.tuple(u32, string)[1]
+  reading:      '.le' | '.be' | '.text'                        value[0..4].le u32
+  type:         [ kind ] [ '?' ] [ 'desc' ]
+  kind:         bool, u8 to u128, i8 to i128, f32, f64, string, bytes, bytes[N]
+
+  Places and numbers count from 0. [*] in place of a number makes a key for each piece or element. A row that lacks a
+  field is left out; with ? the field is none, and with required the write fails. docs/format/extractor.md has all
+  of it.
+
+Examples:
+  larch index create db people by_city city
+  larch index create db people by_age 'age:int desc, city'
+  larch index create db people by_email email --unique
+  larch index create db events by_street 'value.json(\"$.address.street\") string'";
 
 const FOLLOW_EXAMPLES: &str = "\
 Examples:
@@ -431,8 +484,8 @@ const COMMON_OPTIONS: [&str; 9] = [
 /// all its subcommands.
 pub fn common_options_of(command: &str) -> &'static [&'static str] {
     match command {
-        "get" | "scan" | "nth" | "sample" | "tables" | "stats" | "metrics" | "explain" | "explain get"
-        | "explain scan" | "split" | "check" | "dump" | "sql" | "index check" | "index list" => {
+        "get" | "scan" | "export" | "count" | "nth" | "sample" | "tables" | "stats" | "metrics" | "explain"
+        | "explain get" | "explain scan" | "split" | "check" | "dump" | "sql" | "index check" | "index list" => {
             &["cache", "read_index", "read_only", "follow", "verbose"]
         }
         "put" | "load" | "delete" | "delete-range" | "import" | "ingest" | "warm" | "create-table" | "drop-table"
@@ -611,6 +664,20 @@ pub enum Command {
     /// Print rows in the order of their keys
     #[command(after_help = SCAN_EXAMPLES)]
     Scan(Scan),
+    /// Write the rows of a table, or of all tables, to files
+    ///
+    /// The command prints for each file how to read it back. A file gets its name when it is complete, so a command
+    /// that fails leaves no file. In a table of TSV, the first line has the names of the columns if the table has
+    /// names, so that `import --header` finds them; `scan` does not print them.
+    #[command(after_help = EXPORT_EXAMPLES)]
+    Export(Export),
+    /// Print how many rows a table or a range of its keys has
+    ///
+    /// The number comes from the indexes, and no page of data is read. If the indexes do not know it exactly, the
+    /// command prints the least and the greatest number that are possible, as in `970 to 1012`. With --exact, it reads
+    /// the pages for which the indexes are not exact, and prints one number.
+    #[command(after_help = COUNT_EXAMPLES)]
+    Count(Count),
     /// Print the row with a number, counted from 0 in the order of keys
     ///
     /// The number is exact. If only one file has keys in the range, a few pages are read whatever the number is.
@@ -705,8 +772,7 @@ pub enum Command {
     SplitOff(SplitOff),
     /// Find rows by other keys than their own
     ///
-    /// A declaration says how the keys of an index are made, see docs/format/extractor.md. Every write to the table
-    /// updates the index.
+    /// An index is made of columns, or of what a declaration says. Every write to the table updates the index.
     #[command(after_help = INDEX_EXAMPLES)]
     Index(Index),
     /// Read everything and verify it
@@ -833,8 +899,9 @@ pub struct Index {
 pub enum IndexCommand {
     /// Make an index of the rows of a table
     ///
-    /// A row that lacks a field of the declaration is left out. If a row does not fit the declaration, or if two
-    /// rows would have the same key in a unique index, the index is not made.
+    /// A row that lacks a column of the index is left out. If a row does not fit the index, or if two rows would have
+    /// the same key in a unique index, the index is not made.
+    #[command(after_help = CREATE_INDEX_EXAMPLES, after_long_help = CREATE_INDEX_HELP)]
     Create(CreateIndex),
     /// Remove an index; the rows stay
     Drop(DropIndex),
@@ -852,17 +919,12 @@ pub struct CreateIndex {
     pub table: String,
     /// Name of the index
     pub name: String,
-    /// What its keys are made of, in the language of docs/format/extractor.md; in tables of CSV and TSV, only of
-    /// the rows' keys
+    /// What its keys are made of: columns, as 'city, age:int desc', or a declaration, see below
     #[arg(required_unless_present = "columns", conflicts_with = "columns")]
     pub declaration: Option<String>,
-    /// Columns that make up its keys, by name or number from 1, wherever they lie in the rows; in JSON lines, members
-    /// of the object
-    ///
-    /// NAME:int is a whole number of 64 bits, and NAME:num is a decimal number with the precision of a double. All
-    /// other columns are texts.
+    /// Columns that make up its keys, also if their names begin like a declaration
     #[arg(long, value_name = "COLUMN[,COLUMN…]", value_delimiter = ',')]
-    pub columns: Vec<KeySpec>,
+    pub columns: Vec<IndexColumn>,
     /// Refuse two rows with the same key in the index
     #[arg(long)]
     pub unique: bool,
@@ -1068,7 +1130,7 @@ pub struct Import {
     pub dir: PathBuf,
     /// Table; made if it does not exist, and made again if it has no rows
     pub table: String,
-    /// File to read, or - for the standard input
+    /// File to read, or - for the standard input; it may be compressed (.gz, .zst)
     pub file: PathBuf,
     #[command(flatten)]
     pub input: InputArgs,
@@ -1124,7 +1186,7 @@ pub struct Ingest {
 /// How the rows of an input are read.
 #[derive(Debug, Args)]
 pub struct InputArgs {
-    /// What the file is; guessed from its name if that ends in .csv, .tsv or .jsonl
+    /// What the file is; guessed from its name if that ends in .csv, .tsv or .jsonl, with .gz or .zst behind it or not
     #[arg(long)]
     pub format: Option<Format>,
     /// The first row names the columns (the default for CSV)
@@ -1287,8 +1349,11 @@ pub struct Row {
 pub struct Get {
     #[command(flatten)]
     pub row: Row,
-    /// Print the whole row as a JSON object
+    /// Print the whole row, as scan prints it in this format
     #[arg(long)]
+    pub format: Option<ScanFormat>,
+    /// Print the whole row as a JSON object, as --format jsonl does
+    #[arg(long, conflicts_with = "format")]
     pub json: bool,
     /// Print only columns of these groups, and read only those [default: all]
     #[arg(long, value_name = "GROUP[,GROUP…]", value_delimiter = ',')]
@@ -1311,13 +1376,16 @@ pub struct Load {
     pub dir: PathBuf,
     /// Table; made if it does not exist, of raw keys and values
     pub table: String,
+    /// File to read, or - for the standard input; it may be compressed (.gz, .zst)
+    #[arg(default_value = "-")]
+    pub file: PathBuf,
     /// Remove the rows with the keys that come, one on each line; an absent key is no error
     #[arg(long)]
     pub delete: bool,
-    /// Take rows, or with --delete keys, as scan prints them with this --format [default: rows of the kind that was
-    /// imported; keys and rows of raw tables as tsv]
+    /// Take rows, or with --delete keys, as scan prints them with this --format [default: what the name of the file
+    /// says; without one, rows of the kind that was imported, and keys and rows of raw tables as tsv]
     #[arg(long)]
-    pub format: Option<ScanFormat>,
+    pub format: Option<TextFormat>,
     /// Rows in each commit; the last may have fewer
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     pub batch: u64,
@@ -1396,6 +1464,75 @@ pub struct Scan {
     pub limit: Option<u64>,
     #[command(flatten)]
     pub shown: Shown,
+    /// Print to a new file, whose name says the format and the compression, as in rows.csv or rows.jsonl.gz
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Replace the file if it exists
+    #[arg(long, requires = "out")]
+    pub overwrite: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Export {
+    /// Directory of the database
+    pub dir: PathBuf,
+    /// Table
+    #[arg(required_unless_present = "all", conflicts_with = "all", requires = "file")]
+    pub table: Option<String>,
+    /// New file, whose name says the format and the compression, as in people.csv or people.jsonl.gz
+    pub file: Option<PathBuf>,
+    /// Write each table to a file of its own in this directory, which is made if it does not exist
+    #[arg(long, value_name = "OUT", conflicts_with_all = ["from", "to", "prefix", "key_types"])]
+    pub all: Option<PathBuf>,
+    /// What the files are [default: what the name of the file says; with --all, the format that the table was imported
+    /// from, or tsv]
+    #[arg(long)]
+    pub format: Option<ScanFormat>,
+    /// Compress the files
+    #[arg(long, value_name = "HOW", requires = "all")]
+    pub compress: Option<CompressArg>,
+    #[command(flatten)]
+    pub range: KeyRange,
+    /// Replace files that exist
+    #[arg(long)]
+    pub overwrite: bool,
+    /// Print the report as JSON, an object for each table
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// See [`compressed::Compression`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CompressArg {
+    /// With gzip; the names end in .gz
+    Gz,
+    /// With Zstandard; the names end in .zst
+    Zst,
+}
+
+impl From<CompressArg> for compressed::Compression {
+    fn from(arg: CompressArg) -> Self {
+        match arg {
+            CompressArg::Gz => Self::Gzip,
+            CompressArg::Zst => Self::Zstd,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct Count {
+    /// Directory of the database
+    pub dir: PathBuf,
+    /// Table
+    pub table: String,
+    #[command(flatten)]
+    pub range: KeyRange,
+    /// Count rows one by one where the indexes give no exact number
+    #[arg(long)]
+    pub exact: bool,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// What is printed about rows.
@@ -1407,9 +1544,9 @@ pub struct Shown {
     /// Print only the key and columns of these groups, and read only those [default: all]
     #[arg(long, value_name = "GROUP[,GROUP…]", value_delimiter = ',')]
     pub groups: Vec<String>,
-    /// How to print: rows as they went in, or a JSON object for each
-    #[arg(long, default_value = "tsv")]
-    pub format: ScanFormat,
+    /// How to print [default: tsv]
+    #[arg(long)]
+    pub format: Option<ScanFormat>,
 }
 
 #[derive(Debug, Args)]
@@ -1522,11 +1659,41 @@ pub struct RenameTable {
 /// How rows are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ScanFormat {
+    /// Comma-separated values with quotes (RFC 4180), after a header if the table has names of columns. Rows of a raw
+    /// table have the columns key and value, and JSON lines have those of the key and value, the object
+    Csv,
     /// Columns with a tab between them, or the key and the value of a raw table; a backslash, tab, LF or CR in them is
     /// written \\, \t, \n or \r, but not in tables of TSV, whose columns have neither tabs nor line ends
     Tsv,
+    /// A JSON object on each line. Columns that the key orders as numbers, and the fields of a tuple, are numbers
+    Jsonl,
+    /// An Arrow file with typed columns, those of `larch sql`; needs the feature `sql`
+    Arrow,
+    /// A Parquet file with the same columns; needs the feature `parquet`
+    Parquet,
+}
+
+/// The formats of [`ScanFormat`] that are text, which `load` takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TextFormat {
+    /// Comma-separated values, with a header if the table has names of columns or is raw
+    Csv,
+    /// Columns with a tab between them, or the key and the value of a raw table
+    Tsv,
     /// A JSON object on each line
     Jsonl,
+}
+
+impl ScanFormat {
+    /// The format of text, or `None` if the format is not text.
+    pub fn text(self) -> Option<TextFormat> {
+        match self {
+            Self::Csv => Some(TextFormat::Csv),
+            Self::Tsv => Some(TextFormat::Tsv),
+            Self::Jsonl => Some(TextFormat::Jsonl),
+            Self::Arrow | Self::Parquet => None,
+        }
+    }
 }
 
 #[derive(Debug, Args)]

@@ -1,7 +1,9 @@
-//! The input of an import: a file or standard input, which is read once from beginning to end. This module does not
-//! know what the bytes mean.
+//! The input of a command: a file, which may be compressed, or standard input. It is read once from beginning to end.
+//! This module does not know what the bytes mean.
 
+use crate::compressed::Unpacked;
 use crate::failure::{Failure, Result};
+use crate::file_name::FileName;
 use os::{Access, FileReader, Machine};
 use std::cell::Cell;
 use std::io::{self, BufRead, BufReader, Read};
@@ -17,34 +19,50 @@ const STDIN: &str = "standard input";
 /// The size of one read from the input.
 const READ_BYTES: usize = 1 << 20;
 
-/// An open input that has at least one byte.
+/// An open input.
 pub struct Input {
     /// The name of the input in messages.
     pub name: String,
-    /// The length of the input, if it is known.
+    /// The length of the input, if it is known. If it is compressed, this is the length of the compressed bytes.
     pub bytes: Option<u64>,
-    /// The number of bytes of the input that were read so far.
+    /// How many of these bytes were read so far.
     pub read: Rc<Cell<u64>>,
-    /// The bytes.
-    pub reader: BufReader<Counted>,
+    /// The bytes, which are no longer compressed.
+    pub reader: Source,
 }
 
+/// The reader of an input.
+pub type Source = BufReader<Unpacked<Counted>>;
+
 impl Input {
-    /// Opens a file, or standard input for `-`. `kept` becomes the end of an error message.
-    pub fn open(path: &Path, kept: &str) -> Result<Self> {
-        let (name, bytes, origin) = if path == Path::new("-") {
-            (STDIN.to_string(), None, Origin::Stdin(io::stdin().lock()))
-        } else {
-            let file = Machine::real().disk.open(path, Access::Read).map_err(|error| cannot_open(&error))?;
-            let bytes = file.len().map_err(|error| cannot_open(&error))?;
-            (path.display().to_string(), Some(bytes).filter(|bytes| *bytes > 0), Origin::File(FileReader::new(file)))
-        };
+    /// Opens a file, or standard input for `-`. The name of the file says whether it is compressed.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such file, or if its name says that it is compressed in a way that is not read.
+    pub fn open(path: &Path) -> Result<Self> {
+        if path == Path::new("-") {
+            return Ok(Self::stdin());
+        }
+        let compression = FileName::of(path)?.compression;
+        let file = Machine::real().disk.open(path, Access::Read).map_err(|error| cannot_open(&error))?;
+        let bytes = file.len().map_err(|error| cannot_open(&error))?;
         let read = Rc::new(Cell::new(0));
-        let mut reader = BufReader::with_capacity(READ_BYTES, Counted { origin, read: Rc::clone(&read) });
-        match reader.fill_buf() {
-            Ok([]) => Err(Failure::Input(format!("{name} is empty, so {kept}; give a file with rows"))),
-            Ok(_) => Ok(Self { name, bytes, read, reader }),
-            Err(error) => Err(cannot_read(&name, &error, kept)),
+        let counted = Counted { origin: Origin::File(FileReader::new(file)), read: Rc::clone(&read) };
+        let reader = BufReader::with_capacity(READ_BYTES, Unpacked::new(counted, compression));
+        Ok(Self { name: path.display().to_string(), bytes: Some(bytes).filter(|bytes| *bytes > 0), read, reader })
+    }
+
+    /// Refuses an input without any bytes. `kept` becomes the end of an error message.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the input is empty or cannot be read.
+    pub fn not_empty(mut self, kept: &str) -> Result<Self> {
+        match self.reader.fill_buf() {
+            Ok([]) => Err(Failure::Input(format!("{} is empty, so {kept}; give a file with rows", self.name))),
+            Ok(_) => Ok(self),
+            Err(error) => Err(cannot_read(&self.name, &error, kept)),
         }
     }
 
@@ -52,7 +70,7 @@ impl Input {
     pub fn stdin() -> Self {
         let read = Rc::new(Cell::new(0));
         let counted = Counted { origin: Origin::Stdin(io::stdin().lock()), read: Rc::clone(&read) };
-        let reader = BufReader::with_capacity(READ_BYTES, counted);
+        let reader = BufReader::with_capacity(READ_BYTES, Unpacked::Plain(counted));
         Self { name: STDIN.to_string(), bytes: None, read, reader }
     }
 }
@@ -65,12 +83,19 @@ fn cannot_open(error: &io::Error) -> Failure {
 /// The error if an input cannot be read to its end. `kept` says what happens to the rows that were read before the
 /// error.
 pub fn cannot_read(name: &str, error: &io::Error, kept: &str) -> Failure {
+    let is_packed = matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData);
     let advice = match error.kind() {
         io::ErrorKind::NotSeekable => "it is a pipe: say - and send it to the standard input".to_string(),
         io::ErrorKind::IsADirectory => "give a file".to_string(),
+        _ if is_packed => format!("{kept}; get the file again, or correct the ending of its name"),
         _ => format!("{kept}; try again"),
     };
-    let what = if name == STDIN { format!("cannot read {name}: ") } else { String::new() };
+    let what = match name {
+        STDIN => format!("cannot read {name}: "),
+        // Errors about compressed bytes do not name the file, and those of the system do.
+        name if is_packed => format!("cannot read {name}: "),
+        _ => String::new(),
+    };
     Failure::Input(format!("{what}{error}; {advice}"))
 }
 

@@ -10,7 +10,7 @@
 //! num                  f64, finite
 //! ```
 
-use ::rows::{BadText, Declaration, DecodeField, Decoder, Field};
+use ::rows::{BadText, Declaration, DecodeField, Decoder, Field, FieldValue};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
@@ -152,6 +152,37 @@ pub fn decode_cut<'k>(kind: Kind, key: &'k [u8], last: bool, text: &mut Vec<u8>)
     let key = key.strip_suffix(&[0]).unwrap_or(key);
     let rest = decode(kind, &[key, &[0, 0]].concat(), last, text).map(<[u8]>::is_empty)?;
     rest.then_some(Cut::Open)
+}
+
+/// The values of a tuple, or `None` if the bytes are not exactly those that these values give.
+pub fn tuple_values<'k>(fields: &Declaration, key: &'k [u8]) -> Option<Vec<FieldValue<'k>>> {
+    let values = fields.decode(key).ok()?;
+    let mut again = Vec::with_capacity(key.len());
+    fields.encode(&values, &mut again).ok()?;
+    (again == key).then_some(values)
+}
+
+/// The text of any bytes in a table whose keys are tuples. Bytes that are no tuple of these fields end in ` + x'…'`, so
+/// that they cannot be mistaken for a tuple. [`any_tuple`] reads the text back.
+pub fn tuple_text(fields: &Declaration, key: &[u8]) -> String {
+    if tuple_values(fields, key).is_some() {
+        return fields.show(key);
+    }
+    let text = fields.show(key);
+    match fields.parse_front(&text) {
+        Ok(bytes) if bytes == key && text.ends_with('\'') => text,
+        Ok(bytes) if bytes == key => format!("{text} + x''"),
+        _ => {
+            let digits: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
+            format!("() + x'{digits}'")
+        }
+    }
+}
+
+/// Parses what [`tuple_text`] prints: a whole tuple, or any bytes in the form that ends in ` + x'…'`. Messages call
+/// the tuple `what`.
+pub fn any_tuple(fields: &Declaration, what: &str, text: &[u8]) -> Result<Vec<u8>, String> {
+    if text.ends_with(b"'") { tuple_front(fields, what, text) } else { tuple(fields, what, text) }
 }
 
 /// Parses a tuple such as `(17, "Bonn")` to its bytes. Messages call the tuple `what`.

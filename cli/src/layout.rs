@@ -46,10 +46,10 @@ mod tests;
 /// begins with it, so the result cannot be mistaken for another key.
 const NO_KEY: &[u8] = b"\\?";
 /// What messages call a tuple that is a key.
-const KEY: &str = "key of the table";
+pub const KEY: &str = "key of the table";
 
 /// The bytes of a row, in buffers that are reused for the next row.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Row {
     /// The key, in the form in which the engine orders it.
     pub key: Vec<u8>,
@@ -277,8 +277,10 @@ impl Layout {
     }
 
     /// Like [`Layout::encode`], for fields that may contain any bytes: refuses what a row of TSV cannot hold.
-    pub fn encode_fields(&self, record: &Vec<Vec<u8>>, row: &mut Row) -> Result<(), String> {
-        if !self.escapes() && record.iter().flatten().any(|byte| matches!(byte, b'\n' | b'\t')) {
+    pub fn encode_fields(&self, record: &impl Record, row: &mut Row) -> Result<(), String> {
+        let is_wrong = |byte: &u8| matches!(byte, b'\n' | b'\t');
+        let mut fields = (0..record.columns()).filter_map(|at| record.column(at));
+        if !self.escapes() && fields.any(|field| field.iter().any(is_wrong)) {
             return Err("a row of a TSV table cannot hold a line end, nor a column a tab; take them out".to_string());
         }
         self.encode(record, row)
@@ -312,11 +314,64 @@ impl Layout {
         let tab = line.iter().position(|byte| *byte == b'\t');
         let key = &line[..tab.unwrap_or(line.len())];
         match &self.tuple {
-            Some(fields) => row.key = keys::tuple(fields, KEY, key)?,
+            Some(fields) => row.key = keys::any_tuple(fields, KEY, key)?,
             None => unescape(key, &mut row.key)?,
         }
         let Some(tab) = tab else { return Ok(()) };
         unescape(&line[tab + 1..], &mut row.parts[0])
+    }
+
+    /// The names of the columns in the first line of a CSV file with rows of this table, or `None` if such a file has no
+    /// line of names. `keys` says that the file has keys alone. `values` are the names of the parts of a raw row, if it
+    /// has several, and `shows` says of which columns, counted from 0, the file has those that are not in the key.
+    pub fn header(&self, keys: bool, values: &[String], shows: impl Fn(usize) -> bool) -> Option<Vec<String>> {
+        let Some(schema) = &self.schema else {
+            let value = vec!["value".to_owned()];
+            let values = if keys {
+                Vec::new()
+            } else if values.is_empty() {
+                value
+            } else {
+                values.to_vec()
+            };
+            return Some([vec!["key".to_owned()], values].concat());
+        };
+        let of_key = |key: &KeyColumn| match &key.column {
+            Place::Number(number) => schema.columns.get(number - 1).cloned(),
+            Place::Name(name) => Some(name.clone()),
+        };
+        let key: Option<Vec<String>> = schema.key.iter().map(of_key).collect();
+        match (schema.format, keys) {
+            (_, true) => key,
+            (Format::Jsonl, false) => key.map(|key| [key, vec!["value".to_owned()]].concat()),
+            (Format::Csv | Format::Tsv, false) if schema.columns.is_empty() => None,
+            (Format::Csv | Format::Tsv, false) => {
+                let names = schema.columns.iter().enumerate();
+                Some(
+                    names
+                        .filter(|(at, _)| self.in_key(*at).is_some() || shows(*at))
+                        .map(|(_, name)| name.clone())
+                        .collect(),
+                )
+            }
+        }
+    }
+
+    /// Encodes a row of a table of JSON lines from the texts of its key columns and the text of the object.
+    pub fn encode_object_of_key(&self, texts: &[Vec<u8>], object: &[u8], row: &mut Row) -> Result<(), String> {
+        let key = self.key_from_texts(texts)?;
+        self.encode_object_with(&key, object, row)
+    }
+
+    /// Encodes an object whose key must be `key`.
+    fn encode_object_with(&self, key: &[u8], object: &[u8], row: &mut Row) -> Result<(), String> {
+        let object =
+            std::str::from_utf8(object).map_err(|_| "the object is not UTF-8, and JSON must be".to_string())?;
+        self.encode_object(object, row)?;
+        if row.key != key {
+            return Err("the object's own key members say another key; make them agree".to_string());
+        }
+        Ok(())
     }
 
     /// Encodes a row of a table of JSON lines from a line that `scan --format tsv` has printed. The line contains
@@ -326,14 +381,7 @@ impl Layout {
         let Some((tab, _)) = tabs.nth(self.key_columns().len() - 1) else {
             return Err("there is no object after the key; write the key, a tab and a JSON object".to_string());
         };
-        let (key, object) = (self.key_from_text(&line[..tab])?, &line[tab + 1..]);
-        let object =
-            std::str::from_utf8(object).map_err(|_| "the object is not UTF-8, and JSON must be".to_string())?;
-        self.encode_object(object, row)?;
-        if row.key != key {
-            return Err("the object's own key members say another key; make them agree".to_string());
-        }
-        Ok(())
+        self.encode_object_with(&self.key_from_text(&line[..tab])?, &line[tab + 1..], row)
     }
 
     /// The inverse of [`Layout::key_texts_of`]: returns the key whose columns have the texts `texts`. In a raw
@@ -348,7 +396,7 @@ impl Layout {
             ));
         }
         match &self.tuple {
-            Some(fields) => return keys::tuple_front(fields, KEY, &texts[0]),
+            Some(fields) => return keys::any_tuple(fields, KEY, &texts[0]),
             None if columns.is_empty() => return Ok(texts[0].clone()),
             None => {}
         }
@@ -508,7 +556,7 @@ impl Layout {
     /// them, or a tuple.
     pub fn key_text(&self, key: &[u8], texts: &mut Vec<Vec<u8>>, line: &mut Vec<u8>) {
         if let Some(fields) = &self.tuple {
-            return line.extend_from_slice(fields.show(key).as_bytes());
+            return line.extend_from_slice(keys::tuple_text(fields, key).as_bytes());
         }
         let texts = self.key_texts_of(key, texts);
         if texts.is_empty() {

@@ -23,23 +23,32 @@ mod cloud;
 #[cfg(not(feature = "cloud"))]
 mod no_cloud;
 
+#[cfg(feature = "sql")]
+mod columnar;
+#[cfg(not(feature = "sql"))]
+mod no_columnar;
+
 mod args;
 mod colours;
 mod commands;
+mod compressed;
 mod database;
 mod demo_rows;
 mod escape;
 
 mod failure;
+mod file_name;
 mod index_text;
 mod input;
 mod interrupt;
 mod keys;
 mod layout;
 mod new_database;
+mod new_file;
 mod object;
 mod output;
 mod places;
+mod portion;
 mod progress;
 mod rows;
 mod schema;
@@ -57,6 +66,8 @@ pub use suite::Stores;
 
 #[cfg(not(feature = "cloud"))]
 use no_cloud as cloud;
+#[cfg(not(feature = "sql"))]
+use no_columnar as columnar;
 
 use args::{Command, IndexCommand};
 use std::process::ExitCode;
@@ -101,6 +112,8 @@ fn run_command(bench: impl FnOnce(args::Bench) -> ExitCode) -> ExitCode {
         Command::Load(args) => commands::load::run(&common, &args),
         Command::Delete(args) => commands::point::delete(&common, &args),
         Command::DeleteRange(args) => commands::scan::delete_range(&common, &args),
+        Command::Export(args) => commands::export::run(&common, &args),
+        Command::Count(args) => commands::count::run(&common, &args),
         Command::Scan(args) => commands::scan::run(&common, &args),
         Command::Nth(args) => commands::scan::nth(&common, &args),
         Command::Sample(args) => commands::scan::sample(&common, &args),

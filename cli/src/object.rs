@@ -108,6 +108,14 @@ pub fn join<P: AsRef<[u8]>>(parts: &[P], object: &mut Vec<u8>) -> bool {
     true
 }
 
+/// Whether a text is a number of JSON, byte for byte.
+pub fn is_number(text: &[u8]) -> bool {
+    // The parser would skip white space around a number.
+    text.last().is_some_and(u8::is_ascii_digit)
+        && matches!(text.first(), Some(b'-' | b'0'..=b'9'))
+        && std::str::from_utf8(text).is_ok_and(|text| serde_json::from_str::<&RawValue>(text).is_ok())
+}
+
 /// `text` as a JSON string.
 pub fn string(text: &str) -> String {
     serde_json::to_string(text).expect("a string is JSON")

@@ -1,12 +1,12 @@
 //! Reads rows from text, one after the other, and encodes them as the bytes that a table stores. This module does
 //! not know what is done with the rows.
 
-use crate::args::ScanFormat;
+use crate::args::TextFormat;
 use crate::failure::{Failure, Result};
-use crate::input::{Counted, Input, cannot_read};
-use crate::layout::{Layout, Row};
+use crate::input::{Input, Source, cannot_read};
+use crate::layout::{Layout, Record, Row};
 use crate::schema::Format;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead};
 
 mod csv;
 mod jsonl;
@@ -26,7 +26,7 @@ pub enum Stop {
 }
 
 /// A mark that some programs write at the beginning of a UTF-8 file.
-const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+pub const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// Reads a line without its end, which is LF or CRLF. Returns false at the end of the input.
 fn read_line(source: &mut impl BufRead, line: &mut Vec<u8>) -> Result<bool, Stop> {
@@ -71,8 +71,20 @@ impl Width {
     }
 }
 
-/// The reader of an input.
-type Source = BufReader<Counted>;
+/// Refuses a first row that has the names of the table's columns. In an input of `load`, rows have no header before
+/// them, so the header would become a row.
+fn is_no_header(layout: &Layout, record: &impl Record) -> Result<(), String> {
+    let Some(schema) = layout.schema().filter(|schema| !schema.columns.is_empty()) else { return Ok(()) };
+    let names = schema.columns.iter().map(|name| Some(name.as_bytes()));
+    if schema.columns.len() != record.columns() || !names.eq((0..record.columns()).map(|at| record.column(at))) {
+        return Ok(());
+    }
+    Err(format!(
+        "this row is the header of the table; leave it out, or say --format csv to load, which takes CSV with a header (if it is a \
+         row, say --format {})",
+        if schema.format == Format::Csv { "csv, and write the header before it" } else { "tsv" }
+    ))
+}
 
 /// The rows of one input.
 pub struct Rows {
@@ -86,7 +98,7 @@ enum Reader {
     Csv(csv::Csv<Source>),
     Tsv(tsv::Tsv<Source>),
     Jsonl(jsonl::Jsonl<Source>),
-    Printed(printed::Printed<Source>),
+    Printed(Box<printed::Printed<Source>>),
 }
 
 impl Rows {
@@ -105,10 +117,10 @@ impl Rows {
         }
     }
 
-    /// Starts reading rows or keys in the form in which `scan` prints them with `format`. `kept` is as in
+    /// Starts reading rows or keys in the form in which `scan` prints them in this format. `kept` is as in
     /// [`Rows::new`].
-    pub fn of_printed(input: Input, format: ScanFormat, kept: &'static str) -> Self {
-        let reader = Reader::Printed(printed::Printed::new(input.reader, format));
+    pub fn of_printed(input: Input, format: TextFormat, kept: &'static str) -> Self {
+        let reader = Reader::Printed(Box::new(printed::Printed::new(input.reader, format)));
         Self { name: input.name, reader, kept }
     }
 
@@ -145,7 +157,7 @@ impl Rows {
             Reader::Csv(csv) => csv.line,
             Reader::Tsv(tsv) => tsv.line,
             Reader::Jsonl(jsonl) => jsonl.line,
-            Reader::Printed(printed) => printed.line,
+            Reader::Printed(printed) => printed.line(),
         };
         format!("{}:{line}", self.name)
     }

@@ -112,6 +112,26 @@ impl std::str::FromStr for KeySpec {
     }
 }
 
+/// A column of an index as the command line names it: `city`, `3`, `age:int`, `age:int desc`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexColumn {
+    /// The column.
+    pub spec: KeySpec,
+    /// Whether the column is in descending order.
+    pub is_descending: bool,
+}
+
+impl std::str::FromStr for IndexColumn {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        let name = text.strip_suffix("desc").filter(|name| name.ends_with(char::is_whitespace));
+        let spec = name.map_or(text, str::trim_end).parse()?;
+        Ok(Self { spec, is_descending: name.is_some() })
+    }
+}
+
 /// What the rows of a table are made of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schema {
@@ -214,6 +234,43 @@ impl Schema {
         taken
     }
 
+    /// The first line of a TSV file with rows of this table, without its line end; `None` if the table has no names, or
+    /// if its rows are not those of TSV.
+    pub fn tsv_header(&self) -> Option<String> {
+        (self.format == Format::Tsv && !self.columns.is_empty()).then(|| self.columns.join("\t"))
+    }
+
+    /// The options with which `import` makes a table of the same kind from a file of the same format.
+    pub fn import_options(&self) -> Vec<String> {
+        let of_key = |key: &KeyColumn| {
+            let name = label(&self.columns, &key.column);
+            if key.kind.is_numeric() {
+                return format!("{name}:{}", key.kind.name());
+            }
+            // The end of a name may look like the kind of a column.
+            let is_plain = name.parse::<KeySpec>().is_ok_and(|spec| spec.name == name);
+            if is_plain { name } else { format!("{name}:{}", key.kind.name()) }
+        };
+        let key: Vec<String> = self.key.iter().map(of_key).collect();
+        let mut options = vec!["--key".to_owned(), key.join(",")];
+        if self.format != Format::Jsonl {
+            options.push(if self.columns.is_empty() { "--no-header" } else { "--header" }.to_owned());
+        }
+        if !self.groups.is_empty() {
+            options.extend(["--groups".to_owned(), self.groups_text()]);
+        }
+        options
+    }
+
+    /// The groups in the form of the command line.
+    fn groups_text(&self) -> String {
+        let group = |group: &Group| {
+            let labels: Vec<String> = group.columns.iter().map(|column| label(&self.columns, column)).collect();
+            format!("{}:{}", group.name, if group.rest { "*".to_string() } else { labels.join(",") })
+        };
+        self.groups.iter().map(group).collect::<Vec<_>>().join(";")
+    }
+
     /// The metadata to store with a table.
     pub fn to_metadata(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("a schema is plain JSON")
@@ -277,11 +334,8 @@ impl fmt::Display for Schema {
                 write!(f, ":{}", key.kind.name())?;
             }
         }
-        for (at, group) in self.groups.iter().enumerate() {
-            let labels: Vec<String> = group.columns.iter().map(|column| label(&self.columns, column)).collect();
-            let columns = if group.rest { "*".to_string() } else { labels.join(",") };
-            let separator = if at > 0 { ";" } else { ", groups " };
-            write!(f, "{separator}{}:{columns}", group.name)?;
+        if !self.groups.is_empty() {
+            write!(f, ", groups {}", self.groups_text())?;
         }
         if let Some(program) = &self.made_by {
             write!(f, ", made by {program}")?;

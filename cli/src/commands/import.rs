@@ -1,8 +1,9 @@
 //! `larch import`: puts the rows of a file into a table, all of them or none.
 
-use crate::args::{Common, Import, InputArgs, TableArgs};
+use crate::args::{Common, Import, InputArgs, ScanFormat, TableArgs};
 use crate::database;
 use crate::failure::{Failure, Result};
+use crate::file_name::FileName;
 use crate::input::{Input, NOTHING_KEPT};
 use crate::interrupt::Interrupt;
 use crate::layout::{Layout, Row};
@@ -19,6 +20,7 @@ use larch::{Database, Table, TableOptions};
 use os::Machine;
 use serde::Serialize;
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
@@ -26,6 +28,8 @@ use std::time::Duration;
 #[cfg(test)]
 mod tests;
 
+/// The most bytes of keys and values that an import puts into a table with indexes.
+const MOST_OF_COMMIT: usize = 256 << 20;
 /// The number of rows between two updates of the progress.
 const STRIDE: u64 = 4096;
 
@@ -60,15 +64,21 @@ impl SortingWork {
 
     /// Prints it as text for people.
     pub fn print(&self, output: &mut Output) -> Result<()> {
-        if self.rows < self.rows_read {
-            let again = size::of(self.rows_read - self.rows, "row");
-            output.line(format!("{again} had a key that came again later; the last row of a key stays"))?;
-        }
+        self.print_repeats(output)?;
         let order =
             if self.sorted { "in order".to_string() } else { format!("sorted in {}", size::of(self.runs, "run")) };
         let peak = os::process::memory().peak_resident_bytes;
         let memory = peak.map_or(String::new(), |peak| format!(", peak memory {}", size::bytes(peak)));
         output.line(format!("{order}, {} written{memory}", size::of(self.files, "file")))
+    }
+
+    /// Prints how many rows had a key that came again, if there were any.
+    fn print_repeats(&self, output: &mut Output) -> Result<()> {
+        if self.rows == self.rows_read {
+            return Ok(());
+        }
+        let again = size::of(self.rows_read - self.rows, "row");
+        output.line(format!("{again} had a key that came again later; the last row of a key stays"))
     }
 }
 
@@ -79,6 +89,8 @@ struct Report<'r> {
     file: &'r str,
     #[serde(flatten)]
     work: SortingWork,
+    /// The indexes that got the rows, too.
+    indexes: &'r [String],
     /// The peak memory, which is missing if the system does not report it.
     #[serde(skip_serializing_if = "Option::is_none")]
     peak_memory_bytes: Option<u64>,
@@ -91,13 +103,18 @@ pub fn run(common: &Common, args: &Import) -> Result<()> {
     let (mut reading, format) = Reading::open(&args.input, &args.file, NOTHING_KEPT)?;
     let name = reading.name.clone();
 
+    let mut indexes = Vec::new();
     let (schema, rows_read, done) = with_database(&args.dir, common, |database| {
         let existing = filled_table(database, &args.table)?;
         let schema = schema(&args.input, &reading, format, existing.as_ref())?;
         let (rows_read, done) = match existing {
             Some(table) => {
                 same_options(&args.table_options, &table.options(), &args.table)?;
-                fill(&table, &schema, &mut reading)?
+                indexes = table.indexes()?;
+                match &indexes[..] {
+                    [] => fill(&table, &schema, &mut reading)?,
+                    indexes => commit(database, &table, indexes, &schema, &mut reading)?,
+                }
             }
             None => with_table(database, &args.table, options(&args.table_options, &schema), |table| {
                 fill(table, &schema, &mut reading)
@@ -111,6 +128,7 @@ pub fn run(common: &Common, args: &Import) -> Result<()> {
         table: &args.table,
         file: &name,
         work: SortingWork::new(rows_read, &done, time),
+        indexes: &indexes,
         peak_memory_bytes: os::process::memory().peak_resident_bytes,
     };
     let mut output = Output::new();
@@ -150,7 +168,7 @@ impl Reading {
     pub fn open(args: &InputArgs, file: &Path, kept: &'static str) -> Result<(Self, Format)> {
         let format = format(args, file)?;
         let header = header(args, format)?;
-        let input = Input::open(file, kept)?;
+        let input = Input::open(file)?.not_empty(kept)?;
         let (name, bytes, read) = (input.name.clone(), input.bytes, input.read.clone());
         let rows = Rows::new(input, format, header, kept)?;
         let (progress, bytes) = match bytes {
@@ -194,6 +212,48 @@ fn fill(table: &Table, schema: &Schema, reading: &mut Reading) -> Result<(u64, I
     Ok((rows_read, done.map_err(failed)?))
 }
 
+/// Puts all rows into a table with indexes, or none of them, and returns their number. The indexes change with the rows
+/// in one commit, so all rows are in memory until then.
+fn commit(
+    database: &Database,
+    table: &Table,
+    indexes: &[String],
+    schema: &Schema,
+    reading: &mut Reading,
+) -> Result<(u64, ImportReport)> {
+    let interrupt = Interrupt::caught();
+    let mut rows: BTreeMap<Vec<u8>, Vec<Vec<u8>>> = BTreeMap::new();
+    let mut bytes = 0;
+    let rows_read = reading.read(schema, &mut |row| {
+        interrupt.check("the import")?;
+        bytes += row.key.len() + row.parts.iter().map(Vec::len).sum::<usize>();
+        if bytes <= MOST_OF_COMMIT {
+            rows.insert(row.key.clone(), row.parts.clone());
+        }
+        Ok(())
+    })?;
+    if bytes > MOST_OF_COMMIT {
+        return Err(Failure::Input(format!(
+            "table {} has indexes ({}), and its rows go in by one commit in memory, which may have {}; the input has {} of rows: \
+             load it in pieces with larch load --batch 1000, or drop the indexes, import it and create them again; {NOTHING_KEPT}",
+            table.name(),
+            indexes.join(", "),
+            size::bytes(MOST_OF_COMMIT as u64),
+            size::bytes(bytes as u64)
+        )));
+    }
+    let failed = |error| Failure::Write { at: format!("table {}", table.name()), error, kept: NOTHING_KEPT };
+    let mut batch = database.batch();
+    for (key, parts) in &rows {
+        batch.insert_parts(table, key, parts);
+    }
+    interrupt.check("the import")?;
+    batch.commit().map_err(failed)?;
+    let bytes = bytes as u64;
+    let done = ImportReport { rows: rows.len() as u64, user_bytes: bytes, bytes, files: 0, sorted: false, runs: 0 };
+    Ok((rows_read, done))
+}
+
 fn print(report: &Report<'_>, schema: &Schema, time: Duration, output: &mut Output) -> Result<()> {
     let work = &report.work;
     output.line(format!("table {}: {schema}", report.table))?;
@@ -205,19 +265,32 @@ fn print(report: &Report<'_>, schema: &Schema, time: Duration, output: &mut Outp
         size::seconds(time),
         size::count(work.rows_per_second)
     ))?;
+    if !report.indexes.is_empty() {
+        work.print_repeats(output)?;
+        return output.line(format!("in one commit, which indexes keep: {}", report.indexes.join(", ")));
+    }
     work.print(output)
 }
 
 /// The format that was given, or the format that the file's name suggests.
 fn format(args: &InputArgs, file: &Path) -> Result<Format> {
-    let guess = || match file.extension()?.to_str()? {
-        "csv" => Some(Format::Csv),
-        "tsv" => Some(Format::Tsv),
-        "jsonl" => Some(Format::Jsonl),
-        _ => None,
+    let named = match FileName::of(file)?.format {
+        Some(ScanFormat::Csv) => Some(Format::Csv),
+        Some(ScanFormat::Tsv) => Some(Format::Tsv),
+        Some(ScanFormat::Jsonl) => Some(Format::Jsonl),
+        Some(ScanFormat::Arrow | ScanFormat::Parquet) if args.format.is_none() => {
+            return Err(Failure::Usage(format!(
+                "{}: larch writes such files, but does not import them; larch sql reads Parquet, see docs/guide/sql.md",
+                file.display()
+            )));
+        }
+        Some(ScanFormat::Arrow | ScanFormat::Parquet) | None => None,
     };
-    args.format.or_else(guess).ok_or_else(|| {
-        Failure::Usage(format!("what is {}? Say --format csv, --format tsv or --format jsonl", file.display()))
+    args.format.or(named).ok_or_else(|| {
+        Failure::Usage(format!(
+            "what is {}? Its name ends in none of .csv, .tsv and .jsonl; say --format csv, --format tsv or --format jsonl",
+            file.display()
+        ))
     })
 }
 

@@ -36,20 +36,34 @@ struct Checked<'i> {
 
 /// Makes an index.
 pub fn create(common: &Common, args: &CreateIndex) -> Result<()> {
-    let declared = args.declaration.as_deref().map(|text| {
-        text.parse::<Extractor>().map_err(|error| Failure::Usage(format!("the declaration {text:?} is wrong: {error}")))
+    // A wrong declaration is refused before anything is opened.
+    let declared = args.declaration.as_deref().filter(|text| is_declaration(text)).map(|text| {
+        text.parse::<Extractor>().map_err(|error| {
+            Failure::Usage(format!(
+                "the declaration {text:?} is wrong: {error}; larch index create --help has its grammar"
+            ))
+        })
     });
     let declared = declared.transpose()?;
+    let named = match &args.declaration {
+        Some(text) if declared.is_none() => text
+            .split(',')
+            .map(str::parse)
+            .collect::<Result<_, _>>()
+            .map_err(|why: String| Failure::Usage(format!("{text:?}: {why}")))?,
+        _ => args.columns.clone(),
+    };
     let database = database::open_to_write(&args.dir, common)?;
     let table = database::table(&database, &args.dir, &args.table)?;
     let extractor = match (declared, database::schema(&table)?) {
         (None, Some(schema)) => {
-            indexed::extractor(&schema, &args.columns).map_err(|why| Failure::Usage(format!("--columns: {why}")))?
+            let wrong = |why| Failure::Usage(format!("the columns of the index: {why}"));
+            indexed::extractor(&schema, &named).map_err(wrong)?
         }
         (None, None) => {
             return Err(Failure::Usage(format!(
-                "the rows of table {} are raw and have no columns; declare what the keys of the index are made of, see \
-                 docs/format/extractor.md",
+                "the rows of table {} are raw and have no columns; declare what the keys of the index are made of, as in \
+                 'value[0..4] bytes' (larch index create --help has the grammar)",
                 args.table
             )));
         }
@@ -81,6 +95,12 @@ pub fn create(common: &Common, args: &CreateIndex) -> Result<()> {
     drop(made?);
     drop(table);
     Ok(database.close()?)
+}
+
+/// Whether a text is a declaration and no list of columns. All declarations begin with one of three words.
+fn is_declaration(text: &str) -> bool {
+    let word = text.trim_start().split(|letter: char| !letter.is_alphanumeric() && letter != '_').next();
+    matches!(word, Some("key" | "value" | "part"))
 }
 
 /// Removes an index, which must exist.

@@ -1,4 +1,4 @@
-//! `larch load`: reads lines from standard input, and writes or removes rows as the lines come. It prints the key
+//! `larch load`: reads lines from standard input or a file, and writes or removes rows as the lines come. It prints the key
 //! of each row as soon as the change is safe.
 //!
 //! With `--delete`, each line is a key whose row is removed. Otherwise, the lines are rows as `import` would read
@@ -7,15 +7,15 @@
 //! table does not take. It also ends when it cannot write its output, because it could no longer say which rows are
 //! safe.
 
-use crate::args::{Common, Load, ScanFormat};
+use crate::args::{Common, Load, ScanFormat, TextFormat};
 use crate::database;
 use crate::failure::{Failure, Result};
+use crate::file_name::FileName;
 use crate::input::Input;
 use crate::layout::Row;
 use crate::new_database::with_database;
 use crate::output::{Output, Printer};
 use crate::rows::Rows;
-use crate::schema::Format;
 use larch::{Database, Table};
 
 /// The end of an error message, which says what a failure leaves.
@@ -47,6 +47,18 @@ pub fn run(common: &Common, args: &Load) -> Result<()> {
     })
 }
 
+/// The format of printed rows or keys that was asked for, or that the name of the file says.
+fn format(args: &Load) -> Result<Option<TextFormat>> {
+    match (args.format, FileName::of(&args.file)?.format) {
+        (None, Some(ScanFormat::Arrow | ScanFormat::Parquet)) => Err(Failure::Usage(format!(
+            "{}: larch writes such files, but does not load them; larch sql reads Parquet, see docs/guide/sql.md",
+            args.file.display()
+        ))),
+        (None, named) => Ok(named.and_then(ScanFormat::text)),
+        (asked, _) => Ok(asked),
+    }
+}
+
 /// Takes rows or keys until no more come, and counts its commits in `commits`.
 fn take(database: &Database, table: &Table, args: &Load, commits: &mut u64) -> Result<()> {
     let layout = match args.delete {
@@ -55,11 +67,12 @@ fn take(database: &Database, table: &Table, args: &Load, commits: &mut u64) -> R
     };
     let kept = if args.delete { REMOVED } else { KEPT };
     let imported = layout.schema().filter(|_| !args.delete).map(|schema| schema.format);
-    let mut rows = match (args.format, imported) {
-        (Some(printed), _) => Rows::of_printed(Input::stdin(), printed, kept),
-        // Tables of TSV are printed in the form in which they were imported.
-        (None, None | Some(Format::Tsv)) => Rows::of_printed(Input::stdin(), ScanFormat::Tsv, kept),
-        (None, Some(format)) => Rows::new(Input::stdin(), format, false, kept)?,
+    let printed = format(args)?;
+    let input = Input::open(&args.file)?;
+    let mut rows = match (printed, imported) {
+        (Some(printed), _) => Rows::of_printed(input, printed, kept),
+        (None, None) => Rows::of_printed(input, TextFormat::Tsv, kept),
+        (None, Some(format)) => Rows::new(input, format, false, kept)?,
     };
     let mut printer = Printer::new(&layout);
     let mut output = Output::new();

@@ -1,25 +1,37 @@
 //! `larch get`, `put` and `delete`: read, write and remove one row by its key.
 
-use crate::args::{self, Common};
+use super::scan::{self, Printing};
+use crate::args::{self, Common, ScanFormat};
 use crate::database;
 use crate::failure::{Failure, Result};
 use crate::layout::Layout;
 use crate::new_database::{with_database, with_table};
 use crate::output::{Output, Printer};
+use crate::portion::{Columns, Keys};
 use larch::{Table, Value};
 
-/// Prints a row: its columns without those of the key, or the whole row as JSON.
+/// Prints a row: its columns without those of the key, or the whole row in the form in which `scan` prints it.
 pub fn get(common: &Common, args: &args::Get) -> Result<()> {
+    let asked = if args.json { Some(ScanFormat::Jsonl) } else { args.format };
+    let format = asked.map(|format| scan::format(Some(format), None)).transpose()?;
     let database = database::open(&args.row.dir, common)?;
     let table = database::table(&database, &args.row.dir, &args.row.table)?;
     let layout = database::layout(&table, &args.row.types)?;
     let parts = database::parts(&table, &args.groups)?;
     let key = layout.key_from_text(args.row.key.as_encoded_bytes()).map_err(Failure::Usage)?;
-    let mut printer = Printer::of_parts(&layout, &parts);
     let mut output = Output::new();
-    let mut print = |row: &[Value]| {
-        output.write(|line| if args.json { printer.json(&key, row, line) } else { printer.value(row, line) })
-    };
+    if let Some(format) = format {
+        let snapshot = database.snapshot();
+        if !table.at(&snapshot)?.contains_key(&key[..])? {
+            return Err(missing(&args.row, &layout, &key));
+        }
+        let columns = Columns { keys: false, groups: &args.groups };
+        let printing = Printing { table: &table, layout: &layout, columns, format, names: false };
+        printing.print(&snapshot, &Keys::one(&key), None, &mut output)?;
+        return output.finish();
+    }
+    let mut printer = Printer::of_parts(&layout, &parts);
+    let mut print = |row: &[Value]| output.write(|line| printer.value(row, line));
     match database::selection(&table, &parts)? {
         Some(selection) => print(&selection.get(&key[..])?.ok_or_else(|| missing(&args.row, &layout, &key))?)?,
         None => print(&[table.get(&key[..])?.ok_or_else(|| missing(&args.row, &layout, &key))?])?,

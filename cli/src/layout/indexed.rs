@@ -3,26 +3,28 @@
 
 use super::Layout;
 use crate::keys::Kind;
-use crate::schema::{KeySpec, Place, Schema, place};
+use crate::schema::{IndexColumn, Place, Schema, place};
 use ::rows::{Extractor, quoted};
 
 #[cfg(test)]
 mod tests;
 
-/// The extractor for the keys of an index on the columns in `specs`. If a column does not exist, the error names
+/// The extractor for the keys of an index on these columns. If a column does not exist, the error names
 /// it.
-pub fn extractor(schema: &Schema, specs: &[KeySpec]) -> Result<Extractor, String> {
+pub fn extractor(schema: &Schema, columns: &[IndexColumn]) -> Result<Extractor, String> {
     let layout = Layout::new(Some(schema.clone()));
-    let fields = specs.iter().map(|spec| field(schema, &layout, spec)).collect::<Result<Vec<_>, _>>()?;
+    let fields = columns.iter().map(|column| field(schema, &layout, column)).collect::<Result<Vec<_>, _>>()?;
     Ok(fields.join(", ").parse().expect("the fields are written in the language of extractors"))
 }
 
-fn field(schema: &Schema, layout: &Layout, spec: &KeySpec) -> Result<String, String> {
+fn field(schema: &Schema, layout: &Layout, column: &IndexColumn) -> Result<String, String> {
+    let IndexColumn { spec, is_descending } = column;
     let kind = match spec.kind {
         Kind::Text => "string",
         Kind::Int => "i64",
         Kind::Num => "f64",
     };
+    let kind = if *is_descending { format!("{kind} desc") } else { kind.to_owned() };
     let in_no_group = || format!("column {} is in no group of the table, so no row has it", spec.name);
     let at = match place(schema.format, &schema.columns, "column", &spec.name)? {
         Place::Name(name) => {

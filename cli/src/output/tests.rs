@@ -46,8 +46,11 @@ fn columns_come_out_in_their_order() {
 fn a_numeric_key_leaves_its_text_in_the_row() {
     assert_eq!(
         print(Format::Csv, &["id", "name"], "id:int", &[b"007", b"x\ty"]),
-        ["007\tx\\ty", r#"{"id":"007","name":"x\ty"}"#, "7", r#""7""#, "x\\ty"]
+        ["007\tx\\ty", r#"{"id":"007","name":"x\ty"}"#, "7", "7", "x\\ty"]
     );
+    // A number that JSON writes in the same way is a number.
+    let numbers = print(Format::Csv, &["id", "n"], "id:num,n:int", &[b"-1.50e3", b"+7"]);
+    assert_eq!(numbers[1..4], [r#"{"id":-1.50e3,"n":"+7"}"#, "-1500\t7", "[-1500,7]"]);
 }
 
 #[test]

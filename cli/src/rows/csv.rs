@@ -1,7 +1,7 @@
 //! Comma-separated rows: quotes are as in RFC 4180, lines end in LF or CRLF, blank lines are skipped, and a field
 //! may contain any bytes.
 
-use super::{Stop, Width};
+use super::{Stop, Width, is_no_header};
 use crate::layout::{Layout, Record, Row};
 use csv::{ByteRecord, Reader, ReaderBuilder};
 use std::io::{self, Read};
@@ -21,7 +21,8 @@ pub struct Csv<R> {
     pub columns: Vec<String>,
     /// The line on which the last row begins. Lines are counted from 1.
     pub line: u64,
-    record: ByteRecord,
+    /// The columns of the last row.
+    pub record: ByteRecord,
     width: Width,
     ended: bool,
 }
@@ -53,12 +54,15 @@ impl<R: Read> Csv<R> {
         if !self.read()? {
             return Ok(false);
         }
-        let fits = self.width.check(layout, self.record.len());
+        let is_row =
+            if self.line == 1 && self.columns.is_empty() { is_no_header(layout, &self.record) } else { Ok(()) };
+        let fits = is_row.and_then(|()| self.width.check(layout, self.record.len()));
         fits.and_then(|()| layout.encode(&self.record, row)).map_err(|why| Stop::Row(self.line, why))?;
         Ok(true)
     }
 
-    fn read(&mut self) -> Result<bool, Stop> {
+    /// Reads the columns of the next row. Returns false at the end of the input.
+    pub fn read(&mut self) -> Result<bool, Stop> {
         if self.ended {
             return Ok(false);
         }

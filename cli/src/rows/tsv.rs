@@ -1,7 +1,7 @@
 //! Tab-separated rows, which are taken byte for byte: a line is a row, a tab ends a column, and no other byte has a
 //! meaning. A line ends in LF or CRLF. A byte order mark at the beginning is no part of the first row.
 
-use super::{BYTE_ORDER_MARK, Stop, Width};
+use super::{BYTE_ORDER_MARK, Stop, Width, is_no_header};
 use crate::layout::{Layout, Record, Row};
 use std::io::BufRead;
 
@@ -33,6 +33,10 @@ impl<R: BufRead> Tsv<R> {
     pub fn next(&mut self, layout: &Layout, row: &mut Row) -> Result<bool, Stop> {
         if !self.read_line()? {
             return Ok(false);
+        }
+        if self.line == 1 && self.columns.is_empty() {
+            let fields: Vec<Vec<u8>> = self.text.split(|byte| *byte == b'\t').map(<[u8]>::to_vec).collect();
+            is_no_header(layout, &fields).map_err(|why| Stop::Row(self.line, why))?;
         }
         if layout.is_plain() {
             let tabs = self.text.iter().filter(|byte| **byte == b'\t').count();

@@ -10,7 +10,7 @@ fn wrong_arguments_exit_with_2() {
     for (args, parts) in [
         (&["nonsense"][..], &["unrecognized subcommand"][..]),
         (&["scan", "db"], &["<TABLE>"]),
-        (&["scan", "db", "t", "--format", "csv"], &["invalid value 'csv'", "tsv, jsonl"]),
+        (&["scan", "db", "t", "--format", "xml"], &["invalid value 'xml'", "csv, tsv, jsonl, arrow, parquet"]),
         (&["scan", "db", "t", "--cache", "64MB"], &["`MB` is not a unit of size", "64MiB"]),
         (&["scan", "db", "t", "--limit", "many"], &["invalid value 'many'"]),
         (&["scan", "db", "t", "--durability", "never"], &["synced, buffered"]),

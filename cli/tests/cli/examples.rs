@@ -155,7 +155,7 @@ fn world(place: &str) -> Session {
         "follow" => {
             "printf 'ada\\t36\\n' | larch load db letters && larch rename-table db people old && larch rename-table db letters people"
         }
-        "index" => {
+        "index" | "index create" => {
             "rm -rf db && awk -F, '{ print $0 \",\" (NR == 1 ? \"email\" : $1 \"@here\") }' people.csv > mails.csv && \
              larch import db people mails.csv --key id:int && larch import db events events.jsonl --key id"
         }

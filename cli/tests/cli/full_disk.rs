@@ -85,6 +85,16 @@ fn an_import_that_cannot_write_never_was() {
 }
 
 #[test]
+fn an_export_that_cannot_write_leaves_no_file() {
+    let session = Session::with(&["--format", "tsv"], rows());
+    let parts = ["rows.tsv.part", "File too large", "send it to a place with room"];
+    for args in [&["export", "db", "t", "rows.tsv"][..], &["scan", "db", "t", "--out", "rows.tsv"]] {
+        run_limited(&session, 128, args, "").fails(3, &parts);
+        assert_eq!(session.names(), ["db"]);
+    }
+}
+
+#[test]
 fn a_key_value_run_ends_where_the_disk_does_and_its_rows_are_there() {
     let session = Session::new();
     let line = "bench kv --target larch:db -mode write -workload sequential -partition-count 20 \

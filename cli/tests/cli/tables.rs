@@ -43,7 +43,7 @@ fn rows_have_numbers_in_the_order_of_their_keys() {
     assert_eq!(session.run(&["nth", "db", "t", "1", "--from", "8"]).ok(), "12\tmore\n");
     assert_eq!(session.run(&["nth", "db", "t", "3", "--keys"]).ok(), "12\n");
     let json = session.run(&["nth", "db", "t", "2", "--format", "jsonl", "--read-index", "flat"]).ok();
-    assert_eq!(json, "{\"id\":\"9\",\"name\":\"nine\"}\n");
+    assert_eq!(json, "{\"id\":9,\"name\":\"nine\"}\n");
     session.run(&["nth", "db", "t", "4"]).fails(1, &["table t has no row 4"]);
     session.run(&["nth", "db", "t", "0", "--from", "9", "--to", "8"]).fails(1, &["table t has no row 0"]);
 }

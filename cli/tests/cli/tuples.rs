@@ -36,12 +36,18 @@ fn a_key_that_is_shown_is_taken_by_every_command() {
         assert_eq!(session.scan(&["--from", key, "--limit", "1"]), lines(&[at]));
         assert_eq!(session.scan(&["--prefix", key]), lines(&[at]));
     }
-    for (line, key) in session.scan(&["--format", "jsonl", "--keys"]).lines().zip(KEYS) {
-        assert_eq!(serde_json::from_str::<String>(line).expect("a string"), key);
-    }
-    let row: serde_json::Value =
-        serde_json::from_str(&session.run(&["get", "db", "t", KEYS[2], "--json"]).ok()).expect("JSON");
-    assert_eq!(row, serde_json::json!({"key": KEYS[2], "value": "2"}));
+    // In JSON, a key is the list of its fields, and each field has its type.
+    let json = [
+        r#"[-3,"b",null,{"hex":""}]"#,
+        r#"[-3,"b",0.5,{"hex":"00ff"}]"#,
+        r#"[-3,"a\tb\n",null,{"hex":"09"}]"#,
+        r#"[-3,"","nan",{"hex":""}]"#,
+        r#"[0,"é\"\\","-inf",{"hex":""}]"#,
+        r#"[17,"Bonn",1e300,{"hex":"61"}]"#,
+    ];
+    assert_eq!(session.scan(&["--format", "jsonl", "--keys"]), json.map(|key| format!("{key}\n")).concat());
+    let row = session.run(&["get", "db", "t", KEYS[2], "--json"]).ok();
+    assert_eq!(row, format!("{{\"key\":{},\"value\":\"2\"}}\n", json[2]));
 
     let all = session.scan(&[]);
     let copied = session.run_with(&["load", "db", "u", "--key-types", TYPES], &all).ok();
@@ -131,7 +137,7 @@ fn bytes_that_are_no_tuple_are_shown_and_taken_as_what_follows_its_fields() {
         session.run_with(&["load", "db", "t"], format!("{key}\t{key}\n")).ok();
     }
     let scan = |options: &[&str]| session.scan(&[&["--key-types", "u16, string"], options].concat());
-    let shown = "()\n(1) + x'78'\n(1) + x'7801'\n() + x'01'\n(24930)\n";
+    let shown = "() + x''\n(1) + x'78'\n(1) + x'7801'\n() + x'01'\n(24930) + x''\n";
     assert_eq!(scan(&["--keys"]), shown);
     for (key, value) in shown.lines().zip(["", "\u{0}\u{1}x", "\u{0}\u{1}x\u{1}", "\u{1}", "ab"]) {
         let got = session.run(&["get", "db", "t", "--key-types", "u16, string", key]).ok();

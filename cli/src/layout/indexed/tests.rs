@@ -4,7 +4,7 @@ use super::*;
 use crate::layout::Row;
 use crate::schema::Format;
 
-fn specs(text: &str) -> Vec<KeySpec> {
+fn specs<T: std::str::FromStr<Err = String>>(text: &str) -> Vec<T> {
     text.split(',').map(|spec| spec.parse().expect("a column")).collect()
 }
 
