@@ -265,7 +265,7 @@ impl KeyValue for Pairs<'_> {
         let mut found = transaction.range_with_options(&options).map_err(broken)?;
         let (mut left, mut is_there) = (rows, found.seek_first().map_err(broken)?);
         while is_there {
-            let wants_more = each(found.key().user_key(), found.value_encoded().map_err(broken)?);
+            let wants_more = each(found.key().user_key(), &found.value().map_err(broken)?);
             left -= 1;
             if !wants_more || left == 0 {
                 break;

@@ -11,7 +11,7 @@ mod view;
 
 use super::{Choices, Index, broken, counters_of, version};
 use ::tpcc::database::{no_index, not_made};
-use ::tpcc::ordered::Index;
+use ::tpcc::ordered;
 use ::tpcc::{Form, Loader, Part, Setup, TpccScheme, View, about};
 use families::{Family, names};
 use harness::directory::bytes_text;
@@ -163,7 +163,7 @@ impl Store for RocksDb {
 
     fn session(&self, clock: Clock) -> Result<Session<'_>, Failure> {
         let form = ::tpcc::Database::form(self)?.ok_or_else(not_made)?;
-        for name in Index::ALL.map(Index::name) {
+        for name in ordered::Index::ALL.map(ordered::Index::name) {
             if !self.has_index(name)? {
                 return Err(no_index(name));
             }

@@ -62,7 +62,7 @@ impl<'l> Engine for Transactions<'l> {
     where
         Self: 'e;
 
-    fn begin(&mut self, transaction: ::tpcc::Transaction) -> Result<Self::Open<'_>, Failure> {
+    fn begin(&mut self, transaction: ::tpcc::Transaction) -> Result<RowsOf<'_, Open<'_>>, Failure> {
         let tx = self.db.transaction_opt(&self.writes, &self.options);
         // The snapshot is owned by the transaction and lives as long as it does.
         self.buffers.reads.set_snapshot(&tx.snapshot());
@@ -71,7 +71,7 @@ impl<'l> Engine for Transactions<'l> {
         Ok(RowsOf::new(open, &mut self.kept))
     }
 
-    fn commit(open: Self::Open<'_>) -> Result<(), Failure> {
+    fn commit(open: RowsOf<'_, Open<'_>>) -> Result<(), Failure> {
         open.store.commit()
     }
 }
