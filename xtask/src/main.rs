@@ -67,8 +67,9 @@ Crashes and broken bytes
                   targets, a minute each; needs nightly and cargo-fuzz
 
 What a release promises
-  cargo x instructions  the instructions of hot paths under valgrind, which it installs, beside those that are
-                  expected; --write expects those of now, in bench/instructions/expected.txt. A minute after a release
+  cargo x instructions  the pages and bytes that operations read and write, and the instructions of hot paths under
+                  valgrind, which it installs, beside those that are expected; --disk leaves out the instructions;
+                  --write expects those of now, in bench/instructions. A minute after a release
                   build
   cargo x package the six libraries as they would be published, in target/package, each built from its package
   cargo x deny    licences, sources and known vulnerabilities of dependencies, by the rules in deny.toml. Builds

@@ -33,11 +33,13 @@ pub struct Options {
     /// verdict is [`Verdict::CannotTell`]. A worsening is the fraction by which a time is longer or, for a rate, by
     /// which the same work takes longer.
     pub tell: f64,
+    /// Whether results are compared although the machine, the workload or the plan differs.
+    pub despite_differences: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { level: 0.01, at_least: 0.01, spread: 0.02, tail_spread: 0.1, tell: 1.0 }
+        Self { level: 0.01, at_least: 0.01, spread: 0.02, tail_spread: 0.1, tell: 1.0, despite_differences: false }
     }
 }
 
@@ -117,11 +119,36 @@ pub struct Comparison {
     pub differences: Vec<Difference>,
     /// Warnings that a reader must know before believing the figures.
     pub notes: Vec<String>,
+    /// Why nothing can be told from these results, if that is so. Then no row decides.
+    pub why_not: Option<String>,
     /// Runs, by name.
     pub runs: Vec<RunRows>,
 }
 
+/// The outcome of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// No figure that decides is worse.
+    NotWorse,
+    /// A figure that decides is worse.
+    Worse,
+    /// No figure is shown to be worse, but one may be: the sides are not the same work on the same machine, nothing
+    /// says how certain a difference is, or the runs differ too much.
+    CannotTell,
+}
+
 impl Comparison {
+    /// The outcome.
+    pub fn outcome(&self) -> Outcome {
+        let has = |verdict| self.deciding(verdict).next().is_some();
+        match (has(Verdict::Worse), self.why_not.is_some() || has(Verdict::CannotTell)) {
+            (true, _) => Outcome::Worse,
+            (false, true) => Outcome::CannotTell,
+            (false, false) => Outcome::NotWorse,
+        }
+    }
+
     /// The rows that decide and have this `verdict`, each with the name of its run.
     pub fn deciding(&self, verdict: Verdict) -> impl Iterator<Item = (&str, &Row)> {
         let rows = self.runs.iter().flat_map(|run| run.rows.iter().map(|row| (run.name.as_str(), row)));
@@ -140,8 +167,8 @@ type Side<'r> = Vec<(&'r Environment, &'r Run)>;
 ///
 /// # Errors
 ///
-/// Fails if a run failed, was interrupted or measured nothing, if the sides have no run in common, or if nothing
-/// shows how certain a difference is. The error is a sentence.
+/// Fails if a run failed, was interrupted or measured nothing, or if the sides have no run in common. The error is a
+/// sentence.
 pub fn compare(base: &[(String, Report)], new: &[(String, Report)], options: Options) -> Result<Comparison, String> {
     for (file, run) in base.iter().chain(new).flat_map(|(file, report)| report.runs.iter().map(move |run| (file, run)))
     {
@@ -170,12 +197,22 @@ pub fn compare(base: &[(String, Report)], new: &[(String, Report)], options: Opt
         notes.extend(notes_of(name, &base, &new, options));
         runs.push(rows(name, &base, &new, options));
     }
-    let mut comparison = Comparison { options, differences: configuration::merged(differences), notes, runs };
+    let differences = configuration::merged(differences);
+    let is_forbidden = differences.iter().any(|difference| difference.forbids.is_some());
+    let mut comparison = Comparison { options, differences, notes, why_not: None, runs };
     decide(&mut comparison.runs, options);
-    if comparison.runs.iter().flat_map(|run| &run.rows).all(|row| !row.decides) {
-        return Err("one run a side, each in a single interval, does not say how sure anything is: measure for some seconds, or repeat \
-                    the runs"
-            .to_owned());
+    if is_forbidden && !options.despite_differences {
+        comparison.why_not = Some(
+            "the results are not those of the same work on the same machine, as the differences above that are marked show. Measure \
+             them alike; --despite-differences compares them as they are"
+                .to_owned(),
+        );
+        comparison.runs.clear();
+    } else if comparison.runs.iter().flat_map(|run| &run.rows).all(|row| !row.decides) {
+        comparison.why_not = Some(
+            "one run a side, each in a single interval, does not say how sure anything is. Measure for some seconds, or repeat the runs"
+                .to_owned(),
+        );
     }
     Ok(comparison)
 }
@@ -236,6 +273,9 @@ fn notes_of(name: &str, base: &Side<'_>, new: &Side<'_>, options: Options) -> Ve
         let failed: u64 = runs.iter().map(|(_, run)| run.measured.failed).sum();
         if failed > 0 {
             notes.push(format!("{name}, {side}: {failed} operations failed, and are in no time"));
+        }
+        if let Some(short) = runs.iter().find_map(|(_, run)| run.short_window()) {
+            notes.push(format!("{name}, {side}: {short}"));
         }
         if runs.iter().any(|(place, _)| place.debug_build) {
             notes.push(format!("{name}, {side}: built without optimisation: the times mean nothing"));

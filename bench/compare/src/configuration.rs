@@ -7,11 +7,48 @@ use serde_json::Value;
 #[cfg(test)]
 mod tests;
 
+/// What a property belongs to. Differences are listed in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    /// The machine.
+    Host,
+    /// The program that measured.
+    Binary,
+    /// The target and the settings of the store.
+    Settings,
+    /// The workload, the plan and the seed.
+    Work,
+}
+
+impl Place {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Host => "host",
+            Self::Binary => "binary",
+            Self::Settings => "settings",
+            Self::Work => "work",
+        }
+    }
+
+    fn of(what: &str) -> Self {
+        match what {
+            "version" | "commit" | "build" => Self::Binary,
+            _ if what.starts_with("machine ") => Self::Host,
+            _ if what == "target" || what.starts_with("setting ") => Self::Settings,
+            _ => Self::Work,
+        }
+    }
+}
+
 /// One property that is not the same in all runs of a name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
     /// The name of the runs; empty if runs of all names have this difference.
     pub run: String,
+    /// What the property belongs to.
+    pub place: Place,
     /// The property: `commit`, `setting cache`, `plan clients`.
     pub what: String,
     /// Its distinct values in the runs of the base.
@@ -64,12 +101,14 @@ pub fn differences(name: &str, base: &[(&Environment, &Run)], new: &[(&Environme
         };
         (base != new || (base.len() > 1 && *sort != Sort::Free)).then(|| Difference {
             run: name.to_owned(),
+            place: Place::of(what),
             what: (*what).to_owned(),
             base,
             new,
             forbids,
         })
     };
+    names.sort_by_key(|(_, what)| Place::of(what));
     names.iter().filter_map(difference).collect()
 }
 
@@ -86,6 +125,7 @@ pub fn merged(of_runs: Vec<Vec<Difference>>) -> Vec<Difference> {
             all.push(difference);
         }
     }
+    all.sort_by_key(|difference| difference.place);
     all
 }
 

@@ -17,7 +17,7 @@ mod page;
 mod text;
 mod welch;
 
-pub use comparison::{Comparison, Options, Row, RunRows, Verdict, compare};
-pub use configuration::Difference;
+pub use comparison::{Comparison, Options, Outcome, Row, RunRows, Verdict, compare};
+pub use configuration::{Difference, Place};
 pub use page::page;
 pub use text::text;

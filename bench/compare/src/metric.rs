@@ -130,7 +130,7 @@ impl Metric {
             }
             Self::Quantile(thousandths) => {
                 let share = f64::from(thousandths) / 1e3;
-                let value = times.quantile(share);
+                let value = times.known_quantile(share)?;
                 let above = |it: &Interval| in_piece(it, &|kind| slower(kind.times(), value) as f64);
                 let within = pieces.of(above, count, 1.0).map(|above| of_quantile(times, share, above));
                 Some(Figure { value: value as f64 / 1e3, within })

@@ -18,7 +18,9 @@ pub fn page(comparison: &Comparison, base: &[(String, Report)], new: &[(String, 
     }
     listed.into_iter().chain(comparison.notes.clone()).for_each(|line| page.add(Block::Text(line)));
     page.add(Block::Heading("Figures".to_owned()));
-    page.add(Block::Text(method(comparison)));
+    if !comparison.runs.is_empty() {
+        page.add(Block::Text(method(comparison)));
+    }
     for run in &comparison.runs {
         page.add(Block::Table(Table {
             caption: title(run),
@@ -26,14 +28,17 @@ pub fn page(comparison: &Comparison, base: &[(String, Report)], new: &[(String, 
             rows: run.rows.iter().map(|row| cells(row).to_vec()).collect(),
         }));
     }
-    page.add(Block::Chart(intervals(comparison)));
+    let deciding = intervals(comparison);
+    if !deciding.lines.is_empty() {
+        page.add(Block::Chart(deciding));
+    }
     page.add(Block::Heading("Over time".to_owned()));
     for run in &comparison.runs {
         let sides = [("base", runs(base, &run.name)), ("new", runs(new, &run.name))];
         let rate = |interval: &Interval| Some(interval.per_second());
         let p99 = |interval: &Interval| {
             let times = Times::sum(interval.kinds.iter().map(Measure::times));
-            (!times.is_empty()).then(|| times.quantile(0.99) as f64 / 1e3)
+            times.known_quantile(0.99).map(|nanos| nanos as f64 / 1e3)
         };
         let several = sides.iter().any(|(_, runs)| runs.len() > 1);
         for (what, unit, of) in

@@ -24,7 +24,9 @@ pub fn text(comparison: &Comparison) -> String {
         writeln!(out, "\n{}", title(run)).expect(WROTE);
         table(run, comparison.options.level, &mut out);
     }
-    writeln!(out, "\n{}", method(comparison)).expect(WROTE);
+    if !comparison.runs.is_empty() {
+        writeln!(out, "\n{}", method(comparison)).expect(WROTE);
+    }
     writeln!(out, "{}", conclusion(comparison)).expect(WROTE);
     out
 }
@@ -34,7 +36,8 @@ pub fn differences(comparison: &Comparison) -> Vec<String> {
     let line = |one: &crate::configuration::Difference| {
         let run = if one.run.is_empty() { String::new() } else { format!("{}: ", one.run) };
         let why = one.forbids.map_or(String::new(), |why| format!("  (NOT COMPARABLE: {why})"));
-        format!("{run}{}: {} -> {}{why}", one.what, one.base.join(" and "), one.new.join(" and "))
+        let (place, what) = (one.place.name(), &one.what);
+        format!("{place}: {run}{what}: {} -> {}{why}", one.base.join(" and "), one.new.join(" and "))
     };
     comparison.differences.iter().map(line).collect()
 }
@@ -72,6 +75,9 @@ pub fn conclusion(comparison: &Comparison) -> String {
             .collect();
         rows.join("; ")
     };
+    if let Some(why_not) = &comparison.why_not {
+        return format!("CANNOT TELL: {why_not}.");
+    }
     let (worse, better) = (named(Verdict::Worse), named(Verdict::Better));
     let level = percent(comparison.options.level);
     let hidden: Vec<String> = comparison

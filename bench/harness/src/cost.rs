@@ -2,6 +2,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "the process is asked of the machine")]
 
+mod device;
 pub mod processes;
 #[cfg(test)]
 mod tests;
@@ -62,6 +63,12 @@ pub struct Cost {
     /// Bytes that were written to the disk for this process, where the system counts them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk_written_bytes: Option<u64>,
+    /// Bytes that the disks of the machine read, for all programs, where the system counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_read_bytes: Option<u64>,
+    /// Bytes that the disks of the machine wrote, for all programs, where the system counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_written_bytes: Option<u64>,
 }
 
 /// Clients that use more than this share of the processors they could use may be what limits the run.
@@ -81,6 +88,7 @@ impl Cost {
         }
         background.retain(|_, nanos| *nanos > 0);
         let ours = clients.nanos + gathering_nanos;
+        let more = |of: fn(&Snapshot) -> Option<u64>| Some(of(after)?.saturating_sub(of(before)?));
         Self {
             user_nanos,
             system_nanos,
@@ -100,14 +108,10 @@ impl Cost {
             },
             peak_of_window: after.resident_bytes > 0,
             store: before.store.zip(after.store).map(|(before, after)| after.since(before)),
-            disk_read_bytes: after
-                .read_bytes
-                .zip(before.read_bytes)
-                .map(|(after, before)| after.saturating_sub(before)),
-            disk_written_bytes: after
-                .written_bytes
-                .zip(before.written_bytes)
-                .map(|(after, before)| after.saturating_sub(before)),
+            disk_read_bytes: more(|at| at.read_bytes),
+            disk_written_bytes: more(|at| at.written_bytes),
+            device_read_bytes: more(|at| Some(at.device_bytes?.0)),
+            device_written_bytes: more(|at| Some(at.device_bytes?.1)),
         }
     }
 
@@ -181,6 +185,8 @@ pub(crate) struct Snapshot {
     store: Option<StoreUse>,
     read_bytes: Option<u64>,
     written_bytes: Option<u64>,
+    /// What the disks of the machine read and wrote.
+    device_bytes: Option<(u64, u64)>,
 }
 
 /// The prefix of the names of client threads.
@@ -210,6 +216,7 @@ impl Snapshot {
             store: Some(store),
             read_bytes: processes::bytes_after(&io, "read_bytes:"),
             written_bytes: processes::written_bytes(&io),
+            device_bytes: device::bytes(),
         }
     }
 }

@@ -51,6 +51,11 @@ impl Measured {
         per_second(self.operations, self.nanos)
     }
 
+    /// How often something that was counted `count` times happened in a second of the window.
+    pub fn rate(&self, count: u64) -> f64 {
+        per_second(count, self.nanos)
+    }
+
     /// The kind called `name`, if one exists.
     pub fn kind(&self, name: &str) -> Option<&Measure> {
         self.kinds.iter().find(|kind| kind.name == name)
@@ -67,12 +72,6 @@ impl Measured {
     pub fn window(&self) -> impl Iterator<Item = &Interval> {
         self.intervals.iter().filter(|interval| !interval.warming)
     }
-}
-
-/// Whether a count is zero. Such a count is left out of a result.
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
-fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 fn per_second(operations: u64, nanos: u64) -> f64 {
@@ -127,11 +126,14 @@ pub struct Measure {
     /// Inserts that the session gathered, to write them together. They have no times, because the call only copied
     /// them in memory.
     pub batched: u64,
+    /// Transactions that were rolled back because their input demands it. They are done, with times.
+    #[serde(default)]
+    pub rolled_back: u64,
     /// The number of failed requests for each kind of failure, including those that were retried.
     pub failures: BTreeMap<String, u64>,
     /// Failed requests that the client retried. It gave up the other ones.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub again: u64,
+    #[serde(default, alias = "again")]
+    pub retries: u64,
     /// Rows that were read, and rows that the client [reports as written](crate::Extra::wrote).
     pub rows: u64,
     /// The bytes of the rows that were read: their keys, and the fields that were asked for.
@@ -146,12 +148,12 @@ impl Measure {
 
     /// Requests that were done, including requests that have no time.
     pub fn done(&self) -> u64 {
-        self.oks + self.not_found + self.batched
+        self.oks + self.not_found + self.batched + self.rolled_back
     }
 
     /// Failed requests that the client did not retry.
     pub fn failed_count(&self) -> u64 {
-        self.failures.values().sum::<u64>().saturating_sub(self.again)
+        self.failures.values().sum::<u64>().saturating_sub(self.retries)
     }
 
     /// The sum of several measures of one kind. Its name is the name of the first.
@@ -175,8 +177,9 @@ impl Measure {
             oks: sum(|one| one.oks),
             not_found: sum(|one| one.not_found),
             batched: sum(|one| one.batched),
+            rolled_back: sum(|one| one.rolled_back),
             failures,
-            again: sum(|one| one.again),
+            retries: sum(|one| one.retries),
             rows: sum(|one| one.rows),
             bytes: sum(|one| one.bytes),
         }

@@ -60,6 +60,8 @@ struct Kind {
     oks: u64,
     not_found: u64,
     batched: u64,
+    rolled_back: u64,
+    retries: u64,
     failures: BTreeMap<String, u64>,
     rows: u64,
     bytes: u64,
@@ -74,6 +76,8 @@ impl Kind {
         self.oks += measure.oks;
         self.not_found += measure.not_found;
         self.batched += measure.batched;
+        self.rolled_back += measure.rolled_back;
+        self.retries += measure.retries;
         self.rows += measure.rows;
         self.bytes += measure.bytes;
         for (name, count) in &measure.failures {

@@ -8,6 +8,7 @@
 
 pub mod csv;
 pub mod environment;
+pub mod figures;
 pub mod hdr_log;
 pub mod live;
 pub mod merge;
@@ -15,9 +16,10 @@ pub mod million;
 pub mod text;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use environment::Environment;
+pub use figures::{Figure, Figures};
 pub use million::{Meter, Million};
 
 use crate::measured::Measured;
@@ -26,6 +28,7 @@ use crate::plan::Plan;
 use crate::share::Share;
 use crate::store::Setting;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::io::Write;
 use std::path::Path;
 
@@ -33,6 +36,9 @@ use std::path::Path;
 const FORMAT: &str = "larch-bench-result";
 /// The version of the format that this module reads and writes.
 const VERSION: u32 = 1;
+
+/// A window that is shorter than this is marked.
+const SHORTEST_NANOS: u64 = 10_000_000_000;
 
 /// Runs that were made one after the other, and the machine on which they were made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -81,6 +87,10 @@ pub struct Run {
     /// read from a file.
     #[serde(default, skip_deserializing, skip_serializing_if = "Option::is_none")]
     pub tpcc: Option<serde_json::Value>,
+    /// All figures of the run, for programs that show them. Computed when the run is written, and not read from a
+    /// file.
+    #[serde(default, skip_deserializing, skip_serializing_if = "Vec::is_empty")]
+    pub figures: Vec<Figure>,
     /// Warnings that a reader must know before believing the numbers of the run.
     pub warnings: Vec<String>,
     /// The reason why the run ended too early, if it did.
@@ -133,10 +143,28 @@ impl Run {
             price: None,
             million: Million::default(),
             tpcc: None,
+            figures: Vec::new(),
             warnings: Vec::new(),
             error: None,
             measured,
         }
+    }
+
+    /// The figures of the run: those that its command has computed, or else those that all workloads have.
+    pub fn all_figures(&self) -> Cow<'_, [Figure]> {
+        if self.figures.is_empty() { figures::figures(self).into() } else { self.figures.as_slice().into() }
+    }
+
+    /// The mark of a run whose window is so short that other runs may give other figures. `None` if it is long
+    /// enough.
+    pub fn short_window(&self) -> Option<String> {
+        let nanos = self.measured.nanos;
+        (nanos < SHORTEST_NANOS).then(|| {
+            format!(
+                "SHORT WINDOW of {}: it is below ten seconds, so another run may give other figures",
+                text::nanos(nanos as f64)
+            )
+        })
     }
 
     /// What a million of the run's operations cost, if an hour of a processor costs `price`.
@@ -174,7 +202,8 @@ impl Report {
 
     /// The whole report as JSON.
     pub fn json(&self) -> String {
-        let with_cost = |run: &Run| Run { million: run.million(run.price), ..run.clone() };
+        let with_cost =
+            |run: &Run| Run { million: run.million(run.price), figures: run.all_figures().into_owned(), ..run.clone() };
         let whole = Self {
             format: self.format.clone(),
             version: self.version,

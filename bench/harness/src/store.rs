@@ -144,6 +144,8 @@ pub enum Outcome {
     NotFound,
     /// The store keeps the insert and writes it later, together with other inserts.
     Batched,
+    /// The transaction was rolled back, as its input demands. It is done, and neither failed nor is it made again.
+    RolledBack,
 }
 
 /// One setting of a store.

@@ -25,6 +25,9 @@ const GROUP: usize = 1024;
 /// The number of groups that cover all values of `u64`. The last group begins at 2^63.
 const GROUPS: usize = 55;
 
+/// A quantile is known if this many times are expected to be beyond it.
+const LEAST_BEYOND: f64 = 10.0;
+
 /// The bucket of a time.
 #[inline]
 fn bucket(nanos: u64) -> usize {
@@ -212,6 +215,14 @@ impl Times {
             seen >= wanted
         });
         found.map_or(0, |(bucket, _)| greatest(bucket))
+    }
+
+    /// The [`quantile`](Self::quantile), if at least ten times are expected to be beyond it. From fewer than
+    /// 10 / (1 - `quantile`) times, chance alone decides the value, so it is not shown.
+    pub fn known_quantile(&self, quantile: f64) -> Option<u64> {
+        // 1 - 0.9999 is a little above a ten-thousandth as a floating-point number.
+        let beyond = self.count as f64 * (1.0 - quantile);
+        (beyond >= LEAST_BEYOND - 1e-6).then(|| self.quantile(quantile))
     }
 
     /// The shortest time in nanoseconds, rounded down to the least time of its bucket. The result is 0 if there are

@@ -1,5 +1,4 @@
-//! The expected instruction counts of the hot paths, stored in `expected.txt`. This module does not know how
-//! instructions are counted.
+//! The expected counts, stored in text files beside the code. This module does not know how they are counted.
 
 use crate::Result;
 use std::collections::BTreeMap;
@@ -11,26 +10,40 @@ use std::process::ExitCode;
 /// different processors, and a hash table has a random seed.
 const TOLERANCE: u64 = 4;
 
-fn path() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("expected.txt")
+/// Counts of one sort, and the file of the expected ones.
+pub struct List {
+    what: &'static str,
+    file: &'static str,
+}
+
+/// The instructions of the hot paths.
+pub const INSTRUCTIONS: List = List { what: "instructions of an operation", file: "expected.txt" };
+/// The pages and bytes that move between memory and disk.
+pub const DISK: List = List { what: "pages and bytes of 1,000", file: "expected-disk.txt" };
+
+impl List {
+    fn path(&self) -> PathBuf {
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(self.file)
+    }
 }
 
 /// Writes `counted` as the expected counts.
-pub fn write(counted: &[(&str, u64)]) -> Result<()> {
+pub fn write(list: &List, counted: &[(&str, u64)]) -> Result<()> {
     let lines = counted.iter().map(|(name, count)| format!("{count:>7}  {name}\n"));
-    let head = "# Instructions of an operation; `cargo x instructions --write` writes them.\n";
-    let text: String = std::iter::once(head.to_owned()).chain(lines).collect();
-    fs::write(path(), &text).map_err(|error| format!("cannot write {}: {error}", path().display()))?;
+    let head = format!("# {}; `cargo x instructions --write` writes them.\n", capital(list.what));
+    let (path, text) = (list.path(), std::iter::once(head).chain(lines).collect::<String>());
+    fs::write(&path, &text).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
     print!("{text}");
     Ok(())
 }
 
 /// Prints each count next to the expected one. The exit code is a failure if one is off by more than [`TOLERANCE`].
-pub fn compare(counted: &[(&str, u64)]) -> Result<ExitCode> {
-    let text = fs::read_to_string(path()).map_err(|error| format!("cannot read {}: {error}", path().display()))?;
+pub fn compare(list: &List, counted: &[(&str, u64)]) -> Result<ExitCode> {
+    let path = list.path();
+    let text = fs::read_to_string(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
     let expected = parse(&text)?;
     let mut wrong = 0;
-    println!("instructions of an operation   counted  expected");
+    println!("{:30}  counted  expected", list.what);
     for &(name, count) in counted {
         let said = match expected.get(name) {
             None => "not in the file",
@@ -49,9 +62,15 @@ pub fn compare(counted: &[(&str, u64)]) -> Result<ExitCode> {
          instructions --write",
         counted.len(),
         expected.len(),
-        path().display()
+        path.display()
     );
     Ok(ExitCode::FAILURE)
+}
+
+/// The text with a capital first letter.
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
 fn parse(text: &str) -> Result<BTreeMap<&str, u64>> {

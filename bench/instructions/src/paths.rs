@@ -183,12 +183,12 @@ pub fn run_all() -> Result<()> {
 }
 
 /// A random-looking permutation of `0..rows`.
-fn scattered(i: u64, rows: u64) -> u64 {
+pub fn scattered(i: u64, rows: u64) -> u64 {
     // The factor is a prime that divides none of the row counts here.
     i * 7_368_787 % rows
 }
 
-fn key(i: u64) -> [u8; 20] {
+pub fn key(i: u64) -> [u8; 20] {
     let mut key = *b"user0000000000000000";
     let mut rest = i;
     for digit in key[4..].iter_mut().rev() {
@@ -198,14 +198,14 @@ fn key(i: u64) -> [u8; 20] {
     key
 }
 
-fn value(i: u64) -> [u8; 100] {
+pub fn value(i: u64) -> [u8; 100] {
     let mut value = [b'v'; 100];
     value[..8].copy_from_slice(&i.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_le_bytes());
     value
 }
 
 /// Imports [`ROWS`] rows in key order. Making their keys and values is part of the count.
-fn load(table: &Table) -> Result<()> {
+pub fn load(table: &Table) -> Result<()> {
     let mut import = table.import()?;
     for i in 0..ROWS {
         import.add(&key(i), &value(i))?;

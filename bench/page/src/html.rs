@@ -83,10 +83,18 @@ fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
     out.write_fmt(text).expect("a string takes all that is written");
 }
 
+/// A cell with more characters than this takes several lines.
+const LONG: usize = 28;
+
 fn table(shown: &Table, out: &mut String) {
     let caption = escaped(&shown.caption);
-    push(out, format_args!("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{caption}\"><table>"));
-    push(out, format_args!("<caption>{caption}</caption>\n<thead><tr>"));
+    // Columns without names are those of names and values.
+    let class = if shown.columns.iter().all(String::is_empty) { " class=\"pairs\"" } else { "" };
+    push(
+        out,
+        format_args!("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{caption}\"><table{class}>"),
+    );
+    push(out, format_args!("<caption><span>{caption}</span></caption>\n<thead><tr>"));
     for name in &shown.columns {
         push(out, format_args!("<th scope=\"col\">{}</th>", escaped(name)));
     }
@@ -94,10 +102,11 @@ fn table(shown: &Table, out: &mut String) {
     for row in &shown.rows {
         push(out, format_args!("<tr>"));
         for (at, cell) in row.iter().enumerate() {
+            let class = if cell.chars().count() > LONG { " class=\"long\"" } else { "" };
             let cell = escaped(cell);
             match at {
-                0 => push(out, format_args!("<th scope=\"row\">{cell}</th>")),
-                _ => push(out, format_args!("<td>{cell}</td>")),
+                0 => push(out, format_args!("<th scope=\"row\"{class}>{cell}</th>")),
+                _ => push(out, format_args!("<td{class}>{cell}</td>")),
             }
         }
         push(out, format_args!("</tr>\n"));

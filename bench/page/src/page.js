@@ -4,9 +4,20 @@
   const charts = JSON.parse(document.getElementById("charts").textContent);
   const dark = matchMedia("(prefers-color-scheme: dark)");
   // Colours that people with colour blindness can tell apart (Okabe and Ito), a set for each ground.
-  const LIGHT = ["#0072b2", "#d55e00", "#007a5a", "#a8558a", "#8a6d00", "#2a8fc4", "#444444"];
-  const DARK = ["#56b4e9", "#ff9f4a", "#3ecf9f", "#e39ac6", "#f0e442", "#8ecbf0", "#cccccc"];
-  const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3]];
+  // Those of `picture.rs` are the same.
+  const LIGHT = ["#0072b2", "#d55e00", "#007a5a", "#a8558a", "#8a6d00", "#2a8fc4", "#444444", "#c0392b", "#6a3fb5", "#4d7c0f"];
+  const DARK = ["#56b4e9", "#ff9f4a", "#3ecf9f", "#e39ac6", "#f0e442", "#8ecbf0", "#cccccc", "#ff7b6b", "#b79cff", "#a9d65c"];
+  // A line has the same colour in every chart: that of its name.
+  const order = new Map();
+  for (const chart of charts) for (const [name] of chart.lines) if (!order.has(name)) order.set(name, order.size);
+  // Behind the chosen colours, each further one is a turn of the golden angle away, so that as many can be told apart as
+  // there are lines.
+  const colour = (number) => {
+    const chosen = isDark() ? DARK : LIGHT;
+    return number < chosen.length ? chosen[number] : `hsl(${Math.round(number * 137.508) % 360} 65% ${isDark() ? 70 : 38}%)`;
+  };
+  let printing = false;
+  const isDark = () => dark.matches && !printing;
   const FONT = "12px system-ui, sans-serif";
   const LANE = 18;
   const short = (value) => {
@@ -16,6 +27,13 @@
       if (size >= unit) return +(value / unit).toPrecision(4) + " " + name;
     }
     return String(+value.toPrecision(4));
+  };
+
+  // Times are in microseconds, and are read with the unit that fits.
+  const time = (value) => {
+    if (value === null || value === undefined) return "";
+    for (const [unit, name] of [[1e6, "s"], [1e3, "ms"]]) if (value >= unit) return +(value / unit).toPrecision(3) + " " + name;
+    return +value.toPrecision(3) + " us";
   };
 
   // Seconds, rows and the like are read whole.
@@ -61,7 +79,7 @@
   };
 
   // What lies over a chart or below its axis: shades, marks, and a lane for each kind of events.
-  function events(chart, style, colours) {
+  function events(chart, style) {
     const [soft, text] = [style.getPropertyValue("--soft"), style.getPropertyValue("--text")];
     const place = (plot, value) => {
       const { left, width } = plot.bbox;
@@ -115,7 +133,7 @@
             context.fillStyle = text;
             context.textAlign = "right";
             context.fillText(name, plot.bbox.left - 6 * scale, middle);
-            context.fillStyle = colours[(number + 1) % colours.length];
+            context.fillStyle = soft;
             for (let at = 0; at < spans.length; at += 2) {
               const left = place(plot, spans[at]);
               const right = Math.max(place(plot, spans[at + 1]), left + 2 * scale);
@@ -131,7 +149,7 @@
   function draw(place) {
     const chart = charts[+place.dataset.chart];
     const style = getComputedStyle(document.documentElement);
-    const colours = dark.matches ? DARK : LIGHT;
+    const shown = chart.y === "us" ? time : short;
     const dense = chart.places.some((places) => places.length > 600);
     const sparse = chart.places.every((places) => places.length < 50);
     const scale = (log) => ({ time: false, distr: log ? 3 : 1 });
@@ -140,27 +158,26 @@
     const below = { size: 44 + height, gap: 5 + height, ticks: { show: height === 0, stroke: style.getPropertyValue("--line") } };
     const axes = [
       { ...axis(chart.x, chart.log[0], style, chart.log[0] ? short : whole), ...below },
-      { ...axis(chart.y, chart.log[1], style, short), size: Math.max(54, names - 14) },
+      { ...axis(chart.y === "us" ? "time" : chart.y, chart.log[1], style, shown), size: Math.max(62, names - 14) },
     ];
-    const lines = chart.lines.map(([label], at) => ({
+    const lines = chart.lines.map(([label]) => ({
       label,
-      stroke: colours[at % colours.length],
+      stroke: colour(order.get(label)),
       width: dense ? 1 : 2,
-      dash: DASHES[Math.floor(at / colours.length) % DASHES.length],
       spanGaps: true,
       points: { show: sparse, size: 7 },
-      value: (plot, value) => short(value),
+      value: (plot, value) => shown(value),
     }));
     const y = scale(chart.log[1]);
     if (!chart.log[1]) y.range = (plot, least, most) => [Math.min(0, least), most > 0 ? most * 1.05 : 1];
     place.replaceChildren();
     new uPlot({
-      width: place.clientWidth,
+      width: printing ? Math.min(place.clientWidth, 680) : place.clientWidth,
       height: 320 + height,
       scales: { x: scale(chart.log[0]), y },
       axes,
       series: [{ label: chart.x, value: (plot, value) => short(value) }, ...lines],
-      plugins: [events(chart, style, colours)],
+      plugins: [events(chart, style)],
     }, columns(chart), place);
   }
 
@@ -168,6 +185,8 @@
   let waiting = 0;
   addEventListener("resize", () => { cancelAnimationFrame(waiting); waiting = requestAnimationFrame(all); });
   dark.addEventListener("change", all);
+  // Paper is light, and narrower than a screen.
+  for (const [event, is] of [["beforeprint", true], ["afterprint", false]]) addEventListener(event, () => { printing = is; all(); });
   document.addEventListener("toggle", (event) => {
     if (event.target.open) event.target.querySelectorAll(".chart").forEach(draw);
   }, true);

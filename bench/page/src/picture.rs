@@ -63,11 +63,11 @@ pub fn svg(html: &str, title: Option<&str>, ground: Ground) -> Result<String, Pi
     Ok(svg)
 }
 
-/// The page's colours.
+/// The page's colours, those of `page.js`.
 struct Colours {
     text: RGBColor,
     grid: RGBColor,
-    lines: [RGBColor; 5],
+    lines: [RGBColor; 10],
 }
 
 impl Colours {
@@ -77,12 +77,18 @@ impl Colours {
             Ground::Light => Self {
                 text: rgb(0x1b1f24),
                 grid: rgb(0xd0d7de),
-                lines: [0x0072b2, 0xd55e00, 0x007a5a, 0xa8558a, 0x8a6d00].map(rgb),
+                lines: [
+                    0x0072b2, 0xd55e00, 0x007a5a, 0xa8558a, 0x8a6d00, 0x2a8fc4, 0x444444, 0xc0392b, 0x6a3fb5, 0x4d7c0f,
+                ]
+                .map(rgb),
             },
             Ground::Dark => Self {
                 text: rgb(0xe6edf3),
                 grid: rgb(0x30363d),
-                lines: [0x56b4e9, 0xff9f4a, 0x3ecf9f, 0xe39ac6, 0xf0e442].map(rgb),
+                lines: [
+                    0x56b4e9, 0xff9f4a, 0x3ecf9f, 0xe39ac6, 0xf0e442, 0x8ecbf0, 0xcccccc, 0xff7b6b, 0xb79cff, 0xa9d65c,
+                ]
+                .map(rgb),
             },
         }
     }

@@ -106,6 +106,11 @@ const COLUMNS: [Column; 19] = [
     ("comments", Side::Left, |job| shown(job.comments.clone())),
 ];
 
+/// The name and the text of each column of a job.
+pub fn cells(job: &Job) -> impl Iterator<Item = (&'static str, String)> {
+    COLUMNS.iter().map(|(name, _, show)| (*name, show(job)))
+}
+
 /// The result of ybio's query for results, as psql prints it.
 pub fn table(jobs: &[Job]) -> String {
     let cells: Vec<Vec<String>> =

@@ -14,7 +14,7 @@ pub use together::{TogetherArgs, WorkerArgs};
 use crate::targets::{self, Task};
 use clap::{Args, Subcommand, ValueEnum};
 use harness::{Failure, MOST_CLIENTS, MOST_THREADS};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const YCSB_EXAMPLES: &str = "\
@@ -153,12 +153,9 @@ pub struct YcsbArgs {
     /// Empties the table before a load
     #[arg(long)]
     pub recreate: bool,
-    /// Writes the whole result as JSON
-    #[arg(long, value_name = "FILE.json")]
-    pub out: Option<PathBuf>,
-    /// Writes a line for each interval and kind of operation
-    #[arg(long, value_name = "FILE.csv")]
-    pub csv: Option<PathBuf>,
+    /// The files of the result.
+    #[command(flatten)]
+    pub files: FilesArgs,
     /// Writes the histograms of intervals as a log of HdrHistogram
     #[arg(long, value_name = "FILE.hlog")]
     pub hdr: Option<PathBuf>,
@@ -234,9 +231,28 @@ pub struct MergeArgs {
     /// Results that `--out` of a benchmark has written, one of each process
     #[arg(required = true, value_name = "FILE.json")]
     pub results: Vec<PathBuf>,
-    /// Writes the whole result as JSON
+    /// The files of the whole result.
+    #[command(flatten)]
+    pub files: FilesArgs,
+}
+
+/// The files to which a result is written.
+#[derive(Clone, Debug, Default, Args)]
+pub struct FilesArgs {
+    /// Writes the whole result as JSON, which `larch bench report` and `compare` read
     #[arg(long, value_name = "FILE.json")]
     pub out: Option<PathBuf>,
+    /// Writes a line for each interval and kind of operation, and then a line for each figure of the result
+    #[arg(long, value_name = "FILE.csv")]
+    pub csv: Option<PathBuf>,
+}
+
+impl FilesArgs {
+    /// The files as (option, path).
+    pub fn named(&self) -> impl Iterator<Item = (&str, &Path)> {
+        let files: [(&str, &Option<PathBuf>); 2] = [("--out", &self.out), ("--csv", &self.csv)];
+        files.into_iter().filter_map(|(name, path)| Some((name, path.as_deref()?)))
+    }
 }
 
 /// Options of `larch bench picture`.

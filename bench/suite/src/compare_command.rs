@@ -3,7 +3,7 @@
 use crate::args::CompareArgs;
 use crate::ending::Ending;
 use crate::{print, results, say};
-use compare::{Comparison, Verdict};
+use compare::{Comparison, Outcome};
 use harness::Failure;
 use harness::report::Report;
 use serde_json::json;
@@ -19,7 +19,8 @@ pub fn run(args: &CompareArgs) -> Result<Ending, Failure> {
     if let Some(file) = args.base.iter().find(|file| args.new.contains(file)) {
         say(&format!("larch: {} is on both sides", file.display()));
     }
-    let comparison = compared(&base, &new, args.how.options(), args.despite_differences)?;
+    let options = compare::Options { despite_differences: args.despite_differences, ..args.how.options() };
+    let comparison = compared(&base, &new, options)?;
     show(&comparison, &base, &new, args.out.as_deref())?;
     if let Some(path) = &args.json {
         results::write(path, (json(&comparison) + "\n").as_bytes())?;
@@ -45,35 +46,9 @@ pub fn read(paths: &[PathBuf]) -> Result<Results, Failure> {
     paths.iter().map(one).collect()
 }
 
-/// Compares the results, or fails if they may not be compared.
-pub fn compared(
-    base: &Results,
-    new: &Results,
-    options: compare::Options,
-    despite_differences: bool,
-) -> Result<Comparison, Failure> {
-    let unfit = |why: String| Failure::session("target", why);
-    let comparison = compare::compare(base, new, options).map_err(unfit)?;
-    let forbidden: Vec<String> = comparison
-        .forbidden()
-        .map(|one| {
-            format!(
-                "  {}: {} -> {}: {}",
-                one.what,
-                one.base.join(" and "),
-                one.new.join(" and "),
-                one.forbids.unwrap_or("")
-            )
-        })
-        .collect();
-    if forbidden.is_empty() || despite_differences {
-        return Ok(comparison);
-    }
-    Err(unfit(format!(
-        "these results cannot be compared:\n{}\nmeasure them alike; --despite-differences of `larch bench compare` compares them as \
-         they are",
-        forbidden.join("\n")
-    )))
+/// Compares the results.
+pub fn compared(base: &Results, new: &Results, options: compare::Options) -> Result<Comparison, Failure> {
+    compare::compare(base, new, options).map_err(|why| Failure::session("target", why))
 }
 
 /// Prints a comparison, and writes its page to `out`.
@@ -86,11 +61,10 @@ pub fn show(comparison: &Comparison, base: &Results, new: &Results, out: Option<
 
 /// The ending of a command that compared results.
 pub fn ending(comparison: &Comparison) -> Ending {
-    let has = |verdict| comparison.deciding(verdict).next().is_some();
-    match (has(Verdict::Worse), has(Verdict::CannotTell)) {
-        (true, _) => Ending::Bad,
-        (false, true) => Ending::CannotTell,
-        (false, false) => Ending::Good,
+    match comparison.outcome() {
+        Outcome::Worse => Ending::Bad,
+        Outcome::CannotTell => Ending::CannotTell,
+        Outcome::NotWorse => Ending::Good,
     }
 }
 
@@ -98,8 +72,8 @@ fn json(comparison: &Comparison) -> String {
     let whole = json!({
         "format": "larch-compare-result",
         "version": 1,
-        "is_worse": ending(comparison) == Ending::Bad,
-        "cannot_tell": ending(comparison) == Ending::CannotTell,
+        "is_worse": comparison.outcome() == Outcome::Worse,
+        "cannot_tell": comparison.outcome() == Outcome::CannotTell,
         "comparison": comparison,
     });
     serde_json::to_string_pretty(&whole).expect("names are texts")

@@ -61,13 +61,8 @@ fn now() -> i64 {
 /// Runs the command.
 pub fn run(args: &KvArgs, schemes: &[KvScheme]) -> Result<Ending, Failure> {
     let asked = Asked::new(args, schemes)?;
-    let files = [("--out", &args.out), ("-hdr-latency-file", &args.hdr_latency_file)];
-    for (name, path) in files.iter().filter_map(|(name, path)| Some((name, path.as_deref()?))) {
-        results::check_one(name, path)?;
-    }
-    if args.out.is_some() && args.out == args.hdr_latency_file {
-        return Err(usage("--out and -hdr-latency-file name one file: one would replace the other"));
-    }
+    let hdr_log = args.hdr_latency_file.as_deref().map(|path| ("-hdr-latency-file", path));
+    results::check_all(args.files.named().chain(hdr_log))?;
     let workers = Workers::of(&args.together, &asked.target)?;
     asked.notes.iter().for_each(|note| say(&format!("larch: {note}")));
     let stop = Stop::catch()?;
@@ -116,9 +111,9 @@ pub fn run(args: &KvArgs, schemes: &[KvScheme]) -> Result<Ending, Failure> {
         }
     };
     printed.into_inner()?;
-    let text = lines::results(&ran.run.measured, args.measure_latency, asked.is_mixed());
+    let text = lines::results(&ran.run, args.measure_latency, asked.is_mixed());
     let printed = print(&text);
-    let written = args.out.as_deref().map_or(Ok(()), |path| results::write_report(path, &[&ran.run]));
+    let written = results::write_files(&args.files, &[&ran.run]);
     let logged = args.hdr_latency_file.as_deref().map_or(Ok(()), |path| {
         let log = hdr(&ran.run, args.hdr_latency_units, asked.is_mixed());
         results::write(path, log.as_bytes())

@@ -9,14 +9,11 @@ use std::path::PathBuf;
 /// Reads the results, merges them, and prints and writes the merged result.
 pub fn run(args: &MergeArgs) -> Result<(), Failure> {
     let usage = |text: String| Failure::session("target", text);
-    if let Some(out) = &args.out {
-        results::check_one("--out", out)?;
-    }
+    results::check_all(args.files.named())?;
     if let Some(rows) = rows_reports(&args.results) {
         let merged = rows_command::Report::merged(&rows).map_err(usage)?;
         let printed = print(&merged.text());
-        let written = args.out.as_deref().map_or(Ok(()), |out| results::write(out, merged.json().as_bytes()));
-        return printed.and(written);
+        return printed.and(merged.write(&args.files));
     }
     let read = |path: &PathBuf| -> Result<(String, Report), Failure> {
         let report = Report::read(path).map_err(|error| usage(error.to_string()))?;
@@ -29,8 +26,9 @@ pub fn run(args: &MergeArgs) -> Result<(), Failure> {
     }
     merged.runs.iter_mut().for_each(|run| *run = tpcc_runs::with_figures(run));
     let printed = print(&merged.runs.iter().map(shown).collect::<Vec<_>>().join("\n"));
-    let written = args.out.as_deref().map_or(Ok(()), |out| results::write(out, merged.json().as_bytes()));
-    printed.and(written)
+    let out = args.files.out.as_deref().map_or(Ok(()), |out| results::write(out, merged.json().as_bytes()));
+    let table = args.files.csv.as_deref().map_or(Ok(()), |path| results::write_csv(path, &merged.runs));
+    printed.and(out).and(table)
 }
 
 /// Reads row-access results, which have a format of their own. `None` if a file has another format.

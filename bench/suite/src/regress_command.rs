@@ -95,7 +95,7 @@ pub fn run(args: &RegressArgs) -> Result<Ending, Failure> {
 }
 
 fn told(args: &RegressArgs, base: &Results, new: &Results) -> Result<Ending, Failure> {
-    let comparison = compared(base, new, args.how.options(), false)?;
+    let comparison = compared(base, new, args.how.options())?;
     show(&comparison, base, new, args.out.as_deref())?;
     Ok(ending(&comparison))
 }

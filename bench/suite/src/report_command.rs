@@ -1,16 +1,17 @@
 //! `larch bench report`: makes an HTML page from result files.
 
 use crate::args::ReportArgs;
-use crate::{print, report_page, results};
+use crate::{print, report_page, results, rows_command};
 use harness::Failure;
 use harness::report::Report;
+use std::path::Path;
 
 /// Reads the results and writes the page.
 pub fn run(args: &ReportArgs) -> Result<(), Failure> {
     results::check_one("--out", &args.out)?;
     let mut reports: Vec<(String, Report)> = Vec::new();
     for path in &args.results {
-        let report = Report::read(path).map_err(|error| Failure::session("target", error.to_string()))?;
+        let report = read(path)?;
         let stem = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy();
         let is_taken = |name: &str| reports.iter().any(|(taken, _)| taken == name);
         let numbered = (2..).map(|number| format!("{stem} ({number})"));
@@ -23,4 +24,14 @@ pub fn run(args: &ReportArgs) -> Result<(), Failure> {
     let page = report_page::page(&reports, args.price);
     results::write(&args.out, page.html().as_bytes())?;
     print(&format!("{}\n", args.out.display()))
+}
+
+/// Reads the result of a run of any workload.
+#[allow(clippy::disallowed_methods, reason = "a file of the user's, never simulated")]
+fn read(path: &Path) -> Result<Report, Failure> {
+    let rows = std::fs::read_to_string(path).ok().and_then(|text| rows_command::Report::parse(&text));
+    match rows {
+        Some(rows) => Ok(rows.whole()),
+        None => Report::read(path).map_err(|error| Failure::session("target", error.to_string())),
+    }
 }

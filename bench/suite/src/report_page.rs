@@ -2,11 +2,12 @@
 //! the distribution of latencies, the store's counters, and the cost of a million operations. Several results are
 //! shown side by side, with their differences first.
 
-use crate::tpcc_runs::figures;
-use harness::report::million::money;
-use harness::report::{Environment, Report, Run};
+use crate::tpcc_runs::with_figures;
+use harness::report::million::{Counts, money};
+use harness::report::text::{bytes, grouped, nanos, nanos_or_blank, rate};
+use harness::report::{Environment, Figure, Report, Run};
 use harness::{Measure, Million, Times};
-use page::{Axis, Block, Chart, Curve, Page, Table, figure};
+use page::{Axis, Block, Chart, Curve, Page, Table};
 
 pub mod differences;
 #[cfg(test)]
@@ -22,6 +23,9 @@ struct Shown<'r> {
     /// The index of the result that contains the run.
     result: usize,
 }
+
+/// So many charts come before the first table.
+const PICTURES: usize = 2;
 
 /// Makes the page of `reports`, given as (file name, report). `price` is what a processor hour costs, in any
 /// currency.
@@ -45,21 +49,29 @@ pub fn page(reports: &[(String, Report)], price: Option<f64>) -> Page {
         page.add(Block::Table(table));
     }
     page.add(Block::Heading("What was measured".to_owned()));
+    // The picture comes before the table. A load lasts as long as its rows, so it is not on the axis of the runs.
+    let (loads, runs): (Vec<&Shown<'_>>, Vec<&Shown<'_>>) = shown.iter().partition(|one| one.run.plan.loading);
+    let pictured = if runs.is_empty() { &loads } else { &runs };
+    let mut charts = timeline::charts(pictured).into_iter();
+    charts.by_ref().take(PICTURES).for_each(|chart| page.add(chart));
     tpcc::blocks(&shown).into_iter().for_each(|block| page.add(block));
     page.add(Block::Table(summary(&shown)));
-    for wrong in shown.iter().flat_map(|one| one.run.warnings.iter().chain(&one.run.error).map(move |text| (one, text)))
-    {
-        page.add(Block::Text(format!("{}: {}", wrong.0.name, wrong.1)));
+    for one in &shown {
+        let told = one.run.short_window().into_iter().chain(one.run.warnings.clone()).chain(one.run.error.clone());
+        told.for_each(|text| page.add(Block::Text(format!("{}: {text}", one.name))));
     }
     for one in shown.iter().filter(|one| one.run.measured.interrupted) {
         page.add(Block::Text(format!("{} was interrupted: what stands here is what there was until then.", one.name)));
     }
-    page.add(Block::Heading("Over time".to_owned()));
-    page.add(Block::Table(timeline::phases(&shown)));
-    timeline::by_the_clock(&shown).into_iter().for_each(|chart| page.add(chart));
-    timeline::charts(&shown).into_iter().for_each(|chart| page.add(chart));
     page.add(Block::Heading("How times are spread".to_owned()));
-    page.add(Block::Chart(distribution(&shown)));
+    page.add(Block::Chart(distribution(pictured)));
+    page.add(Block::Heading("Over time".to_owned()));
+    charts.for_each(|chart| page.add(chart));
+    if !runs.is_empty() {
+        timeline::of_loads(&loads).into_iter().for_each(|chart| page.add(chart));
+    }
+    timeline::by_the_clock(&shown).into_iter().for_each(|chart| page.add(chart));
+    page.add(Block::Table(timeline::phases(&shown)));
     page.add(Block::Heading("What it cost".to_owned()));
     page.add(Block::Text(COST.to_owned()));
     page.add(Block::Table(costs(&shown, price)));
@@ -72,6 +84,7 @@ pub fn page(reports: &[(String, Report)], price: Option<f64>) -> Page {
         page.add(Block::Table(machine(&report.environment)));
         for one in shown.iter().filter(|one| one.result == number) {
             page.add(Block::Folded(format!("Settings of {}", one.name), vec![Block::Table(settings(one))]));
+            page.add(all_figures(&one.name, &with_figures(one.run).figures));
         }
     }
     page
@@ -97,45 +110,40 @@ fn table(caption: &str, columns: &[&str], rows: Vec<Vec<String>>) -> Table {
     Table { caption: caption.to_owned(), columns: columns.iter().map(|&name| name.to_owned()).collect(), rows }
 }
 
-/// Zero means that there is no time: requests written in batches have none of their own.
-fn micros(nanos: u64) -> String {
-    if nanos == 0 { "-".to_owned() } else { figure(nanos as f64 / 1e3) }
-}
-
-/// The number of requests that did not fail.
-fn done(kind: &Measure) -> u64 {
-    kind.oks + kind.not_found + kind.batched
-}
-
 /// A row for each kind of request in each run. Runs that were made together also get rows for their sum.
 fn summary(shown: &[Shown<'_>]) -> Table {
     let row = |name: &str, kind: &Measure, per_second: f64| {
         let times = kind.times();
-        let mut row = vec![format!("{name}, {}", kind.name), figure(per_second)];
-        row.extend([0.5, 0.95, 0.99, 0.999].map(|quantile| micros(times.quantile(quantile))));
-        row.extend([micros(times.max()), kind.failed_count().to_string()]);
-        row.extend([kind.again, kind.not_found].map(|count| count.to_string()));
+        let mut row = vec![format!("{name}, {}", kind.name), rate(per_second)];
+        row.extend([0.5, 0.95, 0.99, 0.999].map(|quantile| nanos_or_blank(times.known_quantile(quantile))));
+        row.push(nanos_or_blank((!times.is_empty()).then(|| times.max())));
+        let counts = [kind.retries, kind.rolled_back, kind.failed_count(), kind.not_found];
+        row.extend(counts.map(grouped));
         row
     };
     let mut rows = Vec::new();
     for Shown { name, run, .. } in shown {
         let seconds = run.measured.nanos as f64 / 1e9;
         let all = Measure { name: "all".to_owned(), ..Measure::sum(&run.measured.kinds) };
-        let kinds = run.measured.kinds.iter().filter(|kind| done(kind) > 0);
-        rows.extend(kinds.chain([&all]).map(|kind| row(name, kind, done(kind) as f64 / seconds.max(1e-9))));
+        let kinds = run.measured.kinds.iter().filter(|kind| kind.done() > 0);
+        rows.extend(kinds.chain([&all]).map(|kind| row(name, kind, kind.done() as f64 / seconds.max(1e-9))));
     }
     for group in together::groups(shown) {
         let kinds = group.kinds();
-        rows.extend(
-            kinds.iter().filter(|(kind, _)| done(kind) > 0).map(|(kind, rate)| row(&group.name(), kind, *rate)),
-        );
+        let kinds = kinds.iter().filter(|(kind, _)| kind.done() > 0);
+        rows.extend(kinds.map(|(kind, rate)| row(&group.name(), kind, *rate)));
     }
-    let mut columns =
-        vec!["run", "requests/s", "50 %, us", "95 %, us", "99 %, us", "99.9 %, us", "longest, us", "failed"];
-    // TPC-C rolls back one in a hundred new orders on purpose. They are counted as `not_found`.
-    let of_tpcc = shown.iter().filter(|one| figures(one.run).is_some()).count();
-    columns.extend(["made again", if of_tpcc == shown.len() { "rolled back" } else { "no row" }]);
-    table("Requests of the window", &columns, rows)
+    let times = ["requests/s", "50 %", "95 %", "99 %", "99.9 %", "longest"];
+    let columns = [&["run"][..], &times, &["retries", "rolled back", "failed", "no row"]].concat();
+    table("Requests of the window; a dash: too few requests to say", &columns, rows)
+}
+
+/// All figures of a run, folded.
+pub fn all_figures(name: &str, figures: &[Figure]) -> Block {
+    let row = |figure: &Figure| vec![format!("{}: {}", figure.of, figure.name), figure.shown()];
+    let caption = format!("All figures of {name}");
+    let rows = figures.iter().map(row).collect();
+    Block::Folded(caption.clone(), vec![Block::Table(table(&caption, &["figure", "value"], rows))])
 }
 
 /// The chart of latencies goes down to the slowest request in 10^`DIGITS`.
@@ -143,14 +151,12 @@ const DIGITS: u32 = 6;
 
 /// The distribution of latencies: for each n on the horizontal axis, the time within which all but one of n
 /// requests were served. n = 100 is the 99th percentile.
-fn distribution(shown: &[Shown<'_>]) -> Chart {
-    let line = |one: &Shown<'_>| {
+fn distribution(shown: &[&Shown<'_>]) -> Chart {
+    let line = |one: &&Shown<'_>| {
         let times = Times::sum(one.run.measured.kinds.iter().map(Measure::times));
         let steps = (0..=10 * DIGITS).map(|step| 10_f64.powf(f64::from(step) / 10.0));
-        // A run with fewer than n requests has no point at n.
-        let known = steps.take_while(|inverse| *inverse <= times.count() as f64);
-        let points = known.map(|inverse| (inverse, (times.quantile(1.0 - 1.0 / inverse) as f64 / 1e3).max(1e-3)));
-        Curve { name: one.name.clone(), points: points.collect() }
+        let known = |inverse: f64| Some((inverse, (times.known_quantile(1.0 - 1.0 / inverse)? as f64 / 1e3).max(1e-3)));
+        Curve { name: one.name.clone(), points: steps.map_while(known).collect() }
     };
     Chart {
         title: "Time within which all but one of n requests were served".to_owned(),
@@ -164,9 +170,9 @@ fn distribution(shown: &[Shown<'_>]) -> Chart {
 /// The text above the table of costs.
 pub const COST: &str = "Processor time of client and store for a million operations. Of a store in the process of the client, the client's \
                     part is what the same requests cost on a store that does nothing. Of a server, it is known where its processes are \
-                    on the machine of the client. Bytes are those that the store counts, with its log, or else those that the system \
-                    counts for its processes: of what they write, what they gave to calls of write, but never more than what became dirty in \
-                    memory.";
+                    on the machine of the client. Bytes are those that the store counts for its log and files, or else those that the \
+                    system counts for its processes: of what they write, what they gave to calls of write, but never more than what became \
+                    dirty in memory. Beside them is what the disks of the machine read and wrote for all programs.";
 
 /// What a million operations cost. A given `price` replaces the one in the results.
 fn costs(shown: &[Shown<'_>], price: Option<f64>) -> Table {
@@ -178,19 +184,31 @@ fn costs(shown: &[Shown<'_>], price: Option<f64>) -> Table {
 pub fn cost_table(what: &str, costs: &[(String, Million)]) -> Table {
     let has_money = costs.iter().any(|(_, million)| million.money.is_some());
     let row = |(name, million): &(String, Million)| {
-        let known = |value: Option<f64>, text: &dyn Fn(f64) -> String| value.map_or("not known".to_owned(), text);
+        let known = |value: Option<f64>, text: &dyn Fn(f64) -> String| value.map_or("-".to_owned(), text);
         let seconds = [million.client_cpu_seconds, million.store_cpu_seconds, million.cpu_seconds];
-        let bytes = [million.read_bytes, million.written_bytes];
+        let sizes =
+            [million.read_bytes, million.written_bytes, million.device_read_bytes, million.device_written_bytes];
         let mut cells = vec![name.clone()];
-        cells.extend(seconds.map(|seconds| known(seconds, &figure)));
-        cells.extend(bytes.map(|bytes| known(bytes, &|bytes| figure(bytes / f64::from(1 << 20)))));
+        cells.extend(seconds.map(|seconds| known(seconds, &|seconds| nanos(seconds * 1e9))));
+        cells.extend(sizes.map(|size| known(size, &|size| bytes(size as u64))));
+        cells.push(million.written_by.map_or("-", Counts::word).to_owned());
         cells.extend(has_money.then(|| known(million.money, &money)));
         cells
     };
     let rows = costs.iter().map(row).collect();
-    let mut columns = vec![what, "client, CPU s", "store, CPU s", "together, CPU s", "read, MiB", "written, MiB"];
+    let mut columns = vec![
+        what,
+        "processor, client",
+        "store",
+        "together",
+        "read",
+        "written",
+        "disks read",
+        "disks wrote",
+        "counted by",
+    ];
     columns.extend(has_money.then_some("money for processors"));
-    table("A million operations", &columns, rows)
+    table("A million operations; a dash: not known", &columns, rows)
 }
 
 fn counters(shown: &[Shown<'_>]) -> Table {
@@ -203,8 +221,8 @@ fn counters(shown: &[Shown<'_>]) -> Table {
     let value = |one: &Shown<'_>, name: &str| {
         let change = one.run.measured.counters.iter().find(|change| change.name == name);
         change.map_or(String::new(), |change| match change.counted() {
-            Some(counted) => figure(counted as f64),
-            None => format!("{} in the end", figure(change.after as f64)),
+            Some(counted) => counter(name, counted),
+            None => format!("{} in the end", counter(name, change.after)),
         })
     };
     let rows = names
@@ -213,6 +231,11 @@ fn counters(shown: &[Shown<'_>]) -> Table {
     let rows = rows.collect();
     let columns = std::iter::once(String::new()).chain(shown.iter().map(|one| one.name.clone())).collect();
     Table { caption: "Counted in the window".to_owned(), columns, rows }
+}
+
+/// The value of a counter of a store. Counters of bytes say so in their names.
+fn counter(name: &str, value: u64) -> String {
+    if name.contains("bytes") { bytes(value) } else { grouped(value) }
 }
 
 fn settings(one: &Shown<'_>) -> Table {

@@ -118,9 +118,7 @@ fn setup(args: &SetupArgs, schemes: &[RowAccessScheme]) -> Result<Ending, Failur
 
 fn run_sessions(args: &RunArgs, schemes: &[RowAccessScheme]) -> Result<Ending, Failure> {
     let sessions = sessions(args)?;
-    if let Some(out) = &args.out {
-        results::check_one("--out", out)?;
-    }
+    results::check_all(args.files.named())?;
     let workers = Workers::of(&args.together, &Target::parse(&args.at.target)?)?;
     if workers.is_some() && args.metrics.is_some() {
         return Err(Failure::session(
@@ -139,7 +137,7 @@ fn run_sessions(args: &RunArgs, schemes: &[RowAccessScheme]) -> Result<Ending, F
         Some(workers) => together(&workers, &stop)?,
     };
     let printed = print(&report.text());
-    let written = args.out.as_deref().map_or(Ok(()), |out| results::write(out, report.json().as_bytes()));
+    let written = report.write(&args.files);
     lost.iter().for_each(|failure| say(&format!("larch: {failure}")));
     printed.and(written)?;
     if lost.is_some() {

@@ -317,9 +317,7 @@ fn not_made() -> Failure {
 const SLACK: Duration = Duration::from_micros(800);
 
 fn run_terminals(args: &TpccRunArgs, schemes: &[TpccScheme]) -> Result<Ending, Failure> {
-    if let Some(out) = &args.out {
-        results::check_one("--out", out)?;
-    }
+    results::check_all(args.files.named())?;
     if args.check {
         check_kept(&args.at, schemes)?;
         if args.simulate {
@@ -362,7 +360,7 @@ fn run_terminals(args: &TpccRunArgs, schemes: &[TpccScheme]) -> Result<Ending, F
         }
     };
     let printed = print(&format!("{}\n{}", summary(&ran.run).unwrap_or_default(), text::text(&ran.run)));
-    let written = args.out.as_deref().map_or(Ok(()), |path| results::write_report(path, &[&ran.run]));
+    let written = results::write_files(&args.files, &[&ran.run]);
     ran.say_what_failed();
     printed.and(written)?;
     Ok(ran.ending())

@@ -15,10 +15,14 @@ pub fn figures(run: &report::Run) -> Option<Figures> {
     of_run(run).map(|summary| Figures::of(&summary))
 }
 
-/// The run as it is written to a file: a TPC-C run gets its figures.
+/// The run as it is written to a file: with the list of all its figures, and the figures of a TPC-C run.
 pub fn with_figures(run: &report::Run) -> report::Run {
     let mut whole = run.clone();
-    whole.tpcc = figures(run).map(|figures| serde_json::to_value(figures).expect("names are texts"));
+    whole.figures = run.all_figures().into_owned();
+    if let Some(figures) = figures(run) {
+        whole.figures.extend(figures.list());
+        whole.tpcc = Some(serde_json::to_value(figures).expect("names are texts"));
+    }
     whole
 }
 

@@ -27,10 +27,11 @@ pub fn run(args: &TrialsArgs) -> Result<bool, Failure> {
     rounds.load(&program, &args.workload)?;
     let mut trials = Trials { args, rounds, program: &program, seed: 0, rates: Vec::new(), operation_nanos: 0.0 };
 
+    let options = compare::Options { despite_differences: true, ..args.how.options() };
     let mut alike = 0;
     for pair in 1..=args.pairs {
         let (base, new) = (vec![trials.one(Duration::ZERO)?], vec![trials.one(Duration::ZERO)?]);
-        let found = compared(&base, &new, args.how.options(), true)?;
+        let found = compared(&base, &new, options)?;
         let differs = found.deciding(Verdict::Worse).chain(found.deciding(Verdict::Better)).next();
         alike += u32::from(differs.is_none());
         if let Some((_, row)) = differs {
@@ -58,7 +59,7 @@ pub fn run(args: &TrialsArgs) -> Result<bool, Failure> {
                 base.push(trials.one(Duration::ZERO)?);
             }
         }
-        let comparison = compared(&base, &new, args.how.options(), true)?;
+        let comparison = compared(&base, &new, options)?;
         let rate = comparison.runs[0].rows.iter().find(|row| row.decides && row.kind == "all");
         slower.extend(rate.and_then(|row| row.difference));
         found += u32::from(comparison.deciding(Verdict::Worse).next().is_some());

@@ -40,6 +40,10 @@ addEventListener("load", () => setTimeout(() => {
     heads_without_scope: heard("th").filter((one) => !one.scope).length,
     wide_regions_out_of_reach: all(".scroll, pre")
       .filter((one) => one.scrollWidth > one.clientWidth && (one.tabIndex < 0 || (one.className && !one.ariaLabel))).length,
+    captions_cut: all("caption span, figcaption")
+      .filter((one) => { const { left, right } = one.getBoundingClientRect(); return right > innerWidth || left < 0; }).length,
+    colours_by_chart: all(".chart").map((chart) => [...chart.querySelectorAll(".u-legend .u-series")].slice(1).map((one) => [
+      one.querySelector(".u-label").textContent, getComputedStyle(one.querySelector(".u-marker")).borderTopColor])),
     names_of_summaries: new Set(all("summary").map((one) => one.textContent)).size,
     summaries: all("summary").length,
     landmarks: [all("main").length, all("h1").length, document.documentElement.lang, document.title.length > 0],
@@ -108,7 +112,8 @@ fn check(answer: &Value, charts: usize) {
     assert_eq!(answer["hidden_charts"], charts, "a canvas says nothing to a screen reader; the table beside it does");
     let canvases = answer["canvases"].as_array().expect("a list");
     assert!(canvases.len() == charts && canvases.iter().all(|seen| seen.as_u64() > Some(2)), "all are drawn: {answer}");
-    for none in ["tables_without_caption", "heads_without_scope", "wide_regions_out_of_reach", "focus"] {
+    let each = ["tables_without_caption", "heads_without_scope", "wide_regions_out_of_reach", "focus", "captions_cut"];
+    for none in each {
         assert_eq!(answer[none], 0, "{none}: {answer}");
     }
     assert_eq!(answer["summaries"], answer["names_of_summaries"], "each is told from the others by its text");
@@ -127,7 +132,7 @@ fn result(name: &str, minutes: u64, began_unix_millis: u64) -> Report {
     const SECOND: u64 = 1_000_000_000;
     let warming = 5;
     // A Lehmer generator, so that the page is the same each time.
-    let mut state = 48_271;
+    let mut state = 48_271 + began_unix_millis % 1_000_003;
     let mut random = move |most: u64| {
         state = state * 48_271 % 2_147_483_647;
         state % most
@@ -214,4 +219,30 @@ fn several_results_are_read_on_a_phone_in_the_dark() {
     }
     assert_eq!(grounds[0], grounds[2]);
     assert_ne!(grounds[0], grounds[1], "the dark is darker");
+}
+
+#[test]
+fn nine_runs_have_nine_colours_which_are_the_same_in_every_chart() {
+    let mut report = result("load a", 1, 1_700_000_000_000);
+    report.runs[0].plan.loading = true;
+    let names = ["a", "b", "c", "c in memory", "f", "d", "e", "e with scans of a thousand rows"];
+    for (number, name) in (1..).zip(names) {
+        report.runs.extend(result(&format!("workload {name}"), 1, 1_700_000_000_000 + number * 90_000).runs);
+    }
+    report.runs[1].warnings.push("a warning of some length, which takes more than one line on a phone".to_owned());
+    let html = page("nine-runs", &[("this run".to_owned(), report)]);
+    let charts = html.matches("class=\"chart\"").count();
+    for (width, is_dark) in [(420, false), (1280, true)] {
+        let answer = asked("nine-runs", &html, width, is_dark);
+        check(&answer, charts);
+        let mut colours: BTreeMap<&str, &str> = BTreeMap::new();
+        for line in
+            answer["colours_by_chart"].as_array().into_iter().flatten().flat_map(|lines| lines.as_array()).flatten()
+        {
+            let (name, colour) = (line[0].as_str().expect("a name"), line[1].as_str().expect("a colour"));
+            assert_eq!(*colours.entry(name).or_insert(colour), colour, "{name} is the same in every chart: {answer}");
+        }
+        let different: std::collections::BTreeSet<&str> = colours.values().copied().collect();
+        assert_eq!((colours.len(), different.len()), (9, 9), "{colours:?}");
+    }
 }

@@ -3,9 +3,14 @@
 
 use crate::input::Transaction;
 use crate::rules::Mode;
-use crate::summary::{Summary, Verdict};
+use crate::summary::{MOST_TPMC, MOST_TPMC_OF_DECK, Summary, Verdict};
+use harness::report::figures::{NANOS, PER_SECOND, PERCENT};
+use harness::report::{self, Figure};
 use harness::{Measure, Times};
 use serde::Serialize;
+
+/// The name of the transaction that TPC-C counts, and the only one of which some are rolled back.
+pub(crate) const NEW_ORDER: &str = Transaction::NAMES[Transaction::NewOrder as usize];
 
 /// The notice that every result must show.
 pub const NOTICE: &str = "These are no official results of TPC.";
@@ -30,10 +35,17 @@ pub struct Figures {
     /// The new orders per minute and warehouse, in percent of [`crate::summary::MOST_TPMC`]; `None` if terminals do
     /// not wait.
     pub efficiency: Option<f64>,
+    /// The efficiency in percent of [`crate::summary::MOST_TPMC_OF_DECK`]; `None` if transactions are not drawn from a
+    /// deck.
+    pub efficiency_of_deck: Option<f64>,
     /// Transactions per second, including transactions that failed for good.
     pub throughput_per_second: f64,
     /// Completed transactions per second.
     pub goodput_per_second: f64,
+    /// How many attempts at transactions failed and were repeated.
+    pub retries: u64,
+    /// How long terminals waited for a connection; `None` if they never do.
+    pub waited_millis: Option<Percentiles>,
     /// The figures of each kind of transaction that the result has.
     pub transactions: Vec<Kind>,
     /// The figures that have bounds.
@@ -53,38 +65,41 @@ pub struct Kind {
     pub rolled_back: u64,
     /// The number of transactions that failed for good.
     pub failed: u64,
+    /// The share of transactions that failed for good, in percent.
+    pub failed_share: f64,
     /// The number of attempts that failed and were repeated.
-    pub made_again: u64,
+    pub retries: u64,
     /// The share of this kind in the mix, in percent of all completed transactions. `None` if no transaction was
     /// completed.
     pub share: Option<f64>,
-    /// Response times; `None` if no transaction of this kind was completed.
-    pub millis: Option<Percentiles>,
+    /// Response times.
+    pub millis: Percentiles,
 }
 
-/// Response times, in milliseconds.
+/// Times in milliseconds. A percentile is `None` if too few transactions were completed for it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Percentiles {
     /// 50 of 100 transactions had at most this response time.
-    pub p50: f64,
+    pub p50: Option<f64>,
     /// 90 of 100 transactions had at most this response time.
-    pub p90: f64,
+    pub p90: Option<f64>,
     /// 95 of 100 transactions had at most this response time.
-    pub p95: f64,
+    pub p95: Option<f64>,
     /// 99 of 100 transactions had at most this response time.
-    pub p99: f64,
+    pub p99: Option<f64>,
     /// 999 of 1000 transactions had at most this response time.
-    pub p99_9: f64,
+    pub p99_9: Option<f64>,
 }
 
 impl Percentiles {
     fn of(times: &Times) -> Self {
-        let [p50, p90, p95, p99, p99_9] = QUANTILES.map(|(_, quantile)| times.quantile(quantile) as f64 / 1e6);
+        let millis = |quantile| Some(times.known_quantile(quantile)? as f64 / 1e6);
+        let [p50, p90, p95, p99, p99_9] = QUANTILES.map(|(_, quantile)| millis(quantile));
         Self { p50, p90, p95, p99, p99_9 }
     }
 
     /// The values in the order of [`QUANTILES`].
-    pub fn all(self) -> [f64; 5] {
+    pub fn all(self) -> [Option<f64>; 5] {
         [self.p50, self.p90, self.p95, self.p99, self.p99_9]
     }
 }
@@ -98,6 +113,9 @@ impl Figures {
         let transactions: Vec<Kind> = kinds.iter().map(|kind| Kind::of(summary, kind, done)).collect();
         let failed: u64 = transactions.iter().map(|kind| kind.failed).sum();
         let a_second = |count: u64| if measured.nanos == 0 { 0.0 } else { count as f64 * 1e9 / measured.nanos as f64 };
+        let waited = Times::sum(kinds.iter().filter_map(|kind| kind.waited.as_ref()));
+        let of_deck = summary.efficiency().filter(|_| mode.has_deck());
+        let of_deck = of_deck.map(|efficiency| efficiency * MOST_TPMC / MOST_TPMC_OF_DECK);
         Self {
             notice: NOTICE,
             mode: Mode::name(mode),
@@ -105,8 +123,11 @@ impl Figures {
             new_orders: summary.new_orders(),
             tpmc: summary.tpmc(),
             efficiency: summary.efficiency(),
+            efficiency_of_deck: of_deck,
             throughput_per_second: a_second(done + failed),
             goodput_per_second: a_second(done),
+            retries: measured.retries,
+            waited_millis: (!waited.is_empty()).then(|| Percentiles::of(&waited)),
             transactions,
             limits: summary.verdicts(),
             deviations: mode.deviations(),
@@ -116,15 +137,58 @@ impl Figures {
 
 impl Kind {
     fn of(summary: &Summary<'_>, kind: &Measure, done: u64) -> Self {
-        let made_again = summary.made_again(kind);
+        let retries = summary.retries(kind);
+        let failed = kind.failures.values().sum::<u64>().saturating_sub(retries);
         Self {
             name: kind.name.clone(),
             ok: kind.done(),
-            rolled_back: kind.not_found,
-            failed: kind.failures.values().sum::<u64>().saturating_sub(made_again),
-            made_again,
+            rolled_back: Summary::rolled_back(kind),
+            failed,
+            failed_share: 100.0 * failed as f64 / (kind.done() + failed).max(1) as f64,
+            retries,
             share: (done > 0).then(|| 100.0 * kind.done() as f64 / done as f64),
-            millis: (kind.done() > 0).then(|| Percentiles::of(kind.times())),
+            millis: Percentiles::of(kind.times()),
         }
+    }
+}
+
+impl Figures {
+    /// The figures as lines of the list that all results have.
+    pub fn list(&self) -> Vec<Figure> {
+        let mut all = report::Figures::default();
+        let of = "TPC-C";
+        all.text(of, "notice", NOTICE);
+        all.text(of, "mode", self.mode);
+        all.counts(of, [("warehouses", self.warehouses.into()), ("new orders", self.new_orders)]);
+        all.add(of, "tpmC", self.tpmc, "1/min");
+        all.add(of, "efficiency", self.efficiency, PERCENT);
+        all.add(of, "efficiency of what the deck allows", self.efficiency_of_deck, PERCENT);
+        all.note(format!("{MOST_TPMC_OF_DECK} a warehouse; with weights it is {MOST_TPMC}"));
+        all.add(of, "throughput", self.throughput_per_second, PER_SECOND);
+        all.add(of, "goodput", self.goodput_per_second, PER_SECOND);
+        all.counts(of, [("retries", self.retries)]);
+        let nanos = |millis: Option<f64>| millis.map(|millis| millis * 1e6);
+        if let Some(waited) = self.waited_millis {
+            for ((percent, _), millis) in QUANTILES.into_iter().zip(waited.all()) {
+                all.add(of, format!("waiting for a connection {percent} %"), nanos(millis), NANOS);
+            }
+        }
+        for kind in &self.transactions {
+            let of = format!("TPC-C {}", kind.name);
+            let counts = [("ok", kind.ok), ("retries", kind.retries), ("rolled back", kind.rolled_back)];
+            all.counts(&of, counts.into_iter().chain([("failed", kind.failed)]));
+            all.add(&of, "share of failed", kind.failed_share, PERCENT);
+            all.add(&of, "share of the mix", kind.share, PERCENT);
+            for ((percent, _), millis) in QUANTILES.into_iter().zip(kind.millis.all()) {
+                all.add(&of, format!("response {percent} %"), nanos(millis), NANOS);
+            }
+        }
+        for limit in &self.limits {
+            let (value, unit) = if limit.unit == "ms" { (limit.is * 1e6, NANOS) } else { (limit.is, limit.unit) };
+            all.add("TPC-C limits", limit.name.clone(), value, unit);
+            all.note(format!("{}: {}", limit.bounds(), limit.said()));
+        }
+        self.deviations.iter().for_each(|deviation| all.text(of, "deviation from TPC-C 5.11", *deviation));
+        all.0
     }
 }

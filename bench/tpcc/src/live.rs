@@ -1,15 +1,15 @@
 //! Formats the table that gets a new line after every interval while terminals work:
 //!
 //! ```text
-//!     time              tpmC  trans/s  failed  again  NewOrder: 50%    90%    99%  Payment  OrderStatus  Delivery  StockLevel
-//!    1.0 s  measured  101460     3761       0     12           3.91   8.12   15.4     7.98         7.31      19.0        11.2
+//!     time              tpmC  trans/s  failed retries  NewOrder: 50%    90%    99%  Payment  OrderStatus  Delivery  StockLevel
+//!    1.0 s  measured  101460     3761       0      12           3.91   8.12   15.4     7.98         7.31      19.0        11.2
 //! ```
 //!
 //! Times are in milliseconds. The last four columns are the 90th percentiles of the other transactions. A
 //! transaction that conflicts is retried, and counts as failed only when its terminal gives up.
 
 use crate::input::Transaction;
-use crate::result_text::millis;
+use crate::result_text::shown_millis;
 use crate::terminal::{ATTEMPTS, COUNTS};
 use harness::{Interval, Measure};
 
@@ -18,7 +18,7 @@ mod tests;
 
 /// The heading of the table.
 pub fn head() -> String {
-    let columns = ["time", "", "tpmC", "trans/s", "failed", "again", "NewOrder: 50%", "90%", "99%"];
+    let columns = ["time", "", "tpmC", "trans/s", "failed", "retries", "NewOrder: 50%", "90%", "99%"];
     let others = &Transaction::NAMES[1..];
     row(columns.map(str::to_owned), &others.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())
 }
@@ -35,8 +35,8 @@ pub fn line(interval: &Interval) -> String {
         .map(|name| interval.counts.iter().find(|count| count.name == *name).map_or(0, |count| count.value));
     let again: u64 = again.sum();
     let quantile = |transaction: Transaction, quantile: f64| match kind(transaction) {
-        Some(kind) if kind.done() > 0 => millis(kind.times(), quantile),
-        _ => "-".to_owned(),
+        Some(kind) => known_millis(kind, quantile),
+        None => "-".to_owned(),
     };
     let of_order = |share| quantile(Transaction::NewOrder, share);
     let columns = [
@@ -54,8 +54,13 @@ pub fn line(interval: &Interval) -> String {
     row(columns, &others.collect::<Vec<_>>())
 }
 
+/// A quantile in milliseconds; a dash if there were too few transactions to say.
+fn known_millis(kind: &Measure, quantile: f64) -> String {
+    kind.times().known_quantile(quantile).map_or("-".to_owned(), |nanos| shown_millis(nanos as f64 / 1e6))
+}
+
 fn row([time, phase, tpmc, transactions, failed, again, median, p90, p99]: [String; 9], others: &[String]) -> String {
-    let first = format!("{time:>9}  {phase:<8} {tpmc:>8} {transactions:>8} {failed:>7} {again:>6}");
+    let first = format!("{time:>9}  {phase:<8} {tpmc:>8} {transactions:>8}  {failed:>6} {again:>7}");
     let others: String = Transaction::NAMES[1..]
         .iter()
         .zip(others)

@@ -147,7 +147,7 @@ impl Flights for Draws {
         let sent = self.clock.nanos();
         let ticket = Ticket::of(request)?;
         let outcome = match black_box(ticket.draw(&self.drawing, now())) {
-            Input::NewOrder(order) if order.is_rolled_back() => Outcome::NotFound,
+            Input::NewOrder(order) if order.is_rolled_back() => Outcome::RolledBack,
             _ => Outcome::Ok,
         };
         self.answered.push((slot, sent, self.clock.nanos(), outcome));

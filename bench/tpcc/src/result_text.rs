@@ -1,9 +1,7 @@
 //! Writes a result as text, in the format of the document that describes this benchmark.
 
-use crate::figures::{Figures, Kind, NOTICE, QUANTILES};
-use crate::input::Transaction;
+use crate::figures::{Figures, Kind, NEW_ORDER, NOTICE, Percentiles, QUANTILES};
 use crate::summary::{MOST_TPMC, MOST_TPMC_OF_DECK, Summary};
-use harness::Times;
 use std::fmt::Write as _;
 
 impl Summary<'_> {
@@ -24,37 +22,31 @@ impl Summary<'_> {
         }
         line(format_args!("Throughput: {:.0}", figures.throughput_per_second));
         line(format_args!("Goodput: {:.0}", figures.goodput_per_second));
-        for Kind { name, ok, failed, rolled_back, .. } in &figures.transactions {
-            let share = if ok + failed == 0 { 0.0 } else { 100.0 * *failed as f64 / (ok + failed) as f64 };
-            let rolled_back = match rolled_back {
-                0 => String::new(),
-                count => format!(", of the former {count} rolled back"),
+        for Kind { name, ok, failed, failed_share: share, rolled_back, retries, .. } in &figures.transactions {
+            let rolled_back = match name.as_str() {
+                NEW_ORDER => format!(", of the former {rolled_back} rolled back"),
+                _ => String::new(),
             };
-            line(format_args!("{name}: OK: {ok}, FAILED: {failed} ({share:.2}%){rolled_back}"));
+            line(format_args!("{name}: OK: {ok}, FAILED: {failed} ({share:.2}%), retries: {retries}{rolled_back}"));
         }
         for kind in &figures.transactions {
             line(format_args!("{}:", kind.name));
             for (number, (percent, _)) in QUANTILES.iter().enumerate() {
-                match kind.millis {
-                    Some(all) => line(format_args!("{percent}%: {} ms", shown_millis(all.all()[number]))),
-                    None => line(format_args!("{percent}%: none")),
+                match kind.millis.all()[number] {
+                    Some(millis) => line(format_args!("{percent}%: {} ms", shown_millis(millis))),
+                    None => line(format_args!("{percent}%: too few to say")),
                 }
             }
         }
-        if let Some(efficiency) = figures.efficiency.filter(|_| self.mode.has_deck()) {
-            let of_deck = efficiency * MOST_TPMC / MOST_TPMC_OF_DECK;
+        if let Some(of_deck) = figures.efficiency_of_deck {
             line(format_args!(
                 "Of what the deck allows, {MOST_TPMC_OF_DECK} a warehouse: {of_deck:.2} % (with weights it is {MOST_TPMC})"
             ));
         }
-        if self.measured.retries > 0 {
-            line(format_args!("New attempts after conflicts: {}", self.measured.retries));
-        }
-        let waited = Transaction::ALL.into_iter().filter_map(|one| self.of(one)?.waited.as_ref());
-        let waited = Times::sum(waited);
-        if !waited.is_empty() {
-            let (p99, p999) = (millis(&waited, 0.99), millis(&waited, 0.999));
-            line(format_args!("Waiting for a connection: 99%: {p99} ms, 99.9%: {p999} ms"));
+        line(format_args!("Retries after conflicts: {}", self.measured.retries));
+        if let Some(Percentiles { p99, p99_9, .. }) = figures.waited_millis {
+            let shown = |millis: Option<f64>| millis.map_or("too few to say".to_owned(), |it| shown_millis(it) + " ms");
+            line(format_args!("Waiting for a connection: 99%: {}, 99.9%: {}", shown(p99), shown(p99_9)));
         }
         for verdict in &figures.limits {
             line(format_args!("{}: {}, {}: {}", verdict.name, verdict.measured(), verdict.bounds(), verdict.said()));
@@ -65,11 +57,6 @@ impl Summary<'_> {
         }
         text
     }
-}
-
-/// A quantile in milliseconds, with three significant digits.
-pub fn millis(times: &Times, quantile: f64) -> String {
-    shown_millis(times.quantile(quantile) as f64 / 1e6)
 }
 
 /// Milliseconds with three significant digits.

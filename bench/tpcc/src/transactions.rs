@@ -94,7 +94,7 @@ impl Wish {
     pub fn outcome(self) -> Outcome {
         match self {
             Self::Commit => Outcome::Ok,
-            Self::RollBack => Outcome::NotFound,
+            Self::RollBack => Outcome::RolledBack,
         }
     }
 }

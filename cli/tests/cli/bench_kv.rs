@@ -53,7 +53,7 @@ fn rows_are_written_read_and_checked() {
     for name in ["Time (avg)", "Total ops", "Operations/s", "Rows/s", "raw latency", "c-o fixed latency", "  99.9th"] {
         value(&text, name);
     }
-    assert!(!text.contains("Total errors"), "{text}");
+    assert_eq!(["Total errors", "Total retries", "Total roll-backs"].map(|name| count(&text, name)), [0; 3], "{text}");
 
     let text = done(kv(&session, &format!("-mode read -workload sequential {checked} --out r.json")));
     assert_eq!((count(&text, "Total ops"), count(&text, "Total rows")), (600, 600));

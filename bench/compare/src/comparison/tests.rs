@@ -159,11 +159,38 @@ fn runs_that_are_no_results_are_refused_by_name() {
 }
 
 #[test]
-fn a_comparison_that_can_find_nothing_is_refused() {
+fn a_comparison_that_can_find_nothing_cannot_tell() {
     let short = || report(run(1_000, 1, |_| 100));
-    let error = compare(&[short()], &[short()], Options::default()).expect_err("a single second says nothing");
-    assert!(error.contains("repeat the runs"), "{error}");
-    compare(&[short(), short()], &[short(), short()], Options::default()).expect("two runs do");
+    let compared = |runs: usize| {
+        let side: Vec<_> = (0..runs).map(|_| short()).collect();
+        compare(&side, &side, Options::default()).expect("they can be compared")
+    };
+    let single = compared(1);
+    assert_eq!(single.outcome(), Outcome::CannotTell, "a single second says nothing");
+    let text = crate::text(&single);
+    assert!(text.contains("CANNOT TELL: ") && text.contains("repeat the runs"), "{text}");
+    assert!(text.contains("SHORT WINDOW of 1.00 s"), "{text}");
+    assert_eq!(compared(2).outcome(), Outcome::NotWorse, "two runs do");
+}
+
+#[test]
+fn results_of_other_work_cannot_be_told_apart_and_what_differs_comes_first() {
+    let mut series = Series::new(0x5eed_0024);
+    let (base, mut new) = (some_side(&mut series, 5, 0.0), some_side(&mut series, 5, 0.5));
+    for (_, report) in &mut new {
+        report.environment.machine.processors = 64;
+        report.environment.commit = Some("b".to_owned());
+        report.runs[0].settings.push(harness::report::Pair::new("cache", "1 GiB"));
+        report.runs[0].plan.clients = 9;
+    }
+    let found = compare(&base, &new, Options::default()).expect("they are results");
+    assert_eq!((found.outcome(), found.runs.len()), (Outcome::CannotTell, 0), "a worsening of 50 % is not claimed");
+    let text = crate::text(&found);
+    let listed = text.lines().filter_map(|line| line.strip_prefix("  ")?.split_once(": "));
+    let places: Vec<&str> = listed.map(|(of, _)| of).collect();
+    assert_eq!(places, ["host", "binary", "settings", "work"], "{text}");
+    let despite = compare(&base, &new, Options { despite_differences: true, ..Options::default() });
+    assert_eq!(despite.expect("they are results").outcome(), Outcome::Worse);
 }
 
 #[test]

@@ -34,10 +34,12 @@ pub(super) fn text(watched: &Watched) -> String {
 
 fn requests(watched: &Watched, out: &mut Text) {
     type Count = fn(&Kind) -> u64;
-    let counts: [(&str, &str, Count); 5] = [
+    let counts: [(&str, &str, Count); 7] = [
         ("requests_done_total", "Requests that were done.", |kind| kind.oks),
         ("requests_not_found_total", "Requests that met no row.", |kind| kind.not_found),
         ("requests_batched_total", "Requests that were gathered, to be written with others.", |kind| kind.batched),
+        ("requests_rolled_back_total", "Transactions that their input rolls back.", |kind| kind.rolled_back),
+        ("requests_retried_total", "Failed requests that were made again.", |kind| kind.retries),
         ("rows_read_total", "Rows that were read.", |kind| kind.rows),
         ("bytes_read_total", "Bytes of those rows that were asked for, with their keys.", |kind| kind.bytes),
     ];

@@ -28,7 +28,7 @@ pub fn head(shown: Shown) -> String {
     row(["time", "ops/s", "rows/s", "errors"], (shown != Shown::Nothing).then_some(times))
 }
 
-/// The line of an interval.
+/// The line of an interval. A quantile that the interval has too few requests for is a dash.
 pub fn line(interval: &Interval, shown: Shown) -> String {
     let sum = Measure::sum(&interval.kinds);
     let nanos = interval.to_nanos.saturating_sub(interval.from_nanos).max(1);
@@ -37,17 +37,18 @@ pub fn line(interval: &Interval, shown: Shown) -> String {
         Shown::Nothing | Shown::Service => &sum.service,
         Shown::Response => sum.times(),
     };
-    let quantile = |quantile| short(times.quantile(quantile) as f64);
+    let bound = |nanos: f64| if times.is_empty() { "-".to_owned() } else { short(nanos) };
+    let quantile = |quantile| times.known_quantile(quantile).map_or("-".to_owned(), |nanos| short(nanos as f64));
     row(
         [&since(interval.to_nanos), &a_second(interval.operations), &a_second(sum.rows), &interval.failed.to_string()],
         (shown != Shown::Nothing).then_some([
-            &short(times.max() as f64),
+            &bound(times.max() as f64),
             &quantile(0.999),
             &quantile(0.99),
             &quantile(0.95),
             &quantile(0.9),
             &quantile(0.5),
-            &short(times.mean()),
+            &bound(times.mean()),
         ]),
     )
 }

@@ -119,6 +119,7 @@ impl Run {
             price: first.price,
             million: first.million,
             tpcc: None,
+            figures: Vec::new(),
             warnings,
             error: (!errors.is_empty()).then(|| errors.join("; ")),
             measured: Measured::merged(runs().map(|run| &run.measured)),
@@ -405,6 +406,9 @@ impl Cost {
             store: store(parts.iter().map(|cost| cost.store)),
             disk_read_bytes: all(|cost| cost.disk_read_bytes),
             disk_written_bytes: all(|cost| cost.disk_written_bytes),
+            // Processes on one machine see the same disks, and those of several machines are not told apart.
+            device_read_bytes: parts.iter().filter_map(|cost| cost.device_read_bytes).max(),
+            device_written_bytes: parts.iter().filter_map(|cost| cost.device_written_bytes).max(),
         }
     }
 }

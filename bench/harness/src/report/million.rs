@@ -4,6 +4,7 @@
 #[cfg(test)]
 mod tests;
 
+use super::figures::{BYTES, Figures, NANOS};
 use super::text::{bytes, three};
 use crate::cost::{Clients, Cost, Snapshot};
 use crate::measured::{Change, Measured};
@@ -22,10 +23,50 @@ pub struct Million {
     pub store_cpu_seconds: Option<f64>,
     /// Bytes read from the disk.
     pub read_bytes: Option<f64>,
+    /// Who counted `read_bytes`.
+    #[serde(default)]
+    pub read_by: Option<Counts>,
     /// Bytes written to the disk, including the bytes of the log.
     pub written_bytes: Option<f64>,
+    /// Who counted `written_bytes`.
+    #[serde(default)]
+    pub written_by: Option<Counts>,
+    /// Bytes that the disks of the machine read meanwhile, for all programs.
+    #[serde(default)]
+    pub device_read_bytes: Option<f64>,
+    /// Bytes that the disks of the machine wrote meanwhile, for all programs.
+    #[serde(default)]
+    pub device_written_bytes: Option<f64>,
     /// What the processors cost, in the currency of the price.
     pub money: Option<f64>,
+}
+
+/// Who counted bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Counts {
+    /// The store, for its log and its files.
+    Store,
+    /// The system, for the processes of the store.
+    Processes,
+}
+
+impl Counts {
+    /// Who counts, in a word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Store => "store",
+            Self::Processes => "system",
+        }
+    }
+
+    /// Who counts, in words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Store => "as the store counts its log and files",
+            Self::Processes => "as the system counts for the processes",
+        }
+    }
 }
 
 /// The resources that a number of operations used.
@@ -43,6 +84,8 @@ pub struct Used<'u> {
     pub counters: &'u [Change],
     /// The bytes that were read from the disk for this process, and the bytes that were written to it.
     pub disk: (Option<u64>, Option<u64>),
+    /// The same of the disks of the machine, for all programs.
+    pub device: (Option<u64>, Option<u64>),
 }
 
 /// Measures what the process uses from the moment when the meter is made. A meter is for programs that do not
@@ -72,6 +115,8 @@ impl Meter {
 /// The names under which a store counts the bytes that it has read and written.
 const READ: &[&str] = &["bytes read"];
 const WRITTEN: &[&str] = &["bytes written", "log bytes", "log bytes written"];
+/// A store that counts the bytes of its log alone does not count what it writes.
+const FILES: &str = "bytes written";
 
 impl Million {
     /// The cost of a run. `noop_nanos` is what an operation costs the client on a store that does nothing, if that
@@ -92,6 +137,7 @@ impl Million {
                 store: cost.store.unwrap_or(older),
                 counters: &measured.counters,
                 disk: (cost.disk_read_bytes, cost.disk_written_bytes),
+                device: (cost.device_read_bytes, cost.device_written_bytes),
             },
             price,
         )
@@ -107,6 +153,7 @@ impl Million {
             store: cost.store.unwrap_or(StoreUse::Unknown),
             counters: &[],
             disk: (cost.disk_read_bytes, cost.disk_written_bytes),
+            device: (cost.device_read_bytes, cost.device_written_bytes),
         };
         Self::used(used, price)
     }
@@ -134,18 +181,31 @@ impl Million {
         };
         // A store counts the bytes that it asked the system to read and write. If a store has no such counter, the
         // system's counts are used.
-        let (read, written) = match used.store {
-            StoreUse::InProcess => (counted(READ).or(used.disk.0), counted(WRITTEN).or(used.disk.1)),
+        let counts_files = used.counters.iter().any(|change| change.name == FILES);
+        let by_store = (counted(READ), counted(WRITTEN).filter(|_| counts_files));
+        let by_system = match used.store {
+            StoreUse::InProcess => used.disk,
             StoreUse::Server(server) => (server.read_bytes, server.written_bytes),
-            StoreUse::Unknown => (counted(READ), None),
+            StoreUse::Unknown => (None, None),
         };
+        let chosen = |store: Option<u64>, system: Option<u64>| {
+            let counted = store.map(|bytes| (bytes, Counts::Store));
+            counted.or(system.map(|bytes| (bytes, Counts::Processes))).unzip()
+        };
+        let (read, read_by) = chosen(by_store.0, by_system.0);
+        let (written, written_by) = chosen(by_store.1, by_system.1);
+        let each = |bytes: Option<u64>| bytes.map(|bytes| bytes as f64 / millions);
         let all = all.map(seconds);
         Self {
             cpu_seconds: all,
             client_cpu_seconds: client.map(seconds),
             store_cpu_seconds: store.map(seconds),
-            read_bytes: read.map(|bytes| bytes as f64 / millions),
-            written_bytes: written.map(|bytes| bytes as f64 / millions),
+            read_bytes: each(read),
+            read_by,
+            written_bytes: each(written),
+            written_by,
+            device_read_bytes: each(used.device.0),
+            device_written_bytes: each(used.device.1),
             money: None,
         }
         .priced(price)
@@ -154,6 +214,30 @@ impl Million {
     /// Adds to these figures the money that the processors cost, if an hour of a processor costs `price`.
     pub fn priced(self, price: Option<f64>) -> Self {
         Self { money: self.cpu_seconds.zip(price).map(|(seconds, price)| seconds / 3600.0 * price), ..self }
+    }
+
+    /// Adds these figures to the list of a result.
+    pub fn figures(&self, all: &mut Figures) {
+        let nanos = |seconds: Option<f64>| seconds.map(|seconds| seconds * 1e9);
+        let of = "a million operations";
+        for (name, value, unit) in [
+            ("processor", nanos(self.cpu_seconds), NANOS),
+            ("processor of the client", nanos(self.client_cpu_seconds), NANOS),
+            ("processor of the store", nanos(self.store_cpu_seconds), NANOS),
+            ("read from the disk", self.read_bytes, BYTES),
+            ("written to the disk", self.written_bytes, BYTES),
+            ("money for processors", self.money, ""),
+        ] {
+            all.add(of, name, value, unit);
+            let by = if name.starts_with("read") { self.read_by } else { self.written_by };
+            if unit == BYTES
+                && let Some(by) = by
+            {
+                all.note(by.name().to_owned());
+            }
+        }
+        all.add(of, "read by the machine's disks for all programs", self.device_read_bytes, BYTES);
+        all.add(of, "written by the machine's disks for all programs", self.device_written_bytes, BYTES);
     }
 
     /// A line for people, without a line end. `None`: no operation was done.
@@ -170,7 +254,14 @@ impl Million {
                 format!("processors: client {}, store {}", part(self.client_cpu_seconds), part(self.store_cpu_seconds))
             }
         };
-        text.push_str(&format!("; disk: read {}, written {}", size(self.read_bytes), size(self.written_bytes)));
+        let by = |counts: Option<Counts>| counts.map_or(String::new(), |counts| format!(" {}", counts.name()));
+        let (read, written) = (size(self.read_bytes), size(self.written_bytes));
+        let read = if self.read_by == self.written_by { read } else { read + &by(self.read_by) };
+        text.push_str(&format!("; disk: read {read}, written {written}{}", by(self.written_by)));
+        if let (Some(read), Some(written)) = (self.device_read_bytes, self.device_written_bytes) {
+            let (read, written) = (bytes(read as u64), bytes(written as u64));
+            text.push_str(&format!("; the machine's disks, for all programs: read {read}, written {written}"));
+        }
         if let Some(money) = self.money {
             text.push_str(&format!("; money for processors: {}", self::money(money)));
         }

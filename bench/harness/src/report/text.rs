@@ -44,7 +44,7 @@ pub fn text(run: &Run) -> String {
         (measured.warmed, "began before the window"),
         (measured.cut, "ended after it"),
         (measured.unsent, "should have begun in it and did not"),
-        (measured.retries, "new attempts"),
+        (measured.retries, "retries"),
     ];
     let edges = edges.iter().filter(|(count, _)| *count > 0);
     let edges: Vec<_> = edges.map(|(count, what)| format!("{} {what}", grouped(*count))).collect();
@@ -67,28 +67,28 @@ pub fn text(run: &Run) -> String {
     if !counters.is_empty() {
         writeln!(out, "  store: {}", counters.join(", ")).expect(wrote);
     }
-    let again = if measured.has_failed() { "" } else { " of those that were made again" };
+    let again = if measured.has_failed() { "" } else { " of those that were retried" };
     for (kind, first) in &measured.failures {
         writeln!(out, "  first {kind}{again}: {first}").expect(wrote);
     }
-    for warning in &run.warnings {
+    for warning in run.short_window().iter().chain(&run.warnings) {
         writeln!(out, "  WARNING: {warning}").expect(wrote);
     }
     out
 }
 
-const COLUMNS: [&str; 10] =
-    ["count", "per second", "mean", "p50", "p95", "p99", "p99.9", "max", "failed", "made again"];
+const COLUMNS: [&str; 11] =
+    ["count", "per second", "mean", "p50", "p95", "p99", "p99.9", "max", "retries", "rolled back", "failed"];
 
-/// A line for each kind that had requests. If a kind has response times, they stand before its service times. The
-/// last column exists only if requests were made again.
+/// A line for each kind that had requests. If a kind has response times, they stand before its service times. A
+/// quantile from too few times is blank.
 fn table(measured: &Measured) -> String {
-    let mut lines: Vec<(String, [String; 10])> = vec![(String::new(), COLUMNS.map(str::to_owned))];
-    for kind in measured.kinds.iter().filter(|kind| kind.done() + kind.failed_count() + kind.again > 0) {
+    let mut lines: Vec<(String, [String; 11])> = vec![(String::new(), COLUMNS.map(str::to_owned))];
+    for kind in measured.kinds.iter().filter(|kind| kind.done() + kind.failed_count() + kind.retries > 0) {
         let mut line = |name: String, times: &Times| {
             let per_second = kind.done() as f64 * 1e9 / measured.nanos.max(1) as f64;
             let shown = |figure: f64| if times.is_empty() { "-".to_owned() } else { nanos(figure) };
-            let quantile = |quantile| shown(times.quantile(quantile) as f64);
+            let quantile = |quantile| nanos_or_blank(times.known_quantile(quantile));
             lines.push((
                 name,
                 [
@@ -100,8 +100,9 @@ fn table(measured: &Measured) -> String {
                     quantile(0.99),
                     quantile(0.999),
                     shown(times.max() as f64),
+                    grouped(kind.retries),
+                    grouped(kind.rolled_back),
                     grouped(kind.failed_count()),
-                    grouped(kind.again),
                 ],
             ));
         };
@@ -112,9 +113,7 @@ fn table(measured: &Measured) -> String {
     }
     let first = lines.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
     let width = |column: usize| lines.iter().map(|(_, cells)| cells[column].chars().count()).max().unwrap_or(0);
-    let has_again = measured.kinds.iter().any(|kind| kind.again > 0);
-    let columns = if has_again { COLUMNS.len() } else { COLUMNS.len() - 1 };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let widths: Vec<usize> = (0..COLUMNS.len()).map(width).collect();
     let mut out = String::new();
     for (name, cells) in &lines {
         write!(out, "    {name:<first$}").expect("a String takes every line");
@@ -190,7 +189,7 @@ pub fn line(interval: &Interval) -> String {
             out,
             " (mean {}, p99 {}, max {})",
             nanos(times.mean()),
-            nanos(times.quantile(0.99) as f64),
+            nanos_or_blank(times.known_quantile(0.99)),
             nanos(times.max() as f64),
         )
         .expect(wrote);
@@ -213,6 +212,11 @@ pub fn nanos(nanos: f64) -> String {
         _ => (nanos / 1e9, "s"),
     };
     format!("{} {unit}", three(value))
+}
+
+/// A time that may not be known, for people. One that is not known is a dash.
+pub fn nanos_or_blank(known: Option<u64>) -> String {
+    known.map_or("-".to_owned(), |known| nanos(known as f64))
 }
 
 /// Bytes for people: `950 B`, `12.3 KiB`, `4.56 MiB`.

@@ -194,9 +194,10 @@ impl Sum {
             mine.measure.oks += theirs.oks;
             mine.measure.not_found += theirs.not_found;
             mine.measure.batched += theirs.batched;
+            mine.measure.rolled_back += theirs.rolled_back;
             mine.measure.rows += theirs.rows;
             mine.measure.bytes += theirs.bytes;
-            mine.measure.again += theirs.again;
+            mine.measure.retries += theirs.retries;
             for (name, count) in &theirs.failures {
                 *mine.measure.failures.entry((*name).to_owned()).or_default() += count;
             }

@@ -32,30 +32,32 @@ pub(crate) struct KindTally {
     pub(crate) oks: u64,
     pub(crate) not_found: u64,
     pub(crate) batched: u64,
+    pub(crate) rolled_back: u64,
     pub(crate) rows: u64,
     pub(crate) bytes: u64,
     pub(crate) failures: Vec<(&'static str, u64)>,
     /// The failed requests that the client makes again.
-    pub(crate) again: u64,
+    pub(crate) retries: u64,
 }
 
 impl KindTally {
     fn new() -> Self {
         let tally = Tally::new;
         let (service, response, waited, failed) = (tally(), tally(), tally(), tally());
-        let (oks, not_found, batched, rows, bytes, again) = (0, 0, 0, 0, 0, 0);
-        Self { service, response, waited, failed, oks, not_found, batched, rows, bytes, failures: Vec::new(), again }
+        let (oks, not_found, batched, rolled_back, rows, bytes, retries) = (0, 0, 0, 0, 0, 0, 0);
+        let failures = Vec::new();
+        Self { service, response, waited, failed, oks, not_found, batched, rolled_back, rows, bytes, failures, retries }
     }
 
     fn clear(&mut self) {
         for tally in [&mut self.service, &mut self.response, &mut self.waited, &mut self.failed] {
             tally.clear();
         }
-        for count in [&mut self.oks, &mut self.not_found, &mut self.batched, &mut self.rows, &mut self.bytes] {
+        let done = [&mut self.oks, &mut self.not_found, &mut self.batched, &mut self.rolled_back];
+        for count in done.into_iter().chain([&mut self.rows, &mut self.bytes, &mut self.retries]) {
             *count = 0;
         }
         self.failures.clear();
-        self.again = 0;
     }
 
     #[inline]
@@ -64,6 +66,7 @@ impl KindTally {
             Outcome::Ok => self.oks += 1,
             Outcome::NotFound => self.not_found += 1,
             Outcome::Batched => self.batched += 1,
+            Outcome::RolledBack => self.rolled_back += 1,
         }
     }
 
@@ -455,7 +458,7 @@ impl<'d> Recorder<'d> {
             Next::More => return Ok(After::More),
             Next::Wait(nanos) => {
                 if has_failed && begun.at >= self.floor {
-                    self.tallies.kinds[usize::from(answer.kind.0)].again += 1;
+                    self.tallies.kinds[usize::from(answer.kind.0)].retries += 1;
                 }
                 return Ok(After::Wait(answer.served.saturating_add(nanos)));
             }

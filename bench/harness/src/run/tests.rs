@@ -47,8 +47,8 @@ fn check_sums(measured: &Measured) {
         }
         let whole: BTreeMap<u64, u64> = kind.service.iter().map(|(least, _, count)| (least, count)).collect();
         assert_eq!(whole, counts, "times of {}", kind.name);
-        assert_eq!(kind.service.count(), kind.oks + kind.not_found, "times of {}", kind.name);
-        assert_eq!(kind.failed.count(), kind.failed_count() + kind.again, "failures of {}", kind.name);
+        assert_eq!(kind.service.count(), kind.oks + kind.not_found + kind.rolled_back, "times of {}", kind.name);
+        assert_eq!(kind.failed.count(), kind.failed_count() + kind.retries, "failures of {}", kind.name);
     }
     let mut at = 0;
     for interval in measured.window() {

@@ -101,7 +101,7 @@ fn the_histogram_of_a_result_file_is_one_that_others_read() {
     let bytes = base64::engine::general_purpose::STANDARD.decode(text).expect("base64");
     let read = hdrhistogram::serialization::Deserializer::new().deserialize::<u64, _>(&mut bytes.as_slice());
     assert_eq!(Times::from_hdr(&read.expect("reads")), times);
-    assert_eq!(value["p99_9_nanos"].as_u64(), Some(times.quantile(0.999)));
+    assert_eq!(value["p99_9_nanos"].as_u64(), times.known_quantile(0.999));
 }
 
 #[test]
@@ -135,4 +135,14 @@ fn what_is_no_histogram_is_refused() {
     assert!(wrong(&|value| value["count"] = 49.into()).contains("holds 50 times where `count` is 49"));
     assert!(wrong(&|value| value["histogram"] = "not base64!".into()).contains("a histogram: "));
     assert!(wrong(&|value| value["histogram"] = "".into()).contains("holds 0 times"));
+}
+
+#[test]
+fn a_quantile_is_known_from_ten_times_beyond_it_on() {
+    let known = |count, quantile| Times::zeros(count).known_quantile(quantile).is_some();
+    for (quantile, least) in [(0.5, 20), (0.9, 100), (0.95, 200), (0.99, 1_000), (0.999, 10_000), (0.9999, 100_000)] {
+        assert_eq!((known(least - 1, quantile), known(least, quantile)), (false, true), "{quantile}");
+    }
+    let value = serde_json::to_value(Times::zeros(999)).expect("it is JSON");
+    assert_eq!((&value["p95_nanos"], &value["p99_nanos"]), (&0.into(), &serde_json::Value::Null));
 }

@@ -12,8 +12,11 @@ Examples:
 
 Make the runs in turns, five a side: a1, b1, a2, b2, … Each should be a process of its own.
 
-Exit codes: 0 no significant worsening; 1 a worsening; 2 wrong arguments, a file that is no result, or results that cannot be
-compared; 3 a result could not be written; 4 cannot tell: no worsening is shown, and the runs differ so much that one could be hidden.";
+First it names what differs besides the figures: host, binary, settings, work.
+
+Exit codes: 0 no significant worsening; 1 a worsening; 2 wrong arguments, or a file that is no result; 3 a result could not be
+written; 4 cannot tell: no worsening is shown, but the machine, the workload or the plan differs, nothing says how sure a figure is,
+or the runs of a side differ so much that a worsening could be hidden.";
 
 pub const REGRESS_EXAMPLES: &str = "\
 Examples:
@@ -21,7 +24,9 @@ Examples:
   larch bench regress --out regress.html
 
 Exit codes: 0 no significant worsening; 1 a worsening; 2 wrong arguments, or no baseline of this kind of machine; 3 a run failed, or
-a result could not be written; 4 cannot tell, since runs differ too much; 130 interrupted by ^C.";
+a result could not be written; 4 cannot tell: no worsening is shown, and one may be; 130 interrupted by ^C.
+
+These are times. `cargo x instructions` compares counts, which depend on no machine: instructions, pages and bytes.";
 
 /// How results are compared.
 #[derive(Clone, Copy, Debug, Args)]
@@ -47,7 +52,7 @@ impl How {
     /// The options for the crate `compare`.
     pub fn options(&self) -> compare::Options {
         let How { level, at_least, run_spread: spread, tail_spread, tell } = *self;
-        compare::Options { level, at_least, spread, tail_spread, tell }
+        compare::Options { level, at_least, spread, tail_spread, tell, despite_differences: false }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The options of `larch bench kv`: those of scylla-bench, with its names and defaults, and a few of our own. An
 //! option may be written with one minus sign or two.
 
-use super::{TogetherArgs, length, price};
+use super::{FilesArgs, TogetherArgs, length, price};
 use crate::targets::{self, Task};
 use clap::{ArgAction, Args, ValueEnum};
 use harness::{MOST_CLIENTS, MOST_THREADS, Order};
@@ -257,9 +257,9 @@ pub struct KvArgs {
     /// Seed of everything that is drawn
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// Writes the whole result as JSON, which `larch bench report` reads
-    #[arg(long, value_name = "FILE.json")]
-    pub out: Option<PathBuf>,
+    /// The files of the result.
+    #[command(flatten)]
+    pub files: FilesArgs,
     /// What an hour of a processor costs, in any currency, for the cost of a million operations
     #[arg(long, value_name = "MONEY", value_parser = price)]
     pub price: Option<f64>,

@@ -1,10 +1,9 @@
 //! The options of `larch bench rows`. ybio's parameters can be given as options, or in ybio's notation
 //! (`name=>value`).
 
-use super::TogetherArgs;
+use super::{FilesArgs, TogetherArgs};
 use crate::targets::{self, Task};
 use clap::{Args, Subcommand};
-use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -152,9 +151,9 @@ pub struct RunArgs {
     /// Print no line while it runs
     #[arg(short, long)]
     pub quiet: bool,
-    /// Write the result as JSON
-    #[arg(long, value_name = "FILE.json")]
-    pub out: Option<PathBuf>,
+    /// The files of the result.
+    #[command(flatten)]
+    pub files: FilesArgs,
     /// Options for several processes.
     #[command(flatten)]
     pub together: TogetherArgs,

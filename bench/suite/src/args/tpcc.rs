@@ -1,10 +1,9 @@
 //! The options of `larch bench tpcc`.
 
-use super::{TogetherArgs, length, price, time};
+use super::{FilesArgs, TogetherArgs, length, price, time};
 use crate::targets::{self, Task};
 use clap::{Args, Subcommand, ValueEnum};
 use harness::{MOST_CLIENTS, MOST_THREADS};
-use std::path::PathBuf;
 use std::time::Duration;
 use tpcc::rules::Mode;
 
@@ -157,9 +156,9 @@ pub struct TpccRunArgs {
     /// Seed of what terminals ask for [default: another one for each run]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Writes the whole result as JSON
-    #[arg(long, value_name = "FILE.json")]
-    pub out: Option<PathBuf>,
+    /// The files of the result.
+    #[command(flatten)]
+    pub files: FilesArgs,
     /// What an hour of a processor costs, in any currency, for the cost of a million transactions
     #[arg(long, value_name = "MONEY", value_parser = price)]
     pub price: Option<f64>,

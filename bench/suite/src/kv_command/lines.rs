@@ -2,10 +2,14 @@
 
 use super::unused;
 use crate::args::kv::{KvArgs, RetryHandler};
-use harness::{Measure, Measured, Times};
+use harness::report::Run;
+use harness::{Measure, Times};
 use kv::options::go_time;
 use kv::{KvScheme, Mode, Options, Restriction, Setup, Workload};
 use std::time::Duration;
+
+#[cfg(test)]
+mod tests;
 
 /// The options as (name, value), in printing order.
 pub fn configuration(args: &KvArgs, options: &Options, setup: &Setup, scheme: &KvScheme) -> Vec<(String, String)> {
@@ -81,7 +85,8 @@ fn line(name: &str, value: &str) -> String {
 }
 
 /// The results as text.
-pub fn results(measured: &Measured, with_times: bool, is_mixed: bool) -> String {
+pub fn results(run: &Run, with_times: bool, is_mixed: bool) -> String {
+    let measured = &run.measured;
     let sum = Measure::sum(&measured.kinds);
     let seconds = measured.nanos.max(1) as f64 / 1e9;
     let mut text = "\nResults\n".to_owned();
@@ -89,9 +94,9 @@ pub fn results(measured: &Measured, with_times: bool, is_mixed: bool) -> String 
     put("Time (avg)", go_time(Duration::from_nanos(measured.nanos)));
     put("Total ops", measured.operations.to_string());
     put("Total rows", sum.rows.to_string());
-    if measured.failed > 0 {
-        put("Total errors", measured.failed.to_string());
-    }
+    put("Total errors", measured.failed.to_string());
+    put("Total retries", measured.retries.to_string());
+    put("Total roll-backs", sum.rolled_back.to_string());
     put("Operations/s", format!("{:.3}", measured.operations as f64 / seconds));
     put("Rows/s", format!("{:.3}", sum.rows as f64 / seconds));
     // If the database runs in the client's process, the client's time includes the database's work.
@@ -106,6 +111,9 @@ pub fn results(measured: &Measured, with_times: bool, is_mixed: bool) -> String 
             text.push_str(&times(&format!("c-o fixed {name} latency"), kind.times()));
         }
     }
+    if let Some(short) = run.short_window() {
+        text.push_str(&format!("{short}\n"));
+    }
     if measured.interrupted {
         text.push_str("INTERRUPTED: this is what was measured until then\n");
     }
@@ -117,15 +125,18 @@ fn short_line(name: &str, value: &str) -> String {
     format!("{name:<16} {value}\n")
 }
 
+/// The times of a table. What is not known, or known of too few requests, is a dash.
 fn times(name: &str, times: &Times) -> String {
     let mut text = format!("{name}:\n");
-    let mut put = |name: &str, nanos: u64| {
-        text.push_str(&short_line(&format!("  {name}"), &go_time(Duration::from_nanos(nanos))));
+    let mut put = |name: &str, nanos: Option<u64>| {
+        let shown = nanos.map_or("-".to_owned(), |nanos| go_time(Duration::from_nanos(nanos)));
+        text.push_str(&short_line(&format!("  {name}"), &shown));
     };
-    put("max", times.max());
+    let bound = |nanos| (!times.is_empty()).then_some(nanos);
+    put("max", bound(times.max()));
     for (name, quantile) in [("99.9th", 0.999), ("99th", 0.99), ("95th", 0.95), ("90th", 0.9), ("median", 0.5)] {
-        put(name, times.quantile(quantile));
+        put(name, times.known_quantile(quantile));
     }
-    put("mean", times.mean() as u64);
+    put("mean", bound(times.mean() as u64));
     text
 }

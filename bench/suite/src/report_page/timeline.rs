@@ -128,11 +128,11 @@ fn lanes(run: &Run) -> Vec<Lane> {
 }
 
 /// The lanes of all runs on one chart, if there are few runs.
-fn lanes_of(shown: &[Shown<'_>]) -> Vec<Lane> {
+fn lanes_of(shown: &[&Shown<'_>]) -> Vec<Lane> {
     if shown.len() > MOST_WITH_LANES {
         return Vec::new();
     }
-    let of_run = |(number, one): (usize, &Shown<'_>)| {
+    let of_run = |(number, one): (usize, &&Shown<'_>)| {
         let named = move |lane: Lane| match shown.len() {
             1 => lane,
             _ => Lane { name: format!("{} {}", lane.name, number + 1), ..lane },
@@ -143,13 +143,13 @@ fn lanes_of(shown: &[Shown<'_>]) -> Vec<Lane> {
 }
 
 /// The shaded part of a chart: the longest warm-up of the runs, which ends at 0.
-fn shades(shown: &[Shown<'_>]) -> Vec<(f64, f64, String)> {
+fn shades(shown: &[&Shown<'_>]) -> Vec<(f64, f64, String)> {
     let longest = shown.iter().map(|one| warming_nanos(one.run)).max().unwrap_or(0);
     (longest > 0).then(|| (-(longest as f64) / 1e9, 0.0, "warm-up".to_owned())).into_iter().collect()
 }
 
 /// The charts whose time begins with the window. Only the first chart has lanes.
-pub fn charts(shown: &[Shown<'_>]) -> Vec<Block> {
+pub fn charts(shown: &[&Shown<'_>]) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut add = |title: String, unit: &str, is_logarithmic: bool, lines: Vec<Curve>, lanes: Vec<Lane>| {
         if lines.iter().all(|line| line.points.is_empty()) {
@@ -218,15 +218,32 @@ fn over_time(run: &Run, of: impl Fn(&Interval) -> Option<f64>) -> Vec<(f64, f64)
     moments(run).into_iter().zip(values).filter_map(|(at, value)| Some((at, value?))).collect()
 }
 
-/// The `quantile` of the times of the requests in `kinds`, in microseconds.
+/// The `quantile` of the times of the requests in `kinds`, in microseconds. `None` if they are too few.
 fn within<'m>(kinds: impl Iterator<Item = &'m Measure>, quantile: f64) -> Option<f64> {
     let times = Times::sum(kinds.map(Measure::times));
-    (!times.is_empty()).then(|| times.quantile(quantile) as f64 / 1e3)
+    let nanos = match quantile < 1.0 {
+        true => times.known_quantile(quantile),
+        false => (!times.is_empty()).then(|| times.max()),
+    };
+    nanos.map(|nanos| nanos as f64 / 1e3)
 }
 
-/// A chart of all runs by the wall clock, which shows which of them overlapped. If some did, as clients in several
-/// processes do, another line shows their sum. `None` if the page has only one run, or if the results do not say
-/// when runs began.
+/// The chart of loads, whose time begins with the load. `None` if no load has intervals.
+pub fn of_loads(loads: &[&Shown<'_>]) -> Option<Block> {
+    let line = |one: &&Shown<'_>| Curve { name: one.name.clone(), points: rates(one.run) };
+    let lines: Vec<Curve> = loads.iter().map(line).filter(|line| !line.points.is_empty()).collect();
+    let chart = Chart {
+        title: "Rows loaded a second".to_owned(),
+        x: Axis::linear("seconds of the load"),
+        y: Axis::linear("rows/s"),
+        lines,
+        marks: Vec::new(),
+    };
+    (!chart.lines.is_empty()).then_some(Block::Chart(chart))
+}
+
+/// A chart of all runs by the wall clock, with another line for the sum of those that overlap, as clients in several
+/// processes do. `None` if no runs overlap, or if the results do not say when runs began.
 pub fn by_the_clock(shown: &[Shown<'_>]) -> Option<Block> {
     let first = shown.iter().map(|one| began_millis(one.run)).min().filter(|first| *first > 0)?;
     if shown.len() < 2 {
@@ -242,9 +259,10 @@ pub fn by_the_clock(shown: &[Shown<'_>]) -> Option<Block> {
     };
     let mut lines: Vec<Curve> = shown.iter().map(moved).collect();
     let together = together(shown, &place);
-    if !together.is_empty() {
-        lines.push(Curve { name: "together".to_owned(), points: together });
+    if together.is_empty() {
+        return None;
     }
+    lines.push(Curve { name: "together".to_owned(), points: together });
     let marks = shown.iter().map(|one| (place(one.run), one.name.clone())).collect();
     let mut all: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
     for one in shown {

@@ -67,7 +67,7 @@ impl Together<'_, '_> {
             .iter()
             .filter_map(|one| Some((one.run.measured.kind(name)?, one.run.measured.nanos as f64 / 1e9)))
             .collect();
-        let rate = of_runs.iter().map(|(kind, seconds)| super::done(kind) as f64 / seconds.max(1e-9)).sum();
+        let rate = of_runs.iter().map(|(kind, seconds)| kind.done() as f64 / seconds.max(1e-9)).sum();
         (Measure::sum(of_runs.iter().map(|(kind, _)| *kind)), rate)
     }
 }

@@ -3,6 +3,7 @@
 
 use super::{Shown, table};
 use crate::tpcc_runs::figures;
+use harness::report::text::grouped;
 use page::{Block, figure};
 use tpcc::figures::{Figures, Kind, NOTICE, QUANTILES};
 use tpcc::summary::MOST_TPMC;
@@ -49,18 +50,15 @@ fn wholes(runs: &[(&str, Figures)]) -> page::Table {
 fn kinds(runs: &[(&str, Figures)]) -> page::Table {
     let row = |name: &str, kind: &Kind| {
         let mut row = vec![format!("{name}, {}", kind.name)];
-        row.extend([kind.ok, kind.rolled_back, kind.failed, kind.made_again].map(|count| count.to_string()));
+        row.extend([kind.ok, kind.retries, kind.rolled_back, kind.failed].map(grouped));
         row.push(kind.share.map_or("-".to_owned(), |share| format!("{share:.2} %")));
-        match kind.millis {
-            Some(millis) => row.extend(millis.all().map(figure)),
-            None => row.extend(QUANTILES.map(|_| "-".to_owned())),
-        }
+        row.extend(kind.millis.all().map(|millis| millis.map_or("-".to_owned(), figure)));
         row
     };
     let rows = runs.iter().flat_map(|(name, of)| of.transactions.iter().map(|kind| row(name, kind)));
     let rows = rows.collect();
     let mut columns =
-        ["transaction", "ok", "of it rolled back", "failed", "made again", "share"].map(str::to_owned).to_vec();
+        ["transaction", "ok", "retries", "of ok rolled back", "failed", "share"].map(str::to_owned).to_vec();
     columns.extend(QUANTILES.map(|(percent, _)| format!("{percent} %, ms")));
     let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
     table("Transactions of TPC-C", &columns, rows)

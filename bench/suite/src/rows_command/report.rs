@@ -1,15 +1,18 @@
 //! The result of a run of row access: printed as text, written to a file, and merged from several processes.
 
-use crate::args::RunArgs;
+use crate::args::{FilesArgs, RunArgs};
 use crate::{results, say};
-use harness::Million;
-use harness::report::{Environment, Pair};
+use harness::report::figures::PER_SECOND;
+use harness::report::{Environment, Figure, Figures, Pair, Run, csv};
 use harness::without_password;
-use harness::{Cost, Share, Times};
+use harness::{Change, Cost, Failure, Measure, Measured, Million, Plan, Share, Times};
 use row_access::run::Ran;
 use row_access::{Job, history};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
+
+#[cfg(test)]
+mod tests;
 
 /// The `format` of a row-access result file.
 const FORMAT: &str = "larch-rows-result";
@@ -65,8 +68,9 @@ struct SessionReport {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct BatchTimes {
     mean: f64,
-    p50: f64,
-    p99: f64,
+    /// The percentiles are `None` if there were too few batches for them.
+    p50: Option<f64>,
+    p99: Option<f64>,
     max: f64,
 }
 
@@ -81,8 +85,8 @@ impl SessionReport {
             missing_rows: ran.missing,
             batch_micros: BatchTimes {
                 mean: ran.times.mean() / 1e3,
-                p50: micros(ran.times.quantile(0.5)),
-                p99: micros(ran.times.quantile(0.99)),
+                p50: ran.times.known_quantile(0.5).map(micros),
+                p99: ran.times.known_quantile(0.99).map(micros),
                 max: micros(ran.times.max()),
             },
             batches: ran.times.clone(),
@@ -212,13 +216,89 @@ impl Report {
 
     /// The report as the content of a file.
     pub fn json(&self) -> String {
-        serde_json::to_string_pretty(self).expect("names are texts")
+        let mut whole = serde_json::to_value(self).expect("names are texts");
+        whole["figures"] = serde_json::to_value(self.run().figures).expect("names are texts");
+        serde_json::to_string_pretty(&whole).expect("names are texts")
+    }
+
+    /// Writes the report to `files`.
+    pub fn write(&self, files: &FilesArgs) -> Result<(), Failure> {
+        let out = files.out.as_ref().map_or(Ok(()), |path| results::write(path, self.json().as_bytes()));
+        out.and(files.csv.as_ref().map_or(Ok(()), |path| results::write(path, csv::csv([&self.run()]).as_bytes())))
     }
 
     /// Parses a file's content. `None` if it is something else.
     pub fn parse(text: &str) -> Option<Self> {
         let report: Self = serde_json::from_str(text).ok()?;
         (report.format == FORMAT && report.version == VERSION).then_some(report)
+    }
+
+    fn retries(&self) -> u64 {
+        self.sessions.iter().map(|session| session.repeated_batches).sum()
+    }
+
+    fn missing_rows(&self) -> u64 {
+        self.sessions.iter().map(|session| session.missing_rows).sum()
+    }
+
+    /// The report in the form that the results of other workloads have. Its operations are rows, and its requests are
+    /// batches.
+    pub fn whole(&self) -> harness::report::Report {
+        let mut whole = harness::report::Report::new(self.environment.clone());
+        whole.runs.push(self.run());
+        whole
+    }
+
+    /// The run of [`whole`](Self::whole).
+    pub fn run(&self) -> Run {
+        let batches = Times::sum(self.sessions.iter().map(|session| &session.batches));
+        let begin = self.sessions.iter().map(|session| session.job.start_time.0).min().unwrap_or(0);
+        let kind = Measure {
+            name: "BATCH".to_owned(),
+            oks: batches.count(),
+            service: batches,
+            rows: self.rows,
+            retries: self.retries(),
+            ..Measure::default()
+        };
+        let pages = |count| Change { name: "page reads".to_owned(), before: 0, after: count, gauge: false };
+        let measured = Measured {
+            began_unix_millis: u64::try_from(begin / 1000).unwrap_or(0),
+            nanos: (self.seconds * 1e9) as u64,
+            clients: self.sessions.len() as u64,
+            operations: self.rows,
+            retries: kind.retries,
+            kinds: vec![kind],
+            counters: self.page_reads.map(pages).into_iter().collect(),
+            cost: self.cost.clone(),
+            ..Measured::default()
+        };
+        let mut run = Run::new("rows", &self.target, &Plan::default(), measured);
+        run.settings.clone_from(&self.settings);
+        run.workload =
+            vec![Pair::new("compat", self.compat.to_string()), Pair::new("in server", self.in_server.to_string())];
+        (run.seed, run.share, run.price) = (self.seed, self.share, self.price);
+        run.figures = harness::report::figures::figures(&run);
+        run.figures.extend(self.figures());
+        run
+    }
+
+    /// The figures that only row access has.
+    fn figures(&self) -> Vec<Figure> {
+        let mut all = Figures::default();
+        all.text("rows", "access path", &self.access_path);
+        all.counts("rows", [("rows that were not there", self.missing_rows())]);
+        all.add("rows", "page reads a second", self.page_reads_per_second, PER_SECOND);
+        for session in &self.sessions {
+            let of = format!("job {}", session.job.job_id);
+            for (name, cell) in history::cells(&session.job) {
+                all.text(&of, name, cell.trim());
+            }
+            let counts = [("retries", session.repeated_batches), ("rolled back", 0), ("failed", 0)];
+            all.counts(&of, counts.into_iter().chain([("updated", session.updated)]));
+            all.times(&of, "a batch", &session.batches);
+        }
+        all.0
     }
 
     /// The report as text.
@@ -242,12 +322,15 @@ impl Report {
         }
         for session in self.sessions.iter().filter(|session| session.batch_micros.max > 0.0) {
             let BatchTimes { mean, p50, p99, max } = session.batch_micros;
+            let known = |micros: Option<f64>| micros.map_or("-".to_owned(), |micros| format!("{micros:.0} us"));
             text.push_str(&format!(
-                "job {}, a batch: mean {mean:.0} us, 50 % within {p50:.0} us, 99 % within {p99:.0} us, longest {max:.0} us\n",
-                session.job.job_id
+                "job {}, a batch: mean {mean:.0} us, 50 % within {}, 99 % within {}, longest {max:.0} us\n",
+                session.job.job_id,
+                known(p50),
+                known(p99)
             ));
         }
-        let missing: u64 = self.sessions.iter().map(|session| session.missing_rows).sum();
+        let missing = self.missing_rows();
         if missing > 0 {
             let why = match self.compat {
                 true => "keys of ybio begin behind the number of batches",
@@ -255,9 +338,13 @@ impl Report {
             };
             text.push_str(&format!("{missing} rows of the ranges were not there: {why}\n"));
         }
-        let repeated: u64 = self.sessions.iter().map(|session| session.repeated_batches).sum();
-        if repeated > 0 {
-            text.push_str(&format!("{repeated} batches were begun again, because another session was in their way\n"));
+        // A batch that fails for good ends the run, and no batch is rolled back on purpose.
+        let retries = self.retries();
+        text.push_str(&format!(
+            "batches: {retries} retries because another session was in the way, 0 rolled back, 0 failed\n"
+        ));
+        if let Some(short) = self.run().short_window() {
+            text.push_str(&format!("{short}\n"));
         }
         if self.compat {
             text.push_str("--compat: the ranges of ybio, which leave out the last rows of the table\n");

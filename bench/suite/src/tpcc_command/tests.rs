@@ -30,3 +30,17 @@ fn shares_have_the_terminals_of_the_whole_run() {
     assert!(share_of(Share::new(1, 2), warehouses, &few).is_err(), "its warehouses have no terminal");
     assert!(share_of(Share::new(5, 6), warehouses, &Plan { clients: 50, ..few }).is_err());
 }
+
+#[test]
+fn files_and_page_have_every_number_of_the_text() {
+    for mode in ["spec", "nowait"] {
+        let mut run =
+            crate::results::tests::run(&format!("tpcc {mode}"), &tpcc::Transaction::NAMES, &tpcc::terminal::COUNTS);
+        run.workload = vec![harness::report::Pair::new("mode", mode), harness::report::Pair::new("warehouses", "83")];
+        let text = super::summary(&run).expect("it is a run of TPC-C");
+        // The date is a member of its own.
+        let told: Vec<&str> = text.lines().filter(|line| !line.starts_with("Start measure")).collect();
+        crate::results::tests::check(&run, &told.join("\n"));
+        crate::results::tests::check(&run, &harness::report::text::text(&run));
+    }
+}

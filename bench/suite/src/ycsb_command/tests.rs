@@ -47,3 +47,34 @@ fn a_file_that_cannot_be_written_is_no_good_ending() {
     let nowhere = ["hdrhistogram.fileoutput=true".to_owned(), "hdrhistogram.output.path=/no/such/".to_owned()];
     assert_eq!(run(&nowhere).expect("it is measured"), Ending::Bad);
 }
+
+#[test]
+fn files_and_page_have_every_number_of_the_texts() {
+    let run = crate::results::tests::run("workload a", &["READ", "UPDATE"], &[]);
+    crate::results::tests::check(&run, &harness::report::text::text(&run));
+    let settings = ycsb::Settings::new(&ycsb::Properties::new(), &|_| Ok(String::new())).expect("all have defaults");
+    let exported = ycsb::export(&run.measured, &settings.output);
+    // `[READ], AverageLatency(us), 12.5`: the unit comes first there.
+    let unit = |line: &str| {
+        [("(us)", "us"), ("(ms)", "ms")].iter().find(|(mark, _)| line.contains(mark)).map(|(_, unit)| *unit)
+    };
+    let line = |line: &str| {
+        let (metric, value) = line.rsplit_once(", ")?;
+        let is_of_java = ["GC", "Return="].iter().any(|word| metric.contains(word));
+        (!is_of_java).then(|| format!("{value} {}\n", unit(metric).unwrap_or_default()))
+    };
+    crate::results::tests::check(&run, &exported.lines().filter_map(line).collect::<String>());
+    let done = super::phase::Done {
+        name: "a".to_owned(),
+        work: super::phase::Work::Run,
+        distribution: "zipfian",
+        output: settings.output,
+        exporter_is_set: false,
+        is_store_lost: false,
+        warnings_before: 0,
+        run,
+    };
+    let summary = super::first::summary(&[done]);
+    let run = crate::results::tests::run("workload a", &["READ", "UPDATE"], &[]);
+    crate::results::tests::check(&run, &summary.lines().skip(1).collect::<Vec<_>>().join("\n"));
+}

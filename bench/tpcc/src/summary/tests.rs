@@ -1,15 +1,16 @@
 use super::*;
 use crate::figures::Figures;
+use harness::report::figures::said;
 use harness::{Noted, Times};
 
 /// A minute in which each delivery took 90 s, and each other transaction took 3 ms.
 fn measured() -> Measured {
-    let kind = |transaction: Transaction, oks, not_found| {
+    let kind = |transaction: Transaction, oks, rolled_back| {
         let nanos = if transaction == Transaction::Delivery { 90_000_000_000 } else { 3_000_000 };
         let mut times = hdrhistogram::Histogram::new(3).expect("three digits are allowed");
-        times.record_n(nanos, oks + not_found).expect("it grows");
+        times.record_n(nanos, oks + rolled_back).expect("it grows");
         let name = Transaction::NAMES[transaction as usize].to_owned();
-        Measure { name, oks, not_found, service: Times::from_hdr(&times), ..Measure::default() }
+        Measure { name, oks, rolled_back, service: Times::from_hdr(&times), ..Measure::default() }
     };
     let mut measured = Measured {
         nanos: 60_000_000_000,
@@ -49,11 +50,11 @@ fn a_result_has_the_lines_of_the_document() {
             // In the measured minute, 2,300 transactions were completed, and 2 payments failed for good.
             "Throughput: 38",
             "Goodput: 38",
-            "NewOrder: OK: 1000, FAILED: 0 (0.00%), of the former 10 rolled back",
-            "Payment: OK: 1000, FAILED: 2 (0.20%)",
-            "OrderStatus: OK: 100, FAILED: 0 (0.00%)",
-            "Delivery: OK: 100, FAILED: 0 (0.00%)",
-            "StockLevel: OK: 100, FAILED: 0 (0.00%)",
+            "NewOrder: OK: 1000, FAILED: 0 (0.00%), retries: 0, of the former 10 rolled back",
+            "Payment: OK: 1000, FAILED: 2 (0.20%), retries: 5",
+            "OrderStatus: OK: 100, FAILED: 0 (0.00%), retries: 0",
+            "Delivery: OK: 100, FAILED: 0 (0.00%), retries: 0",
+            "StockLevel: OK: 100, FAILED: 0 (0.00%), retries: 0",
         ]
     );
     assert!(text.contains("NewOrder:\n50%: 3.00 ms\n90%: 3.00 ms\n"));
@@ -82,14 +83,14 @@ fn a_result_without_waits_has_no_efficiency_and_an_empty_one_no_figures() {
 #[test]
 fn a_share_of_few_is_not_judged() {
     let mut measured = measured();
-    (measured.kinds[0].oks, measured.kinds[0].not_found) = (970, 30);
+    (measured.kinds[0].oks, measured.kinds[0].rolled_back) = (970, 30);
     let text = |measured: &Measured| Summary { mode: Mode::Spec, warehouses: 100, measured }.text();
     assert!(
         text(&measured).contains("new orders rolled back: 3.00 %, 0.9 to 1.1 %: too few to say\n"),
         "{}",
         text(&measured)
     );
-    (measured.kinds[0].oks, measured.kinds[0].not_found) = (97_000, 3000);
+    (measured.kinds[0].oks, measured.kinds[0].rolled_back) = (97_000, 3000);
     assert!(
         text(&measured).contains("new orders rolled back: 3.00 %, 0.9 to 1.1 %: DOES NOT HOLD\n"),
         "{}",
@@ -106,11 +107,37 @@ fn a_result_as_data_says_what_its_text_says() {
     assert_eq!((&json["new_orders"], &json["tpmc"]), (&1000.into(), &1000.0.into()));
     assert_eq!((100.0 * json["efficiency"].as_f64().expect("a number")).round(), 7776.0);
     let payments = &json["transactions"][1];
-    assert_eq!((&payments["ok"], &payments["failed"], &payments["made_again"]), (&1000.into(), &2.into(), &5.into()));
+    assert_eq!((&payments["ok"], &payments["failed"], &payments["retries"]), (&1000.into(), &2.into(), &5.into()));
     assert_eq!(json["transactions"][0]["rolled_back"], 10);
     let limits = json["limits"].as_array().expect("a list");
     let holds = |name: &str| limits.iter().find(|limit| limit["name"] == name).map(|limit| limit["holds"].clone());
     assert_eq!(holds("90 % of Delivery within"), Some(false.into()));
     assert_eq!(holds("payments of customers of other warehouses"), Some(true.into()));
     assert_eq!(json["deviations"].as_array().map(Vec::len), Some(Mode::Spec.deviations().len()));
+}
+
+#[test]
+fn the_list_has_every_number_of_the_text() {
+    let mut measured = measured();
+    measured.retries = 5;
+    measured.kinds[0].waited = Some(measured.kinds[0].service.clone());
+    for mode in [Mode::Spec, Mode::NoWait] {
+        let summary = Summary { mode, warehouses: 100, measured: &measured };
+        let text = summary.text();
+        // The date is in the JSON of the run.
+        let told = text.lines().filter(|line| !line.starts_with("Start measure") && !line.starts_with("Time"));
+        let told = told.collect::<Vec<_>>().join("\n");
+        let missing = said::missing(&said::without_labels(&told), &Figures::of(&summary).list());
+        assert_eq!(missing, Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_percentile_from_too_few_transactions_is_not_told() {
+    let mut measured = measured();
+    let of_few = |measured: &Measured| Summary { mode: Mode::NoWait, warehouses: 1, measured }.text();
+    assert!(of_few(&measured).contains("StockLevel:\n50%: 3.00 ms\n90%: 3.00 ms\n95%: too few to say\n"));
+    measured.kinds[4].service = Times::default();
+    measured.kinds[4].oks = 0;
+    assert!(of_few(&measured).contains("StockLevel:\n50%: too few to say\n"));
 }

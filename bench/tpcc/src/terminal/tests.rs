@@ -107,7 +107,7 @@ fn a_conflict_is_tried_again_with_the_same_input_and_not_for_ever() {
     assert_eq!(serve(&mut terminal, Err(&Failure::request("io", "broken"))), (Next::Failed, 0));
     terminal.begin();
     ticket_of(&mut terminal);
-    assert_eq!(serve(&mut terminal, Ok(Outcome::NotFound)), (Next::Done, 0), "a roll-back is an end as any other");
+    assert_eq!(serve(&mut terminal, Ok(Outcome::RolledBack)), (Next::Done, 0), "a roll-back is an end as any other");
 }
 
 #[test]

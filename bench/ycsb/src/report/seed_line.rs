@@ -16,13 +16,12 @@ pub fn seed_line(measured: &Measured, distribution: &str, workload: &str) -> Str
     let not_found: u64 = requests().map(|kind| kind.not_found).sum();
     let wrong: u64 = measured.kind("VERIFY").map_or(0, |checks| checks.failed_count());
     let times = Times::sum(requests().map(|kind| kind.times()));
-    let nanos = times.quantile(0.99);
+    let millis = times.known_quantile(0.99).map(|nanos| format!("{}.{:03}", nanos / 1_000_000, nanos / 1000 % 1000));
     format!(
         "{year:04}-{month:02}-{day:02} {hour:02}:{minute:02} UTC {distribution} workload {workload}: {} Op/s, latency 99% \
-         {}.{:03} ms: {} oks, {} not_found, {} errors, {} ms run time",
+         {} ms: {} oks, {} not_found, {} errors, {} ms run time",
         thousands(measured.per_second()),
-        nanos / 1_000_000,
-        nanos / 1000 % 1000,
+        millis.unwrap_or_else(|| "-".to_owned()),
         thousands(measured.operations.saturating_sub(not_found) as f64),
         thousands(not_found as f64),
         thousands((measured.failed + wrong) as f64),

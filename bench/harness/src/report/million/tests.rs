@@ -9,6 +9,7 @@ fn used(store: StoreUse) -> Used<'static> {
         store,
         counters: &[],
         disk: (Some(2 << 20), Some(4 << 20)),
+        device: (None, Some(8 << 20)),
     }
 }
 
@@ -21,7 +22,8 @@ fn what_an_embedded_store_costs_is_the_process_without_the_client() {
     let text = million.text().expect("there were operations");
     assert_eq!(
         text,
-        "processors: client 2.00 s, store 3.00 s; disk: read 1.00 MiB, written 2.00 MiB; money for processors: 10.0"
+        "processors: client 2.00 s, store 3.00 s; disk: read 1.00 MiB, written 2.00 MiB as the system counts for the processes; \
+         money for processors: 10.0"
     );
 }
 
@@ -53,6 +55,14 @@ fn bytes_are_those_that_the_store_counts_where_it_does() {
     let counters = [change("bytes read", 2 << 30), change("bytes written", 1 << 30), change("log bytes", 1 << 30)];
     let million = Million::used(Used { counters: &counters, ..used(StoreUse::InProcess) }, None);
     assert_eq!((million.read_bytes, million.written_bytes), (Some(f64::from(1 << 30)), Some(f64::from(1 << 30))));
+    assert_eq!((million.read_by, million.written_by), (Some(Counts::Store), Some(Counts::Store)));
+    assert_eq!(million.device_written_bytes, Some(f64::from(4 << 20)), "the device stands beside it");
+    // A server counts its own files, too. Its processes' count is what a store without such a counter has.
+    let server = StoreUse::Server(ServerUse { nanos: 0, read_bytes: None, written_bytes: Some(77) });
+    let million = Million::used(Used { counters: &counters, ..used(server) }, None);
+    assert_eq!((million.written_bytes, million.written_by), (Some(f64::from(1 << 30)), Some(Counts::Store)));
+    let of_log = Million::used(Used { counters: &counters[2..], ..used(server) }, None);
+    assert_eq!((of_log.written_bytes, of_log.written_by), (Some(38.5), Some(Counts::Processes)), "the log is not all");
 }
 
 #[test]

@@ -123,7 +123,7 @@ fn a_client_that_waits_for_a_new_attempt_makes_it() {
     let measured = run_quietly(&store, &Stubborn { wait_nanos: |_| 1000 }, &Plan::default()).expect("runs");
     assert_eq!((measured.operations, measured.failed, measured.retries), (1, 0, 3));
     let kind = &measured.kinds[0];
-    assert_eq!((kind.failures["conflict"], kind.again, kind.failed_count()), (3, 3, 0), "none failed for good");
+    assert_eq!((kind.failures["conflict"], kind.retries, kind.failed_count()), (3, 3, 0), "none failed for good");
     assert!(!measured.has_failed());
 }
 

@@ -142,7 +142,7 @@ fn a_simulation_answers_all_transactions_without_tables() {
             _ => false,
         };
         rolled_back += u32::from(is_missing);
-        let expected = if is_missing { Outcome::NotFound } else { Outcome::Ok };
+        let expected = if is_missing { Outcome::RolledBack } else { Outcome::Ok };
         assert_eq!(result.unwrap_or_else(|failure| panic!("{ticket:?}: {failure}")), expected, "{ticket:?}");
         assert!(!screen.is_empty(), "{ticket:?} shows nothing");
     }

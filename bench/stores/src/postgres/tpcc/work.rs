@@ -206,7 +206,7 @@ impl Work {
                 if statements.form == Form::Functions && state.show_order(input)? == state.is_rolled_back {
                     return Err(wrong("an order was not rolled back as it should be"));
                 }
-                return Ok(Next::Done(if state.is_rolled_back { Outcome::NotFound } else { Outcome::Ok }));
+                return Ok(Next::Done(if state.is_rolled_back { Outcome::RolledBack } else { Outcome::Ok }));
             }
             Input::Delivery(_) => state.show_delivery(),
             Input::Payment(_) | Input::OrderStatus(_) | Input::StockLevel(_) if state.rows == 0 => {

@@ -69,7 +69,7 @@ fn results_without_samples_have_no_charts_of_counters() {
     let mut run = run("c", 1_000_000);
     run.measured.intervals.iter_mut().for_each(|interval| interval.counted = None);
     let runs = [run];
-    let titles: Vec<String> = charts(&shown(&runs)).into_iter().filter_map(title).collect();
+    let titles: Vec<String> = charts(&shown(&runs).iter().collect::<Vec<_>>()).into_iter().filter_map(title).collect();
     assert_eq!(titles, ["Operations a second"]);
 }
 
@@ -92,8 +92,7 @@ fn runs_lie_by_the_clock_where_they_were() {
     assert_eq!(timeline.lanes[0].spans, [(2.0, 3.0), (3.0, 4.0)]);
 
     let one_after_the_other = [run("a", 1_000_000), run("b", 1_009_000)];
-    let Some(Block::Timeline(timeline)) = by_the_clock(&shown(&one_after_the_other)) else { panic!("a clock") };
-    assert_eq!(timeline.chart.lines.len(), 2, "nothing ran together");
+    assert_eq!(by_the_clock(&shown(&one_after_the_other)), None, "nothing ran together");
     assert_eq!(by_the_clock(&shown(&runs[..1])), None);
     let unknown = [run("a", 0), run("b", 0)];
     assert_eq!(by_the_clock(&shown(&unknown)), None, "they do not say when they were");
