@@ -56,7 +56,7 @@ impl World {
         let clock = Arc::new(SimClock::new());
         let store = SimStore::new(seed, clock.clone());
         let trouble = match rng.random_range(0..2) {
-            0 => StoreTrouble::drawn(&mut rng, 60, (KEPT / 4, Duration::from_millis(100))),
+            0 => StoreTrouble::drawn(rng.random(), 60, (KEPT / 4, Duration::from_millis(100))),
             _ => StoreTrouble::default(),
         };
         // The database lies either on this machine or in the same store as the backups.

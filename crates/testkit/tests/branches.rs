@@ -89,7 +89,7 @@ impl World {
         let clock = Arc::new(SimClock::new());
         let store = SimStore::new(seed, clock.clone());
         let trouble = match rng.random_range(0..3) {
-            0 => StoreTrouble::drawn(&mut rng, 60, (KEPT / 4, Duration::from_millis(100))),
+            0 => StoreTrouble::drawn(rng.random(), 60, (KEPT / 4, Duration::from_millis(100))),
             _ => StoreTrouble::default(),
         };
         store.set_trouble(trouble);

@@ -55,7 +55,7 @@ impl Process {
 }
 
 fn trouble(rng: &mut Xoshiro256PlusPlus) -> StoreTrouble {
-    StoreTrouble::drawn(rng, 100, (KEPT / 4, Duration::from_millis(100)))
+    StoreTrouble::drawn(rng.random(), 100, (KEPT / 4, Duration::from_millis(100)))
 }
 
 /// Commits row `number`, sometimes with a long value.

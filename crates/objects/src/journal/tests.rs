@@ -46,7 +46,7 @@ fn calm(seed: u64) -> (Arc<SimStore>, Arc<SimClock>) {
 /// The failures of the store. The random numbers leave out about half of the kinds, and decide how often each of
 /// the others happens.
 fn trouble(rng: &mut Xoshiro256PlusPlus) -> StoreTrouble {
-    StoreTrouble::drawn(rng, 150, (KEPT / 4, Duration::from_millis(200)))
+    StoreTrouble::drawn(rng.random(), 150, (KEPT / 4, Duration::from_millis(200)))
 }
 
 fn kind<T>(outcome: io::Result<T>) -> ErrorKind {

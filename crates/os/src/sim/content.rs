@@ -4,8 +4,7 @@
 //! Invariant: `durable` with all of `unsynced` applied is `live`, unless a failed sync has lost writes. On a disk that
 //! never crashes, a file has only `live`.
 
-use rand::RngExt;
-use rand::rngs::Xoshiro256PlusPlus;
+use super::random::Draws;
 
 /// A torn write keeps or loses pieces of this length.
 const SECTOR_BYTES: usize = 512;
@@ -94,13 +93,13 @@ impl SimContent {
 
     /// Forgets a random part of the unsynced writes, although the process still sees them. A real system does this
     /// when it fails to write a page, but marks it as clean.
-    pub(super) fn lose_unsynced(&mut self, rng: &mut Xoshiro256PlusPlus) {
-        self.unsynced.retain(|_| rng.random());
+    pub(super) fn lose_unsynced(&mut self, draws: &mut Draws) {
+        self.unsynced.retain(|_| draws.coin());
     }
 
     /// Crashes: some of the unsynced writes reach the platter, one of them perhaps torn, and from now on the process
     /// sees what is on the platter.
-    pub(super) fn crash(&mut self, spared: Spared, rng: &mut Xoshiro256PlusPlus) {
+    pub(super) fn crash(&mut self, spared: Spared, draws: &mut Draws) {
         if self.never_crashes {
             return;
         }
@@ -110,15 +109,15 @@ impl SimContent {
             Spared::Everything => {}
             Spared::Some => {
                 // With a coin toss for each write, a crash would almost never keep all or none of many writes.
-                match rng.random_range(0..4) {
+                match draws.below(4) {
                     0 => operations.clear(),
                     1 => {}
-                    2 => operations.truncate(rng.random_range(0..=operations.len())),
-                    _ => operations.retain(|_| rng.random()),
+                    2 => operations.truncate(draws.below(operations.len() + 1)),
+                    _ => operations.retain(|_| draws.coin()),
                 }
-                if !operations.is_empty() && rng.random() {
-                    let torn = rng.random_range(0..operations.len());
-                    let pieces = operations[torn].torn(rng);
+                if !operations.is_empty() && draws.coin() {
+                    let torn = draws.below(operations.len());
+                    let pieces = operations[torn].torn(draws);
                     operations.splice(torn..=torn, pieces);
                 }
             }
@@ -178,10 +177,10 @@ impl Operation {
 
     /// What a crash leaves of an operation that was under way: of a write, either a prefix, or any of its sectors with
     /// the length of the file as after the whole write. A change of length is never torn.
-    fn torn(&self, rng: &mut Xoshiro256PlusPlus) -> Vec<Operation> {
+    fn torn(&self, draws: &mut Draws) -> Vec<Operation> {
         let Operation::Write { offset, bytes } = self else { return vec![self.clone()] };
-        if rng.random() {
-            let kept = rng.random_range(0..bytes.len());
+        if draws.coin() {
+            let kept = draws.below(bytes.len());
             return vec![Operation::Write { offset: *offset, bytes: bytes[..kept].to_vec() }];
         }
         let end = offset + bytes.len();
@@ -189,7 +188,7 @@ impl Operation {
         let mut start = *offset;
         while start < end {
             let next = (start + 1).next_multiple_of(SECTOR_BYTES).min(end);
-            if rng.random() {
+            if draws.coin() {
                 pieces.push(Operation::Write { offset: start, bytes: bytes[start - offset..next - offset].to_vec() });
             }
             start = next;

@@ -10,12 +10,11 @@
 use super::content::Spared;
 use super::file::{SimFile, SimLock};
 use super::names::{FileId, SimNode, moved, normal};
+use super::random::Draws;
 use super::state::{DiskCounts, SimDiskState};
 use crate::failure::{cannot, lost};
 use crate::sync::{Arc, Mutex};
 use crate::{Access, DirectoryEntry, Disk, File, Lock};
-use rand::SeedableRng;
-use rand::rngs::Xoshiro256PlusPlus;
 use std::fmt;
 use std::io::{self, ErrorKind};
 use std::ops::Range;
@@ -82,7 +81,7 @@ impl SimDisk {
 
     /// Restarts the random choices from `seed`, so that one image can be crashed in many ways.
     pub fn reseed(&self, seed: u64) {
-        self.state.lock().rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+        self.state.lock().draws = Draws::new(seed);
     }
 
     /// Fails the `n`-th operation from now, once; 1 is the next operation. All calls except `len`, `exists`, `lock`

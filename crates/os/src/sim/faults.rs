@@ -1,7 +1,6 @@
 //! The faults of a simulated disk, and when they happen. This module does not know what the operations do.
 
-use rand::RngExt;
-use rand::rngs::Xoshiro256PlusPlus;
+use super::random::Draws;
 use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::path::Path;
@@ -57,9 +56,9 @@ impl Faults {
     }
 
     /// Decides whether a look fails. Looks are reads, opens of existing files, listings and queries of lengths.
-    pub(super) fn look(&self, rng: &mut Xoshiro256PlusPlus) -> io::Result<()> {
+    pub(super) fn look(&self, draws: &mut Draws) -> io::Result<()> {
         match self.looks {
-            Some((one_in, kind)) if rng.random_range(0..one_in) == 0 => Err(injected(kind)),
+            Some((one_in, kind)) if draws.below(one_in as usize) == 0 => Err(injected(kind)),
             _ => Ok(()),
         }
     }

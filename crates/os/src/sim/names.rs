@@ -2,8 +2,7 @@
 //! changes that have not reached the platter (`unsynced`). This module does not know what a file holds.
 
 use super::content::Spared;
-use rand::RngExt;
-use rand::rngs::Xoshiro256PlusPlus;
+use super::random::Draws;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
@@ -126,12 +125,12 @@ impl Names {
 
     /// Crashes. A prefix of the unsynced changes of each directory survives, because directories are journaled in
     /// order. If a directory is gone, everything in it is gone, too.
-    pub(super) fn crash(&mut self, spared: Spared, rng: &mut Xoshiro256PlusPlus) {
+    pub(super) fn crash(&mut self, spared: Spared, draws: &mut Draws) {
         for (_, changes) in std::mem::take(&mut self.unsynced) {
             let kept = match spared {
                 Spared::Nothing => 0,
                 Spared::Everything => changes.len(),
-                Spared::Some => rng.random_range(0..=changes.len()),
+                Spared::Some => draws.below(changes.len() + 1),
             };
             for change in &changes[..kept] {
                 change.apply(&mut self.durable);

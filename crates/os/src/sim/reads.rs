@@ -1,11 +1,10 @@
 //! Simulated reads, which are held back until a thread drives them, in an order that the seed decides. This module
 //! does not know what is read; the disk decides what fails.
 
+use super::random::Draws;
 use crate::io::{ReadLoad, Usage};
 use crate::sync::{Arc, Mutex};
 use crate::{ReadRequest, Reads, Urgency};
-use rand::rngs::Xoshiro256PlusPlus;
-use rand::{RngExt, SeedableRng};
 use std::fmt;
 
 /// The reads that are held back. When the seed chooses a read, it is made in one step.
@@ -14,7 +13,7 @@ pub struct SimReads {
 }
 
 struct SimReadsState {
-    rng: Xoshiro256PlusPlus,
+    draws: Draws,
     held: Vec<ReadRequest>,
     reads: u64,
     raised: Vec<u64>,
@@ -23,8 +22,10 @@ struct SimReadsState {
 impl SimReads {
     /// No reads yet. `seed` decides the order in which reads end.
     pub fn new(seed: u64) -> Arc<SimReads> {
-        let rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-        Arc::new(SimReads { state: Mutex::new(SimReadsState { rng, held: Vec::new(), reads: 0, raised: Vec::new() }) })
+        let draws = Draws::new(seed);
+        Arc::new(SimReads {
+            state: Mutex::new(SimReadsState { draws, held: Vec::new(), reads: 0, raised: Vec::new() }),
+        })
     }
 
     /// Ends one read, which the seed chooses, whatever its urgency. Returns false if none is held back. The callback
@@ -35,7 +36,7 @@ impl SimReads {
             return false;
         }
         let held = state.held.len();
-        let chosen = state.rng.random_range(0..held);
+        let chosen = state.draws.below(held);
         let read = state.held.swap_remove(chosen);
         drop(state);
         read.perform();

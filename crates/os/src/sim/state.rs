@@ -4,9 +4,8 @@
 use super::content::{SimContent, Spared};
 use super::faults::{Faults, crashed};
 use super::names::{FileId, Names, SimNode, moved, normal, parent};
+use super::random::Draws;
 use crate::DirectoryEntry;
-use rand::rngs::Xoshiro256PlusPlus;
-use rand::{RngExt, SeedableRng};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -29,7 +28,7 @@ pub struct DiskCounts {
 /// The state of the disk. Its functions take paths as [`normal`] spells them.
 #[derive(Clone)]
 pub(super) struct SimDiskState {
-    pub(super) rng: Xoshiro256PlusPlus,
+    pub(super) draws: Draws,
     /// How often the machine has restarted.
     pub(super) start: u64,
     pub(super) names: Names,
@@ -64,7 +63,7 @@ impl SimDiskState {
     /// An empty disk whose crashes follow from `seed`.
     pub(super) fn new(seed: u64) -> SimDiskState {
         SimDiskState {
-            rng: Xoshiro256PlusPlus::seed_from_u64(seed),
+            draws: Draws::new(seed),
             start: 0,
             names: Names::default(),
             files: BTreeMap::new(),
@@ -83,9 +82,9 @@ impl SimDiskState {
 
     pub(super) fn crash(&mut self, spared: Spared) {
         self.start += 1;
-        self.names.crash(spared, &mut self.rng);
+        self.names.crash(spared, &mut self.draws);
         for file in self.files.values_mut() {
-            file.content.crash(spared, &mut self.rng);
+            file.content.crash(spared, &mut self.draws);
             file.handles = 0;
         }
         self.locks.clear();
@@ -206,7 +205,7 @@ impl SimDiskState {
 
     pub(super) fn open(&mut self, path: &Path) -> io::Result<FileId> {
         self.faults.open(path)?;
-        self.faults.look(&mut self.rng)?;
+        self.faults.look(&mut self.draws)?;
         let id = self.existing_file(path)?;
         self.file(id).handles += 1;
         Ok(id)
@@ -275,7 +274,7 @@ impl SimDiskState {
 
     pub(super) fn list(&mut self, directory: &Path) -> io::Result<Vec<DirectoryEntry>> {
         self.faults.operation()?;
-        self.faults.look(&mut self.rng)?;
+        self.faults.look(&mut self.draws)?;
         self.check_directory(directory)?;
         let entries = self.names.within(directory).map(|(path, node)| DirectoryEntry {
             name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
@@ -350,7 +349,7 @@ impl SimDiskState {
 
     /// The length of a file, as a look that may fail.
     pub(super) fn measure(&mut self, id: FileId) -> io::Result<u64> {
-        self.faults.look(&mut self.rng)?;
+        self.faults.look(&mut self.draws)?;
         Ok(self.len(id) as u64)
     }
 
@@ -360,10 +359,10 @@ impl SimDiskState {
 
     pub(super) fn read(&mut self, id: FileId, buffer: &mut [u8], offset: usize) -> io::Result<usize> {
         let short = self.faults.read()?;
-        self.faults.look(&mut self.rng)?;
+        self.faults.look(&mut self.draws)?;
         let mut read = self.file(id).content.read(buffer, offset);
         if short && read > 0 {
-            read = self.rng.random_range(0..read);
+            read = self.draws.below(read);
         }
         self.count(id, |counts| {
             counts.reads += 1;
@@ -376,7 +375,7 @@ impl SimDiskState {
         self.faults.operation()?;
         let fits = self.len(id).saturating_add(self.room()).saturating_sub(offset);
         if bytes.len() > fits {
-            let part = self.rng.random_range(0..=fits);
+            let part = self.draws.below(fits + 1);
             self.file(id).content.write(&bytes[..part], offset);
             return Err(ErrorKind::StorageFull.into());
         }
@@ -401,7 +400,7 @@ impl SimDiskState {
         if let Err(error) = self.faults.sync() {
             if self.failed_syncs_lose_writes {
                 let file = self.files.get_mut(&id).expect("a file that is open is kept");
-                file.content.lose_unsynced(&mut self.rng);
+                file.content.lose_unsynced(&mut self.draws);
             }
             return Err(error);
         }

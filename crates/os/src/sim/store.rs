@@ -8,12 +8,11 @@
 //! - a read of a whole object, its length and a listing are no older than [`StoreTrouble::stale`].
 
 use super::SimClock;
+use super::random::Draws;
 use crate::Clock;
 use crate::store::{RangeDone, Store, StoredObject, Upload};
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Arc, Mutex};
-use rand::rngs::Xoshiro256PlusPlus;
-use rand::{Rng, RngExt, SeedableRng};
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
 use std::ops::Range;
@@ -45,9 +44,10 @@ pub struct StoreTrouble {
 }
 
 impl StoreTrouble {
-    /// Random trouble: about half of the kinds never happen, and each of the others has a random rate below `most`.
-    pub fn drawn(rng: &mut impl Rng, most: u32, (stale, latency): (Duration, Duration)) -> StoreTrouble {
-        let mut often = || if rng.random() { rng.random_range(0..most) } else { 0 };
+    /// The trouble of `seed`: about half of the kinds never happen, and each of the others has a random rate below `most`.
+    pub fn drawn(seed: u64, most: u32, (stale, latency): (Duration, Duration)) -> StoreTrouble {
+        let mut draws = Draws::new(seed);
+        let mut often = || if draws.coin() { draws.below(most as usize) as u32 } else { 0 };
         StoreTrouble {
             lost_responses: often(),
             lost_requests: often(),
@@ -72,7 +72,7 @@ pub struct SimStore {
 
 #[derive(Debug)]
 struct SimStoreState {
-    rng: Xoshiro256PlusPlus,
+    draws: Draws,
     trouble: StoreTrouble,
     /// The history of each name, the newest last.
     objects: BTreeMap<String, Vec<Since>>,
@@ -127,7 +127,7 @@ impl SimStore {
     /// An empty store whose trouble follows from `seed`. It has none until [`SimStore::set_trouble`].
     pub fn new(seed: u64, clock: Arc<SimClock>) -> Arc<SimStore> {
         let state = SimStoreState {
-            rng: Xoshiro256PlusPlus::seed_from_u64(seed),
+            draws: Draws::new(seed),
             trouble: StoreTrouble::default(),
             ignores_conditions: false,
             has_damaged: false,
@@ -178,12 +178,11 @@ impl SimStore {
     fn begin(&self, count: impl FnOnce(&mut StoreCounts)) -> Fate {
         let state = &mut *self.state.lock();
         count(&mut state.counts);
-        let latency = u64::try_from(state.trouble.latency.as_nanos()).expect("a request takes less than 584 years");
-        if latency > 0 {
-            self.clock.advance(Duration::from_nanos(state.rng.random_range(0..=latency)));
+        if !state.trouble.latency.is_zero() {
+            self.clock.advance(state.draws.time_up_to(state.trouble.latency));
         }
-        if !state.late.is_empty() && state.rng.random_range(0..8) == 0 {
-            let arrives = state.rng.random_range(0..state.late.len());
+        if !state.late.is_empty() && state.draws.below(8) == 0 {
+            let arrives = state.draws.below(state.late.len());
             let put = state.late.swap_remove(arrives);
             state.put(&put, self.clock.now()).unwrap_or_default();
         }
@@ -200,7 +199,7 @@ impl SimStore {
             Fate::Good => state.put(&put, now),
             Fate::Duplicate => {
                 let answers = [state.put(&put, now), state.put(&put, now)];
-                let chosen = state.rng.random_range(0..2);
+                let chosen = state.draws.below(2);
                 answers.into_iter().nth(chosen).expect("there are two answers")
             }
             Fate::LostResponse => {
@@ -225,8 +224,7 @@ impl SimStore {
             return now;
         }
         state.counts.troubles += 1;
-        let stale = u64::try_from(state.trouble.stale.as_nanos()).expect("an answer is younger than 584 years");
-        now.saturating_sub(Duration::from_nanos(state.rng.random_range(0..=stale)))
+        now.saturating_sub(state.draws.time_up_to(state.trouble.stale))
     }
 
     /// The object that had a name at a moment.
@@ -238,7 +236,7 @@ impl SimStore {
 impl SimStoreState {
     /// Draws whether a trouble happens now, at a rate of `in_a_thousand`.
     fn happens(&mut self, in_a_thousand: u32) -> bool {
-        in_a_thousand > 0 && self.rng.random_range(0..1000) < in_a_thousand
+        in_a_thousand > 0 && self.draws.below(1000) < in_a_thousand as usize
     }
 
     fn fate(&mut self) -> Fate {
@@ -281,12 +279,12 @@ impl SimStoreState {
             return None;
         }
         (self.has_damaged, self.counts.troubles) = (true, self.counts.troubles + 1);
-        let at = self.rng.random_range(0..bytes.len());
+        let at = self.draws.below(bytes.len());
         let mut damaged = bytes.to_vec();
-        if self.rng.random() {
+        if self.draws.coin() {
             damaged.truncate(at);
         } else {
-            damaged[at] ^= 1 << self.rng.random_range(0..8);
+            damaged[at] ^= 1 << self.draws.below(8);
         }
         Some(damaged)
     }
