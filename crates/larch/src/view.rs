@@ -60,6 +60,7 @@ impl View {
     }
 
     /// `table` as a reader at version `at` sees it in this view.
+    #[inline]
     pub fn table(&self, table: &TableInfo, at: Version) -> Result<TableView<'_>> {
         Ok(TableView { view: self, files: self.files_of(table)?, at, own: None })
     }

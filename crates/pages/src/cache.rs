@@ -320,6 +320,7 @@ impl PageCache {
 
     /// The page, if it is in memory. With `warm`, this counts as a use of the page. The lookup takes no lock, and
     /// may miss a resident page while other pages come or go.
+    #[inline]
     pub(crate) fn find(&self, key: PageKey, warm: bool) -> Option<PageRef> {
         let page = self.table.find(&self.frames, key)?;
         if warm {
@@ -330,6 +331,7 @@ impl PageCache {
 
     /// Finds child `i` of `parent` as [`PageCache::find`] does, but first tries the frame where the child was last
     /// seen. Unless the caller has `prefetched` the child, its bytes are prefetched before its frame is looked at.
+    #[inline]
     pub(crate) fn find_child(
         &self,
         parent: &PageRef,

@@ -251,6 +251,7 @@ impl Frame {
     }
 
     /// Counts a use of the page. Two concurrent uses may count as one, because the count is only a hint.
+    #[inline]
     pub fn count_use(&self) {
         let uses = self.uses.load(Ordering::Relaxed);
         if uses < MAX_USES {
@@ -330,6 +331,7 @@ impl Evicted {
 }
 
 impl Drop for Evicted {
+    #[inline]
     fn drop(&mut self) {
         if let Some(frames) = &self.page.frames {
             frames.free.lock().numbers.push(self.number);
@@ -392,6 +394,7 @@ impl Segment {
 }
 
 impl Drop for Segment {
+    #[inline]
     fn drop(&mut self) {
         // SAFETY: the rests came from a box, and the frames that point to them are dropped here, too.
         drop(unsafe { Box::from_raw(self.rests.as_ptr()) });
@@ -504,6 +507,7 @@ impl PageRef {
         unsafe { &*self.frame().face.get() }
     }
 
+    #[inline]
     fn rest(&self) -> &Rest {
         // SAFETY: as for the face. The rest lives as long as the frame.
         unsafe { &*self.frame().rest.as_ref().get() }.as_ref().expect("a live frame holds a page")
@@ -562,6 +566,7 @@ impl PageRef {
     }
 
     /// Counts a use.
+    #[inline]
     pub(crate) fn count_use(&self) {
         self.frame().count_use();
     }
@@ -643,6 +648,7 @@ impl Hints {
 }
 
 impl Clone for PageRef {
+    #[inline]
     fn clone(&self) -> Self {
         let word = self.frame().word.fetch_add(1, Ordering::Relaxed);
         let clone = Self(self.0);
@@ -652,6 +658,7 @@ impl Clone for PageRef {
 }
 
 impl Drop for PageRef {
+    #[inline]
     fn drop(&mut self) {
         let frame = self.frame();
         let mut word = frame.word.load(Ordering::Relaxed);

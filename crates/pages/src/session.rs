@@ -81,6 +81,7 @@ pub struct Session {
 
 impl Session {
     /// A reader of pages in `cache`.
+    #[inline]
     pub fn new(cache: &Arc<PageCache>, reason: Reason, admit: Admit) -> Self {
         Self {
             cache: Arc::clone(cache),
@@ -394,6 +395,7 @@ impl Session {
 }
 
 impl PageSource for Session {
+    #[inline]
     fn page(&self, at: PageAt<'_>) -> Result<PageRef, Stop> {
         if self.waits.get() != Waits::Now {
             return self.peek(at).ok_or(Stop::Fault);
@@ -405,6 +407,7 @@ impl PageSource for Session {
         answer
     }
 
+    #[inline]
     fn peek(&self, at: PageAt<'_>) -> Option<PageRef> {
         let page = self.look(&at)?;
         if let Some(notebook) = &self.notebook {
@@ -468,6 +471,7 @@ impl PageSource for Session {
 
     /// Also begins to read the pages that were asked for ahead, unless the reader does not wait now; then a later
     /// release begins these reads.
+    #[inline]
     fn release(&self) {
         let step = &mut *self.step.borrow_mut();
         self.end_step(step.as_deref_mut());
@@ -538,6 +542,7 @@ enum BegunRound {
 }
 
 impl Drop for Session {
+    #[inline]
     fn drop(&mut self) {
         self.end_step(self.step.borrow_mut().as_deref_mut());
         self.add_up_hits();

@@ -36,6 +36,7 @@ impl TableFiles {
     }
 
     /// The files that may have `key` according to their bounds, newest first.
+    #[inline]
     pub fn files_with_key(&self, key: &[u8]) -> impl Iterator<Item = &Arc<DbFile>> {
         let (level0, deeper) = self.levels.split_first().expect("a table has levels");
         let deeper = deeper.iter().zip(&self.bounds[1..]).filter(|(files, _)| !files.is_empty());
@@ -58,6 +59,7 @@ impl TableFiles {
 
 /// The files of `level`, which is not 0, that may have `key` according to their bounds: at most one, except where
 /// neighbours share a bound because long bounds were cut.
+#[inline]
 fn files_with_key<'a>(level: &'a [Arc<DbFile>], key: &[u8]) -> std::slice::Iter<'a, Arc<DbFile>> {
     let start = level.partition_point(|file| file.sst.bounds().high.as_deref().is_some_and(|high| high < key));
     let end = level[start..].partition_point(|file| file.sst.bounds().low.as_slice() <= key);

@@ -35,6 +35,7 @@ pub(crate) fn readahead(cache: &PageCache, reads: &dyn Reads) -> Readahead {
 }
 
 /// A session for a read in `cache`, which may read ahead as far as a range does, whatever `admit` is.
+#[inline]
 pub(crate) fn session(cache: &Arc<PageCache>, reads: &dyn Reads, reason: Reason, admit: Admit) -> Session {
     Session::new(cache, reason, admit).with_ahead_bytes(ahead_bytes(cache, reads.latency()))
 }

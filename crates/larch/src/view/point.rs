@@ -57,6 +57,7 @@ impl<'v, 'k> PointRead<'v, 'k> {
     }
 
     /// The row of the key, if its newest version is a put. It reads no further pages with parts of the row.
+    #[inline]
     pub fn find<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<Option<FoundRow<&'v DbFile>>, Stop> {
         Ok(match self.answer(source)? {
             Answer::Row(row) => Some(row),
@@ -166,6 +167,7 @@ pub fn ask_memtable(memtable: &Memtable, at: Version, key: &SoughtKey<'_>) -> An
 
 /// What a file says about the key. If an earlier descent has `reached` a place on the way to the key, the search goes
 /// on from there. A step.
+#[inline]
 pub fn ask_file<'v, S: PageSource + ?Sized>(
     source: &S,
     table: TableView<'_>,

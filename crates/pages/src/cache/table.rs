@@ -66,6 +66,7 @@ impl FrameTable {
     }
 
     /// The page with the given name; a lock-free search, which may miss it.
+    #[inline]
     pub fn find(&self, frames: &Frames, key: PageKey) -> Option<PageRef> {
         let mut number = self.chain(key).load(Ordering::Acquire);
         for _ in 0..MAX_STEPS {

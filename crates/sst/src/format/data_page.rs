@@ -151,6 +151,7 @@ impl Layout {
         &page[self.prefix_at..self.prefix_at + self.prefix_bytes]
     }
 
+    #[inline]
     fn heads<'p>(&self, page: &'p [u8]) -> &'p [[u8; 4]] {
         page[HEADS_AT..self.offsets_at].as_chunks().0
     }

@@ -178,6 +178,7 @@ pub fn heads_below(heads: &[[u8; HEAD_BYTES]], head: u32) -> usize {
 }
 
 /// The last head of each whole block.
+#[inline]
 pub fn samples(heads: &[[u8; HEAD_BYTES]]) -> impl Iterator<Item = &[u8; HEAD_BYTES]> {
     heads.as_chunks::<BLOCK>().0.iter().map(|block| &block[BLOCK - 1])
 }

@@ -266,11 +266,13 @@ impl<'p> IndexNode<'p> {
         &self.page[self.tails_at - self.prefix_bytes..self.tails_at]
     }
 
+    #[inline]
     fn heads(&self) -> &'p [[u8; 4]] {
         self.page[self.checksums_at + self.children * 4..self.residuals_at].as_chunks().0
     }
 
     /// The last head of each block of heads. The result is empty if the node has no samples.
+    #[inline]
     fn samples(&self) -> &'p [[u8; 4]] {
         self.page[HEAD_END..self.checksums_at].as_chunks().0
     }

@@ -141,6 +141,7 @@ impl Leaf {
 }
 
 impl<'a> Descent<'a> {
+    #[inline]
     pub(crate) fn new(file: &'a Arc<PagedFile>, kind: TreeKind, tree: &Tree, prefer_flat: bool) -> Self {
         let root = tree.root(prefer_flat);
         let is_flat = root.height > 0 && tree.flat == Some(root);
@@ -412,6 +413,7 @@ impl<'a> Descent<'a> {
 
     /// Like [`Self::page_of_key`], but only with what is in memory: returns the page, or the first page on the way
     /// that is missing. `None` if the tree contradicts itself; a step that needs the page will report that.
+    #[inline]
     pub(crate) fn peek_key<S: PageSource + ?Sized>(
         &self,
         source: &S,

@@ -42,6 +42,7 @@ impl Sst {
     /// # Errors
     ///
     /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read or is corrupt.
+    #[inline]
     pub fn get_filtered<S: PageSource + ?Sized>(
         &self,
         source: &S,
@@ -115,6 +116,7 @@ impl Sst {
     }
 
     /// What the filter says about `hash`. The answer comes from the partition to which the key `place` leads.
+    #[inline]
     fn filter_says<S: PageSource + ?Sized>(&self, source: &S, filter: &FilterTree, place: &[u8], hash: u64) -> Said {
         let descent = self.descent(TreeKind::Filter).expect("the caller has its tree");
         match descent.peek_key(source, place) {

@@ -58,6 +58,7 @@ impl Sst {
     /// # Errors
     ///
     /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read or is corrupt.
+    #[inline]
     pub fn cover<S: PageSource + ?Sized>(&self, source: &S, key: &[u8], at: Version) -> Result<Option<Version>, Stop> {
         if !self.may_erase_between(Bound::Included(key), Bound::Included(key)) {
             return Ok(None);
