@@ -18,7 +18,7 @@ struct Step {
 }
 
 /// Cheap steps come first, so that a small mistake is reported within seconds.
-const STEPS: [Step; 20] = [
+const STEPS: [Step; 21] = [
     Step { name: "format", variable: None, arguments: "fmt --all --check" },
     Step { name: "tidy", variable: None, arguments: "x tidy" },
     Step {
@@ -80,6 +80,7 @@ const STEPS: [Step; 20] = [
     Step { name: "benches and examples", variable: None, arguments: "build --benches --examples" },
     Step { name: "instructions", variable: None, arguments: "x instructions" },
     Step { name: "packages", variable: None, arguments: "x package" },
+    Step { name: "archives", variable: None, arguments: "x archive --check" },
     Step { name: "dependencies", variable: None, arguments: "x deny" },
     Step { name: "versions", variable: None, arguments: "x semver" },
 ];

@@ -3,6 +3,7 @@
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a tool for developers, never simulated")]
 
+mod archive;
 mod bank;
 mod bench;
 mod ci;
@@ -72,6 +73,9 @@ What a release promises
                   --write expects those of now, in bench/instructions. A minute after a release
                   build
   cargo x package the six libraries as they would be published, in target/package, each built from its package
+  cargo x archive what a release offers for download, in target/archives: an archive with the program, its manual
+                  pages and completions, a package for Debian, and the folder for packaging/Containerfile; --check
+                  packs the program of the tests, and runs it from its packages. Needs binutils and dpkg
   cargo x deny    licences, sources and known vulnerabilities of dependencies, by the rules in deny.toml. Builds
                   cargo-deny in target/tools the first time, a minute. Without GitHub it says that it did not look for
                   vulnerabilities, and passes
@@ -132,6 +136,8 @@ fn main() -> ExitCode {
         ["house", places @ ..] => tidy::house(&root(), places),
         ["tidy"] => tidy::run(&root()),
         ["package"] => package::run(&root()),
+        ["archive"] => archive::run(&root(), false),
+        ["archive", "--check"] => archive::run(&root(), true),
         ["deny"] => deny::run(&root()),
         ["semver"] => semver::check(&root()),
         ["semver", "--list"] => semver::list(&root()),

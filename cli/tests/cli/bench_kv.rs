@@ -169,9 +169,9 @@ fn arguments_that_make_no_sense_are_refused() {
         assert_eq!(ran.code, Some(2), "{line}: {}", ran.err);
         assert!(ran.err.contains(part), "{line}: {}", ran.err);
     }
-    let ran = on(&session, "redis:db", "-mode write -workload uniform");
+    let ran = on(&session, "etcd:db", "-mode write -workload uniform");
     assert_eq!(ran.code, Some(2), "{}", ran.err);
-    assert!(ran.err.contains("there is no scheme `redis`; `larch bench targets` lists them"), "{}", ran.err);
+    assert!(ran.err.contains("there is no scheme `etcd`; `larch bench targets` lists them"), "{}", ran.err);
     assert!(session.names().is_empty(), "nothing was made: {:?}", session.names());
 }
 

@@ -3,8 +3,11 @@
 use crate::session::Session;
 use std::collections::BTreeMap;
 
+/// What a table is: its metadata, the names of its indexes, and its rows as bytes.
+type Content = (Vec<u8>, Vec<String>, Vec<Vec<u8>>);
+
 /// All rows of all tables, with what the tables say about their rows. The values of tables with groups are read whole.
-fn content(session: &Session, db: &str) -> BTreeMap<String, (Vec<u8>, Vec<String>, Vec<Vec<u8>>)> {
+fn content(session: &Session, db: &str) -> BTreeMap<String, Content> {
     let database = larch::Database::builder(session.path(db)).read_only(true).open().expect("it is there");
     let table = |name: String| {
         let table = database.existing_table(&name).expect("it can be read").expect("it is there");
