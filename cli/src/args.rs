@@ -446,8 +446,13 @@ fn name_common_options(command: clap::Command, path: &str) -> clap::Command {
         let names = taken.iter().map(|option| format!("--{}", option.replace('_', "-")));
         let names = names.collect::<Vec<_>>().join(", ");
         let line = format!("Common options: {names} (see `larch help {OPTIONS}`)");
-        let help = command.get_after_help().map(|examples| format!("{line}\n\n{examples}"));
-        command.after_help(help.unwrap_or(line))
+        let before = |examples: &clap::builder::StyledStr| format!("{line}\n\n{examples}");
+        let short = command.get_after_help().map_or_else(|| line.clone(), before);
+        // Some commands have more to say in the long form.
+        match command.get_after_long_help().map(before) {
+            Some(long) => command.after_help(short).after_long_help(long),
+            None => command.after_help(short),
+        }
     })
 }
 
