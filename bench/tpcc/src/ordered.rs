@@ -1,6 +1,6 @@
 //! TPC-C on an ordered store: an engine in this process that keeps rows as bytes, sorted by key, and has transactions.
 //! The store gives its transactions as [`Ordered`]; [`RowsOf`] makes the rows of TPC-C of it, with the keys and values
-//! of [`encoding`](crate::encoding). This module does not know how a transaction begins or is repeated.
+//! of [`encoding`]. This module does not know how a transaction begins or is repeated.
 
 #[cfg(test)]
 mod tests;
