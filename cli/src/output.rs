@@ -209,8 +209,8 @@ impl<'l> Printer<'l> {
         }
     }
 
-    /// Begins a text of TSV, whose first line begins with `first`. Whoever reads such a text takes a byte order mark at
-    /// its beginning for no part of the first line. So a line that begins with such a mark gets a second one.
+    /// Begins a text of TSV whose first line begins with `first`. A reader of TSV removes a byte order mark at the
+    /// beginning of the text. So if the first line itself begins with such a mark, this function writes a second one.
     fn begin_tsv(&mut self, first: &[u8], line: &mut Vec<u8>) {
         let is_tsv = self.layout.schema().is_some_and(|schema| schema.format == Format::Tsv);
         if is_tsv && !self.has_printed && first.starts_with(BYTE_ORDER_MARK) {

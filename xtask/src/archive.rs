@@ -5,6 +5,7 @@
 //! that the tests have built, which is quick, and runs what it has packed.
 
 use crate::history::output;
+use crate::tools::{cargo, target_of};
 use std::env::consts::ARCH;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -52,12 +53,10 @@ fn build_static(root: &Path) -> Result<PathBuf, String> {
 
 /// Builds `larch`. Returns its path, which is in the folder `kind` of cargo's target folder.
 fn build(root: &Path, arguments: &[&str], kind: &str) -> Result<PathBuf, String> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
+    let mut command = cargo();
     command.current_dir(root).args(["build", "--quiet", "--locked", "--package", "larch-cli"]).args(arguments);
     output(&mut command)?;
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    Ok(target.join(kind).join("larch"))
+    Ok(target_of(root, std::env::var_os("CARGO_TARGET_DIR")).join(kind).join("larch"))
 }
 
 /// What is offered for download.
@@ -170,7 +169,7 @@ fn pack_for_debian(root: &Path, folder: &Path, tree: &Path, version: &str) -> Re
 
 /// The oldest version of the C library that has all symbols which `program` asks for; `None` if it asks for none.
 fn needed_c_library(program: &Path) -> Result<Option<String>, String> {
-    let symbols = output(Command::new("objdump").arg("--dynamic-syms").arg(program))?;
+    let symbols = output(Command::new("readelf").args(["--dyn-syms", "--wide"]).arg(program))?;
     Ok(newest_c_library(&symbols))
 }
 
@@ -209,7 +208,7 @@ mod tests {
 
     #[test]
     fn versions_of_the_c_library_are_compared_as_numbers() {
-        let symbols = "w DF *UND* 0 (GLIBC_2.4) read\n0 (GLIBC_2.34) write\n0 (GLIBC_2.2.5) open\n0 (GCC_3.0) unwind\n";
+        let symbols = "1: FUNC UND read@GLIBC_2.4 (2)\n2: FUNC UND write@GLIBC_2.34 (3)\n3: FUNC UND unwind@GCC_3.0 (4)\n4: FUNC UND open@GLIBC_2.2.5";
         assert_eq!(newest_c_library(symbols).as_deref(), Some("2.34"));
         assert_eq!(newest_c_library("no symbols\n"), None);
     }

@@ -23,6 +23,16 @@ pub trait KeyValue {
     /// it wants more rows.
     fn scan(&mut self, start: &[u8], rows: u64, each: impl FnMut(&[u8], &[u8]) -> bool) -> Result<(), Failure>;
 
+    /// Whether the store has no key.
+    fn is_empty(&mut self) -> Result<bool, Failure> {
+        let mut is_empty = true;
+        self.scan(b"", 1, |_, _| {
+            is_empty = false;
+            false
+        })?;
+        Ok(is_empty)
+    }
+
     /// Sets the value of `key` to `value`.
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), Failure>;
 

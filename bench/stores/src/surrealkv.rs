@@ -173,12 +173,7 @@ impl Store for SurrealKv {
     }
 
     fn is_empty(&self) -> Result<bool, Failure> {
-        let mut is_empty = true;
-        self.pairs().scan(b"", 1, |_, _| {
-            is_empty = false;
-            false
-        })?;
-        Ok(is_empty)
+        self.pairs().is_empty()
     }
 
     fn counters(&self) -> Vec<Counter> {

@@ -24,7 +24,7 @@ struct Shown<'r> {
     result: usize,
 }
 
-/// So many charts come before the first table.
+/// The number of charts that the page shows before its first table.
 const PICTURES: usize = 2;
 
 /// Makes the page of `reports`, given as (file name, report). `price` is what a processor hour costs, in any

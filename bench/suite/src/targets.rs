@@ -57,7 +57,7 @@ pub struct Known {
     /// The feature of `larch-cli` that brings it: `engines-NAME`, of which this is the name. `None`: every binary has
     /// it.
     pub engine: Option<&'static str>,
-    /// Why nobody has measured it here. `None`: it is measured.
+    /// The reason why the store was not measured for the pages of this repository. `None` if it was.
     pub not_run: Option<&'static str>,
 }
 

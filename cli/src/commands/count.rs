@@ -14,7 +14,7 @@ use serde::Serialize;
 struct Report<'r> {
     /// Name of the table.
     table: &'r str,
-    /// The number of rows, as far as indexes tell; exact with `--exact`.
+    /// The interval that contains the number of rows. With `--exact`, both ends are this number.
     rows: Interval,
 }
 

@@ -86,8 +86,8 @@ fn control_c_removes_the_directory_of_the_bare_command() {
     assert_eq!(runs.last().expect("what was measured is there")["measured"]["interrupted"], true);
 }
 
-/// A service manager ends a process by SIGTERM. It is obeyed in a load, in a run over so many records that a sum over
-/// all of them would take minutes, in an import and in terminals.
+/// A service manager ends a process by SIGTERM. The command obeys this signal during a load, during a run over 10^12
+/// records, during an import, and while terminals run.
 #[test]
 fn sigterm_ends_every_phase_in_good_order() {
     let many = "recordcount=1000000000000";

@@ -87,7 +87,7 @@ fn metrics_are_those_of_the_writer_and_say_so() {
     assert!(own["writer"].is_null() && of_log(&own) == 0, "{own}");
     assert!(own["whose"].as_str().expect("text").contains("no process that writes"), "{own}");
     assert!(!session.has("db/metrics"));
-    // A process that is killed leaves its file, which is nobody's.
+    // A killed process leaves its file behind. The next reader finds that no process holds the lock.
     let mut child = session.start(&["load", "db", "t"]);
     published(&session);
     child.kill().expect("it runs until it is killed");

@@ -557,7 +557,7 @@ impl Builder {
     /// // Mostly in another process:
     /// match larch::Database::builder(&directory).writer_metrics()? {
     ///     Some(metrics) => println!("process {}: {}", metrics.process, metrics.json),
-    ///     None => println!("nobody writes, or not for a second yet"),
+    ///     None => println!("no process writes, or the writer has just begun"),
     /// }
     /// # Ok(())
     /// # }

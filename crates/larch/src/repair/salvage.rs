@@ -128,7 +128,7 @@ impl Salvage {
                 self.done_rows = keyed.subtree.rows().end;
             }
             Err(error) => {
-                let tree = self.sst.meta.main.expect("the subtree is of it");
+                let tree = self.sst.meta.main.expect("a subtree belongs to a main tree");
                 let has_both = tree.btree.is_some() && tree.flat.is_some();
                 if keyed.subtree.level > 0 && has_both && !self.is_second_index {
                     self.is_second_index = true;
