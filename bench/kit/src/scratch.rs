@@ -2,10 +2,15 @@
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::{fs, io, process};
 
 #[cfg(test)]
 mod tests;
+
+/// The number in the name of the next directory. No number is given twice: who drops a [`Scratch`] may find its
+/// directory removed already, by its server's watchdog for instance, and must not remove the next one of that name.
+static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
 
 /// A new directory. When the value is dropped, the directory is removed with everything in it.
 #[derive(Debug)]
@@ -29,16 +34,16 @@ impl Scratch {
     ///
     /// Returns an error if the directory cannot be made. The error is a sentence that names the directory.
     pub fn new_in(parent: &Path, name: &str) -> Result<Self, String> {
-        for number in 0.. {
+        loop {
+            let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
             let path = parent.join(format!("larch-{name}-{}-{number}", process::id()));
             match fs::create_dir(&path) {
                 Ok(()) => return Ok(Self { path }),
-                // The name is taken by another scratch directory of this process.
+                // A process that was killed has left it. Its number was ours.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(format!("cannot make {}: {error}", path.display())),
             }
         }
-        unreachable!("some number is free")
     }
 
     /// Makes a directory for a benchmark in `parent`. If `parent` is missing, it is made, too. Without `parent`, the

@@ -13,6 +13,15 @@ fn two_of_one_name_are_apart_and_gone_when_dropped() {
 }
 
 #[test]
+fn a_directory_that_was_removed_early_leaves_its_name_to_nobody() {
+    let one = Scratch::new("early");
+    std::fs::remove_dir_all(one.path()).expect("the directory is ours");
+    let other = Scratch::new("early");
+    drop(one);
+    assert!(other.path().exists(), "the first owner removed the directory of the second");
+}
+
+#[test]
 fn a_disk_without_room_is_refused_with_advice() {
     let scratch = Scratch::new("room");
     assert_eq!(check_room(scratch.path(), 0, "never"), Ok(()));
