@@ -21,7 +21,7 @@ pub enum Measured {
     #[command(flatten)]
     Peers(experiments::PeersCommand),
     /// Show how much each policy of the page cache reads, on traces of YCSB
-    CacheTrace(cache_trace::CacheTrace),
+    CacheTrace(experiments::cache::CacheTrace),
     /// Repeat experiments that others made on their engines
     #[command(subcommand)]
     Experiment(experiments::Command),
@@ -47,7 +47,7 @@ pub fn run(args: Bench, stores: Stores<'_>) -> ExitCode {
     match args.what {
         Measured::Stores(what) => suite::run(&what, stores),
         Measured::Peers(what) => experiments::compare(&what, stores.key_value),
-        Measured::CacheTrace(options) => cache_trace::run(&options),
+        Measured::CacheTrace(options) => experiments::cache::run(&options),
         Measured::Experiment(what) => experiments::run(&what, stores.tpcc),
     }
 }

@@ -66,7 +66,8 @@ pub fn run(root: &Path, arguments: &[&str]) -> ExitCode {
     match plan {
         Plan::Index(arguments) => {
             let mut cargo = cargo();
-            cargo.args(["run", "--quiet", "--profile", "dist", "--package", "larch-bench-index", "--"]);
+            cargo.args(["run", "--quiet", "--profile", "dist", "--package", "larch-bench-experiments"]);
+            cargo.args(["--no-default-features", "--bin", "larch-bench-index", "--"]);
             ends_as("bench", cargo.args(arguments).current_dir(root))
         }
         Plan::Default(arguments) => {

@@ -1,5 +1,5 @@
 //! `cargo x instructions`: compares the instructions of hot paths with the expected counts. The program
-//! `bench/instructions` counts them; this file knows what that program needs.
+//! `bench/experiments/src/bin/instructions` counts them; this file knows what that program needs.
 
 use crate::packages;
 use std::env;
@@ -14,8 +14,9 @@ pub fn run(root: &Path, arguments: &[&str]) -> ExitCode {
         return ExitCode::FAILURE;
     }
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let run = ["run", "--quiet", "--profile", "dist", "--package", "larch-bench-instructions", "--"];
-    match Command::new(cargo).args(run).args(arguments).current_dir(root).status() {
+    let run = ["run", "--quiet", "--profile", "dist", "--package", "larch-bench-experiments"];
+    let program = ["--no-default-features", "--bin", "larch-bench-instructions", "--"];
+    match Command::new(cargo).args(run).args(program).args(arguments).current_dir(root).status() {
         Ok(status) if status.success() => ExitCode::SUCCESS,
         Ok(_) => ExitCode::FAILURE,
         Err(error) => {

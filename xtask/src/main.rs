@@ -70,7 +70,7 @@ Crashes and broken bytes
 What a release promises
   cargo x instructions  the pages and bytes that operations read and write, and the instructions of hot paths under
                   valgrind, which it installs, beside those that are expected; --disk leaves out the instructions;
-                  --write expects those of now, in bench/instructions. A minute after a release
+                  --write expects those of now, in bench/experiments. A minute after a release
                   build
   cargo x package the six libraries as they would be published, in target/package, each built from its package
   cargo x archive what a release offers for download, in target/archives: an archive with the program, its manual

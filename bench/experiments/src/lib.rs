@@ -1,14 +1,17 @@
 //! `larch bench experiment …`: experiments that others published about their engines, repeated on Larch with the
 //! parts of `suite`; and `larch bench peers`, `cold`, `writes` and `transactions`, which compare Larch with other
-//! engines.
+//! engines; and `larch bench cache-trace`.
 //!
 //! Each experiment is a module with its cells, how a cell is measured, and what its tables and goals say. The frame of
 //! all of them is `experiment`: it goes through the cells, resumes an interrupted run, and writes the result (`outcome`)
 //! into the experiment's directory (`ground`). A *cell* is one measurement, of one side at one size in one repeat. An
 //! *arm* is one of the sides that an experiment compares.
 
+#![cfg(feature = "suite")]
+
 mod args;
 mod batch;
+pub mod cache;
 mod client;
 mod databases;
 mod disk;

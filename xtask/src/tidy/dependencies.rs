@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// list; a test that needs more belongs in a higher crate. Benchmarks use the engine from outside, so they stand
 /// above it, and only the command line may run them. `bench/kit`, which the benchmarks and the tests of every crate
 /// share, depends on no crate and stands below all of them.
-const ORDER: [&str; 26] = [
+const ORDER: [&str; 23] = [
     "bench/kit",
     "bench/page",
     "os",
@@ -20,8 +20,6 @@ const ORDER: [&str; 26] = [
     "rows",
     "extractors",
     "testkit",
-    "bench/index",
-    "bench/instructions",
     "bench/harness",
     "bench/compare",
     "bench/ycsb",
@@ -29,7 +27,6 @@ const ORDER: [&str; 26] = [
     "bench/row_access",
     "bench/kv",
     "bench/stores",
-    "bench/cache",
     "bench/suite",
     "bench/experiments",
     "datafusion",

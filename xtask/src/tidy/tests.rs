@@ -260,9 +260,9 @@ crates/alone/Cargo.lock:8: `larch-gone` is no package of the tree: run `cargo me
 #[test]
 fn nothing_but_the_command_line_depends_on_a_benchmark() {
     let benchmarks = r#"
-== bench/index/Cargo.toml
+== bench/kv/Cargo.toml
 [package]
-name = "larch-bench-index"
+name = "larch-bench-kv"
 
 [dependencies]
 larch.workspace = true
@@ -274,20 +274,20 @@ name = "larch-bench-unknown"
 name = "larch"
 
 [dev-dependencies]
-larch-bench-index = { path = "../../bench/index" }
+larch-bench-kv = { path = "../../bench/kv" }
 == cli/Cargo.toml
 [package]
 name = "larch-cli"
 
 [dependencies]
-larch-bench-index = { path = "../bench/index" }
+larch-bench-kv = { path = "../bench/kv" }
 "#;
     check(
         dependencies::point_downward,
         &format!("{PACKAGES}{benchmarks}"),
         "\
 bench/unknown/Cargo.toml:1: `bench/unknown` has no place in the order ORDER
-crates/larch/Cargo.toml:5: `crates/larch` may not depend on `bench/index`: the order is ORDER",
+crates/larch/Cargo.toml:5: `crates/larch` may not depend on `bench/kv`: the order is ORDER",
     );
 }
 

@@ -1,7 +1,7 @@
 //! Linked lists of pages, called lines. A page is in at most one line.
 
 use super::bytes_of;
-use crate::recorded::Page;
+use crate::cache::recorded::Page;
 
 /// The lines of a policy.
 pub(super) struct Lines<'p> {

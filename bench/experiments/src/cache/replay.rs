@@ -3,8 +3,8 @@
 //! The first use of a page that was read ahead does not count as a hit, because without readahead it would be a
 //! miss. So hits count only pages that the policy kept, and can be compared with OPT's, which reads nothing ahead.
 
-use crate::policies::Kind;
-use crate::recorded::{Recorded, What, index};
+use crate::cache::policies::Kind;
+use crate::cache::recorded::{Recorded, What, index};
 use pages::policy::Class;
 
 /// The results of a policy.

@@ -2,8 +2,8 @@
 //! pages of one size, as nearly all of our traces' are, no policy has more hits.
 
 use super::bytes_of;
-use crate::policy::Policy;
-use crate::recorded::{Page, Recorded, What};
+use crate::cache::policy::Policy;
+use crate::cache::recorded::{Page, Recorded, What};
 use std::collections::BinaryHeap;
 
 /// The page is never needed again.

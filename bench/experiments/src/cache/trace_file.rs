@@ -10,8 +10,8 @@
 
 #![allow(clippy::disallowed_methods, reason = "files of the command line, never simulated")]
 
-use crate::Failed;
-use crate::recorded::Trace;
+use crate::cache::Failed;
+use crate::cache::recorded::Trace;
 use pages::trace::{How, TracedAccess};
 use pages::{PageKind, Reason};
 use std::fs;

@@ -4,8 +4,8 @@
 
 use super::bytes_of;
 use super::line::Lines;
-use crate::policy::Policy;
-use crate::recorded::Page;
+use crate::cache::policy::Policy;
+use crate::cache::recorded::Page;
 
 const SMALL: usize = 0;
 const MAIN: usize = 1;

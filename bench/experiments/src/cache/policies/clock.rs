@@ -5,8 +5,8 @@
 
 use super::bytes_of;
 use super::line::Lines;
-use crate::policy::Policy;
-use crate::recorded::Page;
+use crate::cache::policy::Policy;
+use crate::cache::recorded::Page;
 use ::pages::policy::Class;
 
 const LOOK: usize = 64;

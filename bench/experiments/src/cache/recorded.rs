@@ -1,6 +1,6 @@
 //! A trace in the form that is replayed: pages are numbered, and their properties are in an array.
 
-use crate::Failed;
+use crate::cache::Failed;
 use pages::policy::Class;
 use pages::trace::{How, TracedAccess};
 use pages::{PageKind, Reason};

@@ -9,8 +9,8 @@ mod opt;
 mod s3_fifo;
 mod tiny_lfu;
 
-use crate::policy::Policy;
-use crate::recorded::{Page, Recorded};
+use crate::cache::policy::Policy;
+use crate::cache::recorded::{Page, Recorded};
 use ::pages::policy::Tuning;
 
 /// One of the policies.

@@ -1,8 +1,8 @@
 //! The results of the policies, as a table and as JSON.
 
-use crate::policies::Kind;
-use crate::recorded::Recorded;
-use crate::replay::Tally;
+use crate::cache::policies::Kind;
+use crate::cache::recorded::Recorded;
+use crate::cache::replay::Tally;
 use pages::policy::Class;
 use serde_json::{Value, json};
 use std::fmt::Write as _;

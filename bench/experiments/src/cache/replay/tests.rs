@@ -1,7 +1,7 @@
 //! Tests each policy on traces short enough to follow by hand, and compares all policies with OPT.
 
 use super::*;
-use crate::recorded::{Event, Page};
+use crate::cache::recorded::{Event, Page};
 use ::pages::policy::Tuning;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};

@@ -4,8 +4,8 @@
 //! The cache holds a twentieth of the data meanwhile, so that scans read ahead and steps are run again after page
 //! faults, as in real use. A replay treats recorded hits and misses alike, as pages that were needed.
 
-use crate::recorded::Trace;
-use crate::{CacheTrace, Failed};
+use crate::cache::recorded::Trace;
+use crate::cache::{CacheTrace, Failed};
 use harness::{Blocking, Client, Extra, Next, Reply, Rows as _, Strings, Workload as _};
 use larch::{Database, Durability, Table, TableOptions};
 use os::Machine;

@@ -2,8 +2,8 @@
 
 use super::bytes_of;
 use super::line::Lines;
-use crate::policy::Policy;
-use crate::recorded::Page;
+use crate::cache::policy::Policy;
+use crate::cache::recorded::Page;
 
 pub(super) struct Lru<'p> {
     pages: &'p [Page],

@@ -1,6 +1,6 @@
 //! The command line of `larch bench cache-trace`.
 
-use crate::Failed;
+use crate::cache::Failed;
 use clap::Args;
 use std::path::PathBuf;
 

@@ -1,8 +1,8 @@
 //! Larch's own policy, called in the way the cache calls it.
 
 use super::bytes_of;
-use crate::policy;
-use crate::recorded::Page;
+use crate::cache::policy;
+use crate::cache::recorded::Page;
 use ::pages::policy::{Policy, PolicyPlace, Tuning, Use};
 
 /// The most pages to look at for one eviction, as in the cache.

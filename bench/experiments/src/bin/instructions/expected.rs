@@ -17,7 +17,7 @@ pub struct List {
 }
 
 /// The instructions of the hot paths.
-pub const INSTRUCTIONS: List = List { what: "instructions of an operation", file: "expected.txt" };
+pub const INSTRUCTIONS: List = List { what: "instructions of an operation", file: "expected-instructions.txt" };
 /// The pages and bytes that move between memory and disk.
 pub const DISK: List = List { what: "pages and bytes of 1,000", file: "expected-disk.txt" };
 
