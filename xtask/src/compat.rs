@@ -19,11 +19,11 @@ cargo x compat [RELEASE] [--commit COMMIT]
 
 cargo x compat --write-golden RELEASE
 
-  writes the small database of this tree that is kept for ever as one of RELEASE, under crates/testkit/tests/testdata
+  writes the small database of this tree that is kept for ever as one of RELEASE, under testkit/tests/testdata
 ";
 
 /// The folder of the databases that each release wrote.
-const GOLDEN: &str = "crates/testkit/tests/testdata/releases";
+const GOLDEN: &str = "testkit/tests/testdata/releases";
 
 /// The program of a release is built without optimization, because it only reads a few rows.
 const UNOPTIMIZED: [(&str, &str); 2] = [("CARGO_PROFILE_DEV_OPT_LEVEL", "0"), ("CARGO_PROFILE_DEV_DEBUG", "0")];

@@ -2,7 +2,7 @@
 //! version of this tree allows such changes. The interfaces of the release and of this tree are compared in the
 //! output of rustdoc. So it does not matter whether the package had another name in the release.
 //!
-//! Only items that `crates/larch` itself defines are compared. If `crates/larch` re-exports a type of a lower crate,
+//! Only items that `engine/larch` itself defines are compared. If `engine/larch` re-exports a type of a lower crate,
 //! this type is not examined.
 
 use crate::history;
@@ -104,7 +104,10 @@ fn interface(root: &Path, work: &Path, tree: &Path, name: &str) -> Result<PathBu
     let build = work.join("build");
     let mut rustdoc = Command::new(cargo);
     rustdoc.args(["rustdoc", "--quiet", "--lib", "-Zunstable-options", "--output-format", "json", "--manifest-path"]);
-    rustdoc.arg(tree.join("crates/larch/Cargo.toml")).arg("--target-dir").arg(&build);
+    // Until version 0.2, the library was in another folder.
+    let library = ["engine/larch", "crates/larch"].map(|folder| tree.join(folder).join("Cargo.toml"));
+    let manifest = library.iter().find(|manifest| manifest.exists()).unwrap_or(&library[0]);
+    rustdoc.arg(manifest).arg("--target-dir").arg(&build);
     rustdoc.args(["--", "--document-hidden-items", "--document-private-items", "--cap-lints", "allow"]);
     // This form of output is not stable yet. But the fixed version of the tool can read what the fixed version of
     // the compiler writes.

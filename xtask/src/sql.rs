@@ -79,7 +79,7 @@ pub fn run(root: &Path, arguments: &[&str]) -> ExitCode {
                 return ended;
             }
             let target = target_of(root, std::env::var_os("CARGO_TARGET_DIR"));
-            let queries = root.join("crates/datafusion/queries");
+            let queries = root.join("query/datafusion/queries");
             match beside.run(&target.join("dist/larch"), &queries, &target) {
                 Ok(()) => ExitCode::SUCCESS,
                 Err(why) => {

@@ -15,8 +15,8 @@ use std::process::{Command, Stdio};
 /// second text says what the example needs.
 const NOT_RUN: &[(&str, &str)] = &[
     ("cargo ", "it builds this tree, or runs its tests"),
-    ("s3://", "a store: the feature `cloud`, and the tests of crates/remote"),
-    ("larch sql", "a query engine: the feature `sql`, and the tests of crates/datafusion"),
+    ("s3://", "a store: the feature `cloud`, and the tests of cloud/remote"),
+    ("larch sql", "a query engine: the feature `sql`, and the tests of query/datafusion"),
     ("export AWS_REGION", "credentials of a store"),
     ("larch ingest shop by_city", "files that a query wrote"),
     ("larch follow db", "it goes on until ^C"),

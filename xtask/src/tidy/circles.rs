@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Crates with a stricter rule. If a file has a folder of the same name, the file may import from that folder or be
 /// imported by it, but not both.
-const STRICT: [&str; 6] = ["crates/larch", "crates/objects", "crates/os", "crates/pages", "crates/rows", "crates/sst"];
+const STRICT: [&str; 6] = ["engine/larch", "cloud/objects", "engine/os", "engine/pages", "engine/rows", "engine/sst"];
 
 /// For each file or folder, the files or folders that it imports.
 pub type Edges<T> = BTreeMap<T, BTreeSet<T>>;

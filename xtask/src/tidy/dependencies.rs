@@ -2,7 +2,7 @@
 
 use super::Finding;
 use super::manifest::{self, Entry};
-use super::tree::{Tree, join};
+use super::tree::{LAYERS, Tree, join};
 use std::collections::BTreeMap;
 
 /// The crates from the lowest to the highest. A crate and its tests may depend only on crates before it in this
@@ -12,13 +12,13 @@ use std::collections::BTreeMap;
 const ORDER: [&str; 23] = [
     "bench/kit",
     "bench/page",
-    "os",
-    "objects",
-    "pages",
-    "sst",
-    "larch",
-    "rows",
-    "extractors",
+    "engine/os",
+    "cloud/objects",
+    "engine/pages",
+    "engine/sst",
+    "engine/larch",
+    "engine/rows",
+    "engine/extractors",
     "testkit",
     "bench/harness",
     "bench/compare",
@@ -29,14 +29,14 @@ const ORDER: [&str; 23] = [
     "bench/stores",
     "bench/suite",
     "bench/experiments",
-    "datafusion",
-    "remote",
-    "ballista",
+    "query/datafusion",
+    "cloud/remote",
+    "query/ballista",
     "cli",
 ];
 
-/// Every crate of [`ORDER`] depends only on crates before it, and every crate in `crates` and `bench` is in this
-/// list.
+/// Every crate of [`ORDER`] depends only on crates before it, and every crate in a folder of
+/// [`LAYERS`] is in this list.
 pub fn point_downward(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     let folders: BTreeMap<&str, &str> =
@@ -50,7 +50,7 @@ pub fn point_downward(tree: &Tree) -> Vec<Finding> {
     for package in tree.packages() {
         let Some(path) = join(package, "Cargo.toml") else { continue };
         let Some(rank_here) = rank(package) else {
-            if package.starts_with("crates/") || package.starts_with("bench/") {
+            if LAYERS.iter().any(|layer| package.starts_with(layer)) {
                 findings.push(Finding::new(&path, 1, format!("`{package}` has no place in the order {}", order())));
             }
             continue;
@@ -75,8 +75,7 @@ pub fn order() -> String {
 }
 
 fn rank(package: &str) -> Option<usize> {
-    let name = package.strip_prefix("crates/").unwrap_or(package);
-    ORDER.iter().position(|known| *known == name)
+    ORDER.iter().position(|known| *known == package)
 }
 
 fn package_name<'t>(tree: &'t Tree, package: &str) -> Option<&'t str> {

@@ -19,7 +19,7 @@ pub fn shown(tree: &Tree, places: &[&str]) -> Result<String, String> {
         for place in places {
             let src = format!("{}/src/", place.trim_end_matches('/'));
             if !tree.has_folder(src.trim_end_matches('/')) {
-                return Err(format!("{place} has no folder src; name the folder of a crate, as crates/larch"));
+                return Err(format!("{place} has no folder src; name the folder of a crate, as engine/larch"));
             }
             let crate_ = Crate::read(tree, &src).map_err(|finding| finding.to_string())?;
             imports(&crate_, &mut text);

@@ -1,7 +1,7 @@
 //! Checks that Markdown pages refer only to files that exist.
 
 use super::Finding;
-use super::tree::{Tree, folder, join};
+use super::tree::{LAYERS, Tree, folder, join};
 
 /// In a `.md` file, every relative link, and every source of a picture, leads to an existing file or folder.
 pub fn links_lead_to_files(tree: &Tree) -> Vec<Finding> {
@@ -36,7 +36,7 @@ pub fn guide_is_linked(tree: &Tree) -> Vec<Finding> {
 
 /// If a text in backticks in ARCHITECTURE.md looks like a path of this repository, this path exists. Such a path may
 /// leave out its beginning and the folder `src`: `sst/read/cursor.rs` and `cursor.rs` both name
-/// `crates/sst/src/read/cursor.rs`.
+/// `engine/sst/src/read/cursor.rs`.
 pub fn architecture_names_what_exists(tree: &Tree) -> Vec<Finding> {
     let path = "ARCHITECTURE.md";
     let mut findings = Vec::new();
@@ -86,7 +86,8 @@ fn looks_like_a_path(tree: &Tree, name: &str) -> bool {
     let is_file = [".rs", ".md", ".toml"].iter().any(|ending| name.ends_with(ending));
     let first = name.split_once('/').map(|(first, _)| first);
     let in_known_folder = first.is_some_and(|first| {
-        !first.is_empty() && (tree.has_folder(first) || tree.has_folder(&format!("crates/{first}")))
+        !first.is_empty()
+            && (tree.has_folder(first) || LAYERS.iter().any(|layer| tree.has_folder(&format!("{layer}{first}"))))
     });
     let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "_-./{},".contains(c));
     is_plain && !name.starts_with('/') && (is_file || in_known_folder || (name.ends_with('/') && first != Some("")))

@@ -4,7 +4,7 @@
 //! A page has a line of this form for each commit from which it has results:
 //!
 //! ```text
-//! Measured at commit 606d15d: crates/os crates/pages crates/sst crates/larch
+//! Measured at commit 606d15d: engine/os engine/pages engine/sst engine/larch
 //! ```
 
 use super::Finding;
@@ -35,7 +35,7 @@ pub fn pages_name_their_commit(tree: &Tree) -> Vec<Finding> {
     for (page, text) in pages(tree) {
         let is_told = text.lines().any(|line| line.starts_with(START));
         if !is_told && !WITHOUT_RESULTS.contains(&page) {
-            let what = format!("results say what they are of: a line `{START}606d15d: crates/larch …`");
+            let what = format!("results say what they are of: a line `{START}606d15d: engine/larch …`");
             findings.push(Finding::new(page, 1, what));
         }
     }
@@ -72,12 +72,23 @@ pub fn old_results(tree: &Tree, changes: &dyn Fn(&str, &[&str]) -> Option<u64>) 
 pub fn changes_since(root: &Path, commit: &str, folders: &[&str]) -> Option<u64> {
     let range = format!("{commit}..HEAD");
     let mut git = Command::new("git");
-    git.current_dir(root).args(["rev-list", "--count", &range, "--"]).args(folders);
+    let former = folders.iter().filter_map(|folder| former_path(folder));
+    git.current_dir(root).args(["rev-list", "--count", &range, "--"]).args(folders).args(former);
     let output = git.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
     if !output.status.success() {
         return None;
     }
     String::from_utf8(output.stdout).ok()?.trim().parse().ok()
+}
+
+/// Where a folder of the engine was before `crates` became `engine`, `cloud` and `query`.
+fn former_path(folder: &str) -> Option<String> {
+    let (layer, rest) = folder.split_once('/').unwrap_or((folder, ""));
+    match layer {
+        "engine" | "cloud" | "query" => Some(format!("crates/{rest}")),
+        "testkit" => Some("crates/testkit".to_owned()),
+        _ => None,
+    }
 }
 
 fn pages(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {

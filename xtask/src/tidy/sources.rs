@@ -2,7 +2,7 @@
 
 use super::Finding;
 use super::source::Source;
-use super::tree::{Tree, folder, join};
+use super::tree::{LAYERS, Tree, folder, join};
 
 // Each word is joined from two halves, so that a search of the tree for the word does not find this file.
 const NOTES: [&str; 2] = [concat!("FIX", "ME"), concat!("XX", "X")];
@@ -37,7 +37,7 @@ pub fn no_leftovers(tree: &Tree) -> Vec<Finding> {
                 found(at, "an ignored test says why: `#[ignore = \"…\"]`".to_owned());
             }
         }
-        if !path.starts_with("crates/os/") {
+        if !path.starts_with("engine/os/") {
             for at in words(&source.code, SLEEP) {
                 found(at, "sleeping is for `os::Clock` only; wait for what should happen".to_owned());
             }
@@ -50,7 +50,10 @@ pub fn no_leftovers(tree: &Tree) -> Vec<Finding> {
 /// re-exports.
 pub fn atomics_come_from_os(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let above = |path: &str| path.starts_with("crates/") && !path.starts_with("crates/os/");
+    let above = |path: &str| {
+        let is_engine = path.starts_with("testkit/") || LAYERS.iter().any(|layer| path.starts_with(layer));
+        is_engine && !path.starts_with("engine/os/") && !path.starts_with("bench/")
+    };
     for (path, text) in tree.texts(".rs").filter(|(path, _)| above(path)) {
         let source = Source::new(text);
         let starts = ["std::sync::", "core::sync::"]

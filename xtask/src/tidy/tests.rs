@@ -21,21 +21,21 @@ fn a_file_without_a_mod_declaration_is_dead() {
     check(
         modules::files_are_reachable,
         r##"
-== crates/a/Cargo.toml
+== engine/a/Cargo.toml
 [package]
-== crates/a/src/lib.rs
+== engine/a/src/lib.rs
 mod alive;
 // mod in_a_comment;
 const TEXT: &str = "mod in_a_string;";
-== crates/a/src/alive.rs
-== crates/a/src/in_a_comment.rs
-== crates/a/src/in_a_string.rs
-== crates/a/src/alive/orphan.rs
+== engine/a/src/alive.rs
+== engine/a/src/in_a_comment.rs
+== engine/a/src/in_a_string.rs
+== engine/a/src/alive/orphan.rs
 "##,
         "\
-crates/a/src/alive/orphan.rs:1: no `mod` declaration leads to this file: declare it or delete it
-crates/a/src/in_a_comment.rs:1: no `mod` declaration leads to this file: declare it or delete it
-crates/a/src/in_a_string.rs:1: no `mod` declaration leads to this file: declare it or delete it",
+engine/a/src/alive/orphan.rs:1: no `mod` declaration leads to this file: declare it or delete it
+engine/a/src/in_a_comment.rs:1: no `mod` declaration leads to this file: declare it or delete it
+engine/a/src/in_a_string.rs:1: no `mod` declaration leads to this file: declare it or delete it",
     );
 }
 
@@ -81,11 +81,11 @@ mod child;
 fn a_file_that_does_not_say_what_it_is_is_found() {
     check(
         sources::files_say_what_they_are,
-        "== crates/a/src/lib.rs\nmod b;\n== crates/a/src/b.rs\n\n//! Late.\n== crates/a/src/build.rs\nmod c;\n",
+        "== engine/a/src/lib.rs\nmod b;\n== engine/a/src/b.rs\n\n//! Late.\n== engine/a/src/build.rs\nmod c;\n",
         "\
-crates/a/src/b.rs:1: the first line is not `//!`: say what the file is and what it does not know
-crates/a/src/build.rs:1: the first line is not `//!`: say what the file is and what it does not know
-crates/a/src/lib.rs:1: the first line is not `//!`: say what the file is and what it does not know",
+engine/a/src/b.rs:1: the first line is not `//!`: say what the file is and what it does not know
+engine/a/src/build.rs:1: the first line is not `//!`: say what the file is and what it does not know
+engine/a/src/lib.rs:1: the first line is not `//!`: say what the file is and what it does not know",
     );
 }
 
@@ -94,19 +94,19 @@ fn tests_benches_and_build_scripts_need_no_first_line() {
     check(
         sources::files_say_what_they_are,
         "\
-== crates/a/src/lib.rs
+== engine/a/src/lib.rs
 //! A crate.
-== crates/a/src/b/tests.rs
+== engine/a/src/b/tests.rs
 use super::*;
-== crates/a/tests/whole.rs
+== engine/a/tests/whole.rs
 use a::*;
-== crates/a/benches/fast.rs
+== engine/a/benches/fast.rs
 fn main() {}
 == fuzz/fuzz_targets/page.rs
 #![no_main]
-== crates/a/Cargo.toml
+== engine/a/Cargo.toml
 [package]
-== crates/a/build.rs
+== engine/a/build.rs
 fn main() {}
 ",
         "",
@@ -116,15 +116,15 @@ fn main() {}
 const PACKAGES: &str = r#"
 == Cargo.toml
 [workspace]
-members = ["crates/*"]
+members = ["engine/*"]
 
 [workspace.dependencies]
-pages = { path = "crates/pages", package = "larch-pages" }
-larch = { path = "crates/larch" }
-== crates/pages/Cargo.toml
+pages = { path = "engine/pages", package = "larch-pages" }
+larch = { path = "engine/larch" }
+== engine/pages/Cargo.toml
 [package]
 name = "larch-pages"
-== crates/larch/Cargo.toml
+== engine/larch/Cargo.toml
 [package]
 name = "larch"
 "#;
@@ -132,7 +132,7 @@ name = "larch"
 #[test]
 fn a_dependency_that_points_up_is_found_in_every_section() {
     let sst = r#"
-== crates/sst/Cargo.toml
+== engine/sst/Cargo.toml
 [package]
 name = "larch-sst"
 
@@ -145,7 +145,7 @@ database = { path = "../larch", package = "larch" }
 
 [target.'cfg(unix)'.dependencies.larch]
 path = "../larch"
-== crates/drawer/Cargo.toml
+== engine/drawer/Cargo.toml
 [package]
 name = "drawer"
 "#;
@@ -153,10 +153,10 @@ name = "drawer"
         dependencies::point_downward,
         &format!("{PACKAGES}{sst}"),
         "\
-crates/drawer/Cargo.toml:1: `crates/drawer` has no place in the order ORDER
-crates/sst/Cargo.toml:6: `crates/sst` may not depend on `crates/larch`: the order is ORDER
-crates/sst/Cargo.toml:9: `crates/sst` may not depend on `crates/larch`: the order is ORDER
-crates/sst/Cargo.toml:11: `crates/sst` may not depend on `crates/larch`: the order is ORDER",
+engine/drawer/Cargo.toml:1: `engine/drawer` has no place in the order ORDER
+engine/sst/Cargo.toml:6: `engine/sst` may not depend on `engine/larch`: the order is ORDER
+engine/sst/Cargo.toml:9: `engine/sst` may not depend on `engine/larch`: the order is ORDER
+engine/sst/Cargo.toml:11: `engine/sst` may not depend on `engine/larch`: the order is ORDER",
     );
 }
 
@@ -165,15 +165,15 @@ fn a_lock_file_has_what_the_manifests_have() {
     let manifests = r#"
 == Cargo.toml
 [workspace]
-members = ["crates/*"]
+members = ["engine/*"]
 
 [workspace.package]
 version = "0.2.0"
 
 [workspace.dependencies]
-pages = { path = "crates/pages", package = "larch-pages" }
+pages = { path = "engine/pages", package = "larch-pages" }
 serde = "1.0.200"
-== crates/pages/Cargo.toml
+== engine/pages/Cargo.toml
 [package]
 name = "larch-pages"
 version.workspace = true
@@ -181,7 +181,7 @@ version.workspace = true
 [dependencies]
 serde = { workspace = true, optional = true }
 bytes = "1"
-== crates/sst/Cargo.toml
+== engine/sst/Cargo.toml
 [package]
 name = "larch-sst"
 version = "0.3.0"
@@ -192,7 +192,7 @@ serde.workspace = true
 
 [dev-dependencies]
 rand = "0.10.3"
-== crates/alone/Cargo.toml
+== engine/alone/Cargo.toml
 [package]
 name = "larch-alone"
 version = "0.1.0"
@@ -220,9 +220,9 @@ sst = { path = "../sst", package = "larch-sst" }
     let fetched =
         [("bytes", "1.12.2", &[][..]), ("rand", "0.10.4", &[]), ("serde", "0.9.0", &[]), ("serde", "1.0.300", &[])];
     let right = format!(
-        "{manifests}== Cargo.lock\n{}== crates/alone/Cargo.lock\n{}",
+        "{manifests}== Cargo.lock\n{}== engine/alone/Cargo.lock\n{}",
         lock(&[&[pages, sst][..], &fetched].concat()),
-        // In the workspace of `crates/alone`, only the tests of its own package are built, and no optional
+        // In the workspace of `engine/alone`, only the tests of its own package are built, and no optional
         // dependency is asked for.
         lock(&[
             ("larch-alone", "0.1.0", &["larch-pages", "larch-sst"]),
@@ -234,7 +234,7 @@ sst = { path = "../sst", package = "larch-sst" }
     );
     check(locks::locks_fit_the_manifests, &right, "");
     let stale = format!(
-        "{manifests}== Cargo.lock\n{}== crates/alone/Cargo.lock\n{}",
+        "{manifests}== Cargo.lock\n{}== engine/alone/Cargo.lock\n{}",
         lock(&[
             ("larch-pages", "0.1.0", &["serde"]),
             ("larch-sst", "0.3.0", &["bytes", "larch-pages", "rand", "serde"]),
@@ -252,8 +252,8 @@ Cargo.lock:2: `larch-pages` has version 0.2.0, and here 0.1.0: run `cargo metada
 Cargo.lock:8: `larch-sst` asks for `rand` 0.10.3, and here is no such version: run `cargo metadata --manifest-path Cargo.toml`
 Cargo.lock:8: `larch-sst` asks for `serde` 1.0.200, and here is no such version: run `cargo metadata --manifest-path Cargo.toml`
 Cargo.lock:8: `larch-sst` does not depend on `bytes`, and here it does: run `cargo metadata --manifest-path Cargo.toml`
-crates/alone/Cargo.lock:2: `larch-alone` depends on `larch-sst`, and here it does not: run `cargo metadata --manifest-path crates/alone/Cargo.toml`
-crates/alone/Cargo.lock:8: `larch-gone` is no package of the tree: run `cargo metadata --manifest-path crates/alone/Cargo.toml`",
+engine/alone/Cargo.lock:2: `larch-alone` depends on `larch-sst`, and here it does not: run `cargo metadata --manifest-path engine/alone/Cargo.toml`
+engine/alone/Cargo.lock:8: `larch-gone` is no package of the tree: run `cargo metadata --manifest-path engine/alone/Cargo.toml`",
     );
 }
 
@@ -269,7 +269,7 @@ larch.workspace = true
 == bench/unknown/Cargo.toml
 [package]
 name = "larch-bench-unknown"
-== crates/larch/Cargo.toml
+== engine/larch/Cargo.toml
 [package]
 name = "larch"
 
@@ -287,7 +287,7 @@ larch-bench-kv = { path = "../bench/kv" }
         &format!("{PACKAGES}{benchmarks}"),
         "\
 bench/unknown/Cargo.toml:1: `bench/unknown` has no place in the order ORDER
-crates/larch/Cargo.toml:5: `crates/larch` may not depend on `bench/kv`: the order is ORDER",
+engine/larch/Cargo.toml:5: `engine/larch` may not depend on `bench/kv`: the order is ORDER",
     );
 }
 
@@ -354,7 +354,7 @@ const RAW: &str = r#"un~implemented!() " d~bg!()"#;
 fn f<'a>(quote: char) { let ignore = '"'; my_to~do!(ignore, ignore) }
 #[ig~nore = "needs 10 GB of disk"]
 #[cfg_attr(miri, ig~nore = "maps files")]
-== crates/os/src/real.rs
+== engine/os/src/real.rs
 fn sl~eep(time: Duration) { std::thread::sl~eep(time); }
 "##,
         "",
@@ -366,7 +366,7 @@ fn atomics_around_os_are_found() {
     check(
         sources::atomics_come_from_os,
         "\
-== crates/pages/src/cache.rs
+== engine/pages/src/cache.rs
 use std::sync::atomic::AtomicU64;
 use std::sync::{
     Arc,
@@ -375,9 +375,9 @@ use std::sync::{
 fn f() -> core::sync::atomic::AtomicBool {}
 ",
         "\
-crates/pages/src/cache.rs:1: take atomics from `os::sync::atomic`
-crates/pages/src/cache.rs:2: take atomics from `os::sync::atomic`
-crates/pages/src/cache.rs:6: take atomics from `os::sync::atomic`",
+engine/pages/src/cache.rs:1: take atomics from `os::sync::atomic`
+engine/pages/src/cache.rs:2: take atomics from `os::sync::atomic`
+engine/pages/src/cache.rs:6: take atomics from `os::sync::atomic`",
     );
 }
 
@@ -386,12 +386,12 @@ fn atomics_from_os_are_fine() {
     check(
         sources::atomics_come_from_os,
         "\
-== crates/pages/src/cache.rs
+== engine/pages/src/cache.rs
 //! Not std::sync::atomic.
 use os::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
 use std::sync::Arc as atomic;
-== crates/os/src/sync.rs
+== engine/os/src/sync.rs
 pub use std::sync::atomic;
 ",
         "",
@@ -449,15 +449,15 @@ fn a_link_that_leads_somewhere_is_fine() {
     );
 }
 
-const HOUSE: &str = "== crates/sst/src/read/cursor.rs\n== docs/format/sst.md\n== docs/format/wal.md\n== .ci/run\n";
+const HOUSE: &str = "== engine/sst/src/read/cursor.rs\n== docs/format/sst.md\n== docs/format/wal.md\n== .ci/run\n";
 
 #[test]
 fn architecture_naming_what_does_not_exist_is_found() {
     check(
         links::architecture_names_what_exists,
-        &format!("{HOUSE}== ARCHITECTURE.md\n`crates/sst/src/gone.rs`, `sst/write/`\n`docs/format/{{sst,gone}}.md`\n"),
+        &format!("{HOUSE}== ARCHITECTURE.md\n`engine/sst/src/gone.rs`, `sst/write/`\n`docs/format/{{sst,gone}}.md`\n"),
         "\
-ARCHITECTURE.md:1: `crates/sst/src/gone.rs` does not exist
+ARCHITECTURE.md:1: `engine/sst/src/gone.rs` does not exist
 ARCHITECTURE.md:1: `sst/write/` does not exist
 ARCHITECTURE.md:2: `docs/format/gone.md` does not exist",
     );
@@ -465,8 +465,8 @@ ARCHITECTURE.md:2: `docs/format/gone.md` does not exist",
 
 #[test]
 fn architecture_naming_what_exists_is_fine() {
-    let text = "`crates/sst/src/read/`, `sst/read/cursor.rs`, `cursor.rs`, `docs/format/{sst,wal}.md`, `.ci/run`, \
-                `get/put`, `sst::read`, `and/or`, `crates/*/src`";
+    let text = "`engine/sst/src/read/`, `sst/read/cursor.rs`, `cursor.rs`, `docs/format/{sst,wal}.md`, `.ci/run`, \
+                `get/put`, `sst::read`, `and/or`, `engine/*/src`";
     check(links::architecture_names_what_exists, &format!("{HOUSE}== ARCHITECTURE.md\n{text}\n"), "");
 }
 
@@ -564,16 +564,16 @@ const RESULTS: &str = "\
 == docs/benchmarks/peers.md
 # Peers
 
-Measured at commit 606d15d: crates/larch crates/os
+Measured at commit 606d15d: engine/larch engine/os
 == docs/benchmarks/ycsb.md
 # How to run it
 == docs/benchmarks/cold.md
 # Cold
 == docs/benchmarks/odd.md
-Measured at commit today: crates/larch
-Measured at commit 573ae97: crates/gone
-== crates/larch/src/lib.rs
-== crates/os/src/lib.rs
+Measured at commit today: engine/larch
+Measured at commit 573ae97: engine/gone
+== engine/larch/src/lib.rs
+== engine/os/src/lib.rs
 ";
 
 #[test]
@@ -582,9 +582,9 @@ fn results_say_which_commit_they_are_of() {
         measured::pages_name_their_commit,
         RESULTS,
         "\
-docs/benchmarks/cold.md:1: results say what they are of: a line `Measured at commit 606d15d: crates/larch …`
+docs/benchmarks/cold.md:1: results say what they are of: a line `Measured at commit 606d15d: engine/larch …`
 docs/benchmarks/odd.md:1: this line is `Measured at commit `, seven or more digits of it, a colon, and folders
-docs/benchmarks/odd.md:2: there is no folder `crates/gone`",
+docs/benchmarks/odd.md:2: there is no folder `engine/gone`",
     );
 }
 
@@ -598,7 +598,7 @@ fn results_are_old_once_more_than_a_few_commits_changed_what_they_measured() {
     };
     let told = ["docs/benchmarks/peers.md:3: 6 commits have changed what was measured at 606d15d: measure it again"];
     let of_peers = |commit: &str, folders: &[&str]| {
-        let is_of_peers = commit == "606d15d" && folders == ["crates/larch", "crates/os"];
+        let is_of_peers = commit == "606d15d" && folders == ["engine/larch", "engine/os"];
         Some(if is_of_peers { 6 } else { 5 })
     };
     assert_eq!(old(&of_peers), told);
@@ -613,31 +613,31 @@ fn files_that_import_each_other_are_found_with_the_way_around() {
     check(
         circles::no_file_imports_in_a_circle,
         r##"
-== crates/larch/Cargo.toml
+== engine/larch/Cargo.toml
 [package]
-== crates/larch/src/lib.rs
+== engine/larch/src/lib.rs
 mod a;
 mod b;
 mod c;
-== crates/larch/src/a.rs
+== engine/larch/src/a.rs
 use crate::b::{self, B};
 pub struct A(B);
 pub fn f() -> u32 { b::g() }
-== crates/larch/src/b.rs
+== engine/larch/src/b.rs
 pub mod deep;
 pub use deep::B;
-== crates/larch/src/b/deep.rs
+== engine/larch/src/b/deep.rs
 use super::super::c::C;
 pub struct B(C);
-== crates/larch/src/c.rs
+== engine/larch/src/c.rs
 pub struct C;
 impl C { fn a(&self) -> Option<Box<crate::a::A>> { None } }
 "##,
         "\
-crates/larch/src/a:1: files or folders import each other in a circle: crates/larch/src/a -> crates/larch/src/b -> \
-crates/larch/src/c -> crates/larch/src/a
-crates/larch/src/a.rs:1: files import each other in a circle: crates/larch/src/a.rs -> crates/larch/src/b/deep.rs -> \
-crates/larch/src/c.rs -> crates/larch/src/a.rs",
+engine/larch/src/a:1: files or folders import each other in a circle: engine/larch/src/a -> engine/larch/src/b -> \
+engine/larch/src/c -> engine/larch/src/a
+engine/larch/src/a.rs:1: files import each other in a circle: engine/larch/src/a.rs -> engine/larch/src/b/deep.rs -> \
+engine/larch/src/c.rs -> engine/larch/src/a.rs",
     );
 }
 
@@ -646,27 +646,27 @@ fn folders_do_not_import_each_other() {
     check(
         circles::no_file_imports_in_a_circle,
         r##"
-== crates/rows/Cargo.toml
+== engine/rows/Cargo.toml
 [package]
 name = "rows"
-== crates/rows/src/main.rs
+== engine/rows/src/main.rs
 mod a;
 mod b;
 pub struct Shared;
-== crates/rows/src/a.rs
+== engine/rows/src/a.rs
 pub mod deep;
 pub mod other;
-== crates/rows/src/a/deep.rs
+== engine/rows/src/a/deep.rs
 use crate::b::B;
 use crate::Shared;
 pub struct A(B, Shared);
-== crates/rows/src/a/other.rs
+== engine/rows/src/a/other.rs
 pub struct Other;
-== crates/rows/src/b.rs
+== engine/rows/src/b.rs
 use crate::a::other::Other;
 pub struct B(Other);
 "##,
-        "crates/rows/src/a:1: files or folders import each other in a circle: crates/rows/src/a -> crates/rows/src/b -> crates/rows/src/a",
+        "engine/rows/src/a:1: files or folders import each other in a circle: engine/rows/src/a -> engine/rows/src/b -> engine/rows/src/a",
     );
 }
 
@@ -676,37 +676,37 @@ fn imports_go_from_higher_floors_to_lower_ones() {
         floors::imports_go_down,
         r##"
 == docs/floors.md
-## crates/larch
+## engine/larch
 
 | floor | rooms | what they are |
 |---|---|---|
 | 2 | `top`, `gone` | what is above |
 | 1 | `ground`, `beside` | what is below |
-== crates/larch/src/lib.rs
+== engine/larch/src/lib.rs
 mod top;
 mod ground;
 mod beside;
 mod new;
 use top::Top;
-== crates/larch/src/top.rs
+== engine/larch/src/top.rs
 use crate::ground::Ground;
 pub struct Top(Ground);
-== crates/larch/src/ground.rs
+== engine/larch/src/ground.rs
 pub mod deep;
 pub struct Ground;
-== crates/larch/src/ground/deep.rs
+== engine/larch/src/ground/deep.rs
 pub struct Deep(super::Ground, crate::top::Top);
-== crates/larch/src/beside.rs
+== engine/larch/src/beside.rs
 use crate::ground::Ground;
 pub struct Beside(Ground);
-== crates/larch/src/new.rs
+== engine/larch/src/new.rs
 pub struct New;
 "##,
         "\
-crates/larch/src/beside.rs:1: it imports Ground of crates/larch/src/ground.rs, which is not on a lower floor: see docs/floors.md
-crates/larch/src/ground/deep.rs:1: it imports Top of crates/larch/src/top.rs, which is not on a lower floor: see docs/floors.md
-docs/floors.md:1: `crates/larch` has no `gone`
-docs/floors.md:1: `new` of `crates/larch` has no floor",
+docs/floors.md:1: `engine/larch` has no `gone`
+docs/floors.md:1: `new` of `engine/larch` has no floor
+engine/larch/src/beside.rs:1: it imports Ground of engine/larch/src/ground.rs, which is not on a lower floor: see docs/floors.md
+engine/larch/src/ground/deep.rs:1: it imports Top of engine/larch/src/top.rs, which is not on a lower floor: see docs/floors.md",
     );
 }
 
@@ -715,24 +715,24 @@ fn names_that_are_handed_on_and_tests_make_no_circle() {
     check(
         circles::no_file_imports_in_a_circle,
         r##"
-== crates/larch/Cargo.toml
+== engine/larch/Cargo.toml
 [package]
-== crates/larch/src/lib.rs
+== engine/larch/src/lib.rs
 pub use a::A;
 mod a;
 pub(crate) mod read;
-== crates/larch/src/a.rs
+== engine/larch/src/a.rs
 use crate::read::Row;
 pub struct A(Row);
-== crates/larch/src/read.rs
+== engine/larch/src/read.rs
 mod row;
 mod value;
 pub use row::Row;
 pub use value::Value;
-== crates/larch/src/read/row.rs
+== engine/larch/src/read/row.rs
 use super::Value;
 pub struct Row(Value);
-== crates/larch/src/view/value.rs
+== engine/larch/src/view/value.rs
 pub struct Value;
 #[cfg(test)]
 mod tests {
@@ -740,7 +740,7 @@ mod tests {
     use crate::A;
     fn f(_: Row, _: A) {}
 }
-== crates/larch/src/read/value/tests.rs
+== engine/larch/src/read/value/tests.rs
 use crate::A;
 "##,
         "",
@@ -775,7 +775,7 @@ fn lines_and_sentences_that_are_hard_to_read_are_counted_for_each_crate() {
         words::hard_to_read,
         &format!(
             r##"
-== crates/a/src/lib.rs
+== engine/a/src/lib.rs
 //! Of a file nobody ~knows the owner. Of two, the newer counts. It is made Of wood.
 //!
 //! ```text
@@ -790,7 +790,7 @@ fn lines_and_sentences_that_are_hard_to_read_are_counted_for_each_crate() {
 /// many words.
 const TEXT: &str = "there is no comment";
 const WIDE: &str = "{wide}"; // there
-== crates/a/src/b.rs
+== engine/a/src/b.rs
 // There
 // are two.
 == docs/page.md
@@ -805,10 +805,10 @@ There is one, and ~there is another.
         "\
 README.md:1: lines wider than 120 columns in the root: 1, of which this is the first
 bench/c/src/lib.rs:1: sentences with `there is` or `there are` in bench/c: 1, of which this is the first
-crates/a/src/b.rs:2: sentences with `there is` or `there are` in crates/a: 1, of which this is the first
-crates/a/src/lib.rs:1: sentences that begin with `Of` in crates/a: 3, of which this is the first
-crates/a/src/lib.rs:8: lines wider than 120 columns in crates/a: 1, of which this is the first
-crates/a/src/lib.rs:12: sentences with `so many` in crates/a: 1, of which this is the first
-docs/page.md:2: sentences with `there is` or `there are` in docs: 2, of which this is the first",
+docs/page.md:2: sentences with `there is` or `there are` in docs: 2, of which this is the first
+engine/a/src/b.rs:2: sentences with `there is` or `there are` in engine/a: 1, of which this is the first
+engine/a/src/lib.rs:1: sentences that begin with `Of` in engine/a: 3, of which this is the first
+engine/a/src/lib.rs:8: lines wider than 120 columns in engine/a: 1, of which this is the first
+engine/a/src/lib.rs:12: sentences with `so many` in engine/a: 1, of which this is the first",
     );
 }

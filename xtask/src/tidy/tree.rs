@@ -7,6 +7,9 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+/// The folders whose folders are crates of one layer.
+pub const LAYERS: [&str; 4] = ["bench/", "cloud/", "engine/", "query/"];
+
 /// All files of the repository, ordered by path.
 pub struct Tree {
     /// For each path the text, or `None` if the file is not UTF-8.

@@ -140,7 +140,7 @@ fn ends_sentence(line: &str) -> bool {
 /// The crate of a file. If the file is in no crate, this is its first folder, or `the root` if it is in no folder.
 fn crate_of(path: &str) -> &str {
     let depth = match path.split('/').next() {
-        Some("crates" | "bench") => 2,
+        Some("bench" | "cloud" | "engine" | "query") => 2,
         _ => 1,
     };
     match path.match_indices('/').nth(depth - 1) {
