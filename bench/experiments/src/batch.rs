@@ -257,9 +257,7 @@ impl Experiment for Batch {
         let rate = |rate: &Rate| rate.rows_per_second;
         let spread = |batch: u64, side| spread(&self.rates(ground, batch, side), rate);
         let middle = |batch: u64, side| shown_middle(&self.rates(ground, batch, side), rate);
-        let reads = |batch: u64, side| {
-            shown_middle(&self.rates(ground, batch, side), |rate| rate.page_reads_per_row.unwrap_or(f64::NAN))
-        };
+        let reads = |batch: u64, side| shown_middle(&self.rates(ground, batch, side), |rate| rate.page_reads_per_row);
         let times = |batch: u64, sides| shown(self.ratio(ground, batch, sides));
         let points = |side| {
             let rate = |batch: &u64| Some((*batch as f64, self::middle(&self.rates(ground, *batch, side), rate)?));

@@ -224,14 +224,14 @@ impl Experiment for Engines<'_> {
             let copy = self.made(side.engine, ground)?.copy()?;
             terminals::run(scheme, &self.target(side.engine, copy.place(), Some(side)), &asked, &ground.stop)?
         };
-        Ok(Kept::new(&ran, format!("{:>9.0} tpmC, 99 % of new orders {:.1} ms", ran.tpmc, late(&ran))))
+        Ok(Kept::new(&ran, format!("{:>9.0} tpmC, 99 % of new orders {} ms", ran.tpmc, shown(late(&ran)))))
     }
 
     fn tables(&self, ground: &Ground) -> Result<Vec<Block>, Failure> {
         type Row = (Side, Vec<TpccRun>);
-        let kind = |(_, runs): &Row, of: fn(&Kind) -> f64| {
-            let of = |ran: &TpccRun| ran.kinds.iter().find(|kind| kind.name == "NewOrder").map_or(f64::NAN, of) / 1e3;
-            shown_middle(runs, of)
+        let kind = |(_, runs): &Row, of: fn(&Kind) -> Option<f64>| {
+            let orders = |ran: &TpccRun| ran.kinds.iter().find(|kind| kind.name == "NewOrder").and_then(of);
+            shown_middle(runs, |ran| Some(orders(ran)? / 1e3))
         };
         let tpmc = |(_, runs): &Row, of: fn(f64, f64) -> f64| shown(runs.iter().map(|ran| ran.tpmc).reduce(of));
         let caption = format!(
@@ -256,15 +256,13 @@ impl Experiment for Engines<'_> {
                     ("tpmC", &|(_, runs)| shown_middle(runs, |ran| ran.tpmc)),
                     ("least", &|row| tpmc(row, f64::min)),
                     ("most", &|row| tpmc(row, f64::max)),
-                    ("new order, ms", &|row| kind(row, |kind| kind.average)),
+                    ("new order, ms", &|row| kind(row, |kind| Some(kind.average))),
                     ("95 %", &|row| kind(row, |kind| kind.percentile_95)),
                     ("99 %", &|(_, runs)| shown_middle(runs, late)),
                     ("processor s a million transactions", &|(_, runs)| {
-                        shown_middle(runs, |ran| ran.million.cpu_seconds.unwrap_or(f64::NAN))
+                        shown_middle(runs, |ran| ran.million.cpu_seconds)
                     }),
-                    ("of the client", &|(_, runs)| {
-                        shown_middle(runs, |ran| ran.million.client_cpu_seconds.unwrap_or(f64::NAN))
-                    }),
+                    ("of the client", &|(_, runs)| shown_middle(runs, |ran| ran.million.client_cpu_seconds)),
                 ],
             ),
         ])
@@ -397,6 +395,6 @@ fn make_directory(place: &Path) -> Result<(), Failure> {
 }
 
 /// The 99th percentile of new orders, in milliseconds.
-fn late(ran: &TpccRun) -> f64 {
-    ran.percentile_99() / 1e3
+fn late(ran: &TpccRun) -> Option<f64> {
+    Some(ran.percentile_99()? / 1e3)
 }

@@ -64,8 +64,8 @@ pub struct TpccRun {
 
 impl TpccRun {
     /// The 99th percentile of new orders, in microseconds.
-    pub fn percentile_99(&self) -> f64 {
-        self.kinds.iter().find(|kind| kind.name == "NewOrder").map_or(f64::NAN, |kind| kind.percentile_99)
+    pub fn percentile_99(&self) -> Option<f64> {
+        self.kinds.iter().find(|kind| kind.name == "NewOrder")?.percentile_99
     }
 
     /// `count` per transaction.

@@ -1,5 +1,8 @@
 //! Runs a YCSB workload on a store, and keeps the times of each kind of request and the counts of pages and bytes.
 
+#[cfg(test)]
+mod tests;
+
 use crate::disk::read_by_this_process;
 use harness::{
     Counter, Failure, Length, Measure, Measured, Million, Opening, Plan, Rows, RunError, Scheme, Store, Strings,
@@ -85,8 +88,9 @@ pub struct Kind {
     pub count: u64,
     pub average: f64,
     pub least: f64,
-    pub percentile_95: f64,
-    pub percentile_99: f64,
+    /// `None` here and below if there were too few requests for the percentile.
+    pub percentile_95: Option<f64>,
+    pub percentile_99: Option<f64>,
 }
 
 impl YcsbRun {
@@ -115,8 +119,8 @@ impl YcsbRun {
     }
 
     /// The 99th percentile of the kind with the most requests.
-    pub fn percentile_99(&self) -> f64 {
-        self.kinds.iter().max_by_key(|kind| kind.count).map_or(0.0, |kind| kind.percentile_99)
+    pub fn percentile_99(&self) -> Option<f64> {
+        self.kinds.iter().max_by_key(|kind| kind.count)?.percentile_99
     }
 }
 
@@ -256,8 +260,8 @@ pub fn kinds(measured: &Measured) -> Vec<Kind> {
             count: kind.oks + kind.batched,
             average: kind.times().mean() / 1e3,
             least: micros(kind.times().min()),
-            percentile_95: micros(kind.times().quantile(0.95)),
-            percentile_99: micros(kind.times().quantile(0.99)),
+            percentile_95: kind.times().known_quantile(0.95).map(micros),
+            percentile_99: kind.times().known_quantile(0.99).map(micros),
         })
         .collect()
 }

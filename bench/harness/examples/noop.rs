@@ -6,7 +6,9 @@
 //! ```
 
 use harness::noop::Noop;
-use harness::{Client, Extra, Failure, Fields, Kind, Length, Next, Outcome, Pace, Plan, Reply, Request, Workload};
+use harness::{
+    Client, Extra, Failure, Fields, Kind, Length, Next, Outcome, Pace, Plan, Reply, Request, Times, Workload,
+};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -62,13 +64,16 @@ fn main() {
             }
         };
         let read = measured.kind("READ").expect("there are only reads");
+        let waited = read.waited.clone().unwrap_or_default();
+        let known =
+            |times: &Times, quantile| times.known_quantile(quantile).map_or("-".to_owned(), |it| format!("{it} ns"));
         println!(
-            "{name}: {} operations, {:.1} ns of processor time each, service p50 {} ns; late p50 {} ns, p99 {} ns",
+            "{name}: {} operations, {:.1} ns of processor time each, service p50 {}; late p50 {}, p99 {}",
             measured.operations,
             measured.cost.client_nanos as f64 / measured.operations as f64,
-            read.service.quantile(0.5),
-            read.waited.as_ref().map_or(0, |waited| waited.quantile(0.5)),
-            read.waited.as_ref().map_or(0, |waited| waited.quantile(0.99)),
+            known(&read.service, 0.5),
+            known(&waited, 0.5),
+            known(&waited, 0.99),
         );
     }
 }

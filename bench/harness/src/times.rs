@@ -28,6 +28,12 @@ const GROUPS: usize = 55;
 /// A quantile is known if this many times are expected to be beyond it.
 const LEAST_BEYOND: f64 = 10.0;
 
+/// Whether `count` times are enough for a quantile: at least ten of them are expected to be beyond it.
+pub fn is_known(count: u64, quantile: f64) -> bool {
+    // 1 - 0.9999 is a little above a ten-thousandth as a floating-point number.
+    count as f64 * (1.0 - quantile) >= LEAST_BEYOND - 1e-6
+}
+
 /// The bucket of a time.
 #[inline]
 fn bucket(nanos: u64) -> usize {
@@ -206,7 +212,8 @@ impl Times {
     }
 
     /// The time that the share `quantile` (0 to 1) of all times does not exceed, in nanoseconds. As in every
-    /// HdrHistogram, the result is the greatest time of its bucket. It is 0 if there are no times.
+    /// HdrHistogram, the result is the greatest time of its bucket. It is 0 if there are no times. A figure that a
+    /// result shows or a goal judges is a [`known_quantile`](Self::known_quantile) instead.
     pub fn quantile(&self, quantile: f64) -> u64 {
         let wanted = ((quantile.clamp(0.0, 1.0) * self.count as f64).ceil() as u64).max(1);
         let mut seen = 0;
@@ -220,9 +227,7 @@ impl Times {
     /// The [`quantile`](Self::quantile), if at least ten times are expected to be beyond it. From fewer than
     /// 10 / (1 - `quantile`) times, chance alone decides the value, so it is not shown.
     pub fn known_quantile(&self, quantile: f64) -> Option<u64> {
-        // 1 - 0.9999 is a little above a ten-thousandth as a floating-point number.
-        let beyond = self.count as f64 * (1.0 - quantile);
-        (beyond >= LEAST_BEYOND - 1e-6).then(|| self.quantile(quantile))
+        is_known(self.count, quantile).then(|| self.quantile(quantile))
     }
 
     /// The shortest time in nanoseconds, rounded down to the least time of its bucket. The result is 0 if there are

@@ -184,7 +184,7 @@ impl Figures {
             }
         }
         for limit in &self.limits {
-            let (value, unit) = if limit.unit == "ms" { (limit.is * 1e6, NANOS) } else { (limit.is, limit.unit) };
+            let (value, unit) = if limit.unit == "ms" { (nanos(limit.is), NANOS) } else { (limit.is, limit.unit) };
             all.add("TPC-C limits", limit.name.clone(), value, unit);
             all.note(format!("{}: {}", limit.bounds(), limit.said()));
         }

@@ -34,8 +34,8 @@ pub struct Summary<'m> {
 pub struct Verdict {
     /// The name of the figure.
     pub name: String,
-    /// The measured value.
-    pub is: f64,
+    /// The measured value; `None` if too few transactions were measured for it.
+    pub is: Option<f64>,
     /// The least allowed value.
     pub least: f64,
     /// The greatest allowed value.
@@ -51,7 +51,7 @@ pub struct Verdict {
 struct Said {
     name: String,
     unit: &'static str,
-    is: f64,
+    is: Option<f64>,
     least: f64,
     most: f64,
     /// `None` if there were too few transactions to decide.
@@ -69,7 +69,7 @@ impl From<Verdict> for Said {
 impl Verdict {
     /// Whether the value is within the bounds.
     pub fn holds(&self) -> bool {
-        (self.least..=self.most).contains(&self.is)
+        self.is.is_some_and(|is| (self.least..=self.most).contains(&is))
     }
 
     /// The verdict in words.
@@ -81,9 +81,10 @@ impl Verdict {
         }
     }
 
-    /// The measured value, with its unit.
+    /// The measured value, with its unit; a dash if it is not known.
     pub fn measured(&self) -> String {
-        format!("{:.2} {}", self.is, self.unit).trim_end().to_owned()
+        let Some(is) = self.is else { return "-".to_owned() };
+        format!("{is:.2} {}", self.unit).trim_end().to_owned()
     }
 
     /// The bounds, with their unit.
@@ -134,7 +135,7 @@ impl Summary<'_> {
         let mut verdicts = Vec::new();
         let mut percent = |name: &str, part: u64, whole: u64, least: f64, most: f64| {
             if whole > 0 {
-                let is = 100.0 * part as f64 / whole as f64;
+                let is = Some(100.0 * part as f64 / whole as f64);
                 let is_enough = is_enough(whole, least, most);
                 verdicts.push(Verdict { name: name.to_owned(), is, least, most, unit: "%", is_enough });
             }
@@ -161,7 +162,7 @@ impl Summary<'_> {
         }
         percent("districts without an order to deliver", self.count(5), 10 * done(Transaction::Delivery), 0.0, 1.0);
         if orders > 0 {
-            let is = self.count(0) as f64 / orders as f64;
+            let is = Some(self.count(0) as f64 / orders as f64);
             verdicts.push(Verdict {
                 name: "lines of an order".to_owned(),
                 is,
@@ -174,9 +175,10 @@ impl Summary<'_> {
         for transaction in Transaction::ALL {
             let Some(kind) = self.of(transaction).filter(|kind| kind.done() > 0) else { continue };
             let name = format!("90 % of {} within", Transaction::NAMES[transaction as usize]);
-            let is = kind.times().quantile(0.9) as f64 / 1e6;
+            // Fewer than 100 transactions have no 90th percentile, and so are not judged.
+            let is = kind.times().known_quantile(0.9).map(|nanos| nanos as f64 / 1e6);
             let most = TIMES[transaction as usize].2 as f64;
-            let is_enough = kind.times().known_quantile(0.9).is_some();
+            let is_enough = is.is_some();
             verdicts.push(Verdict { name, is, least: 0.0, most, unit: "ms", is_enough });
         }
         verdicts

@@ -143,9 +143,7 @@ impl Seen<'_> {
                 ("pages read a get", &|(_, runs, _)| shown_middle(runs, |run| run.each(run.page_reads))),
                 ("index pages a get", &|(_, runs, _)| shown_middle(runs, |run| run.each(run.index_page_reads))),
                 ("KiB read a get", &|(_, runs, _)| shown_middle(runs, kib_each)),
-                ("bytes of the disk for those counted", &|(_, runs, _)| {
-                    shown_middle(runs, |run| run.disk_share.unwrap_or(f64::NAN))
-                }),
+                ("bytes of the disk for those counted", &|(_, runs, _)| shown_middle(runs, |run| run.disk_share)),
             ],
         )
     }
@@ -199,7 +197,7 @@ impl Seen<'_> {
             for cache in [CACHES[0], CACHES[3], CACHES[4]] {
                 let [flat, tree] = [Arm::Flat, Arm::Tree].map(|arm| self.ycsb(workload, cache, arm));
                 let thousands = |runs: &[YcsbRun]| shown_middle(runs, |run| run.per_second() / 1e3);
-                let millis = |runs: &[YcsbRun]| shown_middle(runs, |run| run.percentile_99() / 1e3);
+                let millis = |runs: &[YcsbRun]| shown_middle(runs, |run| Some(run.percentile_99()? / 1e3));
                 cells.push(format!("{} / {}", thousands(&flat), thousands(&tree)));
                 cells.push(shown(ratio(&tree, &flat, YcsbRun::per_second)));
                 cells.push(format!("{} / {}", millis(&flat), millis(&tree)));

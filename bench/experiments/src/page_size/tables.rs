@@ -205,7 +205,9 @@ fn beside_disk(seen: &Seen<'_>) -> Block {
             }),
             ("pages read a get", &|at| larch(at, pages_each)),
             ("KiB read a get", &|at| larch(at, kib_each)),
-            ("bytes of the disk for those counted", &|at| larch(at, |run| run.disk_share.unwrap_or(f64::NAN))),
+            ("bytes of the disk for those counted", &|(threads, page)| {
+                shown_middle(&cold(seen, *page, *threads), |run| run.disk_share)
+            }),
         ],
     )
 }
@@ -258,13 +260,13 @@ const PUBLISHED: [Published; 6] = [
 
 /// The figures of one kind, in the order of [`Published`].
 fn five(cells: &[YcsbRun], kind: &str) -> [Option<f64>; 5] {
-    let of = |what: fn(&Kind) -> f64| middle(cells, |cell| cell.kind(kind).map_or(f64::NAN, what));
+    let of = |what: fn(&Kind) -> Option<f64>| middle(cells, |cell| cell.kind(kind).and_then(what));
     [
-        of(|kind| kind.average),
-        of(|kind| kind.least),
+        of(|kind| Some(kind.average)),
+        of(|kind| Some(kind.least)),
         of(|kind| kind.percentile_95),
         of(|kind| kind.percentile_99),
-        middle(cells, |cell| cell.kind_per_second(kind).unwrap_or(f64::NAN)),
+        middle(cells, |cell| cell.kind_per_second(kind)),
     ]
 }
 

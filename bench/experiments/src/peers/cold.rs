@@ -13,7 +13,7 @@
 
 use super::herd::{Herd, Peer};
 use super::memory_limit::MemoryLimit;
-use super::orders::{Beside, Fill, Measure, Order, Sample, Task};
+use super::orders::{Beside, Fill, Measure, Order, Sample, Task, micros};
 use super::rows::{Against, Part, Row};
 use super::{Cell, Comparison, absent, fio, keep_settings, measure, million_rows, workload};
 use crate::args::PeersArgs;
@@ -352,7 +352,7 @@ fn beside_rows() -> Vec<Row> {
         let asked = sample.point_hits + sample.point_reads;
         (asked > 0).then(|| sample.point_hits as f64 / asked as f64 * 100.0)
     };
-    let p99 = |sample: &Sample| Some(sample.p99_nanos as f64 / 1e3);
+    let p99 = |sample: &Sample| micros(sample.p99_nanos);
     let scans = |sample: &Sample| Some(sample.beside.rows as f64 / sample.beside.nanos as f64 * 1e3);
     let seconds = |sample: &Sample| Some(sample.beside.nanos as f64 / 1e9);
     let mut rows = Vec::new();

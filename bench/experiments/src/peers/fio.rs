@@ -9,6 +9,7 @@ mod tests;
 
 use super::orders::{Measure, Sample, Task};
 use super::raw;
+use harness::times::is_known;
 use harness::{Clock, Counter, Failure, Opening, Scheme, Session, Setting, Store, StoreUse, Table, Target};
 use serde::Deserialize;
 use std::path::PathBuf;
@@ -155,13 +156,14 @@ fn parse(text: &str) -> Result<Sample, String> {
     if job.read.total_ios == 0 || job.read.runtime == 0 {
         return Err("it read nothing".to_owned());
     }
+    let late = job.read.clat_ns.percentile.get("99.000000");
     Ok(Sample {
         operations: job.read.total_ios,
         nanos: job.read.runtime * 1_000_000,
         cpu_nanos: ((job.usr_cpu + job.sys_cpu) / 100.0 * job.job_runtime * 1e6) as u64,
         disk_reads: Some(job.read.total_ios),
         window_read_bytes: job.read.io_bytes,
-        p99_nanos: job.read.clat_ns.percentile.get("99.000000").copied().unwrap_or(0),
+        p99_nanos: late.filter(|_| is_known(job.read.total_ios, 0.99)).copied(),
         ..Sample::default()
     })
 }

@@ -1,6 +1,7 @@
 //! The orders that the parent of a comparison sends to the child processes with the engines, and their answers.
 //! Each is a line of JSON.
 
+use crate::figures::shown;
 use serde::{Deserialize, Serialize};
 
 /// An order to a peer.
@@ -96,14 +97,15 @@ pub struct Overwrite {
 /// The result of overwrites. Bytes are those of the window; background work left at its end is not waited for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Overwritten {
-    /// The median time of an operation, counted from when it should have begun.
-    pub p50_nanos: u64,
+    /// The median time of an operation, counted from when it should have begun. `None` here and below if there were
+    /// too few operations for the percentile.
+    pub p50_nanos: Option<u64>,
     /// The 99th percentile.
-    pub p99_nanos: u64,
+    pub p99_nanos: Option<u64>,
     /// The 99.9th percentile.
-    pub p999_nanos: u64,
+    pub p999_nanos: Option<u64>,
     /// The 99.99th percentile.
-    pub p9999_nanos: u64,
+    pub p9999_nanos: Option<u64>,
     /// The longest time of an operation.
     pub longest_nanos: u64,
     /// Operations due in the window that had not begun when it ended.
@@ -170,12 +172,13 @@ pub enum Way {
 pub struct Transacted {
     /// Conflicts in the window. A transaction that is not retried after a conflict does not count as an operation.
     pub conflicts: u64,
-    /// The median time of an increment with all its attempts, or 0 if none is timed.
-    pub p50_nanos: u64,
+    /// The median time of an increment with all its attempts. `None` here and below if too few increments were made
+    /// for the percentile.
+    pub p50_nanos: Option<u64>,
     /// The 99th percentile of that time.
-    pub p99_nanos: u64,
+    pub p99_nanos: Option<u64>,
     /// The 99th percentile of the conflicts of an increment.
-    pub p99_conflicts: u64,
+    pub p99_conflicts: Option<u64>,
     /// The most conflicts of one increment.
     pub most_conflicts: u64,
 }
@@ -241,8 +244,8 @@ pub struct Sample {
     pub file_bytes: u64,
     /// The settings of the store.
     pub settings: Vec<(String, String)>,
-    /// The 99th percentile.
-    pub p99_nanos: u64,
+    /// The 99th percentile; `None` if there were too few operations for it.
+    pub p99_nanos: Option<u64>,
     /// Reads of single keys that found the page of the row in the cache, or 0 if the store does not count them.
     pub point_hits: u64,
     /// Reads of single keys that read the page of the row from disk, or 0 if the store does not count them.
@@ -274,13 +277,18 @@ impl Sample {
     /// Its main figures, for the line of progress.
     pub fn line(&self) -> String {
         let mut line = format!("{:12.2} K/s", super::thousands(self));
-        if self.overwritten.p999_nanos > 0 {
-            let Overwritten { p999_nanos, longest_nanos, .. } = self.overwritten;
-            let (p999, longest) = (p999_nanos as f64 / 1e3, longest_nanos as f64 / 1e6);
-            line.push_str(&format!(", 99.9 % within {p999:.0} us, longest {longest:.1} ms"));
+        let Overwritten { p999_nanos, longest_nanos, .. } = self.overwritten;
+        if longest_nanos > 0 {
+            let (p999, longest) = (micros(p999_nanos), longest_nanos as f64 / 1e6);
+            line.push_str(&format!(", 99.9 % within {} us, longest {longest:.1} ms", shown(p999)));
         }
         line
     }
+}
+
+/// Nanoseconds in microseconds, for the rows of tables.
+pub fn micros(nanos: Option<u64>) -> Option<f64> {
+    nanos.map(|nanos| nanos as f64 / 1e3)
 }
 
 /// What a thread did beside a measurement.

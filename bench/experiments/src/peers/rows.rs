@@ -41,7 +41,7 @@ pub struct Row {
     pub unit: &'static str,
     /// The cells whose samples it shows, by their task.
     pub task: &'static str,
-    /// The figure of a sample; `None` if the engine does not count it.
+    /// The figure of a sample; `None` if the engine does not count it, or if there were too few operations for it.
     pub figure: fn(&Sample) -> Option<f64>,
     /// Whether less is better.
     pub less_is_better: bool,
@@ -101,7 +101,7 @@ pub struct Part {
 
 /// The figures of an engine in a row.
 enum Figures {
-    /// Its figure in each repeat; none if it was not measured.
+    /// Its figure in each repeat; none if it was not measured, or if a repeat has no such figure.
     Measured(Vec<f64>),
     Failed,
 }
@@ -139,7 +139,9 @@ impl Part {
         if (0..self.repeats).any(has_failed) {
             return Figures::Failed;
         }
-        Figures::Measured(samples(row.task).iter().filter_map(row.figure).collect())
+        // Without a repeat's figure, the repeats of two engines would no longer be pairs.
+        let all: Option<Vec<f64>> = samples(row.task).iter().map(row.figure).collect();
+        Figures::Measured(all.unwrap_or_default())
     }
 
     /// The figures of an engine that was measured and did not fail.

@@ -18,7 +18,7 @@
 //!   secondary indexes.
 
 use super::herd::{Herd, Peer};
-use super::orders::{Deed, Fill, Measure, Order, Overwrite, Sample, Task, Transact, Way};
+use super::orders::{Deed, Fill, Measure, Order, Overwrite, Sample, Task, Transact, Way, micros};
 use super::rows::{Against, Part, Row};
 use super::{Cell, Comparison, absent, keep_settings, measure, thousands, warm_up};
 use crate::args::TransactionsArgs;
@@ -163,10 +163,10 @@ fn increment_rows() -> Vec<Row> {
     const UNIFORM: &str = "uniform, 8 threads";
     const ZIPFIAN: &str = "zipfian, 8 threads";
     let half = |one| [(Against::Own(one), 0.5)];
-    let p50 = |sample: &Sample| Some(sample.transacted.p50_nanos as f64 / 1e3);
-    let p99 = |sample: &Sample| Some(sample.transacted.p99_nanos as f64 / 1e3);
+    let p50 = |sample: &Sample| micros(sample.transacted.p50_nanos);
+    let p99 = |sample: &Sample| micros(sample.transacted.p99_nanos);
     let conflicts = |sample: &Sample| Some(sample.each(sample.transacted.conflicts));
-    let p99_conflicts = |sample: &Sample| Some(sample.transacted.p99_conflicts as f64);
+    let p99_conflicts = |sample: &Sample| sample.transacted.p99_conflicts.map(|conflicts| conflicts as f64);
     let most_conflicts = |sample: &Sample| Some(sample.transacted.most_conflicts as f64);
     vec![
         Row::rate("uniform, 1 thread", &[]),
@@ -199,7 +199,7 @@ fn synced_rows() -> Vec<Row> {
 
 fn indexed_rows() -> Vec<Row> {
     let built = |sample: &Sample| Some(sample.beside.rows as f64 / (sample.beside.nanos as f64 / 1e6));
-    let p999 = |sample: &Sample| Some(sample.overwritten.p999_nanos as f64 / 1e3);
+    let p999 = |sample: &Sample| micros(sample.overwritten.p999_nanos);
     let longest = |sample: &Sample| Some(sample.overwritten.longest_nanos as f64 / 1e3);
     vec![
         Row::more("index built: rows", "K/s", BUILDING, built, &[]),
@@ -385,8 +385,8 @@ mod tests {
 
     #[test]
     fn writes_while_an_index_is_built_are_held_against_quiet_ones() {
-        let sample = |p999_nanos| {
-            let overwritten = Overwritten { p999_nanos, longest_nanos: 9_000, ..Overwritten::default() };
+        let sample = |p999| {
+            let overwritten = Overwritten { p999_nanos: Some(p999), longest_nanos: 9_000, ..Overwritten::default() };
             Sample { overwritten, beside: WorkDone { rows: 5_000, nanos: 1_000_000_000 }, ..Sample::default() }
         };
         for (p999, reached) in [(6_000, true), (6_100, false)] {

@@ -4,7 +4,7 @@
 
 use super::herd::{Herd, Peer};
 use super::memory::stops;
-use super::orders::{Fill, Order, Overwrite, Overwritten, Sample};
+use super::orders::{Fill, Order, Overwrite, Overwritten, Sample, micros};
 use super::rows::{Against, Part, Row};
 use super::{Cell, Comparison, absent, keep_settings, thousands};
 use crate::args::WritesArgs;
@@ -91,10 +91,10 @@ fn rows() -> Vec<Row> {
         Row::less("  longest, closed loop", "ms", CLOSED, longest, &[]),
         Row::less("  written, closed loop", "bytes a write", CLOSED, written, &[]),
         Row::rate(OPEN, &[]),
-        Row::less("  50 % within", "us", OPEN, |sample| Some(sample.overwritten.p50_nanos as f64 / 1e3), &[]),
-        Row::less("  99 % within", "us", OPEN, |sample| Some(sample.overwritten.p99_nanos as f64 / 1e3), &[]),
-        Row::less("  99.9 % within", "us", OPEN, |sample| Some(sample.overwritten.p999_nanos as f64 / 1e3), &beside),
-        Row::less("  99.99 % within", "us", OPEN, |sample| Some(sample.overwritten.p9999_nanos as f64 / 1e3), &[]),
+        Row::less("  50 % within", "us", OPEN, |sample| micros(sample.overwritten.p50_nanos), &[]),
+        Row::less("  99 % within", "us", OPEN, |sample| micros(sample.overwritten.p99_nanos), &[]),
+        Row::less("  99.9 % within", "us", OPEN, |sample| micros(sample.overwritten.p999_nanos), &beside),
+        Row::less("  99.99 % within", "us", OPEN, |sample| micros(sample.overwritten.p9999_nanos), &[]),
         Row::less("  longest", "ms", OPEN, longest, &[(Against::Figure, 20.0)]),
         Row::less("  not begun in time", "operations", OPEN, |sample| Some(sample.overwritten.unsent as f64), &[]),
         Row::less("written by the process", "bytes a write", OPEN, written, &beside),

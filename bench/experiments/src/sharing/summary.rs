@@ -3,12 +3,13 @@
 use super::data::Data;
 use super::readers::Counts;
 use super::{READERS, Sharing, Shown, Taken, live};
+use crate::figures::shown_middle;
 use crate::ground::Ground;
 use crate::outcome::{Goal, chart, facts, grid};
 use harness::report::text::{bytes, grouped, rate};
 use kit::median;
 use kit::median::extremes;
-use page::{Axis, Block, figure};
+use page::{Axis, Block};
 
 /// The published gain in rows per second, which ours must reach.
 const LEAST_GAIN: f64 = 1.7;
@@ -122,8 +123,8 @@ fn compared(data: &Data, pairs: &[[Taken; 2]]) -> Block {
     });
     let quantile = |quantile: f64| {
         [0, 1].map(|side| {
-            let of = |side: &Taken| side.run.measured.kinds.first().map_or(0, |kind| kind.times().quantile(quantile));
-            figure(median(&each(pairs, side, |side| of(side) as f64 / 1e6)))
+            let nanos = |side: &Taken| side.run.measured.kinds.first()?.times().known_quantile(quantile);
+            shown_middle(pairs, |pair| Some(nanos(&pair[side])? as f64 / 1e6))
         })
     };
     let rows = vec![

@@ -141,3 +141,25 @@ fn a_percentile_from_too_few_transactions_is_not_told() {
     measured.kinds[4].oks = 0;
     assert!(of_few(&measured).contains("StockLevel:\n50%: too few to say\n"));
 }
+
+#[test]
+fn the_response_time_of_fewer_than_100_transactions_is_not_judged() {
+    let mut measured = measured();
+    let of = |measured: &Measured| {
+        let summary = Summary { mode: Mode::Spec, warehouses: 100, measured };
+        let json = serde_json::to_value(Figures::of(&summary)).expect("names are texts");
+        let limits = json["limits"].as_array().expect("a list").clone();
+        let limit = limits.into_iter().find(|limit| limit["name"] == "90 % of Delivery within").expect("it has one");
+        let text = summary.text().lines().find(|line| line.starts_with("90 % of Delivery")).map(str::to_owned);
+        (limit["is"].clone(), limit["holds"].clone(), text.expect("it has a line"))
+    };
+    let (is, holds, text) = of(&measured);
+    assert!(is.as_f64().is_some_and(|millis| millis >= 90_000.0) && holds == false, "{is} {holds}");
+    assert!(text.ends_with(": DOES NOT HOLD"), "{text}");
+    let mut times = hdrhistogram::Histogram::new(3).expect("three digits are allowed");
+    times.record_n(90_000_000_000, 99).expect("it grows");
+    (measured.kinds[3].oks, measured.kinds[3].service) = (99, Times::from_hdr(&times));
+    let null = serde_json::Value::Null;
+    let line = "90 % of Delivery within: -, at most 80000 ms: too few to say".to_owned();
+    assert_eq!(of(&measured), (null.clone(), null, line));
+}

@@ -57,10 +57,10 @@ fn measure_until(
     }
     let times = Times::sum(measured.kinds.iter().map(|kind| kind.times()));
     let overwritten = Overwritten {
-        p50_nanos: times.quantile(0.5),
-        p99_nanos: times.quantile(0.99),
-        p999_nanos: times.quantile(0.999),
-        p9999_nanos: times.quantile(0.9999),
+        p50_nanos: times.known_quantile(0.5),
+        p99_nanos: times.known_quantile(0.99),
+        p999_nanos: times.known_quantile(0.999),
+        p9999_nanos: times.known_quantile(0.9999),
         longest_nanos: times.max(),
         unsent: measured.unsent,
         log_bytes: counted(&measured, "log bytes"),

@@ -11,6 +11,7 @@ mod tests;
 
 use super::super::orders::{Answer, Deed, Sample, Transact, Transacted, Way};
 use super::super::tasks::{KEYS, VALUE_BYTES};
+use harness::times::is_known;
 use harness::{Checked, Clock, Commits, Ended, Failure, Store, Strings, Transactions};
 use hdrhistogram::Histogram;
 use std::sync::Barrier;
@@ -78,11 +79,12 @@ fn sample(done: &Done, threads: usize) -> Answer {
     if done.operations == 0 || done.nanos == 0 {
         return Err("nothing was committed in the window: measure longer".to_owned());
     }
+    let known = |of: &Histogram<u64>, quantile| is_known(of.len(), quantile).then(|| of.value_at_quantile(quantile));
     let transacted = Transacted {
         conflicts: done.conflicts,
-        p50_nanos: done.times.value_at_quantile(0.5),
-        p99_nanos: done.times.value_at_quantile(0.99),
-        p99_conflicts: done.of_each.value_at_quantile(0.99),
+        p50_nanos: known(&done.times, 0.5),
+        p99_nanos: known(&done.times, 0.99),
+        p99_conflicts: known(&done.of_each, 0.99),
         most_conflicts: done.of_each.max(),
     };
     let nanos = done.nanos / threads as u64;

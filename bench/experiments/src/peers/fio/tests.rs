@@ -29,8 +29,10 @@ const REPORT: &str = r#"note: both iodepth >= 1 and synchronous I/O engine are s
 #[test]
 fn a_report_of_fio_is_a_sample() {
     let sample = parse(REPORT).expect("it is whole");
-    assert_eq!((sample.operations, sample.nanos, sample.p99_nanos), (24_606, 1_003_000_000, 8_028_160));
+    assert_eq!((sample.operations, sample.nanos, sample.p99_nanos), (24_606, 1_003_000_000, Some(8_028_160)));
     assert_eq!((sample.disk_reads, sample.window_read_bytes), (Some(24_606), 403_652_608));
+    let few = parse(&REPORT.replace("24606", "999")).expect("it is whole");
+    assert_eq!(few.p99_nanos, None, "too few reads for a 99th percentile");
     // 15.37 % of 1.002 s.
     assert_eq!(sample.cpu_nanos / 1_000, 153_999);
 }

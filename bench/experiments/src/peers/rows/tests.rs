@@ -1,5 +1,6 @@
 use super::*;
 use crate::experiment::tests::ground;
+use crate::peers::orders::micros;
 use kit::Scratch;
 
 /// The cells of the table and the goals of one part, after `samples` (task, engine, sample) in repeat after repeat.
@@ -141,4 +142,16 @@ fn one_stop_at_level_0_in_any_sample_is_a_goal_missed() {
     assert_eq!(of(&[None]), [false; 0], "a store that does not count says nothing");
     assert_eq!(of(&[Some(0), Some(0)]), [true]);
     assert_eq!(of(&[Some(0), Some(1), Some(0)]), [false]);
+}
+
+#[test]
+fn a_repeat_without_a_percentile_leaves_the_row_blank() {
+    let late = |p99_nanos| ("get", "larch", Sample { p99_nanos, ..Sample::default() });
+    let row = Row::less("late", "us", "get", |sample| micros(sample.p99_nanos), &[(Against::Figure, 2.0)]);
+    let of = |samples: [Option<u64>; 3]| {
+        let seen = Seen::of(&["larch"], vec![row.clone()], &samples.map(late));
+        (seen.shown()[0][2].clone(), seen.goals().len(), seen.part.gaps(&seen.ground))
+    };
+    assert_eq!(of([Some(2000); 3]), ("2.00 ±0 %".to_owned(), 1, vec![]));
+    assert_eq!(of([Some(2000), None, Some(2000)]), ("-".to_owned(), 0, vec!["late".to_owned()]));
 }
