@@ -14,10 +14,12 @@ use crate::disk_alone;
 use crate::experiment::{About, Experiment, Kept};
 use crate::figures::{PAIRED, middle, ratio, shown, shown_middle, spread};
 use crate::ground::Ground;
-use crate::outcome::{Goal, chart, grid, table};
+use crate::outcome::{Goal, chart, table};
+use crate::quoted;
 use crate::ycsb_run::{Until, YcsbRun};
 use harness::directory::bytes_text;
 use harness::report::Meter;
+use harness::report::text::grouped;
 use harness::{Failure, Million, Target};
 use page::{Axis, Block, figure};
 use row_access::run::{Accessed, Manner};
@@ -162,19 +164,6 @@ const AGAINST_LOOK_UPS: (u64, f64) = (1000, 0.8);
 /// The cold goal: from this batch size on, reads of many rows at once must be this many times as fast as one by one.
 const AGAINST_ONE_BY_ONE: (u64, f64) = (100, 4.0);
 
-/// The results on ybio's page: rows of a batch, rows per second, share of rows updated.
-const PUBLISHED: [[&str; 3]; 9] = [
-    ["1", "563", "10 %"],
-    ["10", "4,962", "10 %"],
-    ["25", "9,493", "10 %"],
-    ["50", "13,101", "10 %"],
-    ["75", "14,300", "10 %"],
-    ["250,000", "30,222", "5 %"],
-    ["500,000", "34,109", "5 %"],
-    ["750,000", "34,499", "5 %"],
-    ["1,000,000", "32,053", "5 %"],
-];
-
 impl Experiment for Batch {
     const ABOUT: About = About {
         name: "batch",
@@ -316,10 +305,14 @@ impl Experiment for Batch {
                     }),
                 ],
             ),
-            grid(
+            table(
                 "Published by ybio of a YugabyteDB, one session, other machines: rows a second",
-                ["rows of a batch", "rows a second", "rows updated"],
-                PUBLISHED.map(|row| row.map(str::to_owned).to_vec()).to_vec(),
+                quoted::YBIO,
+                &[
+                    ("rows of a batch", &|run| grouped(run.batch.value() as u64)),
+                    ("rows a second", &|run| grouped(run.rate.value() as u64)),
+                    ("rows updated", &|run| run.updated.text()),
+                ],
             ),
         ])
     }

@@ -6,9 +6,10 @@
 
 use crate::args::Scale;
 use crate::experiment::{About, Experiment, Kept};
-use crate::figures::{mib, shown};
+use crate::figures::{kib, mib, shown};
 use crate::ground::Ground;
 use crate::outcome::{Goal, grid};
+use crate::quoted::{self, Quote};
 use harness::report::Report;
 use harness::{Failure, Times};
 use kit::Scratch;
@@ -67,18 +68,19 @@ struct Taken {
     late_999: Option<f64>,
 }
 
-/// The clients in the published document: description, MB of memory per warehouse, warehouses per core if it is
+/// The clients in the published document: description, memory for a warehouse, and warehouses for a core if they are
 /// given.
-const PUBLISHED: [(&str, f64, Option<f64>); 2] =
-    [("BenchBase, a thread for each terminal", 40.0, None), ("the document's own, virtual threads", 6.0, Some(1000.0))];
+const PUBLISHED: [(&str, Quote, Option<Quote>); 2] = [
+    ("BenchBase, a thread for each terminal", quoted::BENCHBASE_WAREHOUSE, None),
+    ("the document's own, virtual threads", quoted::YDB_WAREHOUSE, Some(quoted::YDB_WAREHOUSES_A_CORE)),
+];
 
 impl Experiment for Client {
     const ABOUT: About = About {
         name: "client",
         title: "The client of TPC-C",
         text: &[
-            "The usual client of TPC-C has a thread for each terminal, so that 15,000 warehouses take 150,000 threads and 600 GB of memory. The \
-             authors of YDB replaced them by virtual threads, and then needed 90 GB and 15 cores.",
+            quoted::TALK.text,
             "Here a terminal is 40 bytes in a timing wheel and shares a thread with all others.",
         ],
     };
@@ -114,14 +116,16 @@ impl Experiment for Client {
                 figure(taken.efficiency),
             ]);
         }
-        for (name, mb, warehouses_a_core) in PUBLISHED {
+        let quoted_warehouses = quoted::LEAST_WAREHOUSES.value();
+        for (name, memory, warehouses_a_core) in PUBLISHED {
             let none = || "-".to_owned();
+            let bytes = memory.value() * 1e6;
             rows.push(vec![
                 format!("{name}, by the document"),
-                "15000".to_owned(),
-                figure(mib(mb * 15_000.0 * 1e6)),
-                figure(mb * 1e6 / 1024.0),
-                warehouses_a_core.map_or_else(none, |warehouses| figure(15_000.0 / warehouses)),
+                quoted_warehouses.to_string(),
+                figure(mib(bytes * quoted_warehouses)),
+                figure(kib(bytes)),
+                warehouses_a_core.map_or_else(none, |warehouses| figure(quoted_warehouses / warehouses.value())),
                 none(),
                 none(),
                 none(),

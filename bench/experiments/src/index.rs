@@ -2,7 +2,7 @@
 //! a B-tree. There are three arms: both indexes are written and the flat lists are read; both are written and the
 //! tree is read; only the tree is written.
 //!
-//! YDB's authors ran TPC-C and YCSB with caches of 54, 18 and 2 GB. A flat list is read as a whole, so what decides
+//! YDB's authors ran TPC-C and YCSB with three sizes of the cache. A flat list is read as a whole, so what decides
 //! is whether all of them fit in the cache. Therefore the cache sizes here are multiples and fractions of the bytes
 //! of all flat lists.
 
@@ -14,12 +14,11 @@ mod tests;
 mod tpcc;
 mod wide;
 
-pub use tpcc::PUBLISHED;
-
 use crate::args::{Gets, IndexPart, Scale};
 use crate::experiment::{About, Experiment, Kept};
 use crate::ground::Ground;
 use crate::outcome::Goal;
+use crate::quoted;
 use crate::terminals::{Asked, TpccRun, WAREHOUSE_BYTES};
 use crate::ycsb_run::{self, Until};
 use data::Loaded;
@@ -275,8 +274,8 @@ impl Experiment for Index {
         name: "index",
         title: "The index: B-tree beside flat lists",
         text: &[
-            "YDB replaced one flat index for each file by a B-tree, and ran TPC-C and YCSB on a cluster with both, with caches of 54, 18 and 2 GB. A \
-             flat list is read whole before the first row of its file; of a tree only the nodes on the way are read.",
+            quoted::YDB_INDEX.text,
+            "A flat list is read whole before the first row of its file; of a tree only the nodes on the way are read.",
             "Scaled: the document has some terabytes on many machines, this has one process and the sizes below. What decides is how much of the \
              lists fits into the cache, so caches are multiples of the bytes of all flat lists, and keys are wide, so that lists are large.",
             "A list has at most 4 MiB; a file with more gets a tree in any case. So a file of 1 GiB with long separators needs large row pages.",

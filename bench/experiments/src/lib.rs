@@ -26,6 +26,7 @@ mod outcome;
 mod page_size;
 mod peers;
 mod precharge;
+mod quoted;
 mod scale;
 mod sharing;
 mod stats;

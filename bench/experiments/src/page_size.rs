@@ -12,6 +12,7 @@ use crate::experiment::{About, Experiment, Kept};
 use crate::ground::Ground;
 use crate::made::{Made, Shape, remove};
 use crate::outcome::Goal;
+use crate::quoted;
 use crate::ycsb_run::{self, FIELD_BYTES, FIELDS, Until, YcsbRun, fill};
 use harness::directory::bytes_text;
 use harness::{Clock, Failure, Fields, Opening, Reply, Request, Session, Store, Target};
@@ -257,8 +258,8 @@ impl Experiment for PageSize {
         text: &[
             "OrientDB proposed pages of 16 KiB instead of 64 KiB (OEP 9) and measured YCSB with both: a load, half updates, one update in twenty, \
              and reads alone. Here are five sizes, and the size of index nodes and of files apart.",
-            "Scaled: the proposal loaded a database for 11 to 18 hours on a machine that it does not describe. Here the rows are fewer and the cache \
-             is in proportion. Cold means that a twentieth of the rows fits into the cache, which the index and few rows take; cached, that all of \
+            quoted::ORIENTDB.text,
+            "Here the rows are fewer and the cache is in proportion. Cold means that a twentieth of the rows fits into the cache, which the index and few rows take; cached, that all of \
              them are in it before.",
             "Rows are drawn alike, because a disk is to be seen and not what a cache knows. Each request is a thread's that waits for it, in Larch and \
              on the disk alone. All sizes take turns, and all of it is repeated. A run that writes begins with a copy of the same files.",

@@ -10,9 +10,9 @@ use crate::args::Scale;
 use crate::experiment::{About, Experiment, Kept};
 use crate::figures::{kib, middle};
 use crate::ground::Ground;
-use crate::index::PUBLISHED;
 use crate::made::{Made, Shape, broken, import};
 use crate::outcome::{Goal, chart, facts, table};
+use crate::quoted;
 use harness::directory::bytes_text;
 use harness::report::Meter;
 use harness::report::text::bytes;
@@ -307,13 +307,16 @@ impl MoreRows {
         };
         let (least, largest) = (here(self.caches[0]), here(*self.caches.last().expect("there are caches")));
         table(
-            "YDB's document: TPC-C of 12,000 warehouses, other machines, tpmC with less and less cache; here: gets of the largest \
-             table",
-            PUBLISHED.into_iter().zip([largest, String::new(), least]),
+            format!(
+                "YDB's document: TPC-C of {} warehouses, other machines, tpmC with less and less cache; here: gets of the largest \
+                 table",
+                figure(quoted::YDB_TPCC[0].warehouses.value())
+            ),
+            quoted::YDB_TPCC.into_iter().zip([largest, String::new(), least]),
             &[
-                ("cache there", &|((cache, ..), _)| (*cache).to_owned()),
-                ("flat index", &|((_, flat, ..), _)| figure(*flat)),
-                ("B-tree index", &|((_, _, tree, _), _)| figure(*tree)),
+                ("cache there", &|(run, _)| run.cache.text()),
+                ("flat index", &|(run, _)| figure(run.flat.tpmc.value())),
+                ("B-tree index", &|(run, _)| figure(run.tree.tpmc.value())),
                 ("here, B-tree", &|(_, here)| here.clone()),
             ],
         )

@@ -18,6 +18,7 @@ use crate::disk;
 use crate::experiment::{About, Experiment, Kept};
 use crate::ground::Ground;
 use crate::outcome::Goal;
+use crate::quoted;
 use crate::ycsb_run::in_longer_times;
 use data::{Data, Reads};
 use harness::report::live::{self, Shown};
@@ -77,8 +78,7 @@ impl Experiment for Sharing {
         name: "sharing",
         title: "Index pages that readers share",
         text: &[
-            "In 2021, readers of ScyllaDB began to share the pages of a partition index. 100 readers read 10 partitions, with the cache of rows off. \
-             Before, a read took two reads of the disk; after, it took one, and about 70 % more reads were made.",
+            quoted::SCYLLA.text,
             "Before: each reader has index pages of its own, which are dropped with the read. After: all readers share those of one cache. Data \
              pages are kept by neither. Both sides read the same rows in turn, and each value is compared with what was written.",
             "In Larch, a reader that needs a page which another reader is just loading waits for that read, also for pages of rows. With few \

@@ -8,6 +8,7 @@ use crate::figures::{PAIRED, kib, mib, middle, ratio, shown, shown_middle, sprea
 use crate::ground::Ground;
 use crate::made::Shape;
 use crate::outcome::{Goal, chart, grid, table};
+use crate::quoted::{self, YdbYcsb};
 use crate::ycsb_run::YcsbRun;
 use harness::directory::bytes_text;
 use page::{Axis, Block, figure};
@@ -17,17 +18,6 @@ pub struct Seen<'a> {
     pub ground: &'a Ground,
     pub sizes: &'a Sizes,
 }
-
-/// The document's runs with the largest and the smallest cache, each as four figures: thousands of operations per
-/// second by the flat index and by the tree, and the 99th percentile in milliseconds by each.
-const PUBLISHED_YCSB: [(&str, [f64; 4], [f64; 4]); 6] = [
-    ("a", [354.8, 345.4, 28.479, 133.119], [369.1, 375.7, 158.335, 55.167]),
-    ("b", [494.7, 501.3, 22.751, 18.655], [503.5, 500.3, 18.815, 17.599]),
-    ("c", [532.5, 548.6, 14.367, 11.159], [527.8, 524.9, 11.335, 11.559]),
-    ("f", [260.9, 261.8, 23.839, 19.631], [276.0, 275.4, 32.607, 25.727]),
-    ("d", [66.8, 61.9, 577.023, 832.511], [63.6, 62.5, 600.063, 591.359]),
-    ("e", [63.6, 65.3, 474.367, 99.007], [65.0, 62.9, 244.735, 85.119]),
-];
 
 fn read_each(run: &YcsbRun) -> f64 {
     run.each(run.read_bytes)
@@ -187,12 +177,13 @@ impl Seen<'_> {
     }
 
     fn beside(&self) -> Block {
-        let row = |(workload, first, last): &(&'static str, [f64; 4], [f64; 4])| {
-            let mut cells = vec![(*workload).to_owned()];
-            for [flat, tree, flat_99, tree_99] in [first, last] {
-                cells.push(format!("{flat} / {tree}"));
-                cells.push(figure(tree / flat));
-                cells.push(format!("{flat_99:.1} / {tree_99:.1}"));
+        let row = |quoted: &YdbYcsb| {
+            let workload = quoted.workload;
+            let mut cells = vec![workload.to_owned()];
+            for [flat, tree] in [quoted.march, quoted.may] {
+                cells.push(format!("{} / {}", flat.rate.written, tree.rate.written));
+                cells.push(figure(tree.rate.value() / flat.rate.value()));
+                cells.push(format!("{:.1} / {:.1}", flat.late.value(), tree.late.value()));
             }
             for cache in [CACHES[0], CACHES[3], CACHES[4]] {
                 let [flat, tree] = [Arm::Flat, Arm::Tree].map(|arm| self.ycsb(workload, cache, arm));
@@ -205,13 +196,16 @@ impl Seen<'_> {
             cells
         };
         let mut columns = vec!["workload".to_owned()];
-        for place in ["YDB, March", "YDB, 2 GB cache", "Larch, cache 4x", "Larch, cache 1/4", "Larch, cache 1/16"] {
+        let may = format!("YDB, {} cache", quoted::YDB_TPCC[2].cache.text());
+        for place in ["YDB, March", &*may, "Larch, cache 4x", "Larch, cache 1/4", "Larch, cache 1/16"] {
             columns.extend([format!("{place}: K/s, flat / tree"), "tree for flat".to_owned(), "99 %, ms".to_owned()]);
         }
         let caption = format!(
-            "The document's YCSB (26 March and 4 May 2024, 20 minutes or 600 M operations each, a cluster) beside ours; of ours {PAIRED}"
+            "The document's YCSB (26 March and 4 May 2024, {:.0} minutes or {:.0} M operations each, a cluster) beside ours; of ours {PAIRED}",
+            quoted::YDB_YCSB_TIME.value() / 60e3,
+            quoted::YDB_YCSB_OPERATIONS.value() / 1e3,
         );
-        grid(caption, columns, PUBLISHED_YCSB.iter().map(row).collect())
+        grid(caption, columns, quoted::YDB_YCSB.iter().map(row).collect())
     }
 
     fn loads(&self) -> Block {
@@ -229,16 +223,12 @@ impl Seen<'_> {
                 shown_middle(&loads, |load| kib(load.shape.btree_bytes as f64)),
             ]);
         }
-        for (name, load, compaction, index) in [
-            ("YDB, 54 GB cache, flat", 1478, 443, 566),
-            ("YDB, 54 GB cache, tree", 1431, 455, 534),
-            ("YDB, 18 GB cache, flat", 1501, 450, 555),
-            ("YDB, 18 GB cache, tree", 1492, 451, 491),
-            ("YDB, 2 GB cache, flat", 1526, 434, 546),
-            ("YDB, 2 GB cache, tree", 1546, 452, 545),
-        ] {
-            let numbers = [load, compaction, index].map(|seconds: u32| seconds.to_string());
-            rows.push([vec![name.to_owned()], numbers.to_vec(), vec!["-".to_owned(); 3]].concat());
+        for run in quoted::YDB_TPCC {
+            for (name, side) in [("flat", run.flat), ("tree", run.tree)] {
+                let name = format!("YDB, {} cache, {name}", run.cache.text());
+                let numbers = [side.load, side.compaction, side.index].map(|seconds| seconds.written.to_owned());
+                rows.push([vec![name], numbers.to_vec(), vec!["-".to_owned(); 3]].concat());
+            }
         }
         let columns = [
             "",
@@ -251,8 +241,9 @@ impl Seen<'_> {
         ];
         let caption = format!(
             "Rows loaded in a random order by commits, then compacted, then indexed by a part of their values; median of {}. YDB's are TPC-C \
-             with 12,000 warehouses",
-            self.sizes.repeats
+             with {} warehouses",
+            self.sizes.repeats,
+            figure(quoted::YDB_TPCC[0].warehouses.value())
         );
         grid(caption, columns, rows)
     }

@@ -7,6 +7,7 @@ use crate::figures::{PAIRED, kib, mib, middle, ratio, shown, shown_middle};
 use crate::ground::Ground;
 use crate::made::Shape;
 use crate::outcome::{Goal, chart, grid, table};
+use crate::quoted::{self, OrientDb};
 use crate::ycsb_run::{FIELD_BYTES, FIELDS, Kind, YcsbRun};
 use harness::directory::bytes_text;
 use page::{Axis, Block, figure};
@@ -212,53 +213,17 @@ fn beside_disk(seen: &Seen<'_>) -> Block {
     )
 }
 
-/// The proposal's figures for one kind of requests: average, least, 95th and 99th percentile in microseconds, and
-/// requests a second.
-struct Published {
-    /// `None` for the load.
-    work: Option<Work>,
-    kind: &'static str,
-    /// With pages of 64 KiB.
-    large: [f64; 5],
-    /// With pages of 16 KiB.
-    small: [f64; 5],
-}
-
-const fn published(work: Option<Work>, kind: &'static str, large: [f64; 5], small: [f64; 5]) -> Published {
-    Published { work, kind, large, small }
-}
-
-/// For the load, the proposal has no rate, only its total time.
-const PUBLISHED: [Published; 6] = [
-    published(None, "INSERT", [2659.18, 36.0, 1935.0, 3647.0, f64::NAN], [1649.61, 35.0, 1770.0, 2481.0, f64::NAN]),
-    published(
-        Some(Work::Half),
-        "READ",
-        [2289.59, 17.0, 1616.0, 18895.0, 3494.0],
-        [1199.68, 17.0, 787.0, 1353.0, 6668.0],
-    ),
-    published(
-        Some(Work::Half),
-        "UPDATE",
-        [7351.44, 36.0, 3161.0, 72191.0, 1088.0],
-        [5039.77, 32.0, 1308.0, 2781.0, 1587.0],
-    ),
-    published(Some(Work::Few), "READ", [743.07, 16.0, 1407.0, 3575.0, 10767.0], [559.91, 18.0, 668.0, 1096.0, 14288.0]),
-    published(
-        Some(Work::Few),
-        "UPDATE",
-        [2338.45, 41.0, 2319.0, 7059.0, 3421.0],
-        [2492.16, 44.0, 1049.0, 2615.0, 3210.0],
-    ),
-    published(
-        Some(Work::Reads),
-        "READ",
-        [483.73, 16.0, 1252.0, 1825.0, 16538.0],
-        [263.80, 16.0, 583.0, 823.0, 30327.0],
-    ),
+/// The proposal's figures: the workload, which is `None` for the load, the kind of requests, and their figures.
+const PUBLISHED: [(Option<Work>, &str, OrientDb); 6] = [
+    (None, "INSERT", quoted::ORIENTDB_INSERTS),
+    (Some(Work::Half), "READ", quoted::ORIENTDB_HALF_READS),
+    (Some(Work::Half), "UPDATE", quoted::ORIENTDB_HALF_UPDATES),
+    (Some(Work::Few), "READ", quoted::ORIENTDB_FEW_READS),
+    (Some(Work::Few), "UPDATE", quoted::ORIENTDB_FEW_UPDATES),
+    (Some(Work::Reads), "READ", quoted::ORIENTDB_READS),
 ];
 
-/// The figures of one kind, in the order of [`Published`].
+/// The figures of one kind, in the order of [`quoted::OrientDbSide::all`].
 fn five(cells: &[YcsbRun], kind: &str) -> [Option<f64>; 5] {
     let of = |what: fn(&Kind) -> Option<f64>| middle(cells, |cell| cell.kind(kind).and_then(what));
     [
@@ -281,8 +246,8 @@ fn beside(seen: &Seen<'_>) -> Block {
         };
         format!("{} / {} / {}", gain(4), gain(0), gain(3))
     };
-    for Published { work, kind, large, small } in PUBLISHED {
-        let [large, small] = [large, small].map(|five| five.map(Some));
+    for (work, kind, quoted) in PUBLISHED {
+        let [large, small] = [quoted.large, quoted.small].map(|side| side.all().map(|quote| Some(quote?.value())));
         let name = work.map_or("load", Work::name);
         rows.push(vec![format!("OrientDB, {name}, {kind}"), numbers(large), numbers(small), gains(large, small)]);
         let sides: Vec<(String, [Vec<YcsbRun>; 2])> = match work {
@@ -306,7 +271,11 @@ fn beside(seen: &Seen<'_>) -> Block {
         "16 KiB: the same",
         "gain of 16 KiB: rate / average / 99 %",
     ];
-    let caption = "OrientDB's proposal (OEP 9, 2016: 64 KiB and 16 KiB; load of 18 h 33 min and 11 h 32 min, 1.61 times faster) beside ours";
+    let [large, small] = quoted::ORIENTDB_LOADS.map(|[hours, minutes]| format!("{} {}", hours.text(), minutes.text()));
+    let caption = format!(
+        "OrientDB's proposal (OEP 9, 2016: 64 KiB and 16 KiB; load of {large} and {small}, {} faster) beside ours",
+        quoted::ORIENTDB_LOAD_GAIN.text()
+    );
     grid(caption, columns, rows)
 }
 
