@@ -72,7 +72,8 @@ What a release promises
                   valgrind, which it installs, beside those that are expected; --disk leaves out the instructions;
                   --write expects those of now, in bench/experiments. A minute after a release
                   build
-  cargo x package the six libraries as they would be published, in target/package, each built from its package
+  cargo x package all packages as they would be published, in target/package; cargo would upload them, and what CI
+                  builds is built from them; --all builds the query engine and object storage from theirs, too
   cargo x archive what a release offers for download, in target/archives: an archive with the program, its manual
                   pages and completions, a package for Debian, and the folder for packaging/Containerfile; --check
                   packs the program of the tests, and runs it from its packages. Needs binutils and dpkg
@@ -135,7 +136,8 @@ fn main() -> ExitCode {
         ["ci"] => ci::run(&root()),
         ["house", places @ ..] => tidy::house(&root(), places),
         ["tidy"] => tidy::run(&root()),
-        ["package"] => package::run(&root()),
+        ["package"] => package::run(&root(), package::Built::Default),
+        ["package", "--all"] => package::run(&root(), package::Built::All),
         ["archive"] => archive::run(&root(), false),
         ["archive", "--check"] => archive::run(&root(), true),
         ["deny"] => deny::run(&root()),

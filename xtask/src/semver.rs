@@ -120,7 +120,7 @@ fn interface(root: &Path, work: &Path, tree: &Path, name: &str) -> Result<PathBu
 }
 
 /// The version that all packages of the workspace have.
-fn version(manifest: &str) -> Option<&str> {
+pub fn version(manifest: &str) -> Option<&str> {
     let (_, package) = manifest.split_once("[workspace.package]")?;
     let line = package.lines().find_map(|line| line.strip_prefix("version = "))?;
     Some(line.trim_matches('"'))
