@@ -3,12 +3,14 @@
 mod compare;
 pub mod kv;
 mod rows;
+mod search;
 mod together;
 pub mod tpcc;
 
 pub use compare::{CompareArgs, RegressArgs, RoundArgs, TrialsArgs};
 pub use kv::KvArgs;
 pub use rows::{CleanArgs, ResultsArgs, RowsCommand, RunArgs, SetupArgs, YBIO};
+pub use search::{SearchArgs, SearchedArgs};
 pub use together::{TogetherArgs, WorkerArgs};
 
 use crate::targets::{self, Task};
@@ -64,6 +66,9 @@ pub enum Measurement {
     /// Compare results: what differs in how they were made, then in what they measured, with intervals and an exit code
     #[command(after_help = compare::EXAMPLES)]
     Compare(CompareArgs),
+    /// Find the highest rate of a workload at which a percentile of its times stays below a bound
+    #[command(after_help = search::SEARCH_EXAMPLES)]
+    Search(SearchArgs),
     /// Run YCSB A, C, E and TPC-C and compare them with a stored baseline of this kind of machine
     #[command(after_help = compare::REGRESS_EXAMPLES)]
     Regress(RegressArgs),

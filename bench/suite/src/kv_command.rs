@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a time series begins at the real time")]
 
 mod lines;
+pub mod rated;
 
 use crate::args::kv::{HdrUnits, KvArgs, LatencyType};
 use crate::ending::{Ended, Ending, Ran, failed_much};

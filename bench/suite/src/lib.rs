@@ -9,13 +9,16 @@ mod kv_command;
 mod machine_kind;
 mod merge_command;
 pub mod metrics;
+mod objective;
 mod picture_command;
+mod rated;
 mod regress_command;
 mod report_command;
 pub mod report_page;
 pub mod results;
 mod rounds;
 mod rows_command;
+mod search_command;
 mod slowed;
 pub mod stop;
 pub mod targets;
@@ -77,6 +80,7 @@ pub fn run(what: &Measurement, stores: Stores<'_>) -> ExitCode {
         Measurement::Worker(args) => exit_code(worker_command::run(args, stores)),
         Measurement::Report(args) => ended(report_command::run(args).map(|()| true)),
         Measurement::Compare(args) => exit_code(compare_command::run(args)),
+        Measurement::Search(args) => exit_code(search_command::run(args, stores)),
         Measurement::Regress(args) => exit_code(regress_command::run(args)),
         Measurement::CompareTrials(args) => ended(trials_command::run(args)),
         Measurement::Generator(args) => ended(client_cost::generator(args)),

@@ -2,6 +2,7 @@
 
 mod first;
 mod phase;
+pub mod rated;
 #[cfg(test)]
 mod tests;
 

@@ -16,6 +16,7 @@ mod bench_kv;
 mod bench_postgres;
 mod bench_reports;
 mod bench_rows;
+mod bench_search;
 mod bench_stops;
 mod bench_tpcc;
 mod bench_workers;

@@ -142,7 +142,7 @@ pub struct TrialsArgs {
 }
 
 /// Parses a fraction in percent: `5%` → 0.05.
-fn percent(text: &str) -> Result<f64, String> {
+pub(super) fn percent(text: &str) -> Result<f64, String> {
     let part = any_percent(text).ok().filter(|part| *part <= 1.0);
     part.ok_or_else(|| "write a number from 0 to 100 with a percent sign: 5%".to_owned())
 }

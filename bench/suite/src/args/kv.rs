@@ -27,12 +27,15 @@ Exit codes: 0 all was measured; 1 nothing was, more than one operation in a hund
 a limit of errors was reached; 2 wrong arguments; 3 the database failed, or a result could not be written; 130 interrupted by ^C:
 what was measured until then is printed and written.";
 
-/// Rewrites the arguments of `larch bench kv` for clap: `-mode` → `--mode`. One-letter options and negative numbers
-/// stay.
+/// Rewrites the arguments of `larch bench kv` and `larch bench search … kv` for clap: `-mode` → `--mode`. One-letter
+/// options and negative numbers stay.
 pub fn two_minus_signs(args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut args: Vec<OsString> = args.into_iter().collect();
-    let Some(at) = args.windows(2).position(|words| words[0] == "bench" && words[1] == "kv") else { return args };
-    for arg in &mut args[at + 2..] {
+    let bench = args.windows(2).position(|words| words[0] == "bench" && (words[1] == "kv" || words[1] == "search"));
+    let Some(kv) = bench.and_then(|at| Some(at + args[at..].iter().position(|word| word == "kv")?)) else {
+        return args;
+    };
+    for arg in &mut args[kv + 1..] {
         let Some(name) = arg.to_str().and_then(|text| text.strip_prefix('-')) else { continue };
         if name.len() > 1 && name.starts_with(|first: char| first.is_ascii_alphabetic()) {
             *arg = format!("--{name}").into();
@@ -384,6 +387,8 @@ mod tests {
         let expected = "larch bench kv --mode read -h -q --partition-offset -5 --target larch:db --validate-data=true";
         let words = |text: &str| text.split(' ').map(Into::into).collect::<Vec<_>>();
         assert_eq!(two_minus_signs(words(given)), words(expected));
+        let given = "larch bench search --objective p99<5ms kv -mode read";
+        assert_eq!(two_minus_signs(words(given)), words("larch bench search --objective p99<5ms kv --mode read"));
         let other = "larch bench ycsb run -Pa -px=1";
         assert_eq!(two_minus_signs(words(other)), words(other));
     }

@@ -202,7 +202,7 @@ fn missing(measured: &Measured) -> (Option<String>, Option<String>) {
 }
 
 /// The plan of a phase. A command-line option overrides the property of the same meaning.
-fn plan(phase: &Phase, args: &YcsbArgs) -> Result<Plan, Failure> {
+pub fn plan(phase: &Phase, args: &YcsbArgs) -> Result<Plan, Failure> {
     let loads = phase.work == Work::Load;
     let mut plan = phase.settings.plan(loads);
     plan.clients = args.threads.map_or(plan.clients, |threads| threads as usize);
