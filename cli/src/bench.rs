@@ -10,12 +10,12 @@ use suite::{KvClientCost, Stores};
 #[derive(Debug, Args)]
 pub struct Bench {
     #[command(subcommand)]
-    pub what: Measured,
+    pub what: BenchCommand,
 }
 
 /// What `bench` can measure: stores of any engine, and parts of Larch.
 #[derive(Debug, Subcommand)]
-pub enum Measured {
+pub enum BenchCommand {
     #[command(flatten)]
     Stores(suite::Measurement),
     #[command(flatten)]
@@ -45,9 +45,9 @@ pub const STORES: Stores<'static> = Stores {
 /// Runs the command on these stores.
 pub fn run(args: Bench, stores: Stores<'_>) -> ExitCode {
     match args.what {
-        Measured::Stores(what) => suite::run(&what, stores),
-        Measured::Peers(what) => experiments::compare(&what, stores.key_value),
-        Measured::CacheTrace(options) => experiments::cache::run(&options),
-        Measured::Experiment(what) => experiments::run(&what, stores.tpcc),
+        BenchCommand::Stores(what) => suite::run(&what, stores),
+        BenchCommand::Peers(what) => experiments::compare(&what, stores.key_value),
+        BenchCommand::CacheTrace(options) => experiments::cache::run(&options),
+        BenchCommand::Experiment(what) => experiments::run(&what, stores.tpcc),
     }
 }

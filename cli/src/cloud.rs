@@ -7,7 +7,7 @@
 //! read, separated by commas. If `LARCH_PRICE` is set, the command prints at its end how many requests it made and
 //! what they cost.
 
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::stored::{BranchFound, Branched, Stored};
 use larch::machine::Machine;
 use larch_remote::{Connection, Counts, Near, Place, Price, RemoteStore};
@@ -46,7 +46,7 @@ pub fn machine(url: &str, what: Stored) -> Result<Machine> {
         Stored::Backups => Ok(Near::default()),
     };
     let connection = near.and_then(|near| connect(url, &near));
-    Ok(connection.map_err(|error| Failure::Input(error.to_string()))?.machine)
+    Ok(connection.map_err(|error| CommandFailure::Input(error.to_string()))?.machine)
 }
 
 /// Connects to a store, and remembers the store, so that the command can print the store's requests at the end.
@@ -81,11 +81,11 @@ pub fn drop_database(url: &str) -> Result<(u64, u64)> {
     Ok((report.files, report.bytes))
 }
 
-fn failed(error: io::Error) -> Failure {
+fn failed(error: io::Error) -> CommandFailure {
     match error.kind() {
-        ErrorKind::NotFound => Failure::NotFound(error.to_string()),
-        ErrorKind::InvalidInput => Failure::Usage(error.to_string()),
-        _ => Failure::Input(error.to_string()),
+        ErrorKind::NotFound => CommandFailure::NotFound(error.to_string()),
+        ErrorKind::InvalidInput => CommandFailure::Usage(error.to_string()),
+        _ => CommandFailure::Input(error.to_string()),
     }
 }
 
@@ -94,7 +94,7 @@ fn price() -> Result<Option<Price>> {
     let Ok(text) = env::var("LARCH_PRICE") else { return Ok(None) };
     let prices: Option<Vec<f64>> = text.split(',').map(|price| price.trim().parse().ok()).collect();
     let Some(&[thousand_puts, thousand_gets, gigabyte_read]) = prices.as_deref() else {
-        return Err(Failure::Usage(format!("LARCH_PRICE={text} is not three prices, as in 0.005,0.0004,0.09")));
+        return Err(CommandFailure::Usage(format!("LARCH_PRICE={text} is not three prices, as in 0.005,0.0004,0.09")));
     };
     Ok(Some(Price { thousand_puts, thousand_gets, gigabyte_read }))
 }

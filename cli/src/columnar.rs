@@ -2,7 +2,7 @@
 //! cargo feature `parquet`.
 
 use crate::args::ScanFormat;
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::layout::{Layout, columns};
 use crate::output::Output;
 use crate::portion::{Columns, Keys};
@@ -24,7 +24,7 @@ use std::sync::Arc;
 pub fn check(format: ScanFormat) -> Result<()> {
     match format {
         #[cfg(not(feature = "parquet"))]
-        ScanFormat::Parquet => Err(Failure::not_built("--format parquet", "parquet")),
+        ScanFormat::Parquet => Err(CommandFailure::not_built("--format parquet", "parquet")),
         _ => Ok(()),
     }
 }
@@ -40,7 +40,7 @@ pub fn write(
     output: &mut Output,
 ) -> Result<u64> {
     if output.is_stdout() && io::stdout().is_terminal() {
-        return Err(Failure::Usage(
+        return Err(CommandFailure::Usage(
             "such a file is not for a terminal; name one with --out, or send the output elsewhere".to_owned(),
         ));
     }
@@ -59,8 +59,8 @@ pub fn write(
     };
     let scan = table.scan_of(spec).map_err(failure)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-    let runtime =
-        runtime.map_err(|error| Failure::Input(format!("cannot start a thread that reads: {error}; try again")))?;
+    let runtime = runtime
+        .map_err(|error| CommandFailure::Input(format!("cannot start a thread that reads: {error}; try again")))?;
     runtime.block_on(async {
         let mut batches = scan.execute(0, Arc::new(TaskContext::default())).map_err(failure)?;
         let mut writer = Writer::new(format, &batches.schema(), output)?;
@@ -82,13 +82,13 @@ fn of(snapshot: &Snapshot, table: &Table, layout: &Layout) -> Result<LarchTable>
             // The types may be those of the command line.
             Some(fields) => {
                 let columns = larch_datafusion::Columns::of_tuples(fields, &table.options().groups);
-                LarchTable::new(snapshot, table, columns).map_err(|bad| Failure::Input(bad.to_string()))?
+                LarchTable::new(snapshot, table, columns).map_err(|bad| CommandFailure::Input(bad.to_string()))?
             }
             None => LarchTable::of(snapshot, table),
         });
     };
     let name = table.name();
-    let of_import = |bad: larch_datafusion::BadColumns| Failure::Input(format!("table {name}: {bad}"));
+    let of_import = |bad: larch_datafusion::BadColumns| CommandFailure::Input(format!("table {name}: {bad}"));
     let columns = columns::declared(schema).parse().map_err(of_import)?;
     LarchTable::new(snapshot, table, columns).map_err(of_import)
 }
@@ -172,29 +172,29 @@ impl<'o> Writer<'o> {
 }
 
 /// The failure to write a file of Arrow.
-fn unwritable(error: ArrowError) -> Failure {
+fn unwritable(error: ArrowError) -> CommandFailure {
     match error {
-        ArrowError::IoError(_, error) => Failure::Output(error),
-        other => Failure::Input(format!("the rows cannot be written: {other}; choose another --format")),
+        ArrowError::IoError(_, error) => CommandFailure::Output(error),
+        other => CommandFailure::Input(format!("the rows cannot be written: {other}; choose another --format")),
     }
 }
 
 /// The failure to make a file of Parquet.
 #[cfg(feature = "parquet")]
-fn of_parquet(error: datafusion::parquet::errors::ParquetError) -> Failure {
-    Failure::Input(format!("the rows cannot be written: {error}; choose another --format"))
+fn of_parquet(error: datafusion::parquet::errors::ParquetError) -> CommandFailure {
+    CommandFailure::Input(format!("the rows cannot be written: {error}; choose another --format"))
 }
 
 /// The failure to read a row.
-fn failure(error: DataFusionError) -> Failure {
+fn failure(error: DataFusionError) -> CommandFailure {
     let root = error.find_root();
     if let DataFusionError::External(external) = root {
         if let Some(error) = external.downcast_ref::<larch::Error>() {
-            return Failure::Engine(error.clone());
+            return CommandFailure::Engine(error.clone());
         }
         if let Some(bad) = external.downcast_ref::<BadRow>() {
-            return Failure::Input(format!("{bad}; csv, tsv and jsonl can hold it"));
+            return CommandFailure::Input(format!("{bad}; csv, tsv and jsonl can hold it"));
         }
     }
-    Failure::Input(root.strip_backtrace())
+    CommandFailure::Input(root.strip_backtrace())
 }

@@ -1,7 +1,7 @@
 //! Finds the databases and the tables that are named on the command line.
 
 use crate::args::{Common, KeyTypes};
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::layout::Layout;
 use crate::places;
 use crate::schema::{Schema, groups};
@@ -36,7 +36,7 @@ pub fn open_to_write(dir: &Path, common: &Common) -> Result<Database> {
 /// Opens a database to change it, and creates one if the directory has none.
 pub fn open_or_create(dir: &Path, common: &Common) -> Result<Database> {
     match open_to_write(dir, common) {
-        Err(Failure::Engine(larch::Error::NotADatabase(_))) => make(dir, common),
+        Err(CommandFailure::Engine(larch::Error::NotADatabase(_))) => make(dir, common),
         opened => opened,
     }
 }
@@ -58,7 +58,7 @@ fn refuse_other_files(dir: &Path) -> Result<()> {
     let is_other = |name: &str| !larch::check::is_file_of_database(name) && name != OF_FILE_SYSTEM;
     match entries.iter().find(|entry| is_other(&entry.name)) {
         None => Ok(()),
-        Some(other) => Err(Failure::Usage(format!(
+        Some(other) => Err(CommandFailure::Usage(format!(
             "{} has no database, and holds other files ({}); name a directory that is not there yet, or an empty one",
             dir.display(),
             other.name
@@ -71,7 +71,7 @@ pub fn table(database: &Database, dir: &Path, name: &str) -> Result<Table> {
     database.existing_table(name)?.ok_or_else(|| {
         let names = database.tables();
         let others = if names.is_empty() { "it has none".to_string() } else { format!("it has {}", names.join(", ")) };
-        Failure::NotFound(format!("{} has no table {name}; {others}", dir.display()))
+        CommandFailure::NotFound(format!("{} has no table {name}; {others}", dir.display()))
     })
 }
 
@@ -91,7 +91,7 @@ pub fn index(table: &Table, name: &str) -> Result<Index> {
             let names = table.indexes()?;
             let others =
                 if names.is_empty() { "it has none".to_string() } else { format!("it has {}", names.join(", ")) };
-            Err(Failure::NotFound(format!("table {} has no index {name}; {others}", table.name())))
+            Err(CommandFailure::NotFound(format!("table {} has no index {name}; {others}", table.name())))
         }
         Err(error) => Err(error.into()),
     }
@@ -106,7 +106,7 @@ pub fn raw_options(types: &KeyTypes) -> TableOptions {
 pub fn layout(table: &Table, types: &KeyTypes) -> Result<Layout> {
     let schema = schema(table)?;
     let declared = declared_key_types(table);
-    let wrong = |why| Err(Failure::Usage(format!("--key-types: {why}")));
+    let wrong = |why| Err(CommandFailure::Usage(format!("--key-types: {why}")));
     match (&types.key_types, &schema, declared) {
         (Some(_), Some(schema), _) => {
             wrong(format!("table {} has columns ({schema}), which say what its keys are; leave it out", table.name()))
@@ -132,7 +132,7 @@ pub fn layout_to_write(table: &Table, types: &KeyTypes) -> Result<Layout> {
     let layout = layout(table, types)?;
     let groups = table.options().groups;
     if layout.schema().is_none() && groups.len() > 1 {
-        return Err(Failure::Usage(format!(
+        return Err(CommandFailure::Usage(format!(
             "the rows of table {} are split in groups ({}), and nothing in it says how they are written as text; write \
              them with the program that made it",
             table.name(),
@@ -148,7 +148,7 @@ pub fn parts(table: &Table, asked: &[String]) -> Result<Vec<usize>> {
     if groups.is_empty() && asked.is_empty() {
         return Ok(vec![0]);
     }
-    groups::choose(&groups, asked).map_err(Failure::Usage)
+    groups::choose(&groups, asked).map_err(CommandFailure::Usage)
 }
 
 /// Selects the parts `parts` of each row, or returns `None` if rows are not split and are read whole.
@@ -168,7 +168,7 @@ pub fn keys(table: &Table) -> Result<Selection> {
 /// The schema of the rows in a table, or `None` if the rows are raw keys and values.
 pub fn schema(table: &Table) -> Result<Option<Schema>> {
     let options = table.options();
-    Schema::from_metadata(table.name(), &options.metadata, &options.groups).map_err(Failure::Input)
+    Schema::from_metadata(table.name(), &options.metadata, &options.groups).map_err(CommandFailure::Input)
 }
 
 /// A description of the rows in a table.

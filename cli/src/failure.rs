@@ -8,11 +8,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 /// The result of a command.
-pub type Result<T, E = Failure> = std::result::Result<T, E>;
+pub type Result<T, E = CommandFailure> = std::result::Result<T, E>;
 
 /// Why a command did not do what was asked for.
 #[derive(Debug)]
-pub enum Failure {
+pub enum CommandFailure {
     /// No such row, table or backup exists. Exit code 1.
     NotFound(String),
     /// `check` or `verify-backup` found damage. Exit code 1.
@@ -39,7 +39,7 @@ pub enum Failure {
     Output(io::Error),
 }
 
-impl Failure {
+impl CommandFailure {
     /// The failure of a command that needs a cargo feature which this binary was built without.
     pub fn not_built(what: &str, feature: &str) -> Self {
         Self::Usage(format!(
@@ -78,7 +78,7 @@ impl Failure {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for CommandFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotFound(text) | Self::Damaged(text) | Self::Lost(text) | Self::Usage(text) | Self::Input(text) => {
@@ -205,7 +205,7 @@ fn told(error: &larch::Error) -> String {
 #[cfg(test)]
 mod tests;
 
-impl From<larch::Error> for Failure {
+impl From<larch::Error> for CommandFailure {
     fn from(error: larch::Error) -> Self {
         Self::Engine(error)
     }

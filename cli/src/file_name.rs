@@ -3,7 +3,7 @@
 
 use crate::args::ScanFormat;
 use crate::compressed::Compression;
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use std::ffi::OsStr;
 use std::path::Path;
 
@@ -35,13 +35,13 @@ impl FileName {
     ///
     /// # Errors
     ///
-    /// Returns [`Failure::Usage`] if the name ends like that of a file that is compressed in another way.
+    /// Returns [`CommandFailure::Usage`] if the name ends like that of a file that is compressed in another way.
     pub fn of(path: &Path) -> Result<Self> {
         let ending = |path: &Path| path.extension().and_then(OsStr::to_str).unwrap_or_default().to_ascii_lowercase();
         let last = ending(path);
         if let Some((_, program)) = NOT_READ.iter().find(|(ending, _)| *ending == last) {
             let name = path.display();
-            return Err(Failure::Usage(format!(
+            return Err(CommandFailure::Usage(format!(
                 "{name}: larch knows files that are compressed by gzip (.gz) or Zstandard (.zst), and not .{last}; to read it, \
                  use a pipe, as in {program} {name} | larch …, with - as the name of the file"
             )));

@@ -1,6 +1,6 @@
 //! Shows declarations and keys of indexes as text. This module does not know how an extractor works.
 
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::keys;
 use ::rows::Extractor;
 use larch::Index;
@@ -21,8 +21,8 @@ pub fn bound(index: &Index, text: &OsStr) -> Result<Vec<u8>> {
     let declaration = match Extractor::from_bytes(index.declaration()) {
         Ok(extractor) => extractor.declaration(),
         Err(error) => {
-            return Err(Failure::Usage(format!("index {} was made by another program: {error}", index.name())));
+            return Err(CommandFailure::Usage(format!("index {} was made by another program: {error}", index.name())));
         }
     };
-    keys::tuple_front(&declaration, "key of the index", text.as_encoded_bytes()).map_err(Failure::Usage)
+    keys::tuple_front(&declaration, "key of the index", text.as_encoded_bytes()).map_err(CommandFailure::Usage)
 }

@@ -2,7 +2,7 @@
 //! This module does not know what the bytes mean.
 
 use crate::compressed::Unpacked;
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::file_name::FileName;
 use os::{Access, FileReader, Machine};
 use std::cell::Cell;
@@ -60,7 +60,7 @@ impl Input {
     /// Fails if the input is empty or cannot be read.
     pub fn not_empty(mut self, kept: &str) -> Result<Self> {
         match self.reader.fill_buf() {
-            Ok([]) => Err(Failure::Input(format!("{} is empty, so {kept}; give a file with rows", self.name))),
+            Ok([]) => Err(CommandFailure::Input(format!("{} is empty, so {kept}; give a file with rows", self.name))),
             Ok(_) => Ok(self),
             Err(error) => Err(cannot_read(&self.name, &error, kept)),
         }
@@ -76,13 +76,13 @@ impl Input {
 }
 
 /// The error names the file, because the crate `os` adds the name.
-fn cannot_open(error: &io::Error) -> Failure {
-    Failure::Input(format!("{error}; check the name, or say - for the standard input"))
+fn cannot_open(error: &io::Error) -> CommandFailure {
+    CommandFailure::Input(format!("{error}; check the name, or say - for the standard input"))
 }
 
 /// The error if an input cannot be read to its end. `kept` says what happens to the rows that were read before the
 /// error.
-pub fn cannot_read(name: &str, error: &io::Error, kept: &str) -> Failure {
+pub fn cannot_read(name: &str, error: &io::Error, kept: &str) -> CommandFailure {
     let is_packed = matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData);
     let advice = match error.kind() {
         io::ErrorKind::NotSeekable => "it is a pipe: say - and send it to the standard input".to_string(),
@@ -96,7 +96,7 @@ pub fn cannot_read(name: &str, error: &io::Error, kept: &str) -> Failure {
         name if is_packed => format!("cannot read {name}: "),
         _ => String::new(),
     };
-    Failure::Input(format!("{what}{error}; {advice}"))
+    CommandFailure::Input(format!("{what}{error}; {advice}"))
 }
 
 /// A reader that counts the bytes that were read.

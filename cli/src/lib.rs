@@ -11,7 +11,7 @@
 //!
 //! `larch bench`, `larch sql` and databases in stores are cargo features, because what they need is heavy to build. A
 //! binary without a feature has all commands: those that need the feature say how to build it
-//! ([`Failure::not_built`]).
+//! ([`CommandFailure::not_built`]).
 //!
 //! This is a library, so that a program can offer the same command with stores of its own under `larch bench`, and so
 //! that tests can read the commands and their help.
@@ -60,7 +60,7 @@ mod stored;
 pub use args::{arguments, command, parser};
 #[cfg(feature = "bench")]
 pub use bench::STORES;
-pub use failure::Failure;
+pub use failure::CommandFailure;
 #[cfg(feature = "bench")]
 pub use suite::Stores;
 
@@ -77,7 +77,7 @@ pub fn main() -> ExitCode {
     #[cfg(feature = "bench")]
     return main_with(STORES);
     #[cfg(not(feature = "bench"))]
-    run(|_| Failure::not_built("larch bench", "bench").report())
+    run(|_| CommandFailure::not_built("larch bench", "bench").report())
 }
 
 /// Does the same as [`main`], in a program in which `larch bench` measures these stores.

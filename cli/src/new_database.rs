@@ -3,7 +3,7 @@
 
 use crate::args::Common;
 use crate::database;
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::places;
 use larch::{Database, Table, TableOptions};
 use os::{Disk, Machine};
@@ -21,7 +21,7 @@ const CURRENT: &str = "CURRENT";
 /// again if `work` fails and leaves it without tables.
 pub fn with_database<T>(dir: &Path, common: &Common, work: impl FnOnce(&Database) -> Result<T>) -> Result<T> {
     let (database, new) = match database::open_to_write(dir, common) {
-        Err(Failure::Engine(larch::Error::NotADatabase(_))) => {
+        Err(CommandFailure::Engine(larch::Error::NotADatabase(_))) => {
             let new = NewDirectory::look(dir);
             (database::make(dir, common), new)
         }

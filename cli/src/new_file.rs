@@ -3,7 +3,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "asks the system what a path of this machine is; never simulated")]
 
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use os::{Access, Disk, File, Machine};
 use std::ffi::OsString;
 use std::io;
@@ -28,30 +28,30 @@ impl NewFile {
     ///
     /// # Errors
     ///
-    /// Returns [`Failure::Usage`] if the path cannot be that of a new file.
+    /// Returns [`CommandFailure::Usage`] if the path cannot be that of a new file.
     pub fn create(path: &Path, may_replace: bool) -> Result<Self> {
         let shown = path.display();
         match path.symlink_metadata() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(Failure::Usage(format!("{shown}: {error}; name another file"))),
+            Err(error) => return Err(CommandFailure::Usage(format!("{shown}: {error}; name another file"))),
             Ok(found) if found.is_dir() => {
-                return Err(Failure::Usage(format!("{shown} is a directory; name a file in it")));
+                return Err(CommandFailure::Usage(format!("{shown} is a directory; name a file in it")));
             }
             Ok(found) if !found.is_file() => {
-                return Err(Failure::Usage(format!(
+                return Err(CommandFailure::Usage(format!(
                     "{shown} is no plain file, so no file can take its place; name another file, or send the standard output \
                      there"
                 )));
             }
             Ok(_) if !may_replace => {
-                return Err(Failure::Usage(format!(
+                return Err(CommandFailure::Usage(format!(
                     "{shown} exists; name another file, or say --overwrite to replace it"
                 )));
             }
             Ok(_) => {}
         }
         let Some(name) = path.file_name() else {
-            return Err(Failure::Usage(format!("{shown} names no file; write the name of a file")));
+            return Err(CommandFailure::Usage(format!("{shown} names no file; write the name of a file")));
         };
         let mut unfinished = OsString::from(name);
         unfinished.push(UNFINISHED);
@@ -60,7 +60,9 @@ impl NewFile {
         // A killed command may have left such a file.
         disk.remove(&unfinished).ok();
         let file = disk.open(&unfinished, Access::Create).map_err(|error| {
-            Failure::Usage(format!("{error}; name a file in a directory that is there and that you may write to"))
+            CommandFailure::Usage(format!(
+                "{error}; name a file in a directory that is there and that you may write to"
+            ))
         })?;
         Ok(Self { disk, path: path.to_owned(), unfinished, file, bytes: 0, is_finished: false })
     }

@@ -1,11 +1,11 @@
 //! Answers for [`cloud`](crate::cloud) in a binary that was built without stores.
 
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::stored::{BranchFound, Branched, Stored};
 use larch::machine::Machine;
 
-fn not_built() -> Failure {
-    Failure::not_built("a database in a store", "cloud")
+fn not_built() -> CommandFailure {
+    CommandFailure::not_built("a database in a store", "cloud")
 }
 
 pub fn machine(_: &str, _: Stored) -> Result<Machine> {

@@ -1,7 +1,7 @@
 //! Answers for [`columnar`](crate::columnar) in a binary that was built without a query engine.
 
 use crate::args::ScanFormat;
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::layout::Layout;
 use crate::output::Output;
 use crate::portion::{Columns, Keys};
@@ -11,8 +11,8 @@ use larch::{Snapshot, Table};
 pub fn check(format: ScanFormat) -> Result<()> {
     match format {
         ScanFormat::Csv | ScanFormat::Tsv | ScanFormat::Jsonl => Ok(()),
-        ScanFormat::Arrow => Err(Failure::not_built("--format arrow", "sql")),
-        ScanFormat::Parquet => Err(Failure::not_built("--format parquet", "parquet")),
+        ScanFormat::Arrow => Err(CommandFailure::not_built("--format arrow", "sql")),
+        ScanFormat::Parquet => Err(CommandFailure::not_built("--format parquet", "parquet")),
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::args::TextFormat;
 use crate::compressed::Packed;
 use crate::escape::{escape, unescape};
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::file_name::FileName;
 use crate::keys;
 use crate::layout::{Layout, Row};
@@ -67,7 +67,7 @@ impl Output {
     /// Lets `write` append to the buffer.
     pub fn write(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
         write(&mut self.buffer);
-        if self.buffer.len() < PIECE_BYTES { Ok(()) } else { self.hand_over().map_err(Failure::Output) }
+        if self.buffer.len() < PIECE_BYTES { Ok(()) } else { self.hand_over().map_err(CommandFailure::Output) }
     }
 
     /// Appends a line.
@@ -93,13 +93,13 @@ impl Output {
         self.flush()?;
         match self.out {
             Out::Stdout(_) => Ok(0),
-            Out::File(file) => file.finish().and_then(NewFile::finish).map_err(Failure::Output),
+            Out::File(file) => file.finish().and_then(NewFile::finish).map_err(CommandFailure::Output),
         }
     }
 
     /// Writes everything so far, so that it can be seen.
     pub fn flush(&mut self) -> Result<()> {
-        io::Write::flush(self).map_err(Failure::Output)
+        io::Write::flush(self).map_err(CommandFailure::Output)
     }
 
     fn hand_over(&mut self) -> io::Result<()> {

@@ -2,7 +2,7 @@
 //! not know what is done with the rows.
 
 use crate::args::TextFormat;
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::input::{Input, Source, cannot_read};
 use crate::layout::{Layout, Record, Row};
 use crate::schema::Format;
@@ -163,9 +163,9 @@ impl Rows {
     }
 }
 
-fn failure(name: &str, stop: Stop, kept: &str) -> Failure {
+fn failure(name: &str, stop: Stop, kept: &str) -> CommandFailure {
     match stop {
         Stop::Read(error) => cannot_read(name, &error, kept),
-        Stop::Row(line, why) => Failure::Input(format!("{name}:{line}: {why}; {kept}")),
+        Stop::Row(line, why) => CommandFailure::Input(format!("{name}:{line}: {why}; {kept}")),
     }
 }

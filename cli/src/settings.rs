@@ -4,7 +4,7 @@
 //! A line of the file is `cache = 256MiB`, with the name of the option. `#` begins a comment. An option without a
 //! value, such as `read-only`, is `true` or `false`.
 
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use clap::{Arg, Command};
 use os::Machine;
 use std::env;
@@ -75,7 +75,7 @@ pub fn read(options: &[Arg]) -> Result<Vec<Setting>> {
 /// The text of the file, or `None` if it does not exist and no variable names it.
 fn text(file: &Path) -> Result<Option<String>> {
     let cannot = |why: String| {
-        Failure::Usage(format!("{}: {why}; correct the file, or name another with {FILE}", file.display()))
+        CommandFailure::Usage(format!("{}: {why}; correct the file, or name another with {FILE}", file.display()))
     };
     match Machine::real().disk.read_all(file) {
         Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|_| cannot("it is not a text in UTF-8".to_owned())),
@@ -93,7 +93,7 @@ fn parse(text: &str, options: &[Arg], file: &Path) -> Result<Vec<Setting>> {
             continue;
         }
         let origin = Origin::Line(file.to_owned(), at + 1);
-        let wrong = |why: String| Failure::Usage(format!("{origin}: {why}"));
+        let wrong = |why: String| CommandFailure::Usage(format!("{origin}: {why}"));
         let Some((name, value)) = line.split_once('=') else {
             return Err(wrong(format!("{line:?} is no setting; write it as cache = 256MiB")));
         };
@@ -116,7 +116,7 @@ fn of(options: &[Arg], lines: Vec<Setting>, variable_of: impl Fn(&str) -> Option
         let name = variable(long);
         let value = variable_of(&name).filter(|value| !value.is_empty());
         let value = value.map(|value| {
-            value.into_string().map_err(|_| Failure::Usage(format!("{name} is not a text in UTF-8; correct it")))
+            value.into_string().map_err(|_| CommandFailure::Usage(format!("{name} is not a text in UTF-8; correct it")))
         });
         match value.transpose()? {
             Some(value) => {
@@ -140,7 +140,7 @@ impl Setting {
             return match value.as_str() {
                 "true" => Ok(Some(format!("--{name}").into())),
                 "false" => Ok(None),
-                _ => Err(Failure::Usage(format!("{origin}: {name} is true or false, and not {value:?}"))),
+                _ => Err(CommandFailure::Usage(format!("{origin}: {name} is true or false, and not {value:?}"))),
             };
         }
         let word = OsString::from(format!("--{name}={value}"));
@@ -148,6 +148,6 @@ impl Setting {
         let Err(error) = command.try_get_matches_from([&word]) else { return Ok(Some(word)) };
         let text = error.render().to_string();
         let why = text.trim_start_matches("error: ").split("\n\nFor more").next().unwrap_or_default();
-        Err(Failure::Usage(format!("{origin}: {}", why.trim_end())))
+        Err(CommandFailure::Usage(format!("{origin}: {}", why.trim_end())))
     }
 }

@@ -10,7 +10,7 @@ use crate::batch_means::{mean, variance};
 use crate::configuration::{self, Difference};
 use crate::holm;
 use crate::metric::{LEAST_REQUESTS, Metric, OF_KIND, OF_RUN};
-use crate::welch::{self, Figure};
+use crate::welch::{self, Estimate};
 use harness::report::{Environment, Report, Run};
 use serde::Serialize;
 
@@ -320,7 +320,7 @@ fn rows(name: &str, base: &Side<'_>, new: &Side<'_>, options: Options) -> RunRow
 
 /// The row of a metric; `None` if some run lacks the figure.
 fn row(metric: Metric, kind: Option<&str>, base: &Side<'_>, new: &Side<'_>, options: Options) -> Option<Row> {
-    let figures = |side: &Side<'_>| side.iter().map(|(_, run)| metric.of(run, kind)).collect::<Option<Vec<Figure>>>();
+    let figures = |side: &Side<'_>| side.iter().map(|(_, run)| metric.of(run, kind)).collect::<Option<Vec<Estimate>>>();
     let (of_base, of_new) = (figures(base)?, figures(new)?);
     let all_above_0 = of_base.iter().chain(&of_new).all(|figure| figure.value > 0.0);
     let spread = if metric.is_tail() { options.tail_spread } else { options.spread };
@@ -358,7 +358,7 @@ fn row(metric: Metric, kind: Option<&str>, base: &Side<'_>, new: &Side<'_>, opti
 }
 
 /// The geometric mean of the figures if all are above 0, else the arithmetic mean.
-fn middle(figures: &[Figure]) -> f64 {
+fn middle(figures: &[Estimate]) -> f64 {
     let values: Vec<f64> = figures.iter().map(|figure| figure.value).collect();
     match values.iter().all(|value| *value > 0.0) {
         true => mean(&values.iter().map(|value| value.ln()).collect::<Vec<_>>()).exp(),
@@ -366,7 +366,7 @@ fn middle(figures: &[Figure]) -> f64 {
     }
 }
 
-fn spread_of(figures: &[Figure]) -> Option<f64> {
+fn spread_of(figures: &[Estimate]) -> Option<f64> {
     let values: Vec<f64> = figures.iter().map(|figure| figure.value).collect();
     let mean = mean(&values);
     (values.len() > 1 && mean > 0.0).then(|| variance(&values).sqrt() / mean)

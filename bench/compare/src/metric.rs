@@ -1,7 +1,7 @@
 //! The figures of a run that are compared, each with its uncertainty, estimated from the run's intervals.
 
 use crate::batch_means::{Uncertainty, uncertainty_of_ratio};
-use crate::welch::Figure;
+use crate::welch::Estimate;
 use harness::report::Run;
 use harness::{Change, Interval, Measure, Times};
 
@@ -73,7 +73,7 @@ impl Metric {
     }
 
     /// The figure of the whole run, or of the requests of `kind`; `None` if the run does not have it.
-    pub fn of(self, run: &Run, kind: Option<&str>) -> Option<Figure> {
+    pub fn of(self, run: &Run, kind: Option<&str>) -> Option<Estimate> {
         let pieces = Pieces::new(run);
         match kind {
             None => self.of_run(run, &pieces),
@@ -81,18 +81,18 @@ impl Metric {
         }
     }
 
-    fn of_run(self, run: &Run, pieces: &Pieces<'_>) -> Option<Figure> {
+    fn of_run(self, run: &Run, pieces: &Pieces<'_>) -> Option<Estimate> {
         let measured = &run.measured;
         let operations = (measured.operations + measured.failed) as f64;
         let each = |nanos_or_bytes: u64| nanos_or_bytes as f64 / operations;
         match self {
-            Self::Throughput => Some(Figure {
+            Self::Throughput => Some(Estimate {
                 value: measured.per_second(),
                 within: pieces.of(|it| it.operations as f64, length, measured.per_second() / 1e9),
             }),
             // Intervals record only the client threads' processor time. Assume that the other threads' varies as
             // much.
-            Self::Processor => Some(Figure {
+            Self::Processor => Some(Estimate {
                 value: each(measured.cost.process_nanos()) / 1e3,
                 within: pieces.of(
                     |it| it.client_nanos as f64,
@@ -103,20 +103,20 @@ impl Metric {
             Self::Counted(name) => {
                 let change = measured.counters.iter().find(|change| change.name == name);
                 let bytes = change.and_then(Change::counted)?;
-                Some(Figure { value: each(bytes), within: None })
+                Some(Estimate { value: each(bytes), within: None })
             }
             Self::Mean | Self::Quantile(_) => None,
         }
     }
 
-    fn of_kind(self, kind: &Measure, run: &Run, pieces: &Pieces<'_>) -> Option<Figure> {
+    fn of_kind(self, kind: &Measure, run: &Run, pieces: &Pieces<'_>) -> Option<Estimate> {
         let in_piece = |it: &Interval, of: &dyn Fn(&Measure) -> f64| {
             it.kinds.iter().find(|other| other.name == kind.name).map_or(0.0, of)
         };
         if self == Self::Throughput {
             let value = kind.done() as f64 * 1e9 / run.measured.nanos.max(1) as f64;
             let done = |it: &Interval| in_piece(it, &|kind| kind.done() as f64);
-            return Some(Figure { value, within: pieces.of(done, length, value / 1e9) });
+            return Some(Estimate { value, within: pieces.of(done, length, value / 1e9) });
         }
         let times = kind.times();
         if times.is_empty() {
@@ -126,14 +126,14 @@ impl Metric {
         match self {
             Self::Mean => {
                 let sum = |it: &Interval| in_piece(it, &|kind| kind.times().mean() * kind.times().count() as f64);
-                Some(Figure { value: times.mean() / 1e3, within: pieces.of(sum, count, times.mean()) })
+                Some(Estimate { value: times.mean() / 1e3, within: pieces.of(sum, count, times.mean()) })
             }
             Self::Quantile(thousandths) => {
                 let share = f64::from(thousandths) / 1e3;
                 let value = times.known_quantile(share)?;
                 let above = |it: &Interval| in_piece(it, &|kind| slower(kind.times(), value) as f64);
                 let within = pieces.of(above, count, 1.0).map(|above| of_quantile(times, share, above));
-                Some(Figure { value: value as f64 / 1e3, within })
+                Some(Estimate { value: value as f64 / 1e3, within })
             }
             _ => None,
         }

@@ -20,7 +20,7 @@ const MOST_DEGREES: f64 = 1e6;
 
 /// One figure of one run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Figure {
+pub struct Estimate {
     /// The figure; above 0.
     pub value: f64,
     /// The relative variance of the figure, estimated from the run's intervals if possible.
@@ -48,7 +48,7 @@ struct Side {
 }
 
 impl Side {
-    fn new(figures: &[Figure]) -> Self {
+    fn new(figures: &[Estimate]) -> Self {
         assert!(!figures.is_empty(), "a side has a run");
         let values: Vec<f64> = figures.iter().map(|figure| figure.value.ln()).collect();
         let within: Option<Vec<Uncertainty>> = figures.iter().map(|figure| figure.within).collect();
@@ -69,7 +69,7 @@ impl Side {
 
 /// Compares two sides. `level` is the significance level of the interval. `spread` is the relative standard
 /// deviation between runs that is assumed if neither side has a second run.
-pub fn difference(base: &[Figure], new: &[Figure], level: f64, spread: f64) -> Difference {
+pub fn difference(base: &[Estimate], new: &[Estimate], level: f64, spread: f64) -> Difference {
     let (base, new) = (Side::new(base), Side::new(new));
     let log = new.mean - base.mean;
     let ratio = log.exp_m1();

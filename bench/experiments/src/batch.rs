@@ -36,14 +36,14 @@ mod tests;
 
 /// The experiment, and how much it measures.
 pub struct Batch {
-    warm: Sizes,
-    cold: Sizes,
+    warm: Extent,
+    cold: Extent,
     databases: Option<Databases>,
     cold_larch: Option<Box<dyn Database>>,
 }
 
 /// How much is measured of rows that are in memory, or of rows that are not.
-struct Sizes {
+struct Extent {
     rows: u64,
     batches: &'static [u64],
     time: Duration,
@@ -104,13 +104,13 @@ impl Batch {
     /// The experiment at `scale`.
     pub fn of(scale: Scale) -> Self {
         const ALL: &[u64] = &[1, 10, 100, 1000, 10_000, 100_000, 1_000_000];
-        let sizes =
-            |rows, batches, millis, repeats| Sizes { rows, batches, time: Duration::from_millis(millis), repeats };
+        let extent =
+            |rows, batches, millis, repeats| Extent { rows, batches, time: Duration::from_millis(millis), repeats };
         let (warm, cold) = match scale {
-            Scale::Tiny => (sizes(5000, &[1, 100, 1000], 50, 1), sizes(5000, &[1, 100], 20, 1)),
-            Scale::Small => (sizes(1_000_000, ALL, 1000, 3), sizes(500_000, &ALL[..5], 1000, 3)),
-            Scale::Medium => (sizes(1_000_000, ALL, 3000, 5), sizes(10_000_000, &ALL[..5], 2000, 5)),
-            Scale::Full => (sizes(1_000_000, ALL, 10_000, 7), sizes(10_000_000, &ALL[..5], 3000, 7)),
+            Scale::Tiny => (extent(5000, &[1, 100, 1000], 50, 1), extent(5000, &[1, 100], 20, 1)),
+            Scale::Small => (extent(1_000_000, ALL, 1000, 3), extent(500_000, &ALL[..5], 1000, 3)),
+            Scale::Medium => (extent(1_000_000, ALL, 3000, 5), extent(10_000_000, &ALL[..5], 2000, 5)),
+            Scale::Full => (extent(1_000_000, ALL, 10_000, 7), extent(10_000_000, &ALL[..5], 3000, 7)),
         };
         Self { warm, cold, databases: None, cold_larch: None }
     }
@@ -338,7 +338,7 @@ impl Experiment for Batch {
     }
 }
 
-impl Sizes {
+impl Extent {
     /// Each repeat and size of a batch.
     fn all(&self) -> impl Iterator<Item = (u64, u64)> {
         (0..self.repeats).flat_map(|repeat| self.batches.iter().map(move |batch| (repeat, *batch)))

@@ -26,7 +26,7 @@ mod tests;
 
 /// The experiment: the engines that this binary has, and how much it measures.
 pub struct Engines<'s> {
-    sizes: Sizes,
+    extent: Extent,
     schemes: &'s [TpccScheme],
     server: Option<Cluster>,
 }
@@ -119,7 +119,7 @@ impl Side {
 }
 
 /// How much is measured.
-struct Sizes {
+struct Extent {
     warehouses: u32,
     asked: Asked,
     repeats: u64,
@@ -128,7 +128,7 @@ struct Sizes {
     has_goals: bool,
 }
 
-impl Sizes {
+impl Extent {
     fn of(scale: Scale) -> Self {
         let asked = |terminals, warmup, time| Asked {
             threads: 1,
@@ -188,7 +188,7 @@ impl Experiment for Engines<'_> {
 
     fn most_bytes(&self) -> u64 {
         // Room for each database, a copy of it, and the replicas.
-        10 * u64::from(self.sizes.warehouses) * WAREHOUSE_BYTES
+        10 * u64::from(self.extent.warehouses) * WAREHOUSE_BYTES
     }
 
     fn cells(&self) -> Vec<Cell> {
@@ -196,7 +196,7 @@ impl Experiment for Engines<'_> {
         // Engines take turns, so that other load on the machine affects them all. Replicas come last, because
         // PostgreSQL is not alone afterwards.
         for engines in [&Engine::IN_PROCESS[..], &[Engine::Postgres], &[Engine::Replicated]] {
-            for repeat in 0..self.sizes.repeats {
+            for repeat in 0..self.extent.repeats {
                 let sides = self.sides().into_iter().filter(|side| engines.contains(&side.engine));
                 cells.extend(sides.map(|side| Cell(repeat, side)));
             }
@@ -216,7 +216,7 @@ impl Experiment for Engines<'_> {
         let scheme = self.scheme(side.engine).expect("cells are of engines that are here");
         let is_server = !Engine::IN_PROCESS.contains(&side.engine);
         let connections = is_server.then(|| side.together.div_ceil(side.threads));
-        let asked = Asked { threads: side.threads, connections, seed: 1 + repeat, ..self.sizes.asked };
+        let asked = Asked { threads: side.threads, connections, seed: 1 + repeat, ..self.extent.asked };
         let ran = if is_server {
             let target = self.server(side.engine, ground)?;
             terminals::run(scheme, &target, &asked, &ground.stop)?
@@ -237,16 +237,16 @@ impl Experiment for Engines<'_> {
         let caption = format!(
             "TPC-C without waits, {} warehouses that fit into memory, {} terminals, {} s after {} s; median of {}. A time is that until the \
              commit is durable, where it is synced. The twelve conditions hold after each run",
-            self.sizes.warehouses,
-            self.sizes.asked.terminals,
-            self.sizes.asked.time.as_secs_f64(),
-            self.sizes.asked.warmup.as_secs_f64(),
-            self.sizes.repeats
+            self.extent.warehouses,
+            self.extent.asked.terminals,
+            self.extent.asked.time.as_secs_f64(),
+            self.extent.asked.warmup.as_secs_f64(),
+            self.extent.repeats
         );
         Ok(vec![
             facts(&[
-                ("cache of engines in the process", self.sizes.cache.to_owned()),
-                ("shared_buffers", self.sizes.shared_buffers.to_owned()),
+                ("cache of engines in the process", self.extent.cache.to_owned()),
+                ("shared_buffers", self.extent.shared_buffers.to_owned()),
             ]),
             table(
                 caption,
@@ -269,7 +269,7 @@ impl Experiment for Engines<'_> {
     }
 
     fn goals(&self, ground: &Ground) -> Vec<Goal> {
-        if !self.sizes.has_goals {
+        if !self.extent.has_goals {
             return Vec::new();
         }
         let one_thread = |durability| {
@@ -298,7 +298,7 @@ impl Experiment for Engines<'_> {
 impl<'s> Engines<'s> {
     /// The experiment at `scale` on the engines that `schemes` has.
     pub fn of(scale: Scale, schemes: &'s [TpccScheme]) -> Self {
-        Self { sizes: Sizes::of(scale), schemes, server: None }
+        Self { extent: Extent::of(scale), schemes, server: None }
     }
 
     fn scheme(&self, engine: Engine) -> Option<&'s TpccScheme> {
@@ -316,7 +316,7 @@ impl<'s> Engines<'s> {
     }
 
     fn runs(&self, ground: &Ground, side: Side) -> Vec<TpccRun> {
-        ground.all(self.sizes.repeats, |repeat| Cell(repeat, side))
+        ground.all(self.extent.repeats, |repeat| Cell(repeat, side))
     }
 
     /// The best tpmC of an engine at this durability, over all ways to run it.
@@ -331,7 +331,7 @@ impl<'s> Engines<'s> {
             Some(Side { durability: Durability::Synced, .. }) => "synced",
             _ => "buffered",
         };
-        let (name, place, cache) = (engine.name(), place.display(), self.sizes.cache);
+        let (name, place, cache) = (engine.name(), place.display(), self.extent.cache);
         match engine {
             Engine::Sqlite => {
                 let group = side.map_or(1, |side| side.together);
@@ -345,11 +345,11 @@ impl<'s> Engines<'s> {
     fn made(&self, engine: Engine, ground: &mut Ground) -> Result<Made, Failure> {
         let scheme = self.scheme(engine).expect("cells are of engines that are here");
         let build = |place: &Path, stop: &Stop| {
-            suite::say(&format!("{} warehouses on {}", self.sizes.warehouses, engine.name()));
+            suite::say(&format!("{} warehouses on {}", self.extent.warehouses, engine.name()));
             if engine == Engine::Sqlite {
                 make_directory(place)?;
             }
-            terminals::import(scheme, &self.target(engine, place, None), self.sizes.warehouses, stop)
+            terminals::import(scheme, &self.target(engine, place, None), self.extent.warehouses, stop)
         };
         Ok(ground.built(engine.name(), build)?.0)
     }
@@ -359,14 +359,14 @@ impl<'s> Engines<'s> {
     fn server(&mut self, engine: Engine, ground: &Ground) -> Result<String, Failure> {
         let broken = |error: &dyn fmt::Display| Failure::session("postgres", error.to_string());
         if self.server.is_none() {
-            let buffers = ("shared_buffers", self.sizes.shared_buffers);
+            let buffers = ("shared_buffers", self.extent.shared_buffers);
             let settings = [buffers, ("max_wal_size", "8GB"), ("max_connections", "100")];
             let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
             let server = Server::start(&ServerOptions { settings, ..ServerOptions::default() });
             let server = server.map_err(|error| broken(&error))?;
-            suite::say(&format!("{} warehouses on PostgreSQL", self.sizes.warehouses));
+            suite::say(&format!("{} warehouses on PostgreSQL", self.extent.warehouses));
             let scheme = self.scheme(engine).expect("cells are of engines that are here");
-            terminals::import(scheme, &server.url("postgres"), self.sizes.warehouses, &ground.stop)?;
+            terminals::import(scheme, &server.url("postgres"), self.extent.warehouses, &ground.stop)?;
             ground.check_stop()?;
             self.server = Some(Cluster { replicas: Vec::new(), server });
         }

@@ -33,7 +33,7 @@ use ycsb::{Run, Settings};
 
 /// The experiment: what part of it is measured, and how much.
 pub struct Index {
-    sizes: Sizes,
+    extent: Extent,
     only: Option<IndexPart>,
 }
 
@@ -122,7 +122,7 @@ impl Written {
 }
 
 /// How much is measured.
-struct Sizes {
+struct Extent {
     /// Rows of the table, chosen so that the last file is nearly as large as the others.
     rows: u64,
     /// Rows of a group, whose keys share a filler.
@@ -148,7 +148,7 @@ struct Sizes {
     has_goals: bool,
 }
 
-impl Sizes {
+impl Extent {
     fn of(scale: Scale) -> Self {
         let until = |warmup, time, operations| Until {
             warmup: Duration::from_millis(warmup),
@@ -291,11 +291,11 @@ impl Experiment for Index {
     type Cell = Cell;
 
     fn most_bytes(&self) -> u64 {
-        let sizes = &self.sizes;
+        let extent = &self.extent;
         // A page stores bytes that all its keys share only once.
-        let rows = (2 * sizes.rows + 4 * sizes.load_rows) * 1130 + (64 << 20);
+        let rows = (2 * extent.rows + 4 * extent.load_rows) * 1130 + (64 << 20);
         // A run writes to a copy, which shares files with the original until it is compacted.
-        let tpcc = 3 * u64::from(sizes.warehouses) * WAREHOUSE_BYTES;
+        let tpcc = 3 * u64::from(extent.warehouses) * WAREHOUSE_BYTES;
         let parts = [(IndexPart::Rows, rows), (IndexPart::Tpcc, tpcc)];
         parts.into_iter().filter(|(part, _)| self.has(*part)).map(|(_, bytes)| bytes).sum()
     }
@@ -304,15 +304,15 @@ impl Experiment for Index {
         let mut cells = Vec::new();
         if self.has(IndexPart::Rows) {
             let loads = |repeat| ALL_WRITTEN.map(|written| Cell::Load(repeat, written));
-            cells.extend((0..self.sizes.repeats).flat_map(loads));
-            if self.sizes.counted_gets > 0 {
+            cells.extend((0..self.extent.repeats).flat_map(loads));
+            if self.extent.counted_gets > 0 {
                 cells.extend(ARMS.map(Cell::Instructions));
             }
-            for repeat in 0..self.sizes.repeats {
+            for repeat in 0..self.extent.repeats {
                 let sizes = CACHES.into_iter().flat_map(|cache| DEPTHS.map(|depth| (cache, depth)));
                 cells.extend(sizes.flat_map(|(cache, depth)| ARMS.map(|arm| Cell::Reads(repeat, cache, depth, arm))));
             }
-            for repeat in 0..self.sizes.mixed_repeats {
+            for repeat in 0..self.extent.mixed_repeats {
                 let all = WORKLOADS.into_iter().flat_map(|workload| CACHES.map(|cache| (workload, cache)));
                 cells.extend(all.flat_map(|(name, cache)| ARMS.map(|arm| Cell::Ycsb(repeat, name, cache, arm))));
             }
@@ -328,74 +328,74 @@ impl Experiment for Index {
             Cell::Load(..) => Ok(()),
             Cell::Instructions(..) | Cell::Reads(..) | Cell::Ycsb(..) => {
                 // The sizes of the lists are those of the database with both.
-                ALL_WRITTEN.into_iter().try_for_each(|written| self.sizes.filled(written, ground).map(drop))
+                ALL_WRITTEN.into_iter().try_for_each(|written| self.extent.filled(written, ground).map(drop))
             }
-            Cell::Tpcc(..) => self.sizes.tpcc_made(ground).map(drop),
+            Cell::Tpcc(..) => self.extent.tpcc_made(ground).map(drop),
         }
     }
 
     fn measure(&mut self, cell: &Cell, ground: &mut Ground) -> Result<Kept, Failure> {
-        let sizes = &self.sizes;
-        let flat_bytes = |ground: &mut Ground| Ok::<_, Failure>(sizes.filled(Written::Both, ground)?.shape.flat_bytes);
+        let extent = &self.extent;
+        let flat_bytes = |ground: &mut Ground| Ok::<_, Failure>(extent.filled(Written::Both, ground)?.shape.flat_bytes);
         let of_lists = |bytes: u64, (times, divisor): Cache| bytes * times / divisor;
         Ok(match *cell {
             Cell::Load(repeat, written) => {
-                let loaded: Loaded = sizes.timed_load(repeat, written, ground)?;
+                let loaded: Loaded = extent.timed_load(repeat, written, ground)?;
                 let [load, compaction, index] =
                     [loaded.load.nanos, loaded.load.settle_nanos, loaded.index_nanos].map(|nanos| nanos as f64 / 1e9);
                 Kept::new(&loaded, format!("{load:.1} s, compaction {compaction:.1} s, index {index:.1} s"))
             }
             Cell::Instructions(arm) => {
                 let (cache, made) =
-                    (of_lists(flat_bytes(ground)?, CACHES[0]), sizes.filled(arm.written(), ground)?.made);
-                let gets = Gets::new(made.place(), cache, sizes.rows, sizes.groups(), sizes.counted_gets);
+                    (of_lists(flat_bytes(ground)?, CACHES[0]), extent.filled(arm.written(), ground)?.made);
+                let gets = Gets::new(made.place(), cache, extent.rows, extent.groups(), extent.counted_gets);
                 let counted = instructions::count(arm, &gets, &ground.data("")?)?;
                 Kept::new(&counted, counted.each.map_or("not counted".to_owned(), |each| format!("{each:.0}")))
             }
             Cell::Reads(repeat, cache, depth, arm) => {
-                let settings = ycsb_run::settings("c", sizes.rows, &[("requestdistribution", "uniform")]);
+                let settings = ycsb_run::settings("c", extent.rows, &[("requestdistribution", "uniform")]);
                 let (cache_bytes, made) =
-                    (of_lists(flat_bytes(ground)?, cache), sizes.filled(arm.written(), ground)?.made);
+                    (of_lists(flat_bytes(ground)?, cache), extent.filled(arm.written(), ground)?.made);
                 let asked = Requests { settings, arm, cache_bytes, depth, is_read_only: true };
-                asked.run(sizes, made.place(), repeat, &ground.stop)?
+                asked.run(extent, made.place(), repeat, &ground.stop)?
             }
             Cell::Ycsb(repeat, workload, cache, arm) => {
-                let scan_rows = sizes.scan_rows.to_string();
-                let settings = ycsb_run::settings(workload, sizes.rows, &[("maxscanlength", &scan_rows)]);
+                let scan_rows = extent.scan_rows.to_string();
+                let settings = ycsb_run::settings(workload, extent.rows, &[("maxscanlength", &scan_rows)]);
                 let (cache_bytes, made) =
-                    (of_lists(flat_bytes(ground)?, cache), sizes.filled(arm.written(), ground)?.made);
+                    (of_lists(flat_bytes(ground)?, cache), extent.filled(arm.written(), ground)?.made);
                 let asked = Requests { settings, arm, cache_bytes, depth: DEPTHS[1], is_read_only: false };
-                asked.run(sizes, made.copy()?.place(), repeat, &ground.stop)?
+                asked.run(extent, made.copy()?.place(), repeat, &ground.stop)?
             }
             Cell::Tpcc(number, cache, arm) => {
-                let ran: TpccRun = sizes.tpcc(number, cache, arm, ground)?;
+                let ran: TpccRun = extent.tpcc(number, cache, arm, ground)?;
                 Kept::new(&ran, format!("{:>9.0} tpmC {:>10.0} B read each", ran.tpmc, ran.each(ran.read_bytes)))
             }
         })
     }
 
     fn tables(&self, ground: &Ground) -> Result<Vec<Block>, Failure> {
-        let seen = tables::Seen { ground, sizes: &self.sizes };
+        let seen = tables::Seen { ground, extent: &self.extent };
         let mut blocks = Vec::new();
         if self.has(IndexPart::Rows) {
             blocks.extend(seen.blocks());
         }
         if self.has(IndexPart::Tpcc) {
-            blocks.extend(self.sizes.tpcc_blocks(ground));
+            blocks.extend(self.extent.tpcc_blocks(ground));
         }
         Ok(blocks)
     }
 
     fn goals(&self, ground: &Ground) -> Vec<Goal> {
-        if !self.sizes.has_goals {
+        if !self.extent.has_goals {
             return Vec::new();
         }
         let mut goals = Vec::new();
         if self.has(IndexPart::Rows) {
-            goals.extend(tables::Seen { ground, sizes: &self.sizes }.goals());
+            goals.extend(tables::Seen { ground, extent: &self.extent }.goals());
         }
         if self.has(IndexPart::Tpcc) {
-            goals.extend(self.sizes.tpcc_goals(ground));
+            goals.extend(self.extent.tpcc_goals(ground));
         }
         goals
     }
@@ -404,7 +404,7 @@ impl Experiment for Index {
 impl Index {
     /// The experiment at `scale`, or a part of it alone.
     pub fn of(scale: Scale, only: Option<IndexPart>) -> Self {
-        Self { sizes: Sizes::of(scale), only }
+        Self { extent: Extent::of(scale), only }
     }
 
     fn has(&self, part: IndexPart) -> bool {
@@ -422,17 +422,17 @@ struct Requests {
 }
 
 impl Requests {
-    fn run(&self, sizes: &Sizes, place: &Path, repeat: u64, stop: &Stop) -> Result<Kept, Failure> {
+    fn run(&self, extent: &Extent, place: &Path, repeat: u64, stop: &Stop) -> Result<Kept, Failure> {
         let Self { settings, arm, cache_bytes, depth, is_read_only } = self;
         let reads = if arm.is_flat() { "flat" } else { "btree" };
         // At depth 1, calls block. At a greater depth, one thread has that many requests in flight.
         let flights = if *depth == 1 { 0 } else { *depth };
         let read_only = u8::from(*is_read_only);
         let more = format!("cache={cache_bytes}&read_index={reads}&flights={flights}&read_only={read_only}");
-        let store = open(&sizes.target(place, arm.written(), &more), settings, Opening::Existing)?;
+        let store = open(&extent.target(place, arm.written(), &more), settings, Opening::Existing)?;
         let run = Run::new(settings, 1000 * repeat + *depth as u64);
-        let workload = Wide::new(&run, sizes.widening());
-        let run = ycsb_run::run(&*store, &workload, KEY_BYTES as u64, *depth, Some(sizes.until), stop)?;
+        let workload = Wide::new(&run, extent.widening());
+        let run = ycsb_run::run(&*store, &workload, KEY_BYTES as u64, *depth, Some(extent.until), stop)?;
         store.close()?;
         let (rate, bytes) = (run.per_second(), run.each(run.read_bytes));
         Ok(Kept::new(&run, format!("{rate:>10.0} /s  {bytes:>10.0} B read each")))

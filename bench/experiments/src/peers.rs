@@ -31,7 +31,7 @@ use crate::ground::Ground;
 use crate::outcome::Goal;
 use harness::{Failure, Scheme};
 use herd::Peer;
-use orders::{Fill, Measure, Order, Sample, Task};
+use orders::{Fill, Operate, Order, Sample, Task};
 use page::Block;
 use rows::Part;
 use std::fmt;
@@ -163,8 +163,8 @@ fn workload(name: &str, keys: &str) -> Task {
 }
 
 /// A measurement of `task` by one thread on a table that was filled in key order, without anything beside it.
-fn measure(task: Task, records: u64, seed: u64) -> Measure {
-    Measure {
+fn measure(task: Task, records: u64, seed: u64) -> Operate {
+    Operate {
         task,
         records,
         filled: Fill::Sorted,
@@ -187,5 +187,5 @@ fn warm_up(peer: &mut Peer, filled: Fill, records: u64) -> Result<(), String> {
     // Enough time even for an engine whose reads all miss the cache.
     let millis = (reads / 5).max(1000);
     let uniform = measure(workload("c", "uniform"), records, 1);
-    peer.obey(&Order::Measure(Measure { filled, millis, operations: Some(reads), ..uniform })).map(drop)
+    peer.obey(&Order::Measure(Operate { filled, millis, operations: Some(reads), ..uniform })).map(drop)
 }

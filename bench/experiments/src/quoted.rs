@@ -80,7 +80,7 @@ impl Quote {
 
 /// Lines that are quoted as a whole.
 #[derive(Clone, Copy, Debug)]
-pub struct Lines {
+pub struct Passage {
     /// The lines, with spaces that may differ from those in the document.
     pub text: &'static str,
     /// Where they are quoted from.
@@ -91,7 +91,7 @@ pub struct Lines {
     pub place: &'static str,
 }
 
-impl Lines {
+impl Passage {
     /// The median over the lines of a column of the table, without units.
     pub fn median_of(&self, column: &str) -> f64 {
         let mut lines = self.text.lines().map(str::split_whitespace);
@@ -418,13 +418,13 @@ pub const SCYLLA_READS: [Quote; 2] =
 pub const SCYLLA_GAIN: Quote = of_scylla("The throughput is ~", "70", "%");
 
 /// The commands of ScyllaDB's experiment.
-pub const SCYLLA_COMMANDS: [Lines; 2] = [
-    Lines {
+pub const SCYLLA_COMMANDS: [Passage; 2] = [
+    Passage {
         text: "scylla-bench -workload uniform -mode read --partition-count=10 -clustering-row-count=1 -concurrency 100",
         document: Document::Scylla,
         place: "Load driver command line:",
     },
-    Lines {
+    Passage {
         text: "scylla --developer-mode=1 -c1 -m1G --enable-cache=0",
         document: Document::Scylla,
         place: "Scylla command line:",
@@ -432,8 +432,8 @@ pub const SCYLLA_COMMANDS: [Lines; 2] = [
 ];
 
 /// The tables of ScyllaDB's experiment, before and after.
-pub const SCYLLA_TABLES: [Lines; 2] = [
-    Lines {
+pub const SCYLLA_TABLES: [Passage; 2] = [
+    Passage {
         text: "\
  time   ops/s  rows/s errors max    99.9th 99th   95th   90th   median mean
    1s    4706    4706      0 35ms   30ms   27ms   25ms   24ms   21ms   21ms
@@ -449,7 +449,7 @@ pub const SCYLLA_TABLES: [Lines; 2] = [
         document: Document::Scylla,
         place: "Before:",
     },
-    Lines {
+    Passage {
         text: "\
  time   ops/s  rows/s errors max    99.9th 99th   95th   90th   median mean
    1s    7913    7913      0 25ms   25ms   20ms   15ms   14ms   12ms   13ms

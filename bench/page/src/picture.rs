@@ -12,7 +12,7 @@ use std::fmt::Debug;
 
 /// The background of a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ground {
+pub enum Background {
     /// Dark on light.
     Light,
     /// Light on dark.
@@ -50,7 +50,7 @@ const END: &str = "</script>";
 ///
 /// [`PictureError::NoCharts`] if the page has no chart data; [`PictureError::NoSuchChart`] if none is called
 /// `title`; [`PictureError::Drawing`] if the chart has no points or cannot be drawn.
-pub fn svg(html: &str, title: Option<&str>, ground: Ground) -> Result<String, PictureError> {
+pub fn svg(html: &str, title: Option<&str>, background: Background) -> Result<String, PictureError> {
     let json = html.split_once(BEGIN).and_then(|(_, rest)| rest.split_once(END)).ok_or(PictureError::NoCharts)?.0;
     let charts: Vec<Drawn> = serde_json::from_str(json).map_err(|_| PictureError::NoCharts)?;
     let asked = |chart: &&Drawn| title.is_none_or(|title| chart.title == title);
@@ -59,7 +59,7 @@ pub fn svg(html: &str, title: Option<&str>, ground: Ground) -> Result<String, Pi
         there: charts.iter().map(|chart| chart.title.clone()).collect(),
     })?;
     let mut svg = String::new();
-    drawn(chart, ground, &mut svg)?;
+    drawn(chart, background, &mut svg)?;
     Ok(svg)
 }
 
@@ -71,10 +71,10 @@ struct Colours {
 }
 
 impl Colours {
-    fn of(ground: Ground) -> Self {
+    fn of(background: Background) -> Self {
         let rgb = |hex: u32| RGBColor((hex >> 16) as u8, (hex >> 8) as u8, hex as u8);
-        match ground {
-            Ground::Light => Self {
+        match background {
+            Background::Light => Self {
                 text: rgb(0x1b1f24),
                 grid: rgb(0xd0d7de),
                 lines: [
@@ -82,7 +82,7 @@ impl Colours {
                 ]
                 .map(rgb),
             },
-            Ground::Dark => Self {
+            Background::Dark => Self {
                 text: rgb(0xe6edf3),
                 grid: rgb(0x30363d),
                 lines: [
@@ -94,7 +94,7 @@ impl Colours {
     }
 }
 
-fn drawn(chart: &Drawn, ground: Ground, svg: &mut String) -> Result<(), PictureError> {
+fn drawn(chart: &Drawn, background: Background, svg: &mut String) -> Result<(), PictureError> {
     let points = |of: fn(f64, f64) -> f64| {
         let all = chart.lines.iter().flat_map(|(_, number, values)| chart.places[*number].iter().zip(values));
         all.map(|(x, y)| of(*x, *y)).fold(None, |ends: Option<(f64, f64)>, value| {
@@ -108,10 +108,10 @@ fn drawn(chart: &Drawn, ground: Ground, svg: &mut String) -> Result<(), PictureE
     }
     let (x, y) = (widened(x), widened(y));
     match chart.log {
-        (false, false) => on_axes(chart, ground, svg, x.0..x.1, y.0..y.1),
-        (true, false) => on_axes(chart, ground, svg, (x.0..x.1).log_scale(), y.0..y.1),
-        (false, true) => on_axes(chart, ground, svg, x.0..x.1, (y.0..y.1).log_scale()),
-        (true, true) => on_axes(chart, ground, svg, (x.0..x.1).log_scale(), (y.0..y.1).log_scale()),
+        (false, false) => on_axes(chart, background, svg, x.0..x.1, y.0..y.1),
+        (true, false) => on_axes(chart, background, svg, (x.0..x.1).log_scale(), y.0..y.1),
+        (false, true) => on_axes(chart, background, svg, x.0..x.1, (y.0..y.1).log_scale()),
+        (true, true) => on_axes(chart, background, svg, (x.0..x.1).log_scale(), (y.0..y.1).log_scale()),
     }
 }
 
@@ -124,14 +124,14 @@ fn failed(why: impl ToString) -> PictureError {
     PictureError::Drawing(why.to_string())
 }
 
-fn on_axes<X, Y>(chart: &Drawn, ground: Ground, svg: &mut String, x: X, y: Y) -> Result<(), PictureError>
+fn on_axes<X, Y>(chart: &Drawn, background: Background, svg: &mut String, x: X, y: Y) -> Result<(), PictureError>
 where
     X: AsRangedCoord<Value = f64>,
     Y: AsRangedCoord<Value = f64>,
     X::CoordDescType: ValueFormatter<f64>,
     Y::CoordDescType: ValueFormatter<f64>,
 {
-    let colours = Colours::of(ground);
+    let colours = Colours::of(background);
     let text = FONT.into_font().color(&colours.text);
     let whole = SVGBackend::with_string(svg, SIZE).into_drawing_area();
     // Put the names of lines at the side, where they cover no line.

@@ -134,7 +134,7 @@ impl PageMaker {
 }
 
 /// What one compression did with a table's pages.
-struct Measured {
+struct Packed {
     stored_bytes: u64,
     packing: Duration,
     reading: Duration,
@@ -158,7 +158,7 @@ fn report(name: &str, pages: &[Vec<u8>]) {
     }
 }
 
-fn measure(pages: &[Vec<u8>], compression: Compression) -> Measured {
+fn measure(pages: &[Vec<u8>], compression: Compression) -> Packed {
     let mut packer = Packer::default();
     let unpacker = Unpacker::default();
     let (mut packing, mut reading) = (Duration::MAX, Duration::MAX);
@@ -183,5 +183,5 @@ fn measure(pages: &[Vec<u8>], compression: Compression) -> Measured {
         }
         reading = reading.min(start.elapsed());
     }
-    Measured { stored_bytes: stored.iter().map(|(at, _)| u64::from(at.bytes)).sum(), packing, reading }
+    Packed { stored_bytes: stored.iter().map(|(at, _)| u64::from(at.bytes)).sum(), packing, reading }
 }

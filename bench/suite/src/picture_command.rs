@@ -5,17 +5,17 @@
 use crate::args::PictureArgs;
 use crate::{print, results};
 use harness::Failure;
-use page::picture::{Ground, svg};
+use page::picture::{Background, svg};
 use std::path::PathBuf;
 
 /// Reads the page and writes the pictures.
 pub fn run(args: &PictureArgs) -> Result<(), Failure> {
     let refused = |why: String| Failure::session("target", format!("{}: {why}", args.page.display()));
     let html = std::fs::read_to_string(&args.page).map_err(|error| refused(error.to_string()))?;
-    let pictures = [("light", Ground::Light), ("dark", Ground::Dark)].map(|(name, ground)| {
+    let pictures = [("light", Background::Light), ("dark", Background::Dark)].map(|(name, background)| {
         let mut path = args.out.as_os_str().to_owned();
         path.push(format!("-{name}.svg"));
-        (PathBuf::from(path), svg(&html, args.chart.as_deref(), ground))
+        (PathBuf::from(path), svg(&html, args.chart.as_deref(), background))
     });
     for (path, picture) in pictures {
         let picture = picture.map_err(|error| refused(error.to_string()))?;

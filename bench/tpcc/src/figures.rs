@@ -3,7 +3,7 @@
 
 use crate::input::Transaction;
 use crate::rules::Mode;
-use crate::summary::{MOST_TPMC, MOST_TPMC_OF_DECK, Summary, Verdict};
+use crate::summary::{Limit, MOST_TPMC, MOST_TPMC_OF_DECK, Summary};
 use harness::report::figures::{NANOS, PER_SECOND, PERCENT};
 use harness::report::{self, Figure};
 use harness::{Measure, Times};
@@ -49,7 +49,7 @@ pub struct Figures {
     /// The figures of each kind of transaction that the result has.
     pub transactions: Vec<Kind>,
     /// The figures that have bounds.
-    pub limits: Vec<Verdict>,
+    pub limits: Vec<Limit>,
     /// The ways in which the run differs from the specification.
     pub deviations: Vec<&'static str>,
 }
@@ -129,7 +129,7 @@ impl Figures {
             retries: measured.retries,
             waited_millis: (!waited.is_empty()).then(|| Percentiles::of(&waited)),
             transactions,
-            limits: summary.verdicts(),
+            limits: summary.limits(),
             deviations: mode.deviations(),
         }
     }

@@ -48,8 +48,8 @@ impl Summary<'_> {
             let shown = |millis: Option<f64>| millis.map_or("too few to say".to_owned(), |it| shown_millis(it) + " ms");
             line(format_args!("Waiting for a connection: 99%: {}, 99.9%: {}", shown(p99), shown(p99_9)));
         }
-        for verdict in &figures.limits {
-            line(format_args!("{}: {}, {}: {}", verdict.name, verdict.measured(), verdict.bounds(), verdict.said()));
+        for limit in &figures.limits {
+            line(format_args!("{}: {}, {}: {}", limit.name, limit.measured(), limit.bounds(), limit.said()));
         }
         line(format_args!("{NOTICE} In what this run differs from TPC-C 5.11:"));
         for deviation in &figures.deviations {

@@ -31,7 +31,7 @@ pub struct Summary<'m> {
 /// A figure that must be within bounds according to the specification.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(into = "Said")]
-pub struct Verdict {
+pub struct Limit {
     /// The name of the figure.
     pub name: String,
     /// The measured value; `None` if too few transactions were measured for it.
@@ -46,7 +46,7 @@ pub struct Verdict {
     pub is_enough: bool,
 }
 
-/// A verdict in the format of a file.
+/// A limit in the format of a file.
 #[derive(Serialize)]
 struct Said {
     name: String,
@@ -58,15 +58,15 @@ struct Said {
     holds: Option<bool>,
 }
 
-impl From<Verdict> for Said {
-    fn from(verdict: Verdict) -> Self {
-        let holds = (verdict.holds() || verdict.is_enough).then(|| verdict.holds());
-        let Verdict { name, is, least, most, unit, .. } = verdict;
+impl From<Limit> for Said {
+    fn from(limit: Limit) -> Self {
+        let holds = (limit.holds() || limit.is_enough).then(|| limit.holds());
+        let Limit { name, is, least, most, unit, .. } = limit;
         Self { name, unit, is, least, most, holds }
     }
 }
 
-impl Verdict {
+impl Limit {
     /// Whether the value is within the bounds.
     pub fn holds(&self) -> bool {
         self.is.is_some_and(|is| (self.least..=self.most).contains(&is))
@@ -129,15 +129,15 @@ impl Summary<'_> {
         self.mode.waits().then(|| 100.0 * self.tpmc() / (f64::from(self.warehouses) * MOST_TPMC))
     }
 
-    /// The verdicts on the demands of clauses 5.5.1.5, 5.2.5.7 and 5.2.3: shares of inputs, response times, and the
-    /// mix. A figure that was not measured has no verdict.
-    pub fn verdicts(&self) -> Vec<Verdict> {
-        let mut verdicts = Vec::new();
+    /// The limits of clauses 5.5.1.5, 5.2.5.7 and 5.2.3: shares of inputs, response times, and the mix. A figure that
+    /// was not measured is left out.
+    pub fn limits(&self) -> Vec<Limit> {
+        let mut limits = Vec::new();
         let mut percent = |name: &str, part: u64, whole: u64, least: f64, most: f64| {
             if whole > 0 {
                 let is = Some(100.0 * part as f64 / whole as f64);
                 let is_enough = is_enough(whole, least, most);
-                verdicts.push(Verdict { name: name.to_owned(), is, least, most, unit: "%", is_enough });
+                limits.push(Limit { name: name.to_owned(), is, least, most, unit: "%", is_enough });
             }
         };
         let done = |transaction| self.of(transaction).map_or(0, Measure::done);
@@ -163,7 +163,7 @@ impl Summary<'_> {
         percent("districts without an order to deliver", self.count(5), 10 * done(Transaction::Delivery), 0.0, 1.0);
         if orders > 0 {
             let is = Some(self.count(0) as f64 / orders as f64);
-            verdicts.push(Verdict {
+            limits.push(Limit {
                 name: "lines of an order".to_owned(),
                 is,
                 least: 9.5,
@@ -179,9 +179,9 @@ impl Summary<'_> {
             let is = kind.times().known_quantile(0.9).map(|nanos| nanos as f64 / 1e6);
             let most = TIMES[transaction as usize].2 as f64;
             let is_enough = is.is_some();
-            verdicts.push(Verdict { name, is, least: 0.0, most, unit: "ms", is_enough });
+            limits.push(Limit { name, is, least: 0.0, most, unit: "ms", is_enough });
         }
-        verdicts
+        limits
     }
 
     /// How many attempts at transactions of a kind failed and were repeated. Older results have this number only

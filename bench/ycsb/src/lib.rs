@@ -66,7 +66,8 @@ pub use raw::{RawError, RawLog};
 pub use report::{Status, export, hdr_logs, seed_line};
 pub use run::{Run, RunClient};
 pub use settings::{
-    BadProperty, Drive, FieldLength, Format, Interval, KeyDistribution, Measure, Operations, Output, Records, Settings,
+    BadProperty, Drive, FieldLength, Format, KeyDistribution, MeasurementInterval, MeasurementType, Operations, Output,
+    Records, Settings,
 };
 pub use value::Text;
 

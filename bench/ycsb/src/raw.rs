@@ -22,7 +22,7 @@
 mod tests;
 
 use crate::kinds;
-use crate::settings::{BadProperty, Interval, Measure, Output};
+use crate::settings::{BadProperty, MeasurementInterval, MeasurementType, Output};
 use harness::{
     Blocking, Client, Clock, Counter, Extra, Failure, Flights, Kind, Length, Measured, Next, Outcome, Pace, Plan,
     Reply, Request, RunError, Served, Session, Setting, Store, StoreUse, Wait, Workload,
@@ -105,8 +105,8 @@ impl RawLog {
             value: value.to_owned(),
             allowed,
         };
-        if plan.pace != Pace::Closed && output.interval != Interval::Operation {
-            let value = if output.interval == Interval::Both { "both" } else { "intended" };
+        if plan.pace != Pace::Closed && output.interval != MeasurementInterval::Operation {
+            let value = if output.interval == MeasurementInterval::Both { "both" } else { "intended" };
             let allowed = "`op` for single times with a rate: they are from when a request was sent";
             return Err(bad("measurement.interval", value, allowed.to_owned()));
         }
@@ -168,7 +168,7 @@ impl RawLog {
 
 /// The labels of each kind, for [`Log::labels`].
 fn labels(output: &Output) -> Vec<[Vec<String>; 2]> {
-    let prefix = if output.measure == Measure::HdrAndRaw { "Raw" } else { "" };
+    let prefix = if output.measure == MeasurementType::HdrAndRaw { "Raw" } else { "" };
     let of = |name: &&str| {
         let mut done = vec![format!("{prefix}{name}")];
         if *name == "VERIFY" {
@@ -176,7 +176,7 @@ fn labels(output: &Output) -> Vec<[Vec<String>; 2]> {
             // it has no intended time.
             return [done.clone(), done];
         }
-        if output.interval == Interval::Both {
+        if output.interval == MeasurementInterval::Both {
             done.push(format!("{prefix}Intended-{name}"));
         }
         [done, vec![format!("{prefix}{name}-FAILED")]]

@@ -159,9 +159,9 @@ pub struct Drive {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Output {
     /// `measurementtype`.
-    pub measure: Measure,
+    pub measure: MeasurementType,
     /// `measurement.interval`: the moment from which times are counted.
-    pub interval: Interval,
+    pub interval: MeasurementInterval,
     /// `hdrhistogram.percentiles`.
     pub percentiles: Vec<f64>,
     /// `measurement.histogram.verbose`: histograms are also printed.
@@ -191,7 +191,7 @@ pub struct Output {
 
 /// `measurementtype`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Measure {
+pub enum MeasurementType {
     /// `hdrhistogram`.
     Hdr,
     /// `histogram`.
@@ -206,21 +206,21 @@ pub enum Measure {
     HdrAndRaw,
 }
 
-impl Measure {
+impl MeasurementType {
     /// Whether every single time is written.
     pub fn is_raw(self) -> bool {
-        matches!(self, Measure::Raw | Measure::HdrAndRaw)
+        matches!(self, MeasurementType::Raw | MeasurementType::HdrAndRaw)
     }
 
     /// Whether times are printed as an HDR histogram (high dynamic range).
     pub fn is_hdr(self) -> bool {
-        matches!(self, Measure::Hdr | Measure::HdrAndBuckets | Measure::HdrAndRaw)
+        matches!(self, MeasurementType::Hdr | MeasurementType::HdrAndBuckets | MeasurementType::HdrAndRaw)
     }
 }
 
 /// `measurement.interval`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Interval {
+pub enum MeasurementInterval {
     /// Times count from when a request was sent.
     Operation,
     /// Times count from when a request was due.
@@ -278,7 +278,7 @@ impl Settings {
     /// The plan that the properties describe, of a load if `loading` is true, and of a run otherwise.
     pub fn plan(&self, loading: bool) -> Plan {
         let count = self.operations.count.map_or(Length::All, Length::Operations);
-        let series = self.output.measure == Measure::Series;
+        let series = self.output.measure == MeasurementType::Series;
         let interval = if series { self.output.granularity_millis } else { 1000 };
         Plan {
             clients: self.drive.threads.unwrap_or(1) as usize,
@@ -503,10 +503,14 @@ impl Reader<'_> {
     }
 
     fn output(&self) -> Result<Output, BadProperty> {
-        let intervals = [("op", Interval::Operation), ("intended", Interval::Intended), ("both", Interval::Both)];
+        let intervals = [
+            ("op", MeasurementInterval::Operation),
+            ("intended", MeasurementInterval::Intended),
+            ("both", MeasurementInterval::Both),
+        ];
         Ok(Output {
             measure: self.measure()?,
-            interval: self.one_of("measurement.interval", &intervals, Interval::Operation)?,
+            interval: self.one_of("measurement.interval", &intervals, MeasurementInterval::Operation)?,
             percentiles: self.percentiles()?,
             verbose: self.truth("measurement.histogram.verbose", false)?,
             buckets: self.number("histogram.buckets", 1, 10_000_000)?.unwrap_or(1000),
@@ -524,16 +528,16 @@ impl Reader<'_> {
         })
     }
 
-    fn measure(&self) -> Result<Measure, BadProperty> {
+    fn measure(&self) -> Result<MeasurementType, BadProperty> {
         let kinds = [
-            ("hdrhistogram", Measure::Hdr),
-            ("histogram", Measure::Buckets),
-            ("hdrhistogram+histogram", Measure::HdrAndBuckets),
-            ("hdrhistogram+raw", Measure::HdrAndRaw),
-            ("timeseries", Measure::Series),
-            ("raw", Measure::Raw),
+            ("hdrhistogram", MeasurementType::Hdr),
+            ("histogram", MeasurementType::Buckets),
+            ("hdrhistogram+histogram", MeasurementType::HdrAndBuckets),
+            ("hdrhistogram+raw", MeasurementType::HdrAndRaw),
+            ("timeseries", MeasurementType::Series),
+            ("raw", MeasurementType::Raw),
         ];
-        self.one_of("measurementtype", &kinds, Measure::Hdr)
+        self.one_of("measurementtype", &kinds, MeasurementType::Hdr)
     }
 
     fn percentiles(&self) -> Result<Vec<f64>, BadProperty> {

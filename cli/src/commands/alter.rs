@@ -2,7 +2,7 @@
 
 use crate::args::{Alter, Common};
 use crate::database;
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::output::Output;
 use crate::storage::Storage;
 use larch::Table;
@@ -52,7 +52,7 @@ pub fn run(common: &Common, args: &Alter) -> Result<()> {
 
 /// Fails if the table has metadata that is not a declaration of key types.
 fn declares_key_types(table: &Table) -> Result<()> {
-    let wrong = |why: &str| Err(Failure::Usage(format!("--key-types: {why}")));
+    let wrong = |why: &str| Err(CommandFailure::Usage(format!("--key-types: {why}")));
     if database::schema(table)?.is_some() {
         return wrong("the table has columns, which say what its keys are; leave it out");
     }

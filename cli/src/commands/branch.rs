@@ -2,7 +2,7 @@
 
 use crate::args::{Branch, DropDatabase, InspectBranches};
 use crate::cloud;
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::output::Output;
 use crate::places;
 use crate::size;
@@ -40,7 +40,7 @@ struct Dropped {
 /// The URL of a database in a store.
 fn at_url(place: &Path) -> Result<&str> {
     places::url(place).ok_or_else(|| {
-        Failure::Usage(format!(
+        CommandFailure::Usage(format!(
             "{} is a directory, and branches are of databases in a store, s3://bucket/prefix; in a directory \
              `larch checkpoint DIR DEST` makes a database that shares its files, and rm -r removes one",
             place.display()

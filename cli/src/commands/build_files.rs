@@ -3,7 +3,7 @@
 use super::import::{Reading, SortingWork, options, schema};
 use crate::args::{BuildFiles, Common};
 use crate::database;
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::input::NOTHING_BUILT;
 use crate::interrupt::Interrupt;
 use crate::output::Output;
@@ -45,7 +45,7 @@ pub fn run(common: &Common, args: &BuildFiles) -> Result<()> {
             }
         };
         if *schema != ours {
-            return Err(Failure::Input(format!(
+            return Err(CommandFailure::Input(format!(
                 "{} would give {ours}, and the input before it {schema}; give inputs of one kind; {NOTHING_BUILT}",
                 reading.name
             )));

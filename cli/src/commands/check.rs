@@ -3,7 +3,7 @@
 use crate::args::{Common, Inspect};
 use crate::colours::{self, BAD, GOOD};
 use crate::database;
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::progress::Progress;
@@ -69,13 +69,13 @@ pub fn run(common: &Common, args: &Inspect) -> Result<()> {
         return Ok(());
     }
     let dir = args.dir.display();
-    Err(Failure::Damaged(format!("{dir} is damaged; restore what is named from a backup, or import it again")))
+    Err(CommandFailure::Damaged(format!("{dir} is damaged; restore what is named from a backup, or import it again")))
 }
 
 /// Damage that stops the check is reported like the damage that it finds.
-fn damage(failure: Failure) -> Failure {
+fn damage(failure: CommandFailure) -> CommandFailure {
     match failure {
-        Failure::Engine(error) if error.is_corruption() => Failure::Damaged(error.to_string()),
+        CommandFailure::Engine(error) if error.is_corruption() => CommandFailure::Damaged(error.to_string()),
         other => other,
     }
 }

@@ -2,7 +2,7 @@
 //! each compaction.
 
 use crate::args::{self, Common};
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::size;
@@ -43,7 +43,7 @@ pub fn run(common: &Common, args: &args::CompactionWorker) -> Result<()> {
         jobs += 1;
         if args.jobs.is_some_and(|most| jobs >= most) { ControlFlow::Break(()) } else { interrupt.goes_on() }
     })?;
-    failure.map_or(Ok(()), |failure: Failure| Err(failure))?;
+    failure.map_or(Ok(()), |failure: CommandFailure| Err(failure))?;
     output.finish()
 }
 

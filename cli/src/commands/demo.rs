@@ -4,7 +4,7 @@ use crate::args::{Common, Demo};
 use crate::commands::stats::Stats;
 use crate::database;
 use crate::demo_rows;
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::schema::{Format, Schema};
@@ -73,14 +73,14 @@ struct Step {
 /// Runs the command.
 pub fn run(common: &Common, args: &Demo) -> Result<()> {
     let disk = Machine::real().disk;
-    let look = |error| Failure::Input(format!("{error}; choose another directory"));
+    let look = |error| CommandFailure::Input(format!("{error}; choose another directory"));
     let is_vacant = !disk.exists(&args.dir).map_err(look)? || disk.list(&args.dir).map_err(look)?.is_empty();
     let found = if is_vacant { Found::Nothing } else { look_at(common, &args.dir)? };
     let mut steps = Vec::new();
     let made = match found {
         Found::Demo(rows) if rows == args.rows && !args.recreate => false,
         Found::Demo(rows) if rows > 0 && !args.recreate => {
-            return Err(Failure::Usage(format!(
+            return Err(CommandFailure::Usage(format!(
                 "{} is a demo of {}; give --rows {rows} to read it, or --recreate to make it again",
                 args.dir.display(),
                 size::of(rows, "row")
@@ -199,7 +199,7 @@ enum Found {
 /// Looks for a demo in a directory. Refuses a directory with anything else in it, so that no other data is touched.
 fn look_at(common: &Common, dir: &Path) -> Result<Found> {
     let refuse = |why: String| {
-        Failure::Usage(format!(
+        CommandFailure::Usage(format!(
             "{} {why}, so it is left alone; choose a directory that is not there yet",
             dir.display()
         ))
@@ -244,7 +244,7 @@ fn remove_files(dir: &Path) -> Result<()> {
         }
         disk.sync_dir(dir)
     };
-    remove().map_err(|error| Failure::Input(format!("{error}; remove {} yourself", dir.display())))
+    remove().map_err(|error| CommandFailure::Input(format!("{error}; remove {} yourself", dir.display())))
 }
 
 /// Makes the rows in the order of their numbers. This is not the order of their keys.
@@ -309,13 +309,15 @@ fn read_in_order(table: &Table, rows: u64) -> Result<()> {
         }
     }
     if found != rows {
-        return Err(Failure::Input(format!("a scan found {found} of {rows} rows; run larch check on the database")));
+        return Err(CommandFailure::Input(format!(
+            "a scan found {found} of {rows} rows; run larch check on the database"
+        )));
     }
     Ok(())
 }
 
-fn wrong(key: &[u8], what: &str) -> Failure {
-    Failure::Input(format!("the row with key {} {what}; run larch check on the database", key.escape_ascii()))
+fn wrong(key: &[u8], what: &str) -> CommandFailure {
+    CommandFailure::Input(format!("the row with key {} {what}; run larch check on the database", key.escape_ascii()))
 }
 
 /// What a database has counted about pages since it was opened.

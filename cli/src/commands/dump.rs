@@ -2,7 +2,7 @@
 
 use crate::args::{Common, Dump};
 use crate::database;
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::output::Output;
 use larch::check::DumpDetail;
 
@@ -35,7 +35,7 @@ fn check_name(args: &Dump) -> Result<()> {
     if name.ends_with(".sst") || name.ends_with(".log") || name.starts_with("MANIFEST-") {
         return Ok(());
     }
-    Err(Failure::Usage(format!(
+    Err(CommandFailure::Usage(format!(
         "{} is no file to dump: files of a database end in .sst or .log or begin with MANIFEST-; for a directory say which \
          table, as in larch dump DIR TABLE",
         args.path.display()

@@ -3,7 +3,7 @@
 use crate::args::{Common, Explain, ExplainedGet, ExplainedRead, ExplainedScan};
 use crate::commands::scan;
 use crate::database;
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::index_text;
 use crate::layout::Layout;
 use crate::output::Output;
@@ -76,7 +76,7 @@ struct ReportByIndex<'e> {
 
 fn get(table: &Table, layout: &Layout, read: &ExplainedGet) -> Result<Explanation> {
     let parts = database::parts(table, &read.how.groups)?;
-    let key = layout.key_from_text(read.key.as_encoded_bytes()).map_err(Failure::Usage)?;
+    let key = layout.key_from_text(read.key.as_encoded_bytes()).map_err(CommandFailure::Usage)?;
     Ok(match database::selection(table, &parts)? {
         Some(selection) => selection.explain_get(&key[..])?,
         None => table.explain_get(&key[..])?,

@@ -5,7 +5,7 @@ use crate::args::{Common, Export, ScanFormat};
 use crate::columnar;
 use crate::database;
 use crate::escape::shown_name;
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::interrupt::Interrupt;
 use crate::layout::Layout;
 use crate::output::Output;
@@ -43,7 +43,7 @@ pub fn run(common: &Common, args: &Export) -> Result<()> {
     let snapshot = database.snapshot();
     if let Some(directory) = &args.all {
         Machine::real().disk.create_dir(directory).map_err(|error| {
-            Failure::Usage(format!("{error}; name a directory that may be made, or one that you may write to"))
+            CommandFailure::Usage(format!("{error}; name a directory that may be made, or one that you may write to"))
         })?;
     }
     let mut output = Output::new();

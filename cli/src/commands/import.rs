@@ -2,7 +2,7 @@
 
 use crate::args::{Common, Import, InputArgs, ScanFormat, TableArgs};
 use crate::database;
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::file_name::FileName;
 use crate::input::{Input, NOTHING_KEPT};
 use crate::interrupt::Interrupt;
@@ -184,7 +184,7 @@ impl Reading {
         let mut row = Row::default();
         let mut rows_read = 0;
         while self.rows.next(&layout, &mut row)? {
-            add(&row).map_err(|error| Failure::Write { at: self.rows.place(), error, kept: self.kept })?;
+            add(&row).map_err(|error| CommandFailure::Write { at: self.rows.place(), error, kept: self.kept })?;
             rows_read += 1;
             if rows_read % STRIDE == 0 {
                 self.progress.set(self.bytes.as_ref().map_or(rows_read, |bytes| bytes.get()));
@@ -208,7 +208,7 @@ fn fill(table: &Table, schema: &Schema, reading: &mut Reading) -> Result<(u64, I
     })?;
     let mut writing = Progress::bytes("writing", 0);
     let done = import.finish(writing.until(&interrupt));
-    let failed = |error| Failure::Write { at: format!("table {}", table.name()), error, kept: NOTHING_KEPT };
+    let failed = |error| CommandFailure::Write { at: format!("table {}", table.name()), error, kept: NOTHING_KEPT };
     Ok((rows_read, done.map_err(failed)?))
 }
 
@@ -233,7 +233,7 @@ fn commit(
         Ok(())
     })?;
     if bytes > MOST_OF_COMMIT {
-        return Err(Failure::Input(format!(
+        return Err(CommandFailure::Input(format!(
             "table {} has indexes ({}), and its rows go in by one commit in memory, which may have {}; the input has {} of rows: \
              load it in pieces with larch load --batch 1000, or drop the indexes, import it and create them again; {NOTHING_KEPT}",
             table.name(),
@@ -242,7 +242,7 @@ fn commit(
             size::bytes(bytes as u64)
         )));
     }
-    let failed = |error| Failure::Write { at: format!("table {}", table.name()), error, kept: NOTHING_KEPT };
+    let failed = |error| CommandFailure::Write { at: format!("table {}", table.name()), error, kept: NOTHING_KEPT };
     let mut batch = database.batch();
     for (key, parts) in &rows {
         batch.insert_parts(table, key, parts);
@@ -279,7 +279,7 @@ fn format(args: &InputArgs, file: &Path) -> Result<Format> {
         Some(ScanFormat::Tsv) => Some(Format::Tsv),
         Some(ScanFormat::Jsonl) => Some(Format::Jsonl),
         Some(ScanFormat::Arrow | ScanFormat::Parquet) if args.format.is_none() => {
-            return Err(Failure::Usage(format!(
+            return Err(CommandFailure::Usage(format!(
                 "{}: larch writes such files, but does not import them; larch sql reads Parquet, see docs/guide/sql.md",
                 file.display()
             )));
@@ -287,7 +287,7 @@ fn format(args: &InputArgs, file: &Path) -> Result<Format> {
         Some(ScanFormat::Arrow | ScanFormat::Parquet) | None => None,
     };
     args.format.or(named).ok_or_else(|| {
-        Failure::Usage(format!(
+        CommandFailure::Usage(format!(
             "what is {}? Its name ends in none of .csv, .tsv and .jsonl; say --format csv, --format tsv or --format jsonl",
             file.display()
         ))
@@ -297,9 +297,9 @@ fn format(args: &InputArgs, file: &Path) -> Result<Format> {
 /// Whether the input has a header. By default, CSV has one and TSV has none; JSON lines never have one.
 fn header(args: &InputArgs, format: Format) -> Result<bool> {
     match format {
-        Format::Jsonl if args.header => {
-            Err(Failure::Usage("JSON lines have no header: their members have names; leave --header out".to_string()))
-        }
+        Format::Jsonl if args.header => Err(CommandFailure::Usage(
+            "JSON lines have no header: their members have names; leave --header out".to_string(),
+        )),
         Format::Jsonl => Ok(false),
         Format::Csv => Ok(!args.no_header),
         Format::Tsv => Ok(args.header),
@@ -311,13 +311,13 @@ pub fn schema(args: &InputArgs, reading: &Reading, format: Format, existing: Opt
     let Reading { name: input, rows, kept, .. } = reading;
     let theirs = existing.map(database::schema).transpose()?;
     let alike = theirs.as_ref().and_then(Option::as_ref).filter(|theirs| theirs.format == format);
-    let wrong = |why| Failure::Input(format!("{input}: {why}; {kept}"));
+    let wrong = |why| CommandFailure::Input(format!("{input}: {why}; {kept}"));
     let columns = rows.columns().to_vec();
     let ours = match alike {
         _ if !args.key.is_empty() => Schema::new(format, columns, &args.key).map_err(wrong)?,
         Some(theirs) => Schema::with_key(format, columns, theirs.key.clone()),
         None if format == Format::Jsonl => {
-            return Err(Failure::Usage("JSON members have no order: name the key, as in --key id".to_string()));
+            return Err(CommandFailure::Usage("JSON members have no order: name the key, as in --key id".to_string()));
         }
         None => Schema::with_key(format, columns, vec![KeyColumn::first()]),
     };
@@ -325,7 +325,7 @@ pub fn schema(args: &InputArgs, reading: &Reading, format: Format, existing: Opt
     let (Some(table), Some(theirs)) = (existing, &theirs) else { return Ok(ours) };
     if theirs.as_ref() != Some(&ours) {
         let theirs = database::rows(table, theirs.as_ref());
-        return Err(Failure::Input(format!(
+        return Err(CommandFailure::Input(format!(
             "table {} holds {theirs}, but {input} would give {ours}; import into another table, or give the same \
              --format, --header, --key and --groups; {kept}",
             table.name()
@@ -352,7 +352,7 @@ fn same_options(args: &TableArgs, options: &TableOptions, table: &str) -> Result
     if asked == *options {
         return Ok(());
     }
-    Err(Failure::Usage(format!(
+    Err(CommandFailure::Usage(format!(
         "table {table} has {}; leave the options out, or change the table first with larch alter",
         Storage::from(options)
     )))

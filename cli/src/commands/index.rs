@@ -2,7 +2,7 @@
 
 use crate::args::{CheckIndex, Common, CreateIndex, DropIndex, Inspect};
 use crate::database;
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::index_text;
 use crate::interrupt::Interrupt;
 use crate::layout::indexed;
@@ -39,7 +39,7 @@ pub fn create(common: &Common, args: &CreateIndex) -> Result<()> {
     // A wrong declaration is refused before anything is opened.
     let declared = args.declaration.as_deref().filter(|text| is_declaration(text)).map(|text| {
         text.parse::<Extractor>().map_err(|error| {
-            Failure::Usage(format!(
+            CommandFailure::Usage(format!(
                 "the declaration {text:?} is wrong: {error}; larch index create --help has its grammar"
             ))
         })
@@ -50,18 +50,18 @@ pub fn create(common: &Common, args: &CreateIndex) -> Result<()> {
             .split(',')
             .map(str::parse)
             .collect::<Result<_, _>>()
-            .map_err(|why: String| Failure::Usage(format!("{text:?}: {why}")))?,
+            .map_err(|why: String| CommandFailure::Usage(format!("{text:?}: {why}")))?,
         _ => args.columns.clone(),
     };
     let database = database::open_to_write(&args.dir, common)?;
     let table = database::table(&database, &args.dir, &args.table)?;
     let extractor = match (declared, database::schema(&table)?) {
         (None, Some(schema)) => {
-            let wrong = |why| Failure::Usage(format!("the columns of the index: {why}"));
+            let wrong = |why| CommandFailure::Usage(format!("the columns of the index: {why}"));
             indexed::extractor(&schema, &named).map_err(wrong)?
         }
         (None, None) => {
-            return Err(Failure::Usage(format!(
+            return Err(CommandFailure::Usage(format!(
                 "the rows of table {} are raw and have no columns; declare what the keys of the index are made of, as in \
                  'value[0..4] bytes' (larch index create --help has the grammar)",
                 args.table
@@ -70,7 +70,7 @@ pub fn create(common: &Common, args: &CreateIndex) -> Result<()> {
         // Where a column lies in a value depends on the other columns and on the types of the key, so a declaration
         // that counts columns could mean another column than the user thinks.
         (Some(declared), Some(schema)) if schema.format != Format::Jsonl && !declared.groups().is_empty() => {
-            return Err(Failure::Usage(format!(
+            return Err(CommandFailure::Usage(format!(
                 "table {} has columns ({schema}), and where they lie in a value is not for a declaration to know; name them, as \
                  in --columns {}",
                 args.table,
@@ -81,7 +81,7 @@ pub fn create(common: &Common, args: &CreateIndex) -> Result<()> {
     };
     let parts = table.options().groups.len().max(1);
     if let Some(group) = extractor.groups().iter().find(|group| **group >= parts) {
-        return Err(Failure::Usage(format!(
+        return Err(CommandFailure::Usage(format!(
             "the declaration names column group {group}, and the rows of table {} have {}; groups are counted from 0",
             args.table,
             size::of(parts as u64, "part")
@@ -140,7 +140,7 @@ pub fn check(common: &Common, args: &CheckIndex) -> Result<()> {
     if is_clean {
         return Ok(());
     }
-    Err(Failure::Damaged(
+    Err(CommandFailure::Damaged(
         "an index does not agree with its table; drop it, create it again, and run larch check".to_string(),
     ))
 }

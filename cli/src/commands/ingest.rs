@@ -3,7 +3,7 @@
 use super::import::filled_table;
 use crate::args::{Common, Ingest};
 use crate::database;
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::interrupt::Interrupt;
 use crate::new_database::{with_database, with_table};
 use crate::output::Output;
@@ -104,8 +104,8 @@ fn take_in(args: &Ingest, table: &Table, built: &[BuiltFiles]) -> Result<larch::
         }
         let schema = |of: &larch::TableOptions| Schema::from_metadata(&args.table, &of.metadata, &of.groups);
         let described =
-            |of| -> Result<String> { Ok(database::rows_of(of, schema(of).map_err(Failure::Input)?.as_ref())) };
-        return Err(Failure::Input(format!(
+            |of| -> Result<String> { Ok(database::rows_of(of, schema(of).map_err(CommandFailure::Input)?.as_ref())) };
+        return Err(CommandFailure::Input(format!(
             "table {} holds {}, but the files in {} hold {}; take them into another table, or build them with --like {} {}; nothing \
              was taken in",
             args.table,

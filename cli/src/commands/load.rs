@@ -9,7 +9,7 @@
 
 use crate::args::{Common, Load, ScanFormat, TextFormat};
 use crate::database;
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::file_name::FileName;
 use crate::input::Input;
 use crate::layout::Row;
@@ -50,7 +50,7 @@ pub fn run(common: &Common, args: &Load) -> Result<()> {
 /// The format of printed rows or keys that was asked for, or that the name of the file says.
 fn format(args: &Load) -> Result<Option<TextFormat>> {
     match (args.format, FileName::of(&args.file)?.format) {
-        (None, Some(ScanFormat::Arrow | ScanFormat::Parquet)) => Err(Failure::Usage(format!(
+        (None, Some(ScanFormat::Arrow | ScanFormat::Parquet)) => Err(CommandFailure::Usage(format!(
             "{}: larch writes such files, but does not load them; larch sql reads Parquet, see docs/guide/sql.md",
             args.file.display()
         ))),
@@ -95,14 +95,14 @@ fn take(database: &Database, table: &Table, args: &Load, commits: &mut u64) -> R
                 false => batch.insert_parts(table, &row.key, &row.parts),
             }
             if let Some(error) = batch.take_error() {
-                ended = Err(Failure::Write { at: rows.place(), error, kept });
+                ended = Err(CommandFailure::Write { at: rows.place(), error, kept });
                 break;
             }
             printer.key(&row.key, &mut keys);
         }
         // If a row cannot be taken, the rows before it in the batch are still committed.
         if !batch.is_empty() {
-            batch.commit().map_err(|error| Failure::Write { at: rows.place(), error, kept })?;
+            batch.commit().map_err(|error| CommandFailure::Write { at: rows.place(), error, kept })?;
             *commits += 1;
             output
                 .write(|lines| lines.append(&mut keys))
@@ -117,9 +117,9 @@ fn take(database: &Database, table: &Table, args: &Load, commits: &mut u64) -> R
 
 /// Turns an error of the output into a failure with advice. Other commands succeed if the reader of their output
 /// has ended; here, the keys that it did not read are lost.
-fn unheard(failure: Failure, kept: &str) -> Failure {
+fn unheard(failure: CommandFailure, kept: &str) -> CommandFailure {
     match failure {
-        Failure::Output(error) => Failure::Input(format!(
+        CommandFailure::Output(error) => CommandFailure::Input(format!(
             "cannot print which rows are safe: {error}; no more rows were taken, and {kept}; to load without them, send \
              the output to /dev/null"
         )),

@@ -2,7 +2,7 @@
 //! opens no database.
 
 use crate::args::{self, Common};
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::output::Output;
 use crate::size;
 use larch::options::FilterKind;
@@ -45,7 +45,7 @@ pub fn run(common: &Common, args: &args::Plan) -> Result<()> {
         },
         cache_bytes: common.cache,
     };
-    sizes.check().map_err(Failure::Usage)?;
+    sizes.check().map_err(CommandFailure::Usage)?;
     let plan = sizes.plan();
     let memory_bytes = plan.cache_bytes + plan.outside_bytes;
     let report = Report {

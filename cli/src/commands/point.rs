@@ -3,7 +3,7 @@
 use super::scan::{self, Printing};
 use crate::args::{self, Common, ScanFormat};
 use crate::database;
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::layout::Layout;
 use crate::new_database::{with_database, with_table};
 use crate::output::{Output, Printer};
@@ -18,7 +18,7 @@ pub fn get(common: &Common, args: &args::Get) -> Result<()> {
     let table = database::table(&database, &args.row.dir, &args.row.table)?;
     let layout = database::layout(&table, &args.row.types)?;
     let parts = database::parts(&table, &args.groups)?;
-    let key = layout.key_from_text(args.row.key.as_encoded_bytes()).map_err(Failure::Usage)?;
+    let key = layout.key_from_text(args.row.key.as_encoded_bytes()).map_err(CommandFailure::Usage)?;
     let mut output = Output::new();
     if let Some(format) = format {
         let snapshot = database.snapshot();
@@ -46,7 +46,7 @@ pub fn put(common: &Common, args: &args::Put) -> Result<()> {
     let insert = |table: &Table| {
         let row = database::layout_to_write(table, &args.row.types)?
             .row_from_texts(args.row.key.as_encoded_bytes(), value)
-            .map_err(|why| Failure::Usage(format!("{why}; nothing was written")))?;
+            .map_err(|why| CommandFailure::Usage(format!("{why}; nothing was written")))?;
         Ok(table.insert_parts(&row.key, &row.parts).map(drop)?)
     };
     with_database(&args.row.dir, common, |database| match database.existing_table(&args.row.table)? {
@@ -60,7 +60,7 @@ pub fn delete(common: &Common, args: &args::Delete) -> Result<()> {
     let database = database::open_to_write(&args.row.dir, common)?;
     let table = database::table(&database, &args.row.dir, &args.row.table)?;
     let layout = database::layout(&table, &args.row.types)?;
-    let key = layout.key_from_text(args.row.key.as_encoded_bytes()).map_err(Failure::Usage)?;
+    let key = layout.key_from_text(args.row.key.as_encoded_bytes()).map_err(CommandFailure::Usage)?;
     if !table.contains_key(&key[..])? {
         return Err(missing(&args.row, &layout, &key));
     }
@@ -68,14 +68,14 @@ pub fn delete(common: &Common, args: &args::Delete) -> Result<()> {
     Ok(database.close()?)
 }
 
-fn missing(row: &args::Row, layout: &Layout, key: &[u8]) -> Failure {
+fn missing(row: &args::Row, layout: &Layout, key: &[u8]) -> CommandFailure {
     let (text, table) = (row.key.to_string_lossy(), &row.table);
     match layout.tuple() {
-        Some(fields) if fields.decode(key).is_err() => Failure::NotFound(format!(
+        Some(fields) if fields.decode(key).is_err() => CommandFailure::NotFound(format!(
             "table {table} has no row with key {text}; write a value for each of the fields {fields}, or look for the keys \
              that begin so with larch scan --prefix"
         )),
-        Some(_) => Failure::NotFound(format!("table {table} has no row with key {text}")),
-        None => Failure::NotFound(format!("table {table} has no row with key {}", text.escape_debug())),
+        Some(_) => CommandFailure::NotFound(format!("table {table} has no row with key {text}")),
+        None => CommandFailure::NotFound(format!("table {table} has no row with key {}", text.escape_debug())),
     }
 }

@@ -1,7 +1,7 @@
 //! `larch repair`: copies everything that can be read of a damaged database to a new database.
 
 use crate::args::Repair;
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::progress::Progress;
@@ -86,5 +86,8 @@ pub fn run(args: &Repair) -> Result<()> {
         return Ok(());
     }
     let (rows, new) = (report.lost.iter().map(|loss| loss.rows).sum(), args.new.display());
-    Err(Failure::Lost(format!("the repair could not read up to {}; {new} has all others", size::of(rows, "row"))))
+    Err(CommandFailure::Lost(format!(
+        "the repair could not read up to {}; {new} has all others",
+        size::of(rows, "row")
+    )))
 }

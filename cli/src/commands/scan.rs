@@ -4,7 +4,7 @@
 use crate::args::{Common, DeleteRange, KeyRange, Nth, Sample, Scan, ScanFormat, Shown, TextFormat};
 use crate::columnar;
 use crate::database;
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::file_name::FileName;
 use crate::index_text;
 use crate::interrupt::Interrupt;
@@ -46,7 +46,7 @@ pub fn run(common: &Common, args: &Scan) -> Result<()> {
     let (reverse, limit) = (args.reverse, args.limit.unwrap_or(u64::MAX));
     if let Some(name) = &args.by {
         let Some(text) = format.text() else {
-            return Err(Failure::Usage(
+            return Err(CommandFailure::Usage(
                 "rows in the order of an index are printed as text; choose csv, tsv or jsonl, or leave --by out"
                     .to_owned(),
             ));
@@ -78,7 +78,10 @@ pub fn nth(common: &Common, args: &Nth) -> Result<()> {
         None => None,
     };
     let key = key.ok_or_else(|| {
-        Failure::NotFound(format!("table {} has no row {}, counted from 0 in the range", args.table, args.number))
+        CommandFailure::NotFound(format!(
+            "table {} has no row {}, counted from 0 in the range",
+            args.table, args.number
+        ))
     })?;
     let mut output = Output::new();
     let printing = Printing { table: &table, layout: &layout, columns: args.shown.columns(), format, names: false };
@@ -111,11 +114,11 @@ pub fn sample(common: &Common, args: &Sample) -> Result<()> {
 ///
 /// # Errors
 ///
-/// Returns [`Failure::Usage`] if the name of the file says nothing, or if this binary cannot write the format.
+/// Returns [`CommandFailure::Usage`] if the name of the file says nothing, or if this binary cannot write the format.
 pub fn format(asked: Option<ScanFormat>, file: Option<&Path>) -> Result<ScanFormat> {
     let named = match (asked, file) {
         (None, Some(file)) => FileName::of(file)?.format.ok_or_else(|| {
-            Failure::Usage(format!(
+            CommandFailure::Usage(format!(
                 "what is to be in {}? Its name ends in none of .csv, .tsv, .jsonl, .arrow and .parquet; choose such a name, or say \
                  --format",
                 file.display()
@@ -286,7 +289,7 @@ impl<'t> View<'t> {
             let mut text = Vec::new();
             self.printer.row_key(TextFormat::Tsv, key, &mut text);
             let (key, table) = (text.trim_ascii_end().escape_ascii(), self.table.name());
-            return Err(Failure::Input(format!(
+            return Err(CommandFailure::Input(format!(
                 "table {table}: the row with key {key} is not as larch makes the rows of this table: {why}; another program wrote \
                  it, and its text could not be read back; see its bytes with larch dump DIR {table} --rows, and write or remove \
                  it with that program"
@@ -349,7 +352,7 @@ pub fn delete_range(common: &Common, args: &DeleteRange) -> Result<()> {
 
 /// The range of keys that `args` asks for, or `None` if no key can lie in it.
 pub fn range(args: &KeyRange, layout: &Layout) -> Result<Option<Range>> {
-    bounds(args, |text| layout.bound_from_text(text.as_encoded_bytes()).map_err(Failure::Usage))
+    bounds(args, |text| layout.bound_from_text(text.as_encoded_bytes()).map_err(CommandFailure::Usage))
 }
 
 /// Like [`range`], with `bound` to make keys from the texts of `args`.

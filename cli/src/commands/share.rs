@@ -3,7 +3,7 @@
 
 use crate::args::{CloneTable, Common, RenameTable, SplitOff};
 use crate::database;
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::output::Output;
 use crate::size;
 use larch::Table;
@@ -37,7 +37,7 @@ pub fn split_off(common: &Common, args: &SplitOff) -> Result<()> {
     let database = database::open_to_write(&args.dir, common)?;
     let table = database::table(&database, &args.dir, &args.table)?;
     let layout = database::layout(&table, &args.types)?;
-    let key = layout.bound_from_text(args.key.as_encoded_bytes()).map_err(Failure::Usage)?;
+    let key = layout.bound_from_text(args.key.as_encoded_bytes()).map_err(CommandFailure::Usage)?;
     let report = report(&args.table, &table.split_off(key, &args.new)?)?.print(args.json, "split off", "it sees");
     drop(table);
     database.close()?;

@@ -11,7 +11,7 @@ mod words;
 use crate::args::{Common, Shell};
 use crate::colours;
 use crate::database;
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::interrupt;
 use crate::size;
 use complete::Helper;
@@ -51,8 +51,9 @@ pub fn run(common: &Common, args: &Shell) -> ExitCode {
 /// Opens the database once, so that a wrong directory is reported before the first command.
 fn open(common: &Common, args: &Shell) -> Result<Lines> {
     drop(database::open(&args.dir, common)?);
-    let program = env::current_exe()
-        .map_err(|error| Failure::Input(format!("cannot find the program that runs commands: {error}; try again")))?;
+    let program = env::current_exe().map_err(|error| {
+        CommandFailure::Input(format!("cannot find the program that runs commands: {error}; try again"))
+    })?;
     let caught = ctrlc::set_handler(|| {
         if !RUNS.load(Ordering::Acquire) {
             std::process::exit(interrupt::EXIT_CODE.into());
@@ -65,7 +66,8 @@ fn open(common: &Common, args: &Shell) -> Result<Lines> {
 
 /// Takes lines from a terminal until its end.
 fn converse(common: &Common, args: &Shell, lines: &mut Lines) -> Result<ExitCode> {
-    let wrong = |error: ReadlineError| Failure::Input(format!("the terminal: {error}; try again, or pipe lines in"));
+    let wrong =
+        |error: ReadlineError| CommandFailure::Input(format!("the terminal: {error}; try again, or pipe lines in"));
     let config = Config::builder().max_history_size(HISTORY_LINES).map_err(wrong)?;
     let color_mode = if colours::are_shown() { ColorMode::Enabled } else { ColorMode::Disabled };
     let config = config.history_ignore_space(true).completion_type(CompletionType::List).color_mode(color_mode).build();
@@ -119,7 +121,8 @@ fn run_script(common: &Common, lines: &mut Lines) -> Result<ExitCode> {
     };
     let mut input = io::stdin().lock().lines().enumerate().peekable();
     while let Some((at, text)) = input.next() {
-        statement += &text.map_err(|error| Failure::Input(format!("standard input: {error}; give lines of text")))?;
+        statement +=
+            &text.map_err(|error| CommandFailure::Input(format!("standard input: {error}; give lines of text")))?;
         if !line::is_whole(&statement) && input.peek().is_some() {
             statement.push('\n');
             continue;
@@ -155,7 +158,7 @@ fn run_line(common: &Common, lines: &mut Lines, line: Line, input: Stdio) -> Res
             let ended = command.envs(common.given.iter().cloned()).stdin(input).status();
             RUNS.store(false, Ordering::Release);
             let ended = ended.map_err(|error| {
-                Failure::Input(format!("cannot start {}: {error}; try again", command.get_program().display()))
+                CommandFailure::Input(format!("cannot start {}: {error}; try again", command.get_program().display()))
             })?;
             if ended.success() {
                 lines.succeeded(line);

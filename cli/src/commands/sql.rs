@@ -13,22 +13,22 @@ pub use answer::run;
 pub use processes::{executor, scheduler};
 
 #[cfg(not(feature = "cluster"))]
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 
 /// Answers for `larch sql` in a binary without a query engine.
 #[cfg(not(feature = "sql"))]
 pub fn run(_: &crate::args::Common, _: &crate::args::Sql) -> Result<()> {
-    Err(Failure::not_built("larch sql", "sql"))
+    Err(CommandFailure::not_built("larch sql", "sql"))
 }
 
 /// Answers for `larch sql-scheduler` in a binary without a query engine for several processes.
 #[cfg(not(feature = "cluster"))]
 pub fn scheduler(_: &crate::args::Common, _: &crate::args::SqlScheduler) -> Result<()> {
-    Err(Failure::not_built("larch sql-scheduler", "cluster"))
+    Err(CommandFailure::not_built("larch sql-scheduler", "cluster"))
 }
 
 /// Answers for `larch sql-executor` in a binary without a query engine for several processes.
 #[cfg(not(feature = "cluster"))]
 pub fn executor(_: &crate::args::Common, _: &crate::args::SqlExecutor) -> Result<()> {
-    Err(Failure::not_built("larch sql-executor", "cluster"))
+    Err(CommandFailure::not_built("larch sql-executor", "cluster"))
 }

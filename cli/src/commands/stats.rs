@@ -5,7 +5,7 @@ pub mod range;
 use crate::args::{self, Common};
 use crate::colours::{self, HEADING};
 use crate::database;
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::layout::Layout;
 use crate::output::Output;
 use crate::size;
@@ -231,7 +231,7 @@ pub type Keys = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 pub fn keys_between(layout: &Layout, from: Option<&OsStr>, to: Option<&OsStr>) -> Result<Keys> {
     let bound = |flag: &str, text: Option<&OsStr>| {
         let bound = text.map(|text| layout.bound_from_text(text.as_encoded_bytes())).transpose();
-        bound.map_err(|why| Failure::Usage(why).of_flag(flag))
+        bound.map_err(|why| CommandFailure::Usage(why).of_flag(flag))
     };
     let (from, to) = (bound("--from", from)?, bound("--to", to)?);
     Ok((from.map_or(Bound::Unbounded, Bound::Included), to.map_or(Bound::Unbounded, Bound::Excluded)))

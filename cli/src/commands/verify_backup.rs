@@ -2,7 +2,7 @@
 
 use super::backup::backups_at;
 use crate::args::InspectBackups;
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::progress::Progress;
@@ -60,12 +60,12 @@ pub fn run(args: &InspectBackups) -> Result<()> {
     output.finish()?;
     let dest = args.dest.display();
     if report.backups == 0 {
-        return Err(Failure::NotFound(format!("there is no backup in {dest}; check the name")));
+        return Err(CommandFailure::NotFound(format!("there is no backup in {dest}; check the name")));
     }
     if report.problems.is_empty() {
         return Ok(());
     }
-    Err(Failure::Damaged(format!(
+    Err(CommandFailure::Damaged(format!(
         "backups in {dest} are damaged; bring what is named back from a copy of them, or remove the damaged files and make a \
          new backup, which copies them again. The older ones stay damaged until larch backup --keep removes them"
     )))

@@ -33,15 +33,15 @@ impl Series {
 
     /// A run of 60 s with mean `mean`. The seconds of the run have a standard deviation of 3 % and are AR(1) with
     /// coefficient 0.5, so the standard error of the run's mean is 0.67 %. Runs differ by `spread`.
-    pub fn run(&mut self, mean: f64, spread: f64) -> Figure {
+    pub fn run(&mut self, mean: f64, spread: f64) -> Estimate {
         let mean = mean * (1.0 + spread * self.normal());
         let seconds: Vec<f64> = self.values(60, 0.5).iter().map(|value| mean * (1.0 + 0.03 * value)).collect();
         let value = batch_means::mean(&seconds);
         let within = batch_means::uncertainty(&seconds).expect("there are seconds");
-        Figure { value, within: Some(Uncertainty { variance: within.variance / value.powi(2), ..within }) }
+        Estimate { value, within: Some(Uncertainty { variance: within.variance / value.powi(2), ..within }) }
     }
 
-    pub fn side(&mut self, runs: usize, mean: f64, spread: f64) -> Vec<Figure> {
+    pub fn side(&mut self, runs: usize, mean: f64, spread: f64) -> Vec<Estimate> {
         (0..runs).map(|_| self.run(mean, spread)).collect()
     }
 }
@@ -106,7 +106,7 @@ fn figures_are_those_of_welch() {
     let side = |center: f64, sd: f64| {
         let steps = [-1.0, -1.0, 0.0, 1.0, 1.0];
         let values = steps.map(|step: f64| center * (step * sd).exp());
-        values.map(|value| Figure { value, within: None })
+        values.map(|value| Estimate { value, within: None })
     };
     let found = difference(&side(100.0, 0.01), &side(110.0, 0.02), 0.05, 0.0);
     assert!((found.ratio - 0.1).abs() < 1e-12, "{found:?}");
@@ -119,8 +119,8 @@ fn figures_are_those_of_welch() {
 
 #[test]
 fn without_a_second_run_or_intervals_nothing_is_said_of_how_sure_it_is() {
-    let one = [Figure { value: 100.0, within: None }];
-    let two = [Figure { value: 110.0, within: None }];
+    let one = [Estimate { value: 100.0, within: None }];
+    let two = [Estimate { value: 110.0, within: None }];
     let found = difference(&one, &two, 0.01, 0.02);
     assert_eq!((found.interval, found.p), (None, None));
     let same = difference(&[one[0], one[0]], &[one[0], one[0]], 0.01, 0.02);

@@ -1,7 +1,7 @@
 //! The databases of the experiment: creates them, and times loads, compactions and index builds.
 
 use super::wide::{KEY_BYTES, Wide, WideRows};
-use super::{Sizes, TABLE, Written, open};
+use super::{Extent, TABLE, Written, open};
 use crate::ground::Ground;
 use crate::made::{Made, Shape, remove};
 use crate::ycsb_run::{self, YcsbRun};
@@ -27,7 +27,7 @@ pub struct Loaded {
     pub shape: Shape,
 }
 
-impl Sizes {
+impl Extent {
     /// Times a load of few rows.
     pub fn timed_load(&self, repeat: u64, written: Written, ground: &Ground) -> Result<Loaded, Failure> {
         let place = ground.data("load")?;

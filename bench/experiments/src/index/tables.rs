@@ -3,7 +3,7 @@
 use super::data::Loaded;
 use super::instructions::Counted;
 use super::wide::KEY_BYTES;
-use super::{ALL_WRITTEN, ARMS, Arm, CACHES, Cache, Cell, DEPTHS, Sizes, WORKLOADS, Written, cache_name};
+use super::{ALL_WRITTEN, ARMS, Arm, CACHES, Cache, Cell, DEPTHS, Extent, WORKLOADS, Written, cache_name};
 use crate::figures::{PAIRED, kib, mib, middle, ratio, shown, shown_middle, spread};
 use crate::ground::Ground;
 use crate::made::Shape;
@@ -16,7 +16,7 @@ use page::{Axis, Block, figure};
 /// Access to what was measured.
 pub struct Seen<'a> {
     pub ground: &'a Ground,
-    pub sizes: &'a Sizes,
+    pub extent: &'a Extent,
 }
 
 fn read_each(run: &YcsbRun) -> f64 {
@@ -29,11 +29,11 @@ fn kib_each(run: &YcsbRun) -> f64 {
 
 impl Seen<'_> {
     fn reads(&self, cache: Cache, depth: usize, arm: Arm) -> Vec<YcsbRun> {
-        self.ground.all(self.sizes.repeats, |repeat| Cell::Reads(repeat, cache, depth, arm))
+        self.ground.all(self.extent.repeats, |repeat| Cell::Reads(repeat, cache, depth, arm))
     }
 
     fn ycsb(&self, workload: &'static str, cache: Cache, arm: Arm) -> Vec<YcsbRun> {
-        self.ground.all(self.sizes.mixed_repeats, |repeat| Cell::Ycsb(repeat, workload, cache, arm))
+        self.ground.all(self.extent.mixed_repeats, |repeat| Cell::Ycsb(repeat, workload, cache, arm))
     }
 
     fn shape(&self, written: Written) -> Shape {
@@ -77,9 +77,9 @@ impl Seen<'_> {
         let caption = format!(
             "Keys of {KEY_BYTES} bytes, of which {} neighbours share the first 184; values of ten fields of 100 bytes; row pages of {}, nodes of \
              {}. Caches, by the bytes of all flat lists: {}. Reads are direct. Log buffered: written with every commit, not synced",
-            self.sizes.group_rows,
-            bytes_text(self.sizes.page_bytes),
-            bytes_text(self.sizes.node_bytes),
+            self.extent.group_rows,
+            bytes_text(self.extent.page_bytes),
+            bytes_text(self.extent.node_bytes),
             caches.join(", ")
         );
         table(
@@ -122,7 +122,7 @@ impl Seen<'_> {
         table(
             format!(
                 "Gets of rows drawn alike, each checked; median of {} repeats, in turns; {PAIRED}",
-                self.sizes.repeats
+                self.extent.repeats
             ),
             rows,
             &[
@@ -147,14 +147,14 @@ impl Seen<'_> {
                 (name, self.ycsb(workload, cache, arm), flat.clone())
             })
         });
-        let until = self.sizes.until;
+        let until = self.extent.until;
         let caption = format!(
             "YCSB A to F, 32 requests under way on one thread; each for {} s or {} operations, whichever comes first, after {} s of warm-up, on \
              a copy that begins with the same files; rows that are read alone are checked; median of {}; {PAIRED}",
             until.time.as_secs_f64(),
             figure(until.operations as f64),
             until.warmup.as_secs_f64(),
-            self.sizes.mixed_repeats
+            self.extent.mixed_repeats
         );
         table(
             caption,
@@ -211,10 +211,10 @@ impl Seen<'_> {
     fn loads(&self) -> Block {
         let mut rows = Vec::new();
         for written in ALL_WRITTEN {
-            let loads: Vec<Loaded> = self.ground.all(self.sizes.repeats, |repeat| Cell::Load(repeat, written));
+            let loads: Vec<Loaded> = self.ground.all(self.extent.repeats, |repeat| Cell::Load(repeat, written));
             let seconds = |what: fn(&Loaded) -> u64| shown_middle(&loads, |load| what(load) as f64 / 1e9);
             rows.push(vec![
-                format!("Larch, {} rows, {} written", figure(self.sizes.load_rows as f64), written.name()),
+                format!("Larch, {} rows, {} written", figure(self.extent.load_rows as f64), written.name()),
                 seconds(|load| load.load.nanos),
                 seconds(|load| load.load.settle_nanos),
                 seconds(|load| load.index_nanos),
@@ -242,7 +242,7 @@ impl Seen<'_> {
         let caption = format!(
             "Rows loaded in a random order by commits, then compacted, then indexed by a part of their values; median of {}. YDB's are TPC-C \
              with {} warehouses",
-            self.sizes.repeats,
+            self.extent.repeats,
             figure(quoted::YDB_TPCC[0].warehouses.value())
         );
         grid(caption, columns, rows)
@@ -276,7 +276,7 @@ impl Seen<'_> {
         let caption = format!(
             "Instructions of a get with a cache of 4x, counted by callgrind in a process of its own over {} gets of rows drawn alike, after \
              the index was brought into memory",
-            self.sizes.counted_gets
+            self.extent.counted_gets
         );
         table(
             caption,

@@ -6,7 +6,7 @@ use crate::ycsb_run::YcsbRun;
 #[test]
 fn a_tiny_experiment_reads_less_by_the_tree_where_the_lists_do_not_fit() {
     // Instructions are counted only in the program `larch`, and this is a test program.
-    let index = || Index { sizes: Sizes { counted_gets: 0, ..Sizes::of(Scale::Tiny) }, only: None };
+    let index = || Index { extent: Extent { counted_gets: 0, ..Extent::of(Scale::Tiny) }, only: None };
     let (_, ground, _) = tiny(index(), index());
     let shape: Shape = ground.told(Written::Both.name()).expect("it was built");
     assert!(shape.files > 1 && shape.flat_bytes > 0 && shape.btree_bytes > shape.flat_bytes, "{shape:?}");
@@ -23,7 +23,7 @@ fn a_tiny_experiment_reads_less_by_the_tree_where_the_lists_do_not_fit() {
         let ran: TpccRun = ground.known(cell).expect("it was measured");
         assert!(ran.new_orders > 0 && ran.checked_rows > 500_000, "{cell}: {ran:?}");
     }
-    for goal in index().sizes.tpcc_goals(&ground) {
+    for goal in index().extent.tpcc_goals(&ground) {
         assert!(goal.is_reached, "{goal:?}");
     }
 }

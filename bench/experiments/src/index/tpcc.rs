@@ -1,7 +1,7 @@
 //! TPC-C with the flat lists and with the tree, as YDB's authors ran it with three sizes of the cache. Three caches here
 //! have the same proportion to the data; two more are too small for the flat lists.
 
-use super::{Arm, Cell, Sizes, Written};
+use super::{Arm, Cell, Extent, Written};
 use crate::figures::{kib, mib, shown};
 use crate::ground::Ground;
 use crate::made::{Made, Shape, broken};
@@ -51,10 +51,10 @@ impl Cache {
         }
     }
 
-    fn bytes(self, sizes: &Sizes, shape: &Shape) -> u64 {
+    fn bytes(self, extent: &Extent, shape: &Shape) -> u64 {
         let bytes = match self {
             Self::Usual => USUAL_CACHE_BYTES,
-            Self::ForHundred(mib) => (mib << 20) * u64::from(sizes.warehouses) / 100,
+            Self::ForHundred(mib) => (mib << 20) * u64::from(extent.warehouses) / 100,
             Self::OfLists(divisor) => shape.flat_bytes / divisor,
         };
         bytes.max(LEAST_CACHE_BYTES)
@@ -69,7 +69,7 @@ pub fn cells() -> impl Iterator<Item = Cell> {
     (1..).zip(CACHES).flat_map(|(number, cache)| ARMS.map(|arm| Cell::Tpcc(number, cache, arm)))
 }
 
-impl Sizes {
+impl Extent {
     /// The database, with the sizes of all its tables together.
     pub fn tpcc_made(&self, ground: &mut Ground) -> Result<(Made, Shape), Failure> {
         ground.built(DATA, |place, stop| {

@@ -9,7 +9,7 @@ mod overwrites;
 mod tests;
 mod transactions;
 
-use super::orders::{Answer, Beside, Fill, Measure, Order, Sample, Shrunk, Task, WorkDone};
+use super::orders::{Answer, Beside, Fill, Operate, Order, Sample, Shrunk, Task, WorkDone};
 use super::tasks::{KEYS, Single, Singles, SortedRows, VALUE_BYTES};
 use super::{fio, raw};
 use crate::disk::{self, DiskCounts};
@@ -173,7 +173,7 @@ impl Held {
         Ok(sample)
     }
 
-    fn measure_with_fio(&self, measure: &Measure) -> Answer {
+    fn measure_with_fio(&self, measure: &Operate) -> Answer {
         let before = DiskCounts::of(&self.directory);
         let mut sample = fio::measure(&self.target, measure)?;
         // Keep fio's own number of reads: it covers the window alone, the system's covers the whole run.
@@ -183,7 +183,7 @@ impl Held {
         Ok(sample)
     }
 
-    fn measure(&self, measure: &Measure) -> Answer {
+    fn measure(&self, measure: &Operate) -> Answer {
         let store = self.store()?;
         let Some(what) = measure.beside else { return self.load(measure, &AtomicBool::new(false)) };
         if what == Beside::Compaction {
@@ -193,7 +193,7 @@ impl Held {
     }
 
     /// Measures `load`, and changes the size of the store's cache a third into its window.
-    fn shrink(&self, load: &Measure, cache_bytes: u64) -> Answer {
+    fn shrink(&self, load: &Operate, cache_bytes: u64) -> Answer {
         let store = self.store()?;
         let from_start = Duration::from_millis(load.warmup_millis + load.millis / 3);
         let never = AtomicBool::new(false);
@@ -206,7 +206,7 @@ impl Held {
     }
 
     /// Runs the task of `measure` until it is done or `stop` is set. Does not start the work beside it.
-    fn load(&self, measure: &Measure, stop: &AtomicBool) -> Answer {
+    fn load(&self, measure: &Operate, stop: &AtomicBool) -> Answer {
         let store = self.store()?;
         let time = Duration::from_millis(measure.millis);
         let mut plan = Plan {

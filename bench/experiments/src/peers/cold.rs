@@ -13,7 +13,7 @@
 
 use super::herd::{Herd, Peer};
 use super::memory_limit::MemoryLimit;
-use super::orders::{Beside, Fill, Measure, Order, Sample, Task, micros};
+use super::orders::{Beside, Fill, Operate, Order, Sample, Task, micros};
 use super::rows::{Against, Part, Row};
 use super::{Cell, Comparison, absent, fio, keep_settings, measure, million_rows, workload};
 use crate::args::PeersArgs;
@@ -244,22 +244,22 @@ impl Cold {
     /// The measurement of a cell.
     fn order(&self, cell: &Cell) -> Order {
         let (warmup_millis, millis) = (self.warmup_millis, self.millis);
-        let usual = |seed| Measure { warmup_millis, millis, ..measure(workload("c", "uniform"), self.records, seed) };
+        let usual = |seed| Operate { warmup_millis, millis, ..measure(workload("c", "uniform"), self.records, seed) };
         let uniform = |rows: &[(usize, [&str; 3])], first: u64| {
             let number = rows.iter().position(|(_, names)| names[0] == cell.task).unwrap_or(0) as u64;
             let seed = 100 * (first + number + 1) + cell.repeat;
-            Order::Measure(Measure { threads: clients(cell.task), ..usual(seed) })
+            Order::Measure(Operate { threads: clients(cell.task), ..usual(seed) })
         };
         match &*cell.part {
             WAITING => uniform(&THREADS, 0),
             IN_FLIGHT => uniform(&DEPTHS, 10),
-            SCAN => Order::Measure(Measure { task: Task::Scan, ..usual(1 + cell.repeat) }),
+            SCAN => Order::Measure(Operate { task: Task::Scan, ..usual(1 + cell.repeat) }),
             _ if cell.task == HALVED => {
                 // Long enough to fill the cache. The cache is halved a third into the window, so more than a second
                 // is left after it.
                 let (warmup_millis, millis) = (3 * warmup_millis, 2 * millis.max(1000));
                 let load = usual(200_000 + cell.repeat);
-                let load = Measure { threads: SHRINK_THREADS, warmup_millis, millis, ..load };
+                let load = Operate { threads: SHRINK_THREADS, warmup_millis, millis, ..load };
                 Order::Shrink { load, cache_bytes: Self::cache_to_halve(self.row_bytes()) / 2 }
             }
             _ => {
@@ -271,7 +271,7 @@ impl Cold {
                 let warmup_millis = if WORKS[at] == Some(Beside::Scan) { warmup_millis } else { 4 * warmup_millis };
                 // Hot rows fill half the cache.
                 let hot = (self.engine(OURS).cache_bytes as f64 / 2.0 / self.row_bytes() as f64).min(0.5);
-                Order::Measure(Measure {
+                Order::Measure(Operate {
                     task: workload("c", names.keys),
                     warmup_millis,
                     millis: 2 * millis,

@@ -7,7 +7,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::orders::{Measure, Sample, Task};
+use super::orders::{Operate, Sample, Task};
 use super::raw;
 use harness::times::is_known;
 use harness::{Clock, Counter, Failure, Opening, Scheme, Session, Setting, Store, StoreUse, Table, Target};
@@ -58,7 +58,7 @@ fn options(target: &Target) -> Result<Options, Failure> {
 }
 
 /// Runs fio for `measure`: sequential reads for a scan, random reads for anything else.
-pub fn measure(target: &Target, measure: &Measure) -> Result<Sample, String> {
+pub fn measure(target: &Target, measure: &Operate) -> Result<Sample, String> {
     let options = options(target).map_err(|failure| failure.to_string())?;
     let engines = if options.flights || measure.task == Task::Scan { &ENGINES[..] } else { &["psync"] };
     let mut why = String::new();
@@ -71,7 +71,7 @@ pub fn measure(target: &Target, measure: &Measure) -> Result<Sample, String> {
     Err(format!("fio by {why}"))
 }
 
-fn arguments(options: &Options, measure: &Measure, engine: &str) -> Vec<String> {
+fn arguments(options: &Options, measure: &Operate, engine: &str) -> Vec<String> {
     let (order, block_bytes, depth) = match measure.task {
         Task::Scan => ("read", SEQUENTIAL_BYTES, (options.ahead_bytes / SEQUENTIAL_BYTES).max(1)),
         _ => ("randread", options.page_bytes, measure.threads as u64),

@@ -2,7 +2,7 @@
 //! threads, and synced puts.
 
 use super::herd::{Herd, Peer};
-use super::orders::{Fill, Measure, Order, Sample, Task};
+use super::orders::{Fill, Operate, Order, Sample, Task};
 use super::rows::{ALL_TASKS, Against, Part, Row};
 use super::{Cell, Comparison, absent, keep_settings, measure, million_rows, warm_up, workload};
 use crate::args::PeersArgs;
@@ -242,7 +242,7 @@ impl Comparison for Memory {
         let number = rows().iter().position(|row| row.name == cell.task).unwrap_or(0) as u64;
         let (task, threads) = operations(cell.task);
         let asked = measure(task, records, 100 * (number + 1) + cell.repeat);
-        peer.obey(&Order::Measure(Measure { filled: how, threads, warmup_millis, millis, ..asked }))
+        peer.obey(&Order::Measure(Operate { filled: how, threads, warmup_millis, millis, ..asked }))
     }
 }
 

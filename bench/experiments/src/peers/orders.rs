@@ -24,7 +24,7 @@ pub enum Order {
     /// Waits for background work to end. The answer has the size of the files.
     Settle,
     /// Carries out a measurement.
-    Measure(Measure),
+    Measure(Operate),
     /// Measures overwrites of existing rows.
     Overwrite(Overwrite),
     /// Measures transactions.
@@ -32,7 +32,7 @@ pub enum Order {
     /// Carries out a measurement, and changes the size of the store's cache within the window.
     Shrink {
         /// The measurement.
-        load: Measure,
+        load: Operate,
         /// The new size of the cache.
         cache_bytes: u64,
     },
@@ -51,7 +51,7 @@ pub enum Fill {
 
 /// A measurement.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Measure {
+pub struct Operate {
     /// The task.
     pub task: Task,
     /// The number of rows in the table.

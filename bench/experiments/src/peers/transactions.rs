@@ -18,7 +18,7 @@
 //!   secondary indexes.
 
 use super::herd::{Herd, Peer};
-use super::orders::{Deed, Fill, Measure, Order, Overwrite, Sample, Task, Transact, Way, micros};
+use super::orders::{Deed, Fill, Operate, Order, Overwrite, Sample, Task, Transact, Way, micros};
 use super::rows::{Against, Part, Row};
 use super::{Cell, Comparison, absent, keep_settings, measure, thousands, warm_up};
 use crate::args::TransactionsArgs;
@@ -138,7 +138,7 @@ impl Transactions {
             _ => SYNCED_RECORDS,
         };
         match cell.engine {
-            DISK => Order::Measure(Measure { threads, warmup_millis, millis, ..measure(Task::Puts, records, seed) }),
+            DISK => Order::Measure(Operate { threads, warmup_millis, millis, ..measure(Task::Puts, records, seed) }),
             _ => Order::Transact(Transact { what, records, threads, warmup_millis, millis, seed }),
         }
     }

@@ -213,7 +213,7 @@ fn every_quote_is_in_its_document() {
             missing.push(format!("{written} {unit}: {document:?}, {place:?}"));
         }
     }
-    for Lines { text, document, place } in SCYLLA_TABLES.into_iter().chain(SCYLLA_COMMANDS) {
+    for Passage { text, document, place } in SCYLLA_TABLES.into_iter().chain(SCYLLA_COMMANDS) {
         let here = documents[document.title()].split_once(place).is_some_and(|(_, after)| {
             let after = after.trim_start().trim_start_matches("./");
             after.starts_with(&in_one_line(text))
@@ -222,7 +222,7 @@ fn every_quote_is_in_its_document() {
             missing.push(format!("{document:?}, {place}: {text}"));
         }
     }
-    // Lines that other crates show as examples of a format.
+    // Passage that other crates show as examples of a format.
     for (path, from, document) in [
         ("bench/ycsb/src/report/seed_line.rs", "2024-03-26", Document::YdbIndex),
         ("bench/harness/src/report/live.rs", "time   ops/s", Document::Scylla),

@@ -18,8 +18,8 @@ fn page() -> String {
 #[test]
 fn a_chart_of_a_page_is_a_picture_on_either_ground() {
     for (title, name) in [(None, "first"), (Some("second </script>"), "second &lt;/script&gt;")] {
-        let light = svg(&page(), title, Ground::Light).expect("it is there");
-        let dark = svg(&page(), title, Ground::Dark).expect("it is there");
+        let light = svg(&page(), title, Background::Light).expect("it is there");
+        let dark = svg(&page(), title, Background::Dark).expect("it is there");
         for part in [name, "larch", "another", "rows of a batch", "<polyline"] {
             assert!(light.contains(part) && dark.contains(part), "{part}: {light}");
         }
@@ -30,15 +30,15 @@ fn a_chart_of_a_page_is_a_picture_on_either_ground() {
 
 #[test]
 fn a_chart_that_is_not_there_is_named_with_those_that_are() {
-    let error = svg(&page(), Some("third"), Ground::Light).expect_err("there is none");
+    let error = svg(&page(), Some("third"), Background::Light).expect_err("there is none");
     assert_eq!(error.to_string(), "no chart is called `third`; there are: first; second </script>");
-    assert!(matches!(svg("<html></html>", None, Ground::Light), Err(PictureError::NoCharts)));
+    assert!(matches!(svg("<html></html>", None, Background::Light), Err(PictureError::NoCharts)));
 }
 
 #[test]
 fn a_chart_without_points_is_refused() {
     let mut page = Page::new("Result");
     page.add(Block::Chart(Chart { title: "empty".to_owned(), ..Chart::default() }));
-    let error = svg(&page.html(), None, Ground::Light).expect_err("nothing is there to draw");
+    let error = svg(&page.html(), None, Background::Light).expect_err("nothing is there to draw");
     assert!(error.to_string().contains("it has no points"), "{error}");
 }

@@ -65,7 +65,7 @@ fn a_result_has_the_lines_of_the_document() {
 fn what_is_out_of_bounds_does_not_hold() {
     let measured = measured();
     let summary = Summary { mode: Mode::Spec, warehouses: 100, measured: &measured };
-    let broken: Vec<String> = summary.verdicts().into_iter().filter(|one| !one.holds()).map(|one| one.name).collect();
+    let broken: Vec<String> = summary.limits().into_iter().filter(|one| !one.holds()).map(|one| one.name).collect();
     let wanted = ["payments by last name", "order statuses by last name", "90 % of Delivery within"];
     assert_eq!(broken, wanted);
 }
@@ -76,7 +76,7 @@ fn a_result_without_waits_has_no_efficiency_and_an_empty_one_no_figures() {
     assert_eq!(Summary { mode: Mode::NoWait, warehouses: 1, measured: &measured }.efficiency(), None);
     let nothing = Measured::default();
     let summary = Summary { mode: Mode::Spec, warehouses: 1, measured: &nothing };
-    assert_eq!((summary.tpmc(), summary.verdicts()), (0.0, Vec::new()));
+    assert_eq!((summary.tpmc(), summary.limits()), (0.0, Vec::new()));
     assert!(summary.text().contains("tpmC: 0\n"));
 }
 

@@ -4,7 +4,7 @@
 //! the HdrHistogram tools read both V1 and V2.
 
 use super::lines::{Metric, metrics};
-use crate::settings::{Measure, Output};
+use crate::settings::{MeasurementType, Output};
 use harness::{Measured, Times};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::V2DeflateSerializer;
@@ -14,7 +14,7 @@ use std::time::{Duration, UNIX_EPOCH};
 /// The paths and contents of the files that `output` asks for.
 pub fn hdr_logs(measured: &Measured, output: &Output) -> Vec<(String, String)> {
     let Some(begin) = output.hdr_path.as_ref().filter(|_| output.measure.is_hdr()) else { return Vec::new() };
-    let prefix = if output.measure == Measure::Hdr { "" } else { "Hdr" };
+    let prefix = if output.measure == MeasurementType::Hdr { "" } else { "Hdr" };
     let log = |metric: &Metric<'_>| {
         let name = format!("{prefix}{}", metric.name);
         let text = log(measured, metric, &name);

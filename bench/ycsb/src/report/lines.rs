@@ -1,7 +1,7 @@
 //! The lines of a result: metric, measurement, value.
 
-use crate::settings::{Interval, Measure, Output};
-use harness::{Measure as Kind, Measured, Times};
+use crate::settings::{MeasurementInterval, MeasurementType, Output};
+use harness::{Measure, Measured, Times};
 use std::borrow::Cow;
 
 /// The original prints kinds in the order of a hash table of their names. This is the order that results.
@@ -26,7 +26,7 @@ pub enum Value {
 pub struct Metric<'m> {
     pub name: String,
     /// The requests of the metric.
-    pub kind: &'m Kind,
+    pub kind: &'m Measure,
     /// Whether the metric's times count from when requests were due. Otherwise they count from when they were sent.
     intended: bool,
     /// Whether the metric counts failed operations.
@@ -38,7 +38,7 @@ pub struct Metric<'m> {
 impl Metric<'_> {
     /// The times of `kind` that belong to the metric. `kind` must have the name of the metric's kind, but it may
     /// contain the measurements of only a part of the run.
-    pub fn times<'k>(&self, kind: &'k Kind) -> Cow<'k, Times> {
+    pub fn times<'k>(&self, kind: &'k Measure) -> Cow<'k, Times> {
         let times = if self.intended { kind.times() } else { &kind.service };
         match (self.failed, kind.name.as_str()) {
             (true, _) => Cow::Borrowed(&kind.failed),
@@ -54,12 +54,12 @@ impl Metric<'_> {
 pub fn metrics<'m>(measured: &'m Measured, output: &Output) -> Vec<Metric<'m>> {
     let mut metrics = Vec::new();
     let passes: &[bool] = match output.interval {
-        Interval::Operation => &[false],
-        Interval::Intended => &[true],
-        Interval::Both => &[false, true],
+        MeasurementInterval::Operation => &[false],
+        MeasurementInterval::Intended => &[true],
+        MeasurementInterval::Both => &[false, true],
     };
     for &intended in passes {
-        let both = intended && output.interval == Interval::Both;
+        let both = intended && output.interval == MeasurementInterval::Both;
         for kind in ORDER.iter().filter_map(|name| measured.kind(name)) {
             let is_check = kind.name == "VERIFY";
             // A check sends no request, so it has no intended time.
@@ -130,15 +130,15 @@ impl Lines<'_> {
             return self.returns(name, &returns);
         }
         match self.output.measure {
-            Measure::Hdr => self.hdr(name, times, &returns),
-            Measure::Buckets => self.buckets(name, times, &returns),
-            Measure::HdrAndBuckets => {
+            MeasurementType::Hdr => self.hdr(name, times, &returns),
+            MeasurementType::Buckets => self.buckets(name, times, &returns),
+            MeasurementType::HdrAndBuckets => {
                 self.hdr(&format!("Hdr{name}"), times, &returns);
                 self.buckets(&format!("Bucket{name}"), times, &[]);
             }
-            Measure::Series => self.series(measured, metric, times, &returns),
-            Measure::Raw => self.raw(name, times, &returns),
-            Measure::HdrAndRaw => {
+            MeasurementType::Series => self.series(measured, metric, times, &returns),
+            MeasurementType::Raw => self.raw(name, times, &returns),
+            MeasurementType::HdrAndRaw => {
                 self.hdr(&format!("Hdr{name}"), times, &returns);
                 self.raw(&format!("Raw{name}"), times, &[]);
             }
@@ -259,7 +259,7 @@ impl Lines<'_> {
 }
 
 /// The statuses that requests returned, each with its count.
-fn returns(measure: &Kind) -> Vec<(String, u64)> {
+fn returns(measure: &Measure) -> Vec<(String, u64)> {
     let good = [
         ("OK", measure.oks),
         ("NOT_FOUND", measure.not_found),

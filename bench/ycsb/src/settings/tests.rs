@@ -1,4 +1,4 @@
-use super::{BadProperty, FieldLength, Format, Interval, KeyDistribution, Measure, Settings};
+use super::{BadProperty, FieldLength, Format, KeyDistribution, MeasurementInterval, MeasurementType, Settings};
 use crate::properties::Properties;
 use harness::{Length, Pace};
 use std::time::Duration;
@@ -40,7 +40,10 @@ fn defaults_are_those_of_the_original() {
 
     assert_eq!((drive.transactions, drive.threads, drive.rate, drive.max_seconds), (None, None, None, None));
 
-    assert_eq!((output.measure, output.interval, output.format), (Measure::Hdr, Interval::Operation, Format::Text));
+    assert_eq!(
+        (output.measure, output.interval, output.format),
+        (MeasurementType::Hdr, MeasurementInterval::Operation, Format::Text)
+    );
     assert_eq!(output.percentiles, [95.0, 99.0]);
     assert_eq!((output.buckets, output.granularity_millis, output.verbose), (1000, 1000, false));
     assert_eq!((output.status, output.status_seconds, output.label.as_str()), (false, 10, ""));
@@ -62,8 +65,11 @@ fn what_is_set_counts() {
     assert_eq!((all.operations.count, all.operations.read_all_fields), (Some(77), false));
     assert_eq!((all.drive.rate, all.drive.threads, all.drive.max_seconds), (Some(1000.0), Some(8), Some(60)));
     assert_eq!(all.drive.transactions, Some(false));
-    assert_eq!((all.output.interval, all.output.format), (Interval::Both, Format::JsonArray));
-    assert_eq!((all.output.percentiles.as_slice(), all.output.measure), ([50.0, 99.9].as_slice(), Measure::Series));
+    assert_eq!((all.output.interval, all.output.format), (MeasurementInterval::Both, Format::JsonArray));
+    assert_eq!(
+        (all.output.percentiles.as_slice(), all.output.measure),
+        ([50.0, 99.9].as_slice(), MeasurementType::Series)
+    );
     let histogram = good("fieldlengthdistribution=histogram\nfieldlengthhistogram=lengths.txt");
     assert!(matches!(histogram.records.field_length, FieldLength::Histogram(_)));
 }
@@ -161,7 +167,7 @@ fn files_of_times_are_named() {
         good("measurementtype=raw\nmeasurement.raw.output_file= times.csv \nmeasurement.raw.no_summary=true").output;
     assert_eq!(
         (output.measure, output.raw_file.as_deref(), output.raw_summary),
-        (Measure::Raw, Some("times.csv"), false)
+        (MeasurementType::Raw, Some("times.csv"), false)
     );
     assert_eq!(good("measurementtype=hdrhistogram+raw").output.raw_file, None);
     assert_eq!(good("hdrhistogram.output.path=dir/").output.hdr_path, None);

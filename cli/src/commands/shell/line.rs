@@ -3,7 +3,7 @@
 
 use super::words;
 use crate::args;
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStringExt as _;
@@ -88,7 +88,9 @@ impl Lines {
         }
         let found = words::split(text);
         if found.is_open {
-            return Err(Failure::Usage("a quote is not closed; close it, or write \\' for a quote itself".to_owned()));
+            return Err(CommandFailure::Usage(
+                "a quote is not closed; close it, or write \\' for a quote itself".to_owned(),
+            ));
         }
         let words: Vec<OsString> = found.words.into_iter().map(|word| OsString::from_vec(word.bytes)).collect();
         let rest = found.rest.map(|at| text[at..].to_owned());

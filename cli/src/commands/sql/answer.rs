@@ -3,7 +3,7 @@
 
 use crate::args::{Common, QueryFormat, Sql};
 use crate::database;
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::layout::columns;
 use crate::output::Output;
 use datafusion::arrow::array::RecordBatch;
@@ -58,7 +58,7 @@ impl Query {
     ///
     /// # Errors
     ///
-    /// Returns [`Failure::Input`] if the description of the table is damaged.
+    /// Returns [`CommandFailure::Input`] if the description of the table is damaged.
     fn columns_of(&self, table: &Table) -> Result<Option<String>> {
         Ok(database::schema(table)?.map(|schema| columns::declared(&schema)))
     }
@@ -78,7 +78,7 @@ pub fn run(common: &Common, args: &Sql) -> Result<()> {
     let builder = match (&args.scheduler, common.follow) {
         (Some(_), true) => {
             let why = "several processes answer with the rows that are in files; leave --follow or --scheduler out";
-            return Err(Failure::Usage(why.to_owned()));
+            return Err(CommandFailure::Usage(why.to_owned()));
         }
         (Some(_), false) => builder.follow(Follow::Files),
         (None, _) if common.read_only => builder.read_only(true),
@@ -100,7 +100,7 @@ fn elsewhere(scheduler: &str, place: &Path) -> Result<Box<dyn Elsewhere>> {
 /// The failure of a binary that answers queries alone.
 #[cfg(not(feature = "cluster"))]
 fn elsewhere(_: &str, _: &Path) -> Result<Box<dyn Elsewhere>> {
-    Err(Failure::not_built("larch sql --scheduler", "cluster"))
+    Err(CommandFailure::not_built("larch sql --scheduler", "cluster"))
 }
 
 /// The text of a file with statements.
@@ -114,7 +114,9 @@ fn read(file: &Path) -> Result<String> {
     };
     match read {
         Ok(_) => Ok(text),
-        Err(error) => Err(Failure::Input(format!("--file {}: {error}; give a file of statements", file.display()))),
+        Err(error) => {
+            Err(CommandFailure::Input(format!("--file {}: {error}; give a file of statements", file.display())))
+        }
     }
 }
 
@@ -123,7 +125,7 @@ fn run_on(query: &Query, elsewhere: Option<&dyn Elsewhere>) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = with_threads(runtime, query.threads).enable_all().build();
     let runtime = runtime
-        .map_err(|error| Failure::Input(format!("cannot start the threads of the query: {error}; try again")))?;
+        .map_err(|error| CommandFailure::Input(format!("cannot start the threads of the query: {error}; try again")))?;
     let mut output = Output::new();
     for _ in 0..ATTEMPTS {
         match runtime.block_on(answer(query, elsewhere, &mut output)) {
@@ -132,18 +134,18 @@ fn run_on(query: &Query, elsewhere: Option<&dyn Elsewhere>) -> Result<()> {
             Ok(()) => return output.finish(),
         };
     }
-    Err(Failure::Input("the processes that answer queries show other rows each time; try again".to_owned()))
+    Err(CommandFailure::Input("the processes that answer queries show other rows each time; try again".to_owned()))
 }
 
 /// Why statements ended early.
 enum Stopped {
     /// The other processes show a newer version, and no row was printed yet, so the statements can be begun again.
     Early,
-    Failed(Failure),
+    Failed(CommandFailure),
 }
 
-impl From<Failure> for Stopped {
-    fn from(failure: Failure) -> Self {
+impl From<CommandFailure> for Stopped {
+    fn from(failure: CommandFailure) -> Self {
         Self::Failed(failure)
     }
 }
@@ -163,7 +165,7 @@ async fn answer(query: &Query, elsewhere: Option<&dyn Elsewhere>, output: &mut O
     for mut statement in statements {
         if elsewhere.is_some() && matches!(statement, Statement::CopyTo(_)) {
             let why = "one process alone writes the rows of a query; leave --scheduler out for COPY";
-            return Err(Failure::Usage(why.to_owned()).into());
+            return Err(CommandFailure::Usage(why.to_owned()).into());
         }
         mark_minus(&mut statement);
         let refused = |error: DataFusionError| refused(&context, query, &statement, error);
@@ -190,7 +192,7 @@ async fn answer(query: &Query, elsewhere: Option<&dyn Elsewhere>, output: &mut O
                 let why = "the processes that answer queries were lost while they did so, or there is none; see that some run, \
                     and ask again";
                 let words = if is_lost { Some(why.to_owned()) } else { others.words_of(&error) };
-                return Err(Stopped::Failed(words.map_or_else(|| failure(error), Failure::Input)));
+                return Err(Stopped::Failed(words.map_or_else(|| failure(error), CommandFailure::Input)));
             };
             has_printed = true;
             let schema = rows.schema();
@@ -232,7 +234,7 @@ fn context(query: &Query, snapshot: &Snapshot, elsewhere: Option<&dyn Elsewhere>
         let table = match query.columns_of(&table)? {
             None => LarchTable::of(snapshot, &table),
             Some(columns) => {
-                let of_import = |bad: BadColumns| Failure::Input(format!("table {name}: {bad}"));
+                let of_import = |bad: BadColumns| CommandFailure::Input(format!("table {name}: {bad}"));
                 LarchTable::new(snapshot, &table, columns.parse().map_err(of_import)?).map_err(of_import)?
             }
         };
@@ -244,7 +246,7 @@ fn context(query: &Query, snapshot: &Snapshot, elsewhere: Option<&dyn Elsewhere>
 /// The error about a refused statement. A missing table is reported in the words of the other commands of `larch`.
 /// Since a name in a statement may also be that of a function, or of a table that the statement makes, only
 /// DataFusion's own error tells whether a table is missing.
-fn refused(context: &SessionContext, query: &Query, statement: &Statement, error: DataFusionError) -> Failure {
+fn refused(context: &SessionContext, query: &Query, statement: &Statement, error: DataFusionError) -> CommandFailure {
     let state = context.state();
     let words = error.find_root().strip_backtrace();
     let catalog = &state.config_options().catalog;
@@ -257,7 +259,7 @@ fn refused(context: &SessionContext, query: &Query, statement: &Statement, error
             let others =
                 if names.is_empty() { "it has none".to_owned() } else { format!("it has {}", names.join(", ")) };
             let directory = query.directory.display();
-            return Failure::NotFound(format!(
+            return CommandFailure::NotFound(format!(
                 "no table {} in {directory}; {others} (in SQL a name with capital letters stands in double quotes)",
                 table.table()
             ));
@@ -302,41 +304,41 @@ async fn print(
 }
 
 /// The failure to print an answer.
-fn unprintable(error: ArrowError) -> Failure {
+fn unprintable(error: ArrowError) -> CommandFailure {
     match error {
-        ArrowError::IoError(_, error) => Failure::Output(error),
-        other => Failure::Input(format!("the rows cannot be printed: {other}; choose another --format")),
+        ArrowError::IoError(_, error) => CommandFailure::Output(error),
+        other => CommandFailure::Input(format!("the rows cannot be printed: {other}; choose another --format")),
     }
 }
 
 /// Turns an error of DataFusion into a failure with the words and the exit code of other commands.
-fn failure(error: DataFusionError) -> Failure {
+fn failure(error: DataFusionError) -> CommandFailure {
     let root = error.find_root();
     if let DataFusionError::External(external) = root {
         if let Some(error) = external.downcast_ref::<larch::Error>() {
-            return Failure::Engine(error.clone());
+            return CommandFailure::Engine(error.clone());
         }
         if let Some(bad) = external.downcast_ref::<BadRow>() {
-            return Failure::Input(bad.to_string());
+            return CommandFailure::Input(bad.to_string());
         }
         if let Some(bad) = external.downcast_ref::<Unwritable>() {
-            return Failure::Input(bad.to_string());
+            return CommandFailure::Input(bad.to_string());
         }
         if let Some(bad) = external.downcast_ref::<BadColumns>() {
-            return Failure::Usage(bad.to_string());
+            return CommandFailure::Usage(bad.to_string());
         }
     }
     match root {
         DataFusionError::SQL(..) | DataFusionError::Plan(_) | DataFusionError::NotImplemented(_) => {
-            Failure::Usage(format!("{}; correct the statement", root.strip_backtrace()))
+            CommandFailure::Usage(format!("{}; correct the statement", root.strip_backtrace()))
         }
         DataFusionError::SchemaError(kind, _) => match &**kind {
-            SchemaError::FieldNotFound { .. } => Failure::Usage(root.strip_backtrace()),
-            _ => Failure::Usage(format!("{}; correct the statement", root.strip_backtrace())),
+            SchemaError::FieldNotFound { .. } => CommandFailure::Usage(root.strip_backtrace()),
+            _ => CommandFailure::Usage(format!("{}; correct the statement", root.strip_backtrace())),
         },
         DataFusionError::ResourcesExhausted(_) => {
-            Failure::Input(format!("{}; give the query more with --memory", root.strip_backtrace()))
+            CommandFailure::Input(format!("{}; give the query more with --memory", root.strip_backtrace()))
         }
-        _ => Failure::Input(root.strip_backtrace()),
+        _ => CommandFailure::Input(root.strip_backtrace()),
     }
 }

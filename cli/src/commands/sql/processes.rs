@@ -1,7 +1,7 @@
 //! `larch sql-scheduler` and `larch sql-executor`, and the client of both: several processes answer a query.
 
 use crate::args::{Common, SqlExecutor, SqlScheduler};
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::output::Output;
 use crate::places;
 use ballista_core::error::BallistaError;
@@ -18,13 +18,13 @@ use tokio::io::AsyncReadExt as _;
 /// The processes of the scheduler at `HOST:PORT`. They find the database at `place` as this process does.
 pub fn cluster(scheduler: &str, place: &Path) -> Result<Box<dyn Elsewhere>> {
     let Some(database) = place.to_str() else {
-        return Err(Failure::Usage(format!("{} is no text, so it cannot be sent; rename it", place.display())));
+        return Err(CommandFailure::Usage(format!("{} is no text, so it cannot be sent; rename it", place.display())));
     };
     // For a process that runs in another directory, a relative path would mean another directory.
     let database = if places::is_url(place) {
         database.to_owned()
     } else {
-        let absolute = std::path::absolute(place).map_err(|error| Failure::Input(error.to_string()))?;
+        let absolute = std::path::absolute(place).map_err(|error| CommandFailure::Input(error.to_string()))?;
         absolute.display().to_string()
     };
     Ok(Box::new(Cluster::new(scheduler, &database)))
@@ -45,11 +45,11 @@ pub fn scheduler(common: &Common, args: &SqlScheduler) -> Result<()> {
 pub fn executor(common: &Common, args: &SqlExecutor) -> Result<()> {
     let SqlExecutor { ref scheduler, listen, port, threads, memory, stop_with_input } = *args;
     let Some((host, Ok(number))) = scheduler.rsplit_once(':').map(|(host, port)| (host, port.parse())) else {
-        return Err(Failure::Usage(format!("the scheduler is at HOST:PORT, and not at {scheduler}")));
+        return Err(CommandFailure::Usage(format!("the scheduler is at HOST:PORT, and not at {scheduler}")));
     };
     let parent = std::env::temp_dir();
     let why = |error| {
-        Failure::Input(format!(
+        CommandFailure::Input(format!(
             "cannot make a temporary directory in {}: {error}; set TMPDIR to another one",
             parent.display()
         ))
@@ -77,9 +77,9 @@ pub fn executor(common: &Common, args: &SqlExecutor) -> Result<()> {
 fn databases(common: &Common) -> Arc<Databases> {
     let common = common.clone();
     Databases::new(Arc::new(move |place| {
-        let in_words = |failure: Failure| datafusion::error::DataFusionError::Execution(failure.to_string());
+        let in_words = |failure: CommandFailure| datafusion::error::DataFusionError::Execution(failure.to_string());
         let builder = common.builder(place.as_ref()).map_err(in_words)?.create(false).follow(Follow::Files);
-        builder.open().map_err(|error| in_words(Failure::Engine(error)))
+        builder.open().map_err(|error| in_words(CommandFailure::Engine(error)))
     }))
 }
 
@@ -96,7 +96,8 @@ fn until_stopped(
         runtime.worker_threads(threads + 1);
     }
     let runtime = runtime.enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::Input(format!("cannot start threads: {error}; try again")))?;
+    let runtime =
+        runtime.map_err(|error| CommandFailure::Input(format!("cannot start threads: {error}; try again")))?;
     let input_ends = async {
         if !stops_with_input {
             return std::future::pending().await;
@@ -107,7 +108,7 @@ fn until_stopped(
     };
     let ended = runtime.block_on(async {
         tokio::select! {
-            ended = work => ended.map_err(|error| Failure::Input(format!("{error}; check addresses and ports"))),
+            ended = work => ended.map_err(|error| CommandFailure::Input(format!("{error}; check addresses and ports"))),
             _ = tokio::signal::ctrl_c() => Ok(()),
             () = input_ends => Ok(()),
         }

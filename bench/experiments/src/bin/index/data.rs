@@ -2,7 +2,7 @@
 //! file has both a B-tree and a flat index.
 
 use crate::rows::{HOT_BYTES, Key, key, mix, value};
-use crate::{Result, Size};
+use crate::{Extent, Result};
 use kit::Scratch;
 use larch::options::{LevelOptions, PageIndexKind};
 use larch::{Database, Durability, Selection, Table, TableOptions};
@@ -38,12 +38,12 @@ pub struct Shape {
 
 impl Shape {
     /// All shapes that are measured.
-    pub fn all(size: Size) -> Vec<Self> {
+    pub fn all(extent: Extent) -> Vec<Self> {
         let mut shapes = Vec::new();
         for history in [false, true] {
             for groups in [false, true] {
                 for files in [1, 4, 10] {
-                    let rows = size.of(if history { 300_000 } else { 1_000_000 });
+                    let rows = extent.of(if history { 300_000 } else { 1_000_000 });
                     shapes.push(Self { rows, files, groups, history });
                 }
             }

@@ -14,7 +14,7 @@ mod range_erases;
 mod slices;
 mod small_cache;
 
-use crate::{Result, Size};
+use crate::{Extent, Result};
 use kit::Scratch;
 use serde::Serialize;
 
@@ -50,7 +50,7 @@ fn serialize_verdict<S: serde::Serializer>(is_reached: &bool, to: S) -> std::res
 }
 
 /// Measures one subject.
-pub type Goal = fn(&Scratch, Size) -> Result<Vec<MeasuredGoal>>;
+pub type Goal = fn(&Scratch, Extent) -> Result<Vec<MeasuredGoal>>;
 
 /// A goal's name on the command line, and its function.
 pub type Named = (&'static str, Goal);

@@ -72,11 +72,11 @@ struct Arguments {
 
 /// How much to measure.
 #[derive(Clone, Copy)]
-struct Size {
+struct Extent {
     quick: bool,
 }
 
-impl Size {
+impl Extent {
     /// `full`, or a tenth of it.
     fn of(self, full: u64) -> u64 {
         if self.quick { full / 10 } else { full }
@@ -108,26 +108,26 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     let goals = goals::named(&arguments.only)?;
     let started = Instant::now();
-    let size = Size { quick: arguments.quick };
+    let extent = Extent { quick: arguments.quick };
     let scratch = Scratch::for_benchmark(arguments.directory.as_deref(), "bench-index", || ())?;
     let mut report = Report::new(arguments.quick);
     report.print_machine();
     if !arguments.goals && arguments.only.is_empty() {
         let counter = instructions::Counter::find();
         report.print_counter(&counter);
-        for shape in data::Shape::all(size) {
+        for shape in data::Shape::all(extent) {
             let data = data::DataSet::build(&scratch, shape)?;
-            let parts = operations::measure(&data, &counter, &scratch, size)?;
+            let parts = operations::measure(&data, &counter, &scratch, extent)?;
             report.print_parts(&data, parts)?;
             scratch.clear()?;
         }
-        report.print_nodes(operations::measure_nodes(&counter, size)?);
+        report.print_nodes(operations::measure_nodes(&counter, extent)?);
     }
     if !arguments.parts {
         report.print_goals_head();
         for (name, goal) in goals {
             eprintln!("measuring {name}");
-            let lines = goal(&scratch, size)?;
+            let lines = goal(&scratch, extent)?;
             report.print_goals(lines);
             scratch.clear()?;
         }

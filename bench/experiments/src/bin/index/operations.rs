@@ -7,7 +7,7 @@ use crate::instructions::Counter;
 use crate::measure::{Timed, in_turns};
 use crate::rows::{Key, Probe, key, probes, stamp, stamp_of};
 use crate::statistics;
-use crate::{Result, Size};
+use crate::{Extent, Result};
 use kit::callgrind::counted_region;
 use kit::{Scratch, callgrind};
 use pages::retry;
@@ -250,7 +250,7 @@ impl<'d> Runner<'d> {
 }
 
 /// Measures times and instructions of all operations that `data` allows.
-pub fn measure(data: &DataSet, counter: &Counter, scratch: &Scratch, size: Size) -> Result<Vec<Part>> {
+pub fn measure(data: &DataSet, counter: &Counter, scratch: &Scratch, extent: Extent) -> Result<Vec<Part>> {
     let (btree, flat) = (data.open(false)?, data.open(true)?);
     for opened in [&btree, &flat] {
         opened.warm()?;
@@ -290,7 +290,7 @@ pub fn measure(data: &DataSet, counter: &Counter, scratch: &Scratch, size: Size)
         let (mut by_btree, mut by_flat) = (Runner::new(&btree), Runner::new(&flat));
         let mut first = |probes: &[Probe]| by_btree.run(operation, probes);
         let mut second = |probes: &[Probe]| by_flat.run(operation, probes);
-        let timed = in_turns(size.effort(), &inputs, &mut [&mut first, &mut second])?;
+        let timed = in_turns(extent.effort(), &inputs, &mut [&mut first, &mut second])?;
         let cost = |side: usize| Cost { time: timed[side], instructions: instructions_of(side, i) };
         parts.push(Part { operation: operation.name(), btree: cost(0), flat: cost(1) });
     }
@@ -329,7 +329,7 @@ pub struct NodeSearch {
 }
 
 /// Measures searches in 32 nodes of 16 KiB, which fit into L2.
-pub fn measure_nodes(counter: &Counter, size: Size) -> Result<Vec<NodeSearch>> {
+pub fn measure_nodes(counter: &Counter, extent: Extent) -> Result<Vec<NodeSearch>> {
     let mut searches = Vec::new();
     for (keys, of) in crate::rows::KEY_KINDS {
         const NODES: usize = 32;
@@ -348,7 +348,7 @@ pub fn measure_nodes(counter: &Counter, size: Size) -> Result<Vec<NodeSearch>> {
             let found = |(node, key): &(usize, Key)| IndexNode::new(&nodes[*node].0).search(key) as u64;
             Ok(probes.iter().map(found).sum())
         };
-        let time = in_turns(size.effort(), &inputs, &mut [&mut search])?[0];
+        let time = in_turns(extent.effort(), &inputs, &mut [&mut search])?[0];
         let instructions = match counter {
             Counter::Hardware(counter) => {
                 let probes = inputs(1, 1000);

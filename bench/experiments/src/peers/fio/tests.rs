@@ -1,5 +1,5 @@
 use super::{arguments, options, parse};
-use crate::peers::orders::{Fill, Measure, Task};
+use crate::peers::orders::{Fill, Operate, Task};
 use harness::Target;
 
 /// Output of fio 3.33, without the fields that are not read.
@@ -54,7 +54,7 @@ fn fio_reads_as_the_engine_beside_it() {
     let said = |query: &str, task: Task, engine: &str| {
         let target = Target::parse(&format!("fio:/a:b{query}")).expect("a target");
         let options = options(&target).expect("its options");
-        let measure = Measure {
+        let measure = Operate {
             task,
             records: 0,
             filled: Fill::Sorted,

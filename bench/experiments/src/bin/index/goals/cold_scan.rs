@@ -5,7 +5,7 @@ use super::MeasuredGoal;
 use crate::digits::count;
 use crate::file::{Lone, load_nodes, point_session};
 use crate::rows::{sequential_key, stamp, stamp_of, value};
-use crate::{Result, Size};
+use crate::{Extent, Result};
 use kit::Scratch;
 use pages::{Admit, PageCache, PageKind, Reason, Session, retry};
 use sst::{BuildOptions, Readahead, SstCursor};
@@ -21,8 +21,8 @@ const ROW_BYTES: u64 = 24 + 150;
 const MOST_ROUNDS: u64 = 35;
 
 /// Runs each kind of scan with a cursor and a cache of its own.
-pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<MeasuredGoal>> {
-    let data_bytes: u64 = if size.quick { 256 << 20 } else { 2 << 30 };
+pub fn measure(scratch: &Scratch, extent: Extent) -> Result<Vec<MeasuredGoal>> {
+    let data_bytes: u64 = if extent.quick { 256 << 20 } else { 2 << 30 };
     let rows = data_bytes / ROW_BYTES;
     eprintln!("  building a file of {} rows", count(rows));
     let lone = Lone::build(
@@ -58,7 +58,7 @@ pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<MeasuredGoal>> {
         let rounds = session.rounds();
         let (index_reads, data_reads) = (session.reads_of(PageKind::Index), session.reads_of(PageKind::Data));
         let index_pages = load_nodes(&point_session(&cache), cursor.sst(), 1)?;
-        let metric = if size.quick { "cold scan of a 256 MB SST" } else { "cold scan of a 2 GB SST" };
+        let metric = if extent.quick { "cold scan of a 256 MB SST" } else { "cold scan of a 2 GB SST" };
         let reads =
             format!("{index_reads} reads of {index_pages} index pages, {data_reads} of {} data pages", tree.data_pages);
         lines.push(

@@ -2,7 +2,7 @@
 
 use super::MeasuredGoal;
 use crate::rows::{sequential_key, stamp, stamp_of, value};
-use crate::{Result, Size};
+use crate::{Extent, Result};
 use kit::Scratch;
 use kit::median;
 use larch::{Database, Durability, Table};
@@ -14,7 +14,7 @@ const ROWS: u64 = 300_000;
 const SEEKS: usize = 101;
 
 /// The goal is for the median time of seeks after a compaction. The time before it is shown for comparison.
-pub fn measure(scratch: &Scratch, _: Size) -> Result<Vec<MeasuredGoal>> {
+pub fn measure(scratch: &Scratch, _: Extent) -> Result<Vec<MeasuredGoal>> {
     let database = Database::builder(scratch.join("database")).durability(Durability::Buffered).open()?;
     let table = database.table("t")?;
     let mut import = table.import()?;

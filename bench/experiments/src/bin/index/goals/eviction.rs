@@ -8,7 +8,7 @@
 
 use super::MeasuredGoal;
 use crate::measure::processor_time;
-use crate::{Result, Size};
+use crate::{Extent, Result};
 use kit::Scratch;
 use kit::median;
 use os::sim::SimDisk;
@@ -27,11 +27,11 @@ const ADMISSIONS: usize = 2000;
 const HELD: usize = 2 * ADMISSIONS + 100;
 
 /// Measures nodes of two sizes. The result is the worse one.
-pub fn measure(_: &Scratch, size: Size) -> Result<Vec<MeasuredGoal>> {
+pub fn measure(_: &Scratch, extent: Extent) -> Result<Vec<MeasuredGoal>> {
     let mut worst = f64::MIN;
     let mut notes = Vec::new();
     for node_bytes in [4 << 10, 16 << 10] {
-        let figures = of_nodes(node_bytes, if size.quick { 11 } else { 51 })?;
+        let figures = of_nodes(node_bytes, if extent.quick { 11 } else { 51 })?;
         let micros = (figures.full - figures.room) / 1e3;
         worst = worst.max(micros);
         notes.push(format!(

@@ -4,7 +4,7 @@
 use super::MeasuredGoal;
 use crate::digits::count;
 use crate::rows::{random, sequential_key, value};
-use crate::{Result, Size};
+use crate::{Extent, Result};
 use kit::Scratch;
 use larch::options::{FilterKind, Filters, LevelOptions};
 use larch::stats::PageKind;
@@ -72,8 +72,8 @@ fn reads(database: &Database, table: &Table, seed: u64, gets: u64, rows: u64, is
 }
 
 /// Measures two read-only databases with the same rows in the same places.
-pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<MeasuredGoal>> {
-    let (rows, gets) = (size.of(1_000_000), if size.quick { QUICK_GETS } else { GETS });
+pub fn measure(scratch: &Scratch, extent: Extent) -> Result<Vec<MeasuredGoal>> {
+    let (rows, gets) = (extent.of(1_000_000), if extent.quick { QUICK_GETS } else { GETS });
     let directories: [PathBuf; 2] = [scratch.join("with"), scratch.join("without")];
     for (directory, filters) in directories.iter().zip([Filters::default(), Filters::all(FilterKind::None)]) {
         eprintln!("  building {} rows, filters {filters}", count(rows));

@@ -3,14 +3,14 @@
 use super::MeasuredGoal;
 use crate::file::Lone;
 use crate::rows::{KEY_KINDS, Key, value};
-use crate::{Result, Size};
+use crate::{Extent, Result};
 use kit::Scratch;
 use sst::BuildOptions;
 
 /// Keys of 24 bytes, values of 150 bytes, uncompressed pages of 16 KiB. The result is the worst of several kinds of
 /// keys.
-pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<MeasuredGoal>> {
-    let rows = size.of(2_000_000);
+pub fn measure(scratch: &Scratch, extent: Extent) -> Result<Vec<MeasuredGoal>> {
+    let rows = extent.of(2_000_000);
     let mut worst: f64 = 0.0;
     let mut notes = Vec::new();
     for (name, of) in KEY_KINDS {

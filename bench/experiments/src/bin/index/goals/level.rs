@@ -10,7 +10,7 @@ use crate::digits::count;
 use crate::file::{Lone, point_session};
 use crate::measure::in_turns;
 use crate::rows::{Key, random, sequential_key, value};
-use crate::{Result, Size};
+use crate::{Extent, Result};
 use kit::Scratch;
 use os::sync::Arc;
 use pages::{PageCache, PageKind, PageSource, Resident, retry};
@@ -23,7 +23,7 @@ const FAN_OUT: u64 = 256;
 const LEAVES: u64 = 32;
 
 /// The result is the difference between the medians over the same turns.
-pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<MeasuredGoal>> {
+pub fn measure(scratch: &Scratch, extent: Extent) -> Result<Vec<MeasuredGoal>> {
     let options = BuildOptions { max_page_rows: 1, max_node_children: FAN_OUT as usize, ..BuildOptions::default() };
     // A page holds one row, so each row has an index entry of its own.
     let build = |name: &str, rows: u64| -> Result<Lone> {
@@ -59,12 +59,12 @@ pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<MeasuredGoal>> {
     let through_cache = {
         let mut low = |probes: &[(Key, Key)]| gets(&session, &low, probes.iter().map(|(low, _)| low));
         let mut high = |probes: &[(Key, Key)]| gets(&session, &high, probes.iter().map(|(_, high)| high));
-        in_turns(size.effort(), &inputs, &mut [&mut low, &mut high])?
+        in_turns(extent.effort(), &inputs, &mut [&mut low, &mut high])?
     };
     let through_map = {
         let mut low = |probes: &[(Key, Key)]| gets(&resident, &low, probes.iter().map(|(low, _)| low));
         let mut high = |probes: &[(Key, Key)]| gets(&resident, &high, probes.iter().map(|(_, high)| high));
-        in_turns(size.effort(), &inputs, &mut [&mut low, &mut high])?
+        in_turns(extent.effort(), &inputs, &mut [&mut low, &mut high])?
     };
     // For comparison, times the bare step: a search in one of the 32 leaves, and reading the found child's address.
     let root = two.main().root(false).address;
@@ -80,7 +80,7 @@ pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<MeasuredGoal>> {
         };
         Ok(probes.iter().enumerate().map(step).fold(0u64, u64::wrapping_add))
     };
-    let bare = in_turns(size.effort(), &inputs, &mut [&mut bare])?[0];
+    let bare = in_turns(extent.effort(), &inputs, &mut [&mut bare])?[0];
 
     let nanos = through_cache[1].nanos - through_cache[0].nanos;
     let line = MeasuredGoal::new("one more index level, its node in L2", "<= 60 ns", format!("{nanos:.0} ns"), nanos <= 60.0)

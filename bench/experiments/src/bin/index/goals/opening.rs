@@ -5,7 +5,7 @@
 
 use super::MeasuredGoal;
 use crate::rows::{sequential_key, value};
-use crate::{Result, Size};
+use crate::{Extent, Result};
 use kit::Scratch;
 use kit::allocations::Thread;
 use kit::median;
@@ -52,11 +52,11 @@ fn hollow(scratch: &Scratch, name: &str, files: u64) -> Result<PathBuf> {
 }
 
 /// Measures how long opening takes.
-pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<MeasuredGoal>> {
+pub fn measure(scratch: &Scratch, extent: Extent) -> Result<Vec<MeasuredGoal>> {
     let directory = hollow(scratch, "many", FILES)?;
     let manifest_bytes = manifest_bytes(&directory)?;
     let mut times = Vec::new();
-    for _ in 0..size.effort().repeats {
+    for _ in 0..extent.effort().repeats {
         let start = Instant::now();
         let database = Database::open(&directory)?;
         times.push(start.elapsed().as_secs_f64());
@@ -79,7 +79,7 @@ fn manifest_bytes(directory: &Path) -> Result<u64> {
 }
 
 /// Measures the heap memory that an open database keeps for each file of which no page is in memory.
-pub fn resident_memory(scratch: &Scratch, _: Size) -> Result<Vec<MeasuredGoal>> {
+pub fn resident_memory(scratch: &Scratch, _: Extent) -> Result<Vec<MeasuredGoal>> {
     let live = |files: u64| -> Result<i64> {
         let directory = hollow(scratch, &format!("files-{files}"), files)?;
         let before = Thread::so_far().live_bytes();

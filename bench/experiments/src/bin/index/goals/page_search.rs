@@ -6,7 +6,7 @@ use crate::digits::count;
 use crate::measure::{Timed, in_turns};
 use crate::peer::{SlotPage, SlotPageBuilder};
 use crate::rows::{binary_key, mix, random, sequential_key, value};
-use crate::{Result, Size};
+use crate::{Extent, Result};
 use kit::Scratch;
 use os::Buffer;
 use sst::format::PageRows;
@@ -15,7 +15,7 @@ use sst::{RowKind, Version};
 
 /// The size of our pages. Slot pages of this size show how much of the difference is due to the size alone.
 const LARGE: usize = 16 << 10;
-/// Size of the slot pages that the goal compares with.
+/// Extent of the slot pages that the goal compares with.
 const SMALL: usize = 4 << 10;
 
 /// A kind of keys: its name, and the key of a row.
@@ -139,24 +139,24 @@ impl Pages {
     }
 
     /// Times our pages, slot pages of 4 KiB and slot pages of 16 KiB.
-    fn compare(&self, size: Size) -> Result<Vec<Timed>> {
+    fn compare(&self, extent: Extent) -> Result<Vec<Timed>> {
         let inputs = |seed, count| self.probes(seed, count);
         let mut ours = |probes: &[PageProbe]| self.ours.search_ours(probes);
         let mut small = |probes: &[PageProbe]| self.small.search_slots::<SMALL>(probes, |probe| probe.small);
         let mut large = |probes: &[PageProbe]| self.large.search_slots::<LARGE>(probes, |probe| probe.large);
-        in_turns(size.effort(), &inputs, &mut [&mut ours, &mut small, &mut large])
+        in_turns(extent.effort(), &inputs, &mut [&mut ours, &mut small, &mut large])
     }
 }
 
 /// The result is the worst ratio of the two search times over all kinds of keys and all places.
-pub fn measure(_: &Scratch, size: Size) -> Result<Vec<MeasuredGoal>> {
+pub fn measure(_: &Scratch, extent: Extent) -> Result<Vec<MeasuredGoal>> {
     let mut worst: f64 = 0.0;
     let mut notes = Vec::new();
     for shape in SHAPES {
         for (place, bytes) in PLACES {
-            let bytes = if place == "memory" { size.of(bytes) } else { bytes };
+            let bytes = if place == "memory" { extent.of(bytes) } else { bytes };
             let pages = Pages::build(shape, bytes);
-            let timed = pages.compare(size)?;
+            let timed = pages.compare(extent)?;
             let ratio = timed[0].nanos / timed[1].nanos;
             worst = worst.max(ratio);
             notes.push(format!(

@@ -4,7 +4,7 @@
 use super::MeasuredGoal;
 use crate::digits::count;
 use crate::rows::{sequential_key, value};
-use crate::{Result, Size};
+use crate::{Extent, Result};
 use kit::Scratch;
 use kit::median;
 use larch::options::LevelOptions;
@@ -17,9 +17,9 @@ const ROUNDS: usize = 7;
 /// Rows in a short range.
 const SHORT: u64 = 100;
 
-pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<MeasuredGoal>> {
-    let mut lines = vec![compaction(scratch, size)?];
-    lines.extend(ranges(scratch, size)?);
+pub fn measure(scratch: &Scratch, extent: Extent) -> Result<Vec<MeasuredGoal>> {
+    let mut lines = vec![compaction(scratch, extent)?];
+    lines.extend(ranges(scratch, extent)?);
     Ok(lines)
 }
 
@@ -74,8 +74,8 @@ fn scattered(count: u64) -> Vec<u64> {
     (0..count).map(|i| i * 7919 % count).collect()
 }
 
-fn compaction(scratch: &Scratch, size: Size) -> Result<MeasuredGoal> {
-    let erases = size.of(200_000);
+fn compaction(scratch: &Scratch, extent: Extent) -> Result<MeasuredGoal> {
+    let erases = extent.of(200_000);
     let mut ratios = Vec::new();
     let mut millis = [Vec::new(), Vec::new()];
     let mut figures = String::new();
@@ -117,8 +117,8 @@ fn compaction(scratch: &Scratch, size: Size) -> Result<MeasuredGoal> {
         .note(note))
 }
 
-fn ranges(scratch: &Scratch, size: Size) -> Result<Vec<MeasuredGoal>> {
-    let rows = size.of(400_000);
+fn ranges(scratch: &Scratch, extent: Extent) -> Result<Vec<MeasuredGoal>> {
+    let rows = extent.of(400_000);
     // The numbers outside the half that is read.
     let elsewhere: Vec<u64> =
         scattered(rows).into_iter().filter(|number| *number < rows / 4 || *number >= rows / 4 * 3).collect();

@@ -4,7 +4,7 @@
 use super::MeasuredGoal;
 use crate::digits::count;
 use crate::rows::{sequential_key, value};
-use crate::{Result, Size};
+use crate::{Extent, Result};
 use kit::Scratch;
 use larch::stats::Metrics;
 use larch::{Database, Readable, Table};
@@ -47,8 +47,8 @@ fn millis(start: Instant) -> f64 {
 
 /// Imports a table, clones it, and removes nine tenths of the rows of both: first of the clone, without older
 /// readers, then of the table itself, while a snapshot is open.
-pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<MeasuredGoal>> {
-    let rows = size.of(10_000_000);
+pub fn measure(scratch: &Scratch, extent: Extent) -> Result<Vec<MeasuredGoal>> {
+    let rows = extent.of(10_000_000);
     let (first, end) = (rows / 20, rows / 20 + rows / 10 * 9);
     let directory = scratch.join("database");
     let database = Database::open(&directory)?;
@@ -69,7 +69,7 @@ pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<MeasuredGoal>> {
     if clone.stats()?.rows != rows || clone.get(key(rows - 1))?.is_none() {
         return Err("the clone has not the rows of its table".into());
     }
-    let metric = if size.quick { "clone of a table of 0.1 GB" } else { "clone of a table of 1 GB" };
+    let metric = if extent.quick { "clone of a table of 0.1 GB" } else { "clone of a table of 1 GB" };
     lines.push(
         MeasuredGoal::new(metric, format!("< {MOST_MILLIS} ms"), format!("{cloned:.1} ms"), cloned < MOST_MILLIS).note(
             format!(
@@ -111,7 +111,7 @@ pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<MeasuredGoal>> {
     let crossing = Instant::now();
     check_gap(&clone, first, end)?;
     let crossed_slices = millis(crossing);
-    let metric = if size.quick { "remove_range of 90 % of 1 M rows" } else { "remove_range of 90 % of 10 M rows" };
+    let metric = if extent.quick { "remove_range of 90 % of 1 M rows" } else { "remove_range of 90 % of 10 M rows" };
     let all = seen + cut;
     lines.push(
         MeasuredGoal::new(

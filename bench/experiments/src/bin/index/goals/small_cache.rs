@@ -5,7 +5,7 @@ use super::MeasuredGoal;
 use crate::digits::count;
 use crate::file::{Lone, point_session};
 use crate::rows::{random, sequential_key, stamp, stamp_of, value};
-use crate::{Result, Size};
+use crate::{Extent, Result};
 use kit::Scratch;
 use kit::median;
 use os::Machine;
@@ -21,8 +21,8 @@ struct CachedFile {
 }
 
 /// The goal is for the bytes that a get reads. Its time is shown as well.
-pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<MeasuredGoal>> {
-    let rows = size.of(3_000_000);
+pub fn measure(scratch: &Scratch, extent: Extent) -> Result<Vec<MeasuredGoal>> {
+    let rows = extent.of(3_000_000);
     let options = BuildOptions { index: PageIndexKind::Both, ..BuildOptions::default() };
     let lone =
         Lone::build(scratch, "file.sst", options, (0..rows).map(|number| (sequential_key(number), value(number))))?;
@@ -33,10 +33,10 @@ pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<MeasuredGoal>> {
         let sst = lone.open_on(Machine::real().disk, &cache, prefer_flat);
         CachedFile { cache, sst, micros: Vec::new() }
     });
-    let gets = size.of(10_000);
+    let gets = extent.of(10_000);
     let read_bytes = |side: &CachedFile| side.cache.counters().snapshot().total().read_bytes;
     let mut before = [0; 2];
-    let turns = size.effort().repeats as u64;
+    let turns = extent.effort().repeats as u64;
     // The first turn fills the caches.
     for turn in 0..=turns {
         for (side, before) in sides.iter_mut().zip(&mut before) {
