@@ -31,6 +31,7 @@ use crate::ground::Ground;
 use crate::outcome::Goal;
 use harness::{Failure, Scheme};
 use herd::Peer;
+use kit::hints::with_engine;
 use orders::{Fill, Operate, Order, Sample, Task};
 use page::Block;
 use rows::Part;
@@ -144,7 +145,7 @@ fn settings(ground: &Ground) -> Vec<String> {
 /// The engines in `wanted` that this binary lacks, each with the command that builds a binary that has it.
 fn absent(wanted: &[&str], schemes: &[Scheme]) -> Vec<String> {
     let is_absent = |name: &&&str| schemes.iter().all(|known| known.name != **name);
-    let told = |name: &&str| format!("{name}, which this binary does not have: cargo x bench --with {name} …");
+    let told = |name: &&str| format!("{name}, which this binary does not have: {}", with_engine(name, "…"));
     wanted.iter().filter(is_absent).map(told).collect()
 }
 

@@ -4,6 +4,7 @@
 //! Counts do not depend on other work of the machine, so two versions of a program can be compared on any machine.
 
 use crate::Scratch;
+use crate::hints::on_debian;
 use std::ffi::OsStr;
 use std::fs;
 use std::process::Command;
@@ -37,7 +38,7 @@ pub fn count(arguments: &[&OsStr], scratch: &Scratch) -> Result<Vec<u64>, String
         .arg(program)
         .args(arguments)
         .output()
-        .map_err(|error| format!("valgrind does not start ({error}); on Debian: sudo apt-get install valgrind"))?;
+        .map_err(|error| format!("valgrind does not start ({error}); {}", on_debian("valgrind")))?;
     if !output.status.success() {
         // Valgrind's own lines begin with `==`.
         let said = String::from_utf8_lossy(&output.stderr);

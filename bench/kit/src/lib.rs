@@ -1,5 +1,5 @@
 //! Code that the command, benchmarks and tests share: sizes and times as text, an allocator that counts, instruction
-//! counts, temporary directories, medians, goals, and the cost of a client. This crate knows nothing about the engine,
+//! counts, temporary directories, medians, goals, hints, and the cost of a client. This crate knows nothing about the engine,
 //! so the tests of every crate may use it.
 
 #![allow(
@@ -12,6 +12,7 @@ pub mod allocations;
 pub mod callgrind;
 pub mod client_cost;
 pub mod goals;
+pub mod hints;
 pub mod median;
 pub mod program;
 pub mod scratch;

@@ -7,6 +7,7 @@ use harness::report::text;
 use harness::{Failure, Length, Plan, Workload, noop::Noop};
 use kit::client_cost::Run as ClientRun;
 use kit::goals::{Bound, summary};
+use kit::hints::with_engine;
 use kit::median::{extremes, median};
 use std::fmt::Write as _;
 use std::sync::atomic::AtomicBool;
@@ -102,8 +103,8 @@ pub fn pgbench(args: &QuickArgs) -> Result<bool, Failure> {
 /// operations.
 pub fn kv(args: &QuickArgs, compare: Option<KvClientCost>) -> Result<bool, Failure> {
     let Some(compare) = compare else {
-        let text = "this binary has no Cassandra: run it with cargo x bench --with cassandra kv-client-cost";
-        return Err(Failure::session("target", text));
+        let with = with_engine("cassandra", "kv-client-cost");
+        return Err(Failure::session("target", format!("this binary has no Cassandra: run it with {with}")));
     };
     let found = compare(args.quick, &mut |line| eprintln!("{line}"))?;
     let mut text = format!("{}\n\n", found.about);

@@ -5,6 +5,7 @@
 mod tests;
 
 use harness::{Failure, Scheme, Target};
+use kit::hints::with_engine;
 use std::fmt::Write as _;
 
 /// A command that works on stores.
@@ -157,7 +158,7 @@ pub fn find<'s, S>(
     let task_name = task.name();
     let why = match KNOWN.iter().find(|known| known.scheme == name) {
         Some(known) if known.has(task) => match known.engine {
-            Some(engine) => format!("this binary has no `{name}`: run it with {}", command(engine)),
+            Some(engine) => format!("this binary has no `{name}`: run it with {}", with_engine(engine, "…")),
             None => format!("this binary has no `{name}`, which the `larch` of this repository has"),
         },
         Some(Known { tasks: [], not_run: Some(why), .. }) => format!("`{name}` cannot be measured: {why}"),
@@ -191,11 +192,6 @@ pub fn is_one_for_all(target: &Target) -> bool {
 /// Resolves an alias of a scheme.
 pub fn canonical(scheme: &str) -> &str {
     ALIASES.iter().find(|(alias, _)| *alias == scheme).map_or(scheme, |(_, name)| name)
-}
-
-/// The line that builds and runs a binary that has the engine `scheme`.
-pub fn command(scheme: &str) -> String {
-    format!("cargo x bench --with {scheme} …")
 }
 
 /// What `--help` says of an option that takes a target of `task`.
@@ -239,7 +235,7 @@ pub fn list(schemes: &[Scheme], others: &[&str]) -> String {
         let run = if known.not_run.is_none() { "run" } else { "not" };
         let (state, rest) = match (is_built(known), known.not_run) {
             (true, None) => ("built", String::new()),
-            (false, None) => ("not built", format!(": {}", command(known.scheme))),
+            (false, None) => ("not built", format!(": {}", with_engine(known.scheme, "…"))),
             (true, Some(why)) => ("built", format!(": not run here, {why}")),
             (false, Some(why)) => ("not built", format!(": not run here, {why}")),
         };

@@ -11,6 +11,7 @@ use super::orders::{Operate, Sample, Task};
 use super::raw;
 use harness::times::is_known;
 use harness::{Clock, Counter, Failure, Opening, Scheme, Session, Setting, Store, StoreUse, Table, Target};
+use kit::hints::on_debian;
 use serde::Deserialize;
 use std::path::PathBuf;
 use std::process::Command;
@@ -176,7 +177,7 @@ struct Fio {
 fn open(target: &Target, _: &Table, opening: Opening) -> Result<Box<dyn Store>, Failure> {
     let options = options(target)?;
     let version =
-        version().ok_or_else(|| Failure::session("fio", "there is no fio here: Debian's package fio has it"))?;
+        version().ok_or_else(|| Failure::session("fio", format!("there is no fio here; {}", on_debian("fio"))))?;
     if opening != Opening::Existing || !options.file.exists() {
         let text = format!("fio only reads what is there, and {} is not", options.file.display());
         return Err(Failure::session("no_store", text));

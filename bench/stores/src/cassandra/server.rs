@@ -13,6 +13,7 @@ pub(crate) mod tests;
 
 use harness::StoreUse;
 use kit::Scratch;
+use kit::hints::{on_debian, with_engine};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::ffi::OsStr;
@@ -33,15 +34,16 @@ pub const VERSION: &str = "5.0.9";
 pub enum StartError {
     /// The jars are missing.
     #[error(
-        "the jars of Cassandra are not here ({missing}): use `cargo x bench --with cassandra …`, or run \
-         bench/stores/cassandra/fetch FOLDER and set CASSANDRA_LIB_DIR=FOLDER"
+        "the jars of Cassandra are not here ({missing}): use `{}`, or run bench/stores/cassandra/fetch FOLDER and set \
+         CASSANDRA_LIB_DIR=FOLDER",
+        with_engine("cassandra", "…")
     )]
     NotFetched {
         /// What was looked for.
         missing: String,
     },
     /// The machine has no suitable Java.
-    #[error("Cassandra {VERSION} needs Java 17 ({found}); on Debian: apt-get install openjdk-17-jre-headless")]
+    #[error("Cassandra {VERSION} needs Java 17 ({found}); {}", on_debian("openjdk-17-jre-headless"))]
     NoJava {
         /// What the machine has instead.
         found: String,

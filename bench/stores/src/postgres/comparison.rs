@@ -16,6 +16,7 @@ use harness::{
     Strings, Table, Workload,
 };
 use kit::client_cost::{Run, Sides, processor_time, processor_time_at_end};
+use kit::hints::on_debian;
 use std::fs;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -215,7 +216,7 @@ fn pgbench(
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(|error| failed(format!("{error}; on Debian: apt-get install postgresql")))?;
+        .map_err(|error| failed(format!("{error}; {}", on_debian("postgresql"))))?;
     // pgbench prints too little to fill a pipe, so its output can be read after its end.
     let processor = processor_time_at_end(&child).map_err(|error| failed(error.to_string()))?;
     let time = Duration::from_nanos(clock.nanos());

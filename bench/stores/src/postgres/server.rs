@@ -12,6 +12,7 @@ use crate::postgres::address::Address;
 use crate::postgres::connection::Connection;
 use crate::postgres::error::Error;
 use kit::Scratch;
+use kit::hints::on_debian;
 use rustix::event::{PollFd, PollFlags};
 use std::fs;
 use std::io;
@@ -29,7 +30,7 @@ pub(crate) mod tests;
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// PostgreSQL is not installed on this machine.
-    #[error("there is no PostgreSQL server here ({missing}); on Debian: apt-get install postgresql")]
+    #[error("there is no PostgreSQL server here ({missing}); {}", on_debian("postgresql"))]
     NotInstalled {
         /// What was looked for.
         missing: String,

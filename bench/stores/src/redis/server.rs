@@ -5,6 +5,7 @@
 //! pipe whose other end only our process holds, and kills it when the pipe closes.
 
 use kit::Scratch;
+use kit::hints::on_debian;
 use std::io::{self, BufRead as _, BufReader};
 use std::net::TcpListener;
 use std::os::unix::process::CommandExt as _;
@@ -14,7 +15,7 @@ use std::process::{Child, Command, Stdio};
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// Redis is not installed on this machine.
-    #[error("there is no redis-server in PATH; on Debian: apt-get install redis-server")]
+    #[error("there is no redis-server in PATH; {}", on_debian("redis-server"))]
     NotInstalled,
     /// Something went wrong with the server's process.
     #[error("cannot {what}: {source}")]

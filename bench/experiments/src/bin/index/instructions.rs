@@ -2,6 +2,7 @@
 //! are left out; they are never estimated.
 
 use crate::Result;
+use kit::hints::on_debian;
 use perf_event::events::Hardware;
 use std::process::Command;
 
@@ -28,7 +29,7 @@ impl Counter {
         };
         match Command::new("valgrind").arg("--version").output() {
             Ok(output) if output.status.success() => Self::Valgrind,
-            _ => Self::None(format!("{why}, and there is no valgrind: apt-get install valgrind brings it")),
+            _ => Self::None(format!("{why}, and there is no valgrind; {}", on_debian("valgrind"))),
         }
     }
 }
