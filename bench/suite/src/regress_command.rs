@@ -12,8 +12,8 @@ use crate::machine_kind::MachineKind;
 use crate::rounds::{Rounds, What, merged, this_program};
 use crate::stop::Stop;
 use crate::{print, results, say};
-use harness::Failure;
 use harness::report::Report;
+use harness::{Failure, Length, Plan};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -82,16 +82,45 @@ pub fn run(args: &RegressArgs) -> Result<Ending, Failure> {
         return store(&place, &stored, &measured).map(|()| Ending::Good);
     }
     if stored.is_empty() {
-        return Err(unfit(format!(
-            "there is no baseline of this kind of machine in {}: {kind}\nTo store one, run the build to compare with here, by \
-             `cargo x bench regress --store`; or compare with another build at once, by --base-program PROGRAM",
-            place.display()
-        )));
+        print(&without_baseline(&kind, &args.base))?;
+        return Ok(Ending::CannotTell);
     }
     let base = read(&stored)?;
+    say(&format!("baseline {}: {}", place.display(), described(&base)));
     let mut sides = measure(args, &stop, &[&this])?;
     let new = sides.pop().unwrap_or_default();
     told(args, &base, &new)
+}
+
+/// Says that no figure can be compared, and with which machines one could be.
+fn without_baseline(kind: &MachineKind, base: &Path) -> String {
+    let mut text = format!(
+        "cannot tell: there is no baseline of this kind of machine in {}: {kind}\nTo store one, run the build to compare with \
+         here, by `cargo x bench regress --store`; or compare with another build at once, by --base-program PROGRAM\n",
+        base.join(kind.name()).display()
+    );
+    for place in directories(base) {
+        let about = read(&stored(&place)).map_or_else(|failure| failure.to_string(), |base| described(&base));
+        text.push_str(&format!("baseline of another machine: {}: {about}\n", place.display()));
+    }
+    text
+}
+
+/// Of which build a baseline is, and how it was measured.
+fn described(base: &Results) -> String {
+    let Some((_, first)) = base.first() else { return "no rounds".to_owned() };
+    let commit = first.environment.commit.as_deref().unwrap_or("unknown");
+    let mut text = format!("commit {commit}, {} rounds", base.len());
+    if let Some(run) = first.runs.first() {
+        let Plan { length, warmup, .. } = &run.plan;
+        let length = match length {
+            Length::Time(time) => format!("{} s", time.as_secs_f64()),
+            Length::Operations(operations) => format!("{operations} operations"),
+            Length::All => "all operations".to_owned(),
+        };
+        text.push_str(&format!(", each run {length} after {} s of warm-up", warmup.as_secs_f64()));
+    }
+    text
 }
 
 fn told(args: &RegressArgs, base: &Results, new: &Results) -> Result<Ending, Failure> {
@@ -134,10 +163,19 @@ fn order(round: u32, programs: usize) -> Vec<usize> {
 
 /// The files of a baseline's results, in sorted order.
 fn stored(place: &Path) -> Vec<PathBuf> {
+    entries(place, |path| path.extension().is_some_and(|end| end == "json"))
+}
+
+/// The directories of all baselines, in sorted order.
+fn directories(base: &Path) -> Vec<PathBuf> {
+    entries(base, Path::is_dir)
+}
+
+fn entries(place: &Path, is_wanted: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
     let entries = fs::read_dir(place).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut files: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|end| end == "json")).collect();
-    files.sort();
-    files
+    let mut wanted: Vec<PathBuf> = entries.filter(|path| is_wanted(path)).collect();
+    wanted.sort();
+    wanted
 }
 
 /// Creates the directory of baselines and checks that it is writable, before an hour of runs and not after it.

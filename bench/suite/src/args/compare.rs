@@ -23,8 +23,8 @@ Examples:
   larch bench regress --store
   larch bench regress --out regress.html
 
-Exit codes: 0 no significant worsening; 1 a worsening; 2 wrong arguments, or no baseline of this kind of machine; 3 a run failed, or
-a result could not be written; 4 cannot tell: no worsening is shown, and one may be; 130 interrupted by ^C.
+Exit codes: 0 no significant worsening; 1 a worsening; 2 wrong arguments; 3 a run failed, or a result could not be written; 4 cannot
+tell: there is no baseline of this kind of machine, or no worsening is shown, and one may be; 130 interrupted by ^C.
 
 These are times. `cargo x instructions` compares counts, which depend on no machine: instructions, pages and bytes.";
 

@@ -24,3 +24,18 @@ fn a_baseline_takes_the_place_of_the_one_before() {
     assert_eq!(names(), ["round-01.json", "round-02.json"]);
     read(&stored(&place)).expect("they are results");
 }
+
+#[test]
+fn without_a_baseline_of_this_machine_those_of_others_are_listed_with_their_commits() {
+    let scratch = Scratch::new("regress");
+    let kind = MachineKind::here(Path::new("."));
+    let alone = without_baseline(&kind, &scratch.join("none"));
+    assert!(alone.starts_with("cannot tell: there is no baseline") && !alone.contains("another machine"), "{alone}");
+    let environment = Environment { commit: Some("0123abcd".to_owned()), ..Environment::default() };
+    let rounds = vec![("round".to_owned(), Report::new(environment)); 2];
+    store(&scratch.join("kept/an-older-machine"), &[], &rounds).expect("the directory is ours");
+    let text = without_baseline(&kind, &scratch.join("kept"));
+    assert!(text.contains(&kind.to_string()) && text.contains("--base-program"), "{text}");
+    let other = text.lines().last().expect("it has lines");
+    assert!(other.ends_with("an-older-machine: commit 0123abcd, 2 rounds"), "{other}");
+}
