@@ -126,7 +126,7 @@ fn key_range((low, high): &(Bound<Vec<u8>>, Bound<Vec<u8>>)) -> Option<KeyRange>
 
 /// Writes batches of rows.
 enum Writer<'o> {
-    Arrow(FileWriter<&'o mut Output>),
+    Arrow(Box<FileWriter<&'o mut Output>>),
     /// The writer can be sent to other threads, and standard output cannot. So it writes to memory, from where the bytes
     /// go on.
     #[cfg(feature = "parquet")]
@@ -144,7 +144,7 @@ impl<'o> Writer<'o> {
                 let writer = datafusion::parquet::arrow::ArrowWriter::try_new(Vec::new(), schema.clone(), None);
                 Ok(Self::Parquet { writer: Box::new(writer.map_err(of_parquet)?), output })
             }
-            _ => Ok(Self::Arrow(FileWriter::try_new(output, schema).map_err(unwritable)?)),
+            _ => Ok(Self::Arrow(Box::new(FileWriter::try_new(output, schema).map_err(unwritable)?))),
         }
     }
 
