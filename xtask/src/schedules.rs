@@ -18,6 +18,7 @@ const SHUTTLE: Library = Library {
     tests: &[
         "--package larch-os --lib real::reads::pool::schedules",
         "--package larch-os --lib real::threads::schedules",
+        "--package larch-os --lib sync::",
         "--package larch-pages --lib open_files::schedules",
         "--package larch-pages --test shuttle",
         "--package larch-db --lib log::sync::schedules",
@@ -30,6 +31,7 @@ const SHUTTLE: Library = Library {
 const LOOM: Library = Library {
     name: "loom",
     tests: &[
+        "--release --package larch-os --lib sync::",
         "--package larch-db --lib log::sync::schedules",
         "--package larch-db --lib memtable::skip_list::schedules",
         "--package larch-db --lib visible::schedules",

@@ -23,6 +23,9 @@
 //! our locks is valid between any two statements that can panic. And otherwise one panic would spread to every
 //! thread, including threads that only want to shut down.
 
+pub mod hazard;
+pub mod lendable;
+
 #[cfg(loom)]
 pub use loom;
 #[cfg(loom)]

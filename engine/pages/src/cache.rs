@@ -39,12 +39,13 @@ use crate::gauge::Gauge;
 use crate::open_files::OpenFiles;
 use crate::page::Unpacker;
 use crate::page_key::PageKey;
-use crate::{Counters, PageKind, PageRef, Trace};
+use crate::{Counters, LentPage, LivePage, Page, PageKind, PageRef, Trace};
 pub(crate) use file_state::FileState;
 pub use look::LOOK;
 use os::Buffer;
 use os::memory::Arena;
 use os::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use os::sync::hazard::{Hazards, Lease};
 use os::sync::{Arc, Mutex};
 use parked::Parking;
 use std::fmt;
@@ -117,7 +118,7 @@ impl PageCache {
         kept.set_most(budget_bytes / 4);
         Arc::new(Self {
             table: FrameTable::new(budget_bytes.min(MAX_TABLE_BUDGET) / CHAIN_BYTES),
-            frames: Frames::new(),
+            frames: Frames::new(Hazards::shared()),
             memory: Arena::new(budget_bytes),
             unpacker: Unpacker::new(budget_bytes / UNPACKER_SHARE),
             stripes: (0..stripes).map(|_| Mutex::new(Stripe::new(Arc::clone(&kept)))).collect(),
@@ -224,9 +225,9 @@ impl PageCache {
 
     /// Keeps `page` in memory for a value that is handed to a caller. `None` if callers already hold a quarter of
     /// the budget; the value must then be copied out of the page.
-    pub fn hold(&self, page: &PageRef) -> Option<HeldPage> {
+    pub fn hold(&self, page: PageRef) -> Option<HeldPage> {
         let bytes = page.cost_bytes();
-        self.budget.try_hold(bytes).then(|| HeldPage { page: page.clone(), bytes, budget: Arc::clone(&self.budget) })
+        self.budget.try_hold(bytes).then(|| HeldPage { page, bytes, budget: Arc::clone(&self.budget) })
     }
 
     /// How many bytes callers hold through [`PageCache::hold`].
@@ -334,7 +335,7 @@ impl PageCache {
     #[inline]
     pub(crate) fn find_child(
         &self,
-        parent: &PageRef,
+        parent: LivePage<'_>,
         i: usize,
         key: PageKey,
         warm: bool,
@@ -355,7 +356,31 @@ impl PageCache {
             }
         }
         let page = self.find(key, warm)?;
-        parent.set_hint(i, &page);
+        parent.set_hint(i, page.live());
+        Some(page)
+    }
+
+    /// Lends child `i` of `parent`, or, without a parent, the page with the given name, to the thread of `lease`. As
+    /// [`PageCache::find_child`] and [`PageCache::find`], but the page is not pinned.
+    #[inline]
+    pub(crate) fn lend<'g>(
+        &'g self,
+        parent: Option<(LivePage<'_>, usize)>,
+        key: PageKey,
+        lease: &'g Lease,
+    ) -> Option<LentPage<'g>> {
+        let Some((parent, i)) = parent else { return self.table.lend(&self.frames, key, lease) };
+        let hint = parent.hint(i);
+        if let Some(frame) = self.frames.get(hint.number()) {
+            hint.prefetch();
+            if frame.is_named(key)
+                && let Some(page) = frame.lend(key, lease)
+            {
+                return Some(page);
+            }
+        }
+        let page = self.table.lend(&self.frames, key, lease)?;
+        parent.set_hint(i, page.live());
         Some(page)
     }
 
@@ -388,7 +413,29 @@ impl PageCache {
         self.forget_all(|key| key.slot == slot);
     }
 
+    /// The hazards of readers to whom pages are lent.
+    #[inline]
+    pub(crate) fn hazards(&self) -> &Arc<Hazards> {
+        self.frames.hazards()
+    }
+
+    /// Whether pages are to be freed that were lent when they should have left. The answer may be late.
+    #[inline]
+    pub(crate) fn has_retired(&self) -> bool {
+        self.frames.has_retired()
+    }
+
+    /// Frees the pages that were lent when they should have left, and are lent to nobody any more.
+    pub(crate) fn free_retired(&self) {
+        let freed = self.frames.take_retired();
+        if !freed.is_empty() {
+            drop(freed);
+            self.budget.room_appeared();
+        }
+    }
+
     fn forget_all(&self, goes: impl Fn(PageKey) -> bool) {
+        self.free_retired();
         for (i, stripe) in self.stripes.iter().enumerate() {
             let mut forgotten = Vec::new();
             let mut stripe = stripe.lock();
@@ -410,9 +457,11 @@ impl PageCache {
 }
 
 impl Drop for PageCache {
-    /// Takes all pages out of their frames. Until then, frames and pages keep each other alive.
+    /// Takes all pages out of their frames. Until then, frames and pages keep each other alive. No page is lent,
+    /// because readers to whom pages are lent borrow the cache.
     fn drop(&mut self) {
         self.forget_all(|_| true);
+        self.free_retired();
     }
 }
 

@@ -3,9 +3,10 @@
 //!
 //! Thread safe. All counters only grow. A session counts its own hits and adds them to these counters at each
 //! round, after at most a few dozen hits, and when it is dropped. So a hit touches no cache line that other threads
-//! write.
+//! write. The hits of a guard are added to counters that belong to its thread.
 
 use crate::PageKind;
+use os::sync::OnceLock;
 use os::sync::atomic::{AtomicU64, Ordering};
 
 /// Why pages are read. Chosen where a session is opened.
@@ -55,7 +56,18 @@ const KINDS: usize = PageKind::ALL.len();
 pub struct Counters {
     cells: [[AtomicPages; KINDS]; REASONS],
     rounds: [AtomicU64; REASONS],
+    /// Hits of [guards](crate::Guard), which read for [`Reason::Point`]. Made when the first guard ends.
+    lent: OnceLock<Box<[OwnHits; OWN]>>,
 }
+
+/// How many threads have hits of their own.
+const OWN: usize = 32;
+
+/// Hits that one thread counts, by kind. Other threads only read them, so counting one changes no memory that other
+/// threads write to. It has two cache lines of its own, because processors fetch lines in pairs.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct OwnHits([AtomicU64; KINDS]);
 
 #[derive(Debug, Default)]
 struct AtomicPages {
@@ -101,6 +113,19 @@ impl HitTally {
         self.0 += 1 << at;
         self.0 >> at & MAX_HITS == MAX_HITS
     }
+
+    /// The numbers of the kinds that were hit, and how often each was.
+    #[inline]
+    fn hits(self) -> impl Iterator<Item = (usize, u64)> {
+        let mut left = self.0;
+        std::iter::from_fn(move || {
+            let kind = (left != 0).then(|| left.trailing_zeros() as usize / HIT_BITS)?;
+            let at = kind * HIT_BITS;
+            let hits = left >> at & MAX_HITS;
+            left &= !(MAX_HITS << at);
+            Some((kind, hits))
+        })
+    }
 }
 
 /// The totals at one moment. They are read one by one while other threads may change them, so sums that should
@@ -115,14 +140,28 @@ impl Counters {
     /// Adds the hits of a session, and resets its tally.
     #[inline]
     pub(crate) fn add_hits(&self, reason: Reason, tally: &mut HitTally) {
-        let mut left = std::mem::take(tally).0;
-        while left != 0 {
-            let kind = left.trailing_zeros() as usize / HIT_BITS;
-            let at = kind * HIT_BITS;
-            let hits = left >> at & MAX_HITS;
+        for (kind, hits) in std::mem::take(tally).hits() {
             self.cells[reason as usize][kind].hits.fetch_add(hits, Ordering::Relaxed);
-            left &= !(MAX_HITS << at);
         }
+    }
+
+    /// Adds the hits of a guard. `thread` is a number that no other thread has at the same time.
+    #[inline]
+    pub(crate) fn add_lent(&self, thread: usize, tally: HitTally) {
+        let lent = self.lent.get_or_init(Box::default);
+        let Some(OwnHits(own)) = lent.get(thread) else {
+            return self.add_hits(Reason::Point, &mut { tally });
+        };
+        for (kind, hits) in tally.hits() {
+            // Only this thread writes here.
+            own[kind].store(own[kind].load(Ordering::Relaxed) + hits, Ordering::Relaxed);
+        }
+    }
+
+    /// The hits of all guards, for pages of one kind.
+    fn lent_hits(&self, kind: usize) -> u64 {
+        let own = self.lent.get().into_iter().flat_map(|lent| lent.iter());
+        own.map(|OwnHits(own)| own[kind].load(Ordering::Relaxed)).sum()
     }
 
     /// Counts a page that is read from disk, and its stored bytes.
@@ -139,7 +178,7 @@ impl Counters {
 
     /// The totals now.
     pub fn snapshot(&self) -> CounterSnapshot {
-        CounterSnapshot {
+        let mut snapshot = CounterSnapshot {
             pages: self.cells.each_ref().map(|cells| {
                 cells.each_ref().map(|cell| Pages {
                     hits: cell.hits.load(Ordering::Relaxed),
@@ -148,7 +187,11 @@ impl Counters {
                 })
             }),
             rounds: self.rounds.each_ref().map(|rounds| rounds.load(Ordering::Relaxed)),
+        };
+        for (kind, pages) in snapshot.pages[Reason::Point as usize].iter_mut().enumerate() {
+            pages.hits += self.lent_hits(kind);
         }
+        snapshot
     }
 }
 

@@ -5,7 +5,7 @@
 //! is released, so every run of a step gets further. It is for one reader, so not `Sync`; it is `Send` if the
 //! wrapped source is.
 
-use crate::{PageAt, PageRef, PageSource, Result, Stop};
+use crate::{PageAt, PageLender, PageRef, PageSource, Result, Stop};
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 
@@ -103,7 +103,13 @@ impl<S: PageSource> Flaky<S> {
     }
 }
 
-impl<S: PageSource> PageSource for Flaky<S> {
+impl<S: PageSource> PageLender for Flaky<S> {
+    type Page = PageRef;
+
+    fn fetches(&self) -> bool {
+        true
+    }
+
     fn page(&self, at: PageAt<'_>) -> Result<PageRef, Stop> {
         let state = &mut *self.state.borrow_mut();
         // Ask the wrapped source first. If it misses the page itself, it notes the page, and the next round fetches
@@ -121,6 +127,17 @@ impl<S: PageSource> PageSource for Flaky<S> {
         self.unless_refused(at, self.source.peek(at))
     }
 
+    fn release(&self) {
+        let state = &mut *self.state.borrow_mut();
+        state.noted.clear();
+        state.fetched.clear();
+        self.source.release();
+    }
+
+    crate::pass_on!(source: ahead, ahead_if_spare, take_read);
+}
+
+impl<S: PageSource> PageSource for Flaky<S> {
     fn glance(&self, at: PageAt<'_>) -> Option<PageRef> {
         self.unless_refused(at, self.source.glance(at))
     }
@@ -137,14 +154,7 @@ impl<S: PageSource> PageSource for Flaky<S> {
         Ok(())
     }
 
-    fn release(&self) {
-        let state = &mut *self.state.borrow_mut();
-        state.noted.clear();
-        state.fetched.clear();
-        self.source.release();
-    }
-
-    crate::pass_on!(source: ahead, ahead_if_spare, ahead_bytes, take_read);
+    crate::pass_on!(source: ahead_bytes);
 }
 
 /// Steele, Lea and Flood's SplitMix64.

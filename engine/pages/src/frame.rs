@@ -8,9 +8,10 @@
 //! word:
 //!
 //! ```text
-//! bit 31    LIVE      it holds a page
-//! bit 30    CACHED    the cache has the page, so that it can be found
-//! 0..30     pins      references to it, and readers that are just comparing its name
+//! bit 31    LIVE       it holds a page
+//! bit 30    CACHED     the cache has the page, so that it can be found
+//! bit 29    FORGOTTEN  the cache had the page, and gave it up while it was pinned
+//! 0..29     pins       references to it, and readers that are just comparing its name
 //! ```
 //!
 //! * A reader that looks for a page adds a pin and then reads the name. If LIVE and CACHED are set and the name is
@@ -21,6 +22,12 @@
 //!   pins. The holder of the last pin does so from a word with LIVE and only this pin. So no page is left without
 //!   an owner. A thread that has given up its pin does not touch the frame again, because the frames may be gone
 //!   with the page.
+//! * A reader that uses a page only for a moment does not pin it. It [protects](os::sync::hazard) the frame, and then
+//!   reads the word and the name. If LIVE and CACHED are set and the name is the wanted one, the page is
+//!   [lent](LentPage) to the reader. So whoever sets the word of a page that the cache has or had to 0 must ask
+//!   whether the page is lent before it takes the contents out. An eviction that finds it lent sets LIVE and CACHED
+//!   again. Whoever else finds it lent leaves the contents in the frame and *retires* the frame. Its contents are
+//!   taken out later, once the page is lent to nobody. Until then they count against the budget.
 //! * A reader that looks at an empty frame adds a pin to its word, too. So a page is put into a frame by adding
 //!   LIVE and the first pin to the word, not by storing it.
 //! * The contents of a live frame are written before LIVE is added (release), and read after LIVE was seen
@@ -37,7 +44,8 @@ use crate::cost::{cost_bytes, hint_bytes};
 use crate::page_key::PageKey;
 use crate::{Address, PACK_BYTES, PageHeader, PageKind};
 use os::memory::prefetch;
-use os::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use os::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use os::sync::hazard::Hazards;
 use os::sync::{Arc, Mutex, OnceLock};
 use os::{BLOCK_BYTES, Buffer};
 use std::cell::UnsafeCell;
@@ -45,9 +53,15 @@ use std::fmt;
 use std::ops::Deref;
 use std::ptr::NonNull;
 
+mod lent;
+
+pub(crate) use lent::FramePlace;
+pub use lent::LentPage;
+
 const LIVE: u32 = 1 << 31;
 const CACHED: u32 = 1 << 30;
-const PINS: u32 = CACHED - 1;
+const FORGOTTEN: u32 = 1 << 29;
+const PINS: u32 = FORGOTTEN - 1;
 /// The most references that are given out, so that leaked references can never add up to LIVE or CACHED. The
 /// remaining pins are for readers that look at a frame and are refused.
 const MAX_PINS: u32 = PINS / 2;
@@ -61,7 +75,7 @@ const MAX_USES: u8 = 3;
 const FIRST_BYTES: usize = 960;
 
 /// A page in memory, with its header and its payload. Cloning costs one atomic addition, and panics if the page has
-/// half a billion references, which can happen only if references were leaked.
+/// a quarter of a billion references, which can happen only if references were leaked.
 pub struct PageRef(NonNull<Frame>);
 
 // SAFETY: a frame is shared by references only; its word is atomic, and what it holds is Send + Sync and not changed
@@ -152,8 +166,8 @@ impl Hint {
     const NUMBER_BITS: u32 = 28;
 
     /// Where `page` is. If a number does not fit, the hint says that the page was not seen.
-    fn of(page: &PageRef) -> Self {
-        let (number, block) = (page.number(), (page.as_ptr().addr() / BLOCK_BYTES) as u64);
+    fn of(page: LivePage<'_>) -> Self {
+        let (number, block) = (page.number(), (page.bytes().as_ptr().addr() / BLOCK_BYTES) as u64);
         let fits = number >> Self::NUMBER_BITS == 0 && block >> (u64::BITS - Self::NUMBER_BITS) == 0;
         Self(if fits { block << Self::NUMBER_BITS | u64::from(number) } else { 0 })
     }
@@ -278,26 +292,46 @@ impl Frame {
         uses
     }
 
-    /// Takes the page out, unless something pins it. The caller holds the stripe's lock, and drops the result
-    /// later.
-    pub fn evict(&self) -> Option<Evicted> {
+    /// Takes the page out, unless something pins it or it is lent. The caller holds the stripe's lock, and drops the
+    /// result later.
+    pub fn evict(&self, hazards: &Hazards) -> Option<Evicted> {
         self.word.compare_exchange(LIVE | CACHED, 0, Ordering::AcqRel, Ordering::Relaxed).ok()?;
-        // SAFETY: the word of the live frame was set to 0 here.
+        if hazards.are_on(self) {
+            // Readers may have added pins meanwhile, which they take away again.
+            self.word.fetch_add(LIVE | CACHED, Ordering::Release);
+            return None;
+        }
+        // SAFETY: the word of the live frame was set to 0 here, and the page is not lent.
         Some(unsafe { self.empty() })
     }
 
-    /// Makes the cache give the page up. The page leaves its frame now or, if it is pinned, with the last pin. The
-    /// caller holds the stripe's lock.
-    pub fn forget(&self) -> Option<Evicted> {
+    /// Makes the cache give the page up. The page leaves its frame now or, if it is pinned, with the last pin, or, if
+    /// it is lent, when the frames next take out what is [retired](Frames::take_retired). The caller holds the
+    /// stripe's lock.
+    pub fn forget(&self, frames: &Frames) -> Option<Evicted> {
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
-            let next = if word & PINS == 0 { 0 } else { word & !CACHED };
+            let next = if word & PINS == 0 { 0 } else { word & !CACHED | FORGOTTEN };
             match self.word.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Relaxed) {
                 // SAFETY: this thread has just set the word to 0. Until then, the frame was live and had no pins.
-                Ok(_) => return (next == 0).then(|| unsafe { self.empty() }),
+                Ok(_) => return if next == 0 { unsafe { self.empty_or_retire(frames) } } else { None },
                 Err(changed) => word = changed,
             }
         }
+    }
+
+    /// As [`Frame::empty`]. But if the page is lent, retires the frame.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Frame::empty`], but the page may be lent.
+    unsafe fn empty_or_retire(&self, frames: &Frames) -> Option<Evicted> {
+        if frames.hazards.are_on(self) {
+            frames.retire(self.number);
+            return None;
+        }
+        // SAFETY: the caller has set the word to 0, and the page is not lent.
+        Some(unsafe { self.empty() })
     }
 
     /// Takes the contents out of the frame. Once the returned [`Evicted`] is dropped, another page may get the
@@ -306,7 +340,8 @@ impl Frame {
     /// # Safety
     ///
     /// The caller has set the word to 0. Until then, the frame was live, and had no pins or only one pin, which
-    /// belonged to the caller.
+    /// belonged to the caller. After that, the caller has found that the page is not lent, unless the cache never had
+    /// it.
     unsafe fn empty(&self) -> Evicted {
         // SAFETY: the caller has set the word to 0. So until the frame is in the free list, no other thread may
         // reach the page.
@@ -350,6 +385,10 @@ pub(crate) struct Frames {
     /// Segment `i` has `FIRST << i` frames, and is made when the first of them is needed.
     segments: [OnceLock<Segment>; SEGMENTS],
     free: Mutex<Free>,
+    /// Whether frames are retired. It changes only under the lock of `free`.
+    has_retired: AtomicBool,
+    /// The hazards of readers to whom pages are lent.
+    hazards: Arc<Hazards>,
 }
 
 /// Frames of the first segment.
@@ -363,6 +402,8 @@ struct Free {
     numbers: Vec<u32>,
     /// How many frames were ever taken. Their numbers start at 1.
     made: u32,
+    /// Frames whose word is 0, but whose page was lent when it should have left them. At most a few for each thread.
+    retired: Vec<u32>,
 }
 
 /// Frames that are allocated together.
@@ -402,8 +443,46 @@ impl Drop for Segment {
 }
 
 impl Frames {
-    pub fn new() -> Arc<Self> {
-        Arc::new(Self { segments: [const { OnceLock::new() }; SEGMENTS], free: Mutex::default() })
+    /// No frames, whose pages are lent to readers with leases on `hazards`.
+    pub fn new(hazards: Arc<Hazards>) -> Arc<Self> {
+        Arc::new(Self {
+            segments: [const { OnceLock::new() }; SEGMENTS],
+            free: Mutex::default(),
+            has_retired: AtomicBool::new(false),
+            hazards,
+        })
+    }
+
+    /// The hazards of readers to whom pages are lent.
+    #[inline]
+    pub fn hazards(&self) -> &Arc<Hazards> {
+        &self.hazards
+    }
+
+    fn retire(&self, number: u32) {
+        let mut free = self.free.lock();
+        free.retired.push(number);
+        self.has_retired.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether frames are retired. The answer may be late.
+    #[inline]
+    pub fn has_retired(&self) -> bool {
+        self.has_retired.load(Ordering::Relaxed)
+    }
+
+    /// Takes out of their retired frames all pages that are lent to nobody any more.
+    pub fn take_retired(&self) -> Vec<Evicted> {
+        let free = &mut *self.free.lock();
+        let taken: Vec<u32> = free.retired.extract_if(.., |number| !self.hazards.are_on(self.known(*number))).collect();
+        self.has_retired.store(!free.retired.is_empty(), Ordering::Relaxed);
+        // SAFETY: whoever retired the frame has set its word to 0, and this thread alone has taken it from the list.
+        // The page is not lent, and nobody can find it.
+        taken.into_iter().map(|number| unsafe { self.known(number).empty() }).collect()
+    }
+
+    fn known(&self, number: u32) -> &Frame {
+        self.get(number).expect("a retired frame was made")
     }
 
     /// The frame with the given number; `None` for 0.
@@ -432,6 +511,142 @@ impl Frames {
         let (first, count) = ((FIRST << segment) - FIRST + 1, FIRST << segment);
         self.segments[segment as usize].get_or_init(|| Segment::new(first, count));
         self.get(number).expect("its segment was made")
+    }
+}
+
+/// A page in memory that a step reads: its header and its payload.
+pub trait Page: Deref<Target = [u8]> {
+    /// The page, for what needs no pin of its own.
+    fn live(&self) -> LivePage<'_>;
+
+    /// What the page is for.
+    #[inline]
+    fn kind(&self) -> PageKind {
+        self.live().kind()
+    }
+
+    /// Where the page was read.
+    #[inline]
+    fn address(&self) -> Address {
+        self.live().address()
+    }
+
+    /// A reference to the page that keeps it in memory. `None` if the page is just leaving.
+    fn keep(&self) -> Option<PageRef>;
+}
+
+impl Page for PageRef {
+    #[inline]
+    fn live(&self) -> LivePage<'_> {
+        self.live_page()
+    }
+
+    #[inline]
+    fn keep(&self) -> Option<PageRef> {
+        Some(self.clone())
+    }
+}
+
+/// A page in a live frame. Something else keeps it there: a pin, or a hazard.
+#[derive(Clone, Copy)]
+pub struct LivePage<'p>(&'p Frame);
+
+impl fmt::Debug for LivePage<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LivePage").field("kind", &self.kind()).field("address", &self.address()).finish_non_exhaustive()
+    }
+}
+
+impl<'p> LivePage<'p> {
+    /// # Safety
+    ///
+    /// Until the end of `'p`, the frame is pinned, or it is protected and was then live and had a page of the cache.
+    #[inline]
+    unsafe fn new(frame: &'p Frame) -> Self {
+        Self(frame)
+    }
+
+    #[inline]
+    fn face(self) -> &'p Face {
+        // SAFETY: while a live frame is pinned or protected, its page is not changed, and no mutable reference to it
+        // exists. The thread that made this value has seen with acquire that the frame is live.
+        unsafe { &*self.0.face.get() }
+    }
+
+    #[inline]
+    fn rest(self) -> &'p Rest {
+        // SAFETY: as for the face. The rest lives as long as the frame.
+        unsafe { &*self.0.rest.as_ref().get() }.as_ref().expect("a live frame holds a page")
+    }
+
+    /// Number of the frame.
+    fn number(self) -> u32 {
+        self.0.number
+    }
+
+    /// The bytes of the page.
+    #[inline]
+    fn bytes(self) -> &'p [u8] {
+        let Face { start, len, .. } = *self.face();
+        // SAFETY: the face points to the bytes of the buffer in the rest. They stay there as long as the page does.
+        unsafe { std::slice::from_raw_parts(start.as_ptr(), len as usize) }
+    }
+
+    #[inline]
+    fn kind(self) -> PageKind {
+        self.face().kind
+    }
+
+    #[inline]
+    fn address(self) -> Address {
+        let Face { stored_bytes, crc, .. } = *self.face();
+        // A live frame keeps its name.
+        let offset = self.0.unit.load(Ordering::Relaxed) * PACK_BYTES;
+        Address { offset, bytes: stored_bytes, crc }
+    }
+
+    /// Whether this page has the address and the kind that its parent states. The page was verified for the address
+    /// and the kind of the read that brought it, but a damaged parent may state others.
+    #[inline]
+    pub(crate) fn is(self, at: &Address, kind: PageKind) -> bool {
+        self.kind() == kind && self.address() == *at
+    }
+
+    /// Bytes of the page's buffer.
+    fn buffer_bytes(self) -> u64 {
+        u64::from(self.face().blocks) * BLOCK_BYTES as u64
+    }
+
+    /// Where child `i` of the page was last seen.
+    #[inline]
+    pub(crate) fn hint(self, i: usize) -> Hint {
+        Hint(self.hints().map_or(0, |hints| hints.cell(i).load(Ordering::Relaxed)))
+    }
+
+    /// Remembers where child `i` of the page is, if the page has hints.
+    pub(crate) fn set_hint(self, i: usize, child: LivePage<'_>) {
+        if let Some(hints) = self.hints() {
+            hints.cell(i).store(Hint::of(child).0, Ordering::Relaxed);
+        }
+    }
+
+    /// The hints of the page. They are made here at first use, if the page is resident and the budget has room for
+    /// them.
+    #[inline]
+    fn hints(self) -> Option<&'p Hints> {
+        let rest = self.rest();
+        rest.hints.get().or_else(|| self.make_hints(rest))
+    }
+
+    #[cold]
+    fn make_hints(self, rest: &'p Rest) -> Option<&'p Hints> {
+        if self.0.word.load(Ordering::Relaxed) & CACHED == 0 {
+            return None;
+        }
+        let bytes = hint_bytes(self.buffer_bytes(), self.kind());
+        let charge = rest.charge.for_hints(bytes)?;
+        let cells = (0..bytes as usize / size_of::<AtomicU64>()).map(|_| AtomicU64::new(0)).collect();
+        Some(rest.hints.get_or_init(|| Hints { cells, charge }))
     }
 }
 
@@ -500,17 +715,16 @@ impl PageRef {
         unsafe { self.0.as_ref() }
     }
 
+    /// The page, for what needs no pin of its own.
     #[inline]
-    fn face(&self) -> &Face {
-        // SAFETY: while a live frame is pinned, its page is not changed, and no mutable reference to it exists. The
-        // thread that made the first reference has seen with acquire that the frame is live.
-        unsafe { &*self.frame().face.get() }
+    fn live_page(&self) -> LivePage<'_> {
+        // SAFETY: this reference pins the page.
+        unsafe { LivePage::new(self.frame()) }
     }
 
     #[inline]
     fn rest(&self) -> &Rest {
-        // SAFETY: as for the face. The rest lives as long as the frame.
-        unsafe { &*self.frame().rest.as_ref().get() }.as_ref().expect("a live frame holds a page")
+        self.live_page().rest()
     }
 
     /// Number of the frame.
@@ -526,33 +740,18 @@ impl PageRef {
     /// What the page is for.
     #[inline]
     pub fn kind(&self) -> PageKind {
-        self.face().kind
+        self.live_page().kind()
     }
 
     /// Where the page was read.
     #[inline]
     pub fn address(&self) -> Address {
-        let Face { stored_bytes, crc, .. } = *self.face();
-        // A pinned frame keeps its name.
-        let offset = self.frame().unit.load(Ordering::Relaxed) * PACK_BYTES;
-        Address { offset, bytes: stored_bytes, crc }
-    }
-
-    /// Whether this page has the address and the kind that its parent states. The page was verified for the address
-    /// and the kind of the read that brought it, but a damaged parent may state others.
-    #[inline]
-    pub(crate) fn is(&self, at: &Address, kind: PageKind) -> bool {
-        self.kind() == kind && self.address() == *at
+        self.live_page().address()
     }
 
     /// What the page costs the cache, in bytes: its buffer and the structures around it, but not its hints.
     pub fn cost_bytes(&self) -> u64 {
-        cost_bytes(self.buffer_bytes())
-    }
-
-    /// Bytes of the page's buffer.
-    fn buffer_bytes(&self) -> u64 {
-        u64::from(self.face().blocks) * BLOCK_BYTES as u64
+        cost_bytes(self.live_page().buffer_bytes())
     }
 
     /// The memory that the page takes now, in bytes: its cost, and its hints if any.
@@ -577,12 +776,6 @@ impl PageRef {
         self.frame().uses.load(Ordering::Relaxed)
     }
 
-    /// Where child `i` of the page was last seen.
-    #[inline]
-    pub(crate) fn hint(&self, i: usize) -> Hint {
-        Hint(self.hints().map_or(0, |hints| hints.cell(i).load(Ordering::Relaxed)))
-    }
-
     /// Prefetches the hint that [`PageRef::prefetch_child`] reads.
     #[inline]
     pub fn prefetch_hint(&self, i: usize) {
@@ -594,7 +787,7 @@ impl PageRef {
     /// Prefetches child `i` of the page and its frame, if a hint says where they are.
     #[inline]
     pub fn prefetch_child(&self, i: usize) {
-        let hint = self.hint(i);
+        let hint = self.live_page().hint(i);
         let Some(frames) = &self.rest().frames else { return };
         if let Some(frame) = frames.get(hint.number()) {
             hint.prefetch();
@@ -605,38 +798,12 @@ impl PageRef {
     /// Like [`PageRef::prefetch_child`], but prefetches only the first bytes of the page, before its keys.
     #[inline]
     pub fn prefetch_child_head(&self, i: usize) {
-        let hint = self.hint(i);
+        let hint = self.live_page().hint(i);
         let Some(frames) = &self.rest().frames else { return };
         if let Some(frame) = frames.get(hint.number()) {
             hint.prefetch_bytes(1);
             prefetch(std::ptr::from_ref(frame).addr(), size_of::<Frame>());
         }
-    }
-
-    /// Remembers where child `i` of the page is, if the page has hints.
-    pub(crate) fn set_hint(&self, i: usize, child: &PageRef) {
-        if let Some(hints) = self.hints() {
-            hints.cell(i).store(Hint::of(child).0, Ordering::Relaxed);
-        }
-    }
-
-    /// The hints of the page. They are made here at first use, if the page is resident and the budget has room for
-    /// them.
-    #[inline]
-    fn hints(&self) -> Option<&Hints> {
-        let rest = self.rest();
-        rest.hints.get().or_else(|| self.make_hints(rest))
-    }
-
-    #[cold]
-    fn make_hints<'r>(&self, rest: &'r Rest) -> Option<&'r Hints> {
-        if self.frame().word.load(Ordering::Relaxed) & CACHED == 0 {
-            return None;
-        }
-        let bytes = hint_bytes(self.buffer_bytes(), self.kind());
-        let charge = rest.charge.for_hints(bytes)?;
-        let cells = (0..bytes as usize / size_of::<AtomicU64>()).map(|_| AtomicU64::new(0)).collect();
-        Some(rest.hints.get_or_init(|| Hints { cells, charge }))
     }
 }
 
@@ -652,7 +819,7 @@ impl Clone for PageRef {
     fn clone(&self) -> Self {
         let word = self.frame().word.fetch_add(1, Ordering::Relaxed);
         let clone = Self(self.0);
-        assert!(word & PINS < MAX_PINS, "half a billion references to a page were forgotten");
+        assert!(word & PINS < MAX_PINS, "a quarter of a billion references to a page were forgotten");
         clone
     }
 }
@@ -663,16 +830,45 @@ impl Drop for PageRef {
         let frame = self.frame();
         let mut word = frame.word.load(Ordering::Relaxed);
         loop {
-            let next = if word == LIVE | 1 { 0 } else { word - 1 };
+            let is_last = word & !FORGOTTEN == LIVE | 1;
+            let next = if is_last { 0 } else { word - 1 };
             match frame.word.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Relaxed) {
-                Ok(_) if word == LIVE | 1 => break,
+                Ok(_) if is_last => break,
                 Ok(_) => return,
                 Err(changed) => word = changed,
             }
         }
         // SAFETY: this thread has just set the word to 0. Until then, the frame was live and had only this pin.
-        let evicted = unsafe { frame.empty() };
-        if evicted.page.frames.is_none() {
+        unsafe { self.leave(word & FORGOTTEN != 0) }
+    }
+}
+
+impl PageRef {
+    /// Takes the page out of its frame. `may_be_lent` says whether the cache ever had it.
+    ///
+    /// # Safety
+    ///
+    /// The caller has set the word to 0. Until then, the frame was live and had only the pin of this reference.
+    #[inline]
+    unsafe fn leave(&self, may_be_lent: bool) {
+        let frame = self.frame();
+        let evicted = if may_be_lent {
+            // SAFETY: the contents are still in the frame, and nobody takes them out before this thread does or has
+            // retired the frame.
+            let rest = unsafe { &*frame.rest.as_ref().get() };
+            let frames = rest.as_ref().and_then(|rest| rest.frames.clone()).expect("the cache had the page");
+            // SAFETY: as the caller promises.
+            let evicted = unsafe { frame.empty_or_retire(&frames) };
+            if evicted.is_none() {
+                // The cache may be gone, and the page given back meanwhile. Then nobody else would free it.
+                drop(frames.take_retired());
+            }
+            evicted
+        } else {
+            // SAFETY: as the caller promises, and the cache never had the page.
+            Some(unsafe { frame.empty() })
+        };
+        if evicted.as_ref().is_some_and(|evicted| evicted.page.frames.is_none()) {
             // SAFETY: the page has no `Frames`, so its frame and the frame's rest were each leaked from a box of
             // their own. The frame cannot be found, and this was the last reference to it.
             unsafe {
@@ -689,9 +885,7 @@ impl Deref for PageRef {
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        let Face { start, len, .. } = *self.face();
-        // SAFETY: the face points to the bytes of the buffer in the rest. They stay there while the page is pinned.
-        unsafe { std::slice::from_raw_parts(start.as_ptr(), len as usize) }
+        self.live_page().bytes()
     }
 }
 

@@ -17,6 +17,7 @@ pub mod flaky;
 #[allow(unsafe_code, reason = "pages are found and let go without a lock: measured")]
 pub mod frame;
 pub mod gauge;
+pub mod guard;
 pub mod loaded;
 pub mod notes;
 #[cfg(test)]
@@ -39,11 +40,12 @@ pub use counters::{Counters, Reason};
 pub use error::{Error, Result};
 pub use file::PagedFile;
 pub use flaky::Flaky;
-pub use frame::PageRef;
+pub use frame::{LentPage, LivePage, Page, PageRef};
+pub use guard::Guard;
 pub use loaded::Loaded;
 pub use page::{Codec, Compression, HEADER_BYTES, Packing, PageHeader, PageKind, encode_page};
 pub use resident::Resident;
 pub use retry::{retry, retry_async, together};
 pub use session::{Admit, OwnMemory, Session, Waits};
-pub use source::{PageAt, PageSource, Stop};
+pub use source::{PageAt, PageLender, PageSource, Stop};
 pub use trace::Trace;

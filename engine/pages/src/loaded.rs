@@ -4,7 +4,7 @@
 //!
 //! Thread safe.
 
-use crate::{PageAt, PageCache, PageRef, PageSource, Result, Stop};
+use crate::{PageAt, PageCache, PageLender, PageRef, PageSource, Result, Stop};
 use os::sync::Arc;
 
 /// Gives only resident pages. A step over this source runs once, not in [`retry`](crate::retry()): the source never
@@ -25,7 +25,13 @@ impl Loaded {
     }
 }
 
-impl PageSource for Loaded {
+impl PageLender for Loaded {
+    type Page = PageRef;
+
+    fn fetches(&self) -> bool {
+        true
+    }
+
     fn page(&self, at: PageAt<'_>) -> Result<PageRef, Stop> {
         match self.find(at) {
             Some(page) if at.is(&page) => Ok(page),
@@ -38,16 +44,24 @@ impl PageSource for Loaded {
         self.find(at).filter(|page| at.is(page))
     }
 
-    fn glance(&self, at: PageAt<'_>) -> Option<PageRef> {
-        self.peek(at)
-    }
-
     fn ahead(&self, _: PageAt<'_>) -> bool {
         false
     }
 
     fn ahead_if_spare(&self, _: PageAt<'_>) -> bool {
         false
+    }
+
+    fn take_read(&self, _: PageAt<'_>) -> bool {
+        false
+    }
+
+    fn release(&self) {}
+}
+
+impl PageSource for Loaded {
+    fn glance(&self, at: PageAt<'_>) -> Option<PageRef> {
+        self.peek(at)
     }
 
     fn ahead_bytes(&self) -> u64 {
@@ -57,12 +71,6 @@ impl PageSource for Loaded {
     fn fetch(&self) -> Result<()> {
         Ok(())
     }
-
-    fn take_read(&self, _: PageAt<'_>) -> bool {
-        false
-    }
-
-    fn release(&self) {}
 }
 
 #[cfg(test)]

@@ -85,7 +85,7 @@ impl Numbered {
     pub fn page(&self, source: &impl PageSource, file: &Arc<PagedFile>, number: usize) -> Result<PageRef, Stop> {
         let (kind, at) = self.pages[number];
         let page = source.page(file.at(&at, kind))?;
-        assert!(page[HEADER_BYTES..] == payload(number, self.payload_bytes), "page {number} has the wrong bytes");
+        self.check(number, &page[HEADER_BYTES..]);
         Ok(page)
     }
 
@@ -93,8 +93,13 @@ impl Numbered {
     pub fn peek(&self, source: &impl PageSource, file: &Arc<PagedFile>, number: usize) -> Option<PageRef> {
         let (kind, at) = self.pages[number];
         let page = source.peek(file.at(&at, kind))?;
-        assert!(page[HEADER_BYTES..] == payload(number, self.payload_bytes), "page {number} has the wrong bytes");
+        self.check(number, &page[HEADER_BYTES..]);
         Some(page)
+    }
+
+    /// Checks the payload of a page.
+    pub fn check(&self, number: usize, found: &[u8]) {
+        assert!(*found == payload(number, self.payload_bytes), "page {number} has the wrong bytes");
     }
 
     /// Asks for a page ahead, and returns whether the page was noted.

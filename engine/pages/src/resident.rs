@@ -3,7 +3,7 @@
 
 use crate::cache::Validate;
 use crate::page::{Unpacker, decode_page};
-use crate::{PageAt, PageRef, PageSource, Result, Stop};
+use crate::{PageAt, PageLender, PageRef, PageSource, Result, Stop};
 use os::Buffer;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -46,7 +46,13 @@ impl Resident {
     }
 }
 
-impl PageSource for Resident {
+impl PageLender for Resident {
+    type Page = PageRef;
+
+    fn fetches(&self) -> bool {
+        true
+    }
+
     fn page(&self, at: PageAt<'_>) -> Result<PageRef, Stop> {
         self.asked.set(self.asked.get() + 1);
         let place = (at.file.id(), at.address.offset);
@@ -65,16 +71,24 @@ impl PageSource for Resident {
         self.page(at).ok()
     }
 
-    fn glance(&self, at: PageAt<'_>) -> Option<PageRef> {
-        self.peek(at)
-    }
-
     fn ahead(&self, _: PageAt<'_>) -> bool {
         false
     }
 
     fn ahead_if_spare(&self, _: PageAt<'_>) -> bool {
         false
+    }
+
+    fn take_read(&self, _: PageAt<'_>) -> bool {
+        false
+    }
+
+    fn release(&self) {}
+}
+
+impl PageSource for Resident {
+    fn glance(&self, at: PageAt<'_>) -> Option<PageRef> {
+        self.peek(at)
     }
 
     fn ahead_bytes(&self) -> u64 {
@@ -84,10 +98,4 @@ impl PageSource for Resident {
     fn fetch(&self) -> Result<()> {
         Ok(())
     }
-
-    fn take_read(&self, _: PageAt<'_>) -> bool {
-        false
-    }
-
-    fn release(&self) {}
 }

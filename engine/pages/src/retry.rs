@@ -1,7 +1,7 @@
 //! The fault loop: it runs a step, fetches the pages that the step missed, and runs the step again, in a thread
 //! that waits or in a future. This module also has composite steps, whose parts fault together.
 
-use crate::{PageSource, Result, Session, Stop};
+use crate::{PageLender, PageSource, Result, Session, Stop};
 use std::future::poll_fn;
 
 /// Runs `step` until it no longer faults. Each round brings all pages that the last run noted. They stay pinned

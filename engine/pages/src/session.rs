@@ -1,7 +1,7 @@
 //! One reader's view of the cache: its pins, hits and misses. A session does not know what is read, or how the
 //! cache chooses which pages stay.
 //!
-//! * A fetched page stays pinned until [`Session::release`](PageSource::release), whether the cache keeps it or
+//! * A fetched page stays pinned until [`Session::release`](PageLender::release), whether the cache keeps it or
 //!   not. So each run of a step gets further than the one before. The exception: while a future waits, other
 //!   sessions that find no room may take its session's pins away (see `cache/parked.rs`). Its step then starts anew
 //!   when the future is polled.
@@ -40,7 +40,7 @@ use crate::counters::HitTally;
 use crate::notes::{Notebook, Notes};
 use crate::page_key::PageKey;
 use crate::trace::How;
-use crate::{Address, PageAt, PageCache, PageKind, PageRef, PageSource, Reason, Result, Stop};
+use crate::{Address, PageAt, PageCache, PageKind, PageLender, PageRef, PageSource, Reason, Result, Stop};
 use os::sync::Arc;
 use std::cell::{Cell, Ref, RefCell, RefMut};
 use std::fmt;
@@ -394,7 +394,14 @@ impl Session {
     }
 }
 
-impl PageSource for Session {
+impl PageLender for Session {
+    type Page = PageRef;
+
+    #[inline]
+    fn fetches(&self) -> bool {
+        true
+    }
+
     #[inline]
     fn page(&self, at: PageAt<'_>) -> Result<PageRef, Stop> {
         if self.waits.get() != Waits::Now {
@@ -414,12 +421,6 @@ impl PageSource for Session {
             self.note(notebook, &at, Some(&page));
         }
         Some(page)
-    }
-
-    fn glance(&self, at: PageAt<'_>) -> Option<PageRef> {
-        let key = at.key();
-        let page = self.of_step(|step| step.glanced_at(key)).or_else(|| self.cache.find(key, false))?;
-        at.is(&page).then_some(page)
     }
 
     fn ahead(&self, at: PageAt<'_>) -> bool {
@@ -450,21 +451,6 @@ impl PageSource for Session {
             && self.ahead(at)
     }
 
-    fn ahead_bytes(&self) -> u64 {
-        match self.admit {
-            Admit::Keep => self.cache.budget().limit() / 16,
-            Admit::Nodes | Admit::Pass => self.ahead_bytes,
-        }
-    }
-
-    fn fetch(&self) -> Result<()> {
-        self.wait_for_round(&mut self.step())?;
-        if let Some(notebook) = &self.notebook {
-            notebook.borrow_mut().end_round();
-        }
-        Ok(())
-    }
-
     fn take_read(&self, at: PageAt<'_>) -> bool {
         self.step.borrow_mut().as_mut().is_some_and(|step| !step.read.is_empty() && step.read.remove(&at.key()))
     }
@@ -480,6 +466,29 @@ impl PageSource for Session {
         {
             self.begin_ahead(step);
         }
+    }
+}
+
+impl PageSource for Session {
+    fn glance(&self, at: PageAt<'_>) -> Option<PageRef> {
+        let key = at.key();
+        let page = self.of_step(|step| step.glanced_at(key)).or_else(|| self.cache.find(key, false))?;
+        at.is(&page).then_some(page)
+    }
+
+    fn ahead_bytes(&self) -> u64 {
+        match self.admit {
+            Admit::Keep => self.cache.budget().limit() / 16,
+            Admit::Nodes | Admit::Pass => self.ahead_bytes,
+        }
+    }
+
+    fn fetch(&self) -> Result<()> {
+        self.wait_for_round(&mut self.step())?;
+        if let Some(notebook) = &self.notebook {
+            notebook.borrow_mut().end_round();
+        }
+        Ok(())
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::page::verify_address;
 use crate::page_key::PageKey;
-use crate::{Address, Error, PageKind, PageRef, PagedFile, Result};
+use crate::{Address, Error, LivePage, Page, PageKind, PageRef, PagedFile, Result};
 use os::sync::Arc;
 
 /// A page as a step asks for it.
@@ -17,7 +17,7 @@ pub struct PageAt<'a> {
     pub kind: PageKind,
     /// The page's parent and the page's number among its children, if the caller has the parent at hand. The parent
     /// may know where the page is in memory.
-    pub parent: Option<(&'a PageRef, usize)>,
+    pub parent: Option<(LivePage<'a>, usize)>,
     /// Whether the page was already prefetched; see [`PageRef::prefetch_child`].
     pub prefetched: bool,
 }
@@ -25,8 +25,8 @@ pub struct PageAt<'a> {
 impl<'a> PageAt<'a> {
     /// The same page, as child `i` of `parent`.
     #[inline]
-    pub fn under(self, parent: &'a PageRef, i: usize) -> Self {
-        Self { parent: Some((parent, i)), ..self }
+    pub fn under(self, parent: &'a impl Page, i: usize) -> Self {
+        Self { parent: Some((parent.live(), i)), ..self }
     }
 
     /// The same page, marked as already prefetched.
@@ -53,8 +53,8 @@ impl<'a> PageAt<'a> {
 
     /// Whether `page`, found under this page's name, really is this page.
     #[inline]
-    pub(crate) fn is(&self, page: &PageRef) -> bool {
-        page.is(&self.address, self.kind)
+    pub(crate) fn is(&self, page: &impl Page) -> bool {
+        page.live().is(&self.address, self.kind)
     }
 
     /// The error for finding another page under this page's name.
@@ -72,31 +72,35 @@ impl PagedFile {
     }
 }
 
-/// Gives the pages that are in memory, and notes those that are not.
+/// Gives the pages that are in memory. What it does about those that are not is up to it: a [`PageSource`] notes them
+/// and can fetch them, a [`Guard`](crate::Guard) leaves them to another source.
 ///
 /// A *step* is one physical move of one cursor. It has no effect before it has its last page, so it can always be
 /// run again after a fault. A composite step runs all its parts before it returns [`Stop::Fault`], so that the
 /// parts fault together.
 ///
 /// No method has a default, so that a source that wraps another one cannot forget to pass a call on.
-pub trait PageSource {
-    /// The page at `at`, which the step needs now. On a miss, the source notes the page for the next
-    /// [`PageSource::fetch`] and returns [`Stop::Fault`].
+pub trait PageLender {
+    /// A page as the source gives it.
+    type Page: Page;
+
+    /// Whether a step that faults is run again after a fetch. If not, it need not look for the other pages that it
+    /// would need.
+    fn fetches(&self) -> bool;
+
+    /// The page at `at`, which the step needs now. If it is not in memory, the source returns [`Stop::Fault`]; a
+    /// [`PageSource`] also notes the page for the next [`PageSource::fetch`].
     ///
     /// # Errors
     ///
     /// [`Stop::Fault`] if the page is not in memory; [`Stop::Failed`] with [`Error::Corrupt`] if the address is
     /// invalid or another page lies there.
-    fn page(&self, at: PageAt<'_>) -> Result<PageRef, Stop>;
+    fn page(&self, at: PageAt<'_>) -> Result<Self::Page, Stop>;
 
     /// The page at `at` if it is in memory, for a step that can go on without it. `None` also if a page of another
     /// kind or with another checksum lies there. The call notes nothing and never fails. It pins nothing beyond the
     /// result, so a step may find less when it runs again.
-    fn peek(&self, at: PageAt<'_>) -> Option<PageRef>;
-
-    /// Like [`PageSource::peek`], but for a step that wants to see where the page leads before it needs the page.
-    /// The cache does not count this as a use.
-    fn glance(&self, at: PageAt<'_>) -> Option<PageRef>;
+    fn peek(&self, at: PageAt<'_>) -> Option<Self::Page>;
 
     /// Asks for a page that a later step will need. It is read in the same round as the faults, and no step waits
     /// for it.
@@ -108,23 +112,10 @@ pub trait PageSource {
     /// never end.
     fn ahead(&self, at: PageAt<'_>) -> bool;
 
-    /// Like [`PageSource::ahead`], but for a page that would save the caller some work, though no reads, and is not
+    /// Like [`PageLender::ahead`], but for a page that would save the caller some work, though no reads, and is not
     /// worth an eviction. The page is noted only if the source has unused memory for it and another thread makes
     /// the read, so that this thread can go on meanwhile.
     fn ahead_if_spare(&self, at: PageAt<'_>) -> bool;
-
-    /// How many bytes the source has for pages that were asked for ahead and are not needed yet. A caller that asks
-    /// for no more than this gets all of them. 0 if the source does not read ahead.
-    fn ahead_bytes(&self) -> u64;
-
-    /// Brings all pages noted since the last round into memory, and waits for those that the step needs. They stay
-    /// pinned until [`PageSource::release`].
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Io`], [`Error::Corrupt`] or [`Error::MissingFeature`] for the first page that the step needs and
-    /// that could not be read. The other pages are pinned nevertheless.
-    fn fetch(&self) -> Result<()>;
 
     /// Whether the page at `at` was read from disk because this step needed it. Only the first call after each such
     /// read returns `true`. A source that cannot tell returns `false`.
@@ -134,8 +125,28 @@ pub trait PageSource {
     fn release(&self);
 }
 
-/// Passes the named methods of [`PageSource`] on to the source in a field, within an `impl`: `pass_on!(source:
-/// peek, glance, release)`. The methods are named one by one, so that none is passed on by mistake.
+/// Gives the pages that are in memory, notes those that are not, and fetches what it has noted.
+pub trait PageSource: PageLender<Page = PageRef> {
+    /// Like [`PageLender::peek`], but for a step that wants to see where the page leads before it needs the page.
+    /// The cache does not count this as a use.
+    fn glance(&self, at: PageAt<'_>) -> Option<PageRef>;
+
+    /// How many bytes the source has for pages that were asked for ahead and are not needed yet. A caller that asks
+    /// for no more than this gets all of them. 0 if the source does not read ahead.
+    fn ahead_bytes(&self) -> u64;
+
+    /// Brings all pages noted since the last round into memory, and waits for those that the step needs. They stay
+    /// pinned until [`PageLender::release`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`], [`Error::Corrupt`] or [`Error::MissingFeature`] for the first page that the step needs and
+    /// that could not be read. The other pages are pinned nevertheless.
+    fn fetch(&self) -> Result<()>;
+}
+
+/// Passes the named methods of [`PageLender`] or [`PageSource`] on to the source in a field, within an `impl`: `pass_on!(source:
+/// peek, ahead, release)`. The methods are named one by one, so that none is passed on by mistake.
 #[macro_export]
 macro_rules! pass_on {
     ($source:ident: $($verb:ident),+) => { $($crate::pass_on!(@$verb $source);)+ };

@@ -77,17 +77,23 @@ impl Trace {
         std::mem::take(&mut *self.taken.lock()).accesses
     }
 
+    /// Whether it records accesses.
+    #[inline]
+    pub(crate) fn is_on(&self) -> bool {
+        self.is_on.load(Ordering::Relaxed)
+    }
+
     /// Notes an access by a session whose pages the cache keeps.
     #[inline]
     pub(crate) fn note(&self, reason: Reason, how: How, key: PageKey, at: &Address, kind: PageKind) {
-        if self.is_on.load(Ordering::Relaxed) {
+        if self.is_on() {
             self.take_down(TracedAccess { file: key.slot, unit: key.unit as u32, bytes: at.bytes, kind, how, reason });
         }
     }
 
     /// Notes that a file is dead.
     pub(crate) fn note_dead(&self, slot: u32) {
-        if self.is_on.load(Ordering::Relaxed) {
+        if self.is_on() {
             let (kind, how, reason) = (PageKind::Footer, How::Dead, Reason::Check);
             self.take_down(TracedAccess { file: slot, unit: 0, bytes: 0, kind, how, reason });
         }

@@ -4,7 +4,7 @@
 use kit::allocations::{Counting, Thread};
 use larch_pages::page::{Unpacker, decode_page};
 use larch_pages::{
-    Admit, Compression, HEADER_BYTES, Loaded, Packing, PageCache, PageKind, PageSource, Reason, Session, encode_page,
+    Admit, Compression, HEADER_BYTES, Loaded, Packing, PageCache, PageKind, PageLender, Reason, Session, encode_page,
     retry,
 };
 use os::sync::Arc;

@@ -2,7 +2,7 @@
 #![cfg(shuttle)]
 
 use larch_pages::{
-    Address, Admit, Compression, HEADER_BYTES, Packing, PageCache, PageKind, PageSource, PagedFile, Reason, Result,
+    Address, Admit, Compression, HEADER_BYTES, Packing, PageCache, PageKind, PageLender, PagedFile, Reason, Result,
     Session, encode_page, retry,
 };
 use os::sim::{SimDisk, SimReads};

@@ -13,8 +13,8 @@ use os::sync::Arc;
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::{Access, Disk, File};
 use pages::{
-    Address, Admit, Flaky, PageCache, PageKind, PageRef, PageSource, PagedFile, Reason, Resident, Result, Session,
-    Stop, retry,
+    Address, Admit, Flaky, PageCache, PageKind, PageLender, PageRef, PageSource, PagedFile, Reason, Resident, Result,
+    Session, Stop, retry,
 };
 use rand::{RngExt, rngs::StdRng};
 use std::cell::Cell;
@@ -281,13 +281,23 @@ impl<'a> Rounds<'a> {
     }
 }
 
+impl PageLender for Rounds<'_> {
+    type Page = PageRef;
+
+    fn fetches(&self) -> bool {
+        true
+    }
+
+    pages::pass_on!(source: page, peek, ahead, ahead_if_spare, take_read, release);
+}
+
 impl PageSource for Rounds<'_> {
     fn fetch(&self) -> Result<()> {
         self.rounds.set(self.rounds.get() + 1);
         self.source.fetch()
     }
 
-    pages::pass_on!(source: page, peek, glance, ahead, ahead_if_spare, ahead_bytes, take_read, release);
+    pages::pass_on!(source: glance, ahead_bytes);
 }
 
 /// A node of a file's index.

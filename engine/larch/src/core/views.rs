@@ -14,6 +14,8 @@ use crate::base::table::{TableId, TableInfo};
 use crate::view::View;
 use crate::view::ends::Ranges;
 use os::sync::atomic::{AtomicU64, Ordering};
+use os::sync::hazard::{Hazards, Lease};
+use os::sync::lendable::{Borrowed, Lendable};
 use os::sync::{Arc, Mutex, RwLock};
 use sst::Version;
 
@@ -50,6 +52,8 @@ pub struct Behind {
 #[derive(Debug)]
 pub struct Views {
     newest: RwLock<Arc<View>>,
+    /// The newest view, for reads that only borrow it.
+    lendable: Lendable<View>,
     /// The view that the newest one has replaced, until [`Views::take_replaced`] takes it.
     replaced: Mutex<Option<Arc<View>>>,
     /// Grows when another view becomes the newest. In a read-only database it never changes, so that open ranges go
@@ -68,9 +72,11 @@ pub struct Views {
 impl Views {
     /// Starts with `view` as the newest view, in which reads see the versions up to `visible`.
     pub fn new(view: View, visible: Version, shows: Shows) -> Self {
+        let view = Arc::new(view);
         Self {
             generation: AtomicU64::new(view.generation),
-            newest: RwLock::new(Arc::new(view)),
+            lendable: Lendable::new(view.clone(), Hazards::shared()),
+            newest: RwLock::new(view),
             replaced: Mutex::default(),
             visible: Visible::new(visible),
             shows,
@@ -88,6 +94,11 @@ impl Views {
     #[inline]
     pub fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
+    }
+
+    /// Whether each view has a generation of its own, which is so in a database that is open for writing.
+    pub fn has_generations(&self) -> bool {
+        self.shows == Shows::Own
     }
 
     /// The newest version that reads may see. A reader takes its view first, so every file in the view is older than
@@ -153,6 +164,25 @@ impl Views {
         }
     }
 
+    /// As [`Views::now`], or, with a pin, the newest view and the version of `pin`. But the view is only borrowed, so
+    /// the read must end soon. `None` if the view cannot be borrowed now, and always in a database that follows a
+    /// writer or has pinned a view.
+    #[inline]
+    pub fn borrow<'v>(
+        &'v self,
+        pin: Option<&PinnedVersion>,
+        lease: &'v Lease,
+    ) -> Option<(Borrowed<'v, View>, Version)> {
+        let view = self.lendable.borrow(lease)?;
+        let version = match (self.shows, pin) {
+            (Shows::Own, None) => self.visible(),
+            (Shows::Own, Some(pin)) => pin.version(),
+            (Shows::Files, None) => view.files.flushed_version,
+            (Shows::Files, Some(_)) | (Shows::Followed, _) => return None,
+        };
+        Some((view, version))
+    }
+
     /// Pins the newest version for a reader.
     pub fn pin(&self) -> PinnedVersion {
         if self.shows == Shows::Own {
@@ -188,15 +218,18 @@ impl Views {
         next.generation += 1;
         change(&mut next);
         let generation = next.generation;
-        let old = std::mem::replace(&mut *newest, Arc::new(next));
+        let next = Arc::new(next);
+        let unused = self.lendable.replace(next.clone());
+        let old = std::mem::replace(&mut *newest, next);
         self.generation.store(generation, Ordering::Release);
         drop(newest);
         let older = self.replaced.lock().replace(old);
-        drop(older);
+        drop((older, unused));
     }
 
     /// Takes the view that the newest one has replaced, unless an earlier call has taken it.
     pub fn take_replaced(&self) -> Option<Arc<View>> {
+        self.lendable.free_unused();
         self.replaced.lock().take()
     }
 
@@ -214,7 +247,11 @@ impl Views {
         if version < seen || view.files.database != newest.files.database {
             return Err(Behind { seen, filled: version });
         }
-        let old = (!newest.shows_the_same_as(&view)).then(|| std::mem::replace(&mut *newest, Arc::new(view)));
+        let old = (!newest.shows_the_same_as(&view)).then(|| {
+            let view = Arc::new(view);
+            let unused = self.lendable.replace(view.clone());
+            (std::mem::replace(&mut *newest, view), unused)
+        });
         self.publish(version);
         drop(newest);
         drop(old);
@@ -225,6 +262,7 @@ impl Views {
     /// freed. Looks at every open range, so the caller must not hold the lock of the manifest or of the writer.
     pub fn free_old(&self) {
         self.ranges.let_go(self.generation());
+        self.lendable.free_unused();
     }
 
     /// The table with this id, if it still exists.

@@ -10,7 +10,7 @@ use crate::core::environment::Environment;
 use crate::manifest::TableFiles;
 use crate::view::ahead;
 use os::sync::Arc;
-use pages::{Admit, PageAt, PageRef, PageSource, Reason, Session, Stop};
+use pages::{Admit, PageAt, PageLender, PageRef, PageSource, Reason, Session, Stop};
 use sst::{FileReport, Sst};
 use std::io::ErrorKind;
 
@@ -109,7 +109,13 @@ struct Watched<'a, 'w> {
     watch: &'a Watch<'w>,
 }
 
-impl PageSource for Watched<'_, '_> {
+impl PageLender for Watched<'_, '_> {
+    type Page = PageRef;
+
+    fn fetches(&self) -> bool {
+        true
+    }
+
     fn page(&self, at: PageAt<'_>) -> std::result::Result<PageRef, Stop> {
         if self.watch.is_over() {
             return Err(pages::Error::io("check", at.file.path(), ErrorKind::Interrupted.into()).into());
@@ -117,7 +123,11 @@ impl PageSource for Watched<'_, '_> {
         self.session.page(at)
     }
 
-    pages::pass_on!(session: peek, glance, ahead, ahead_if_spare, ahead_bytes, fetch, take_read, release);
+    pages::pass_on!(session: peek, ahead, ahead_if_spare, take_read, release);
+}
+
+impl PageSource for Watched<'_, '_> {
+    pages::pass_on!(session: glance, ahead_bytes, fetch);
 }
 
 /// Checks that the files of each level, except level 0, do not overlap.

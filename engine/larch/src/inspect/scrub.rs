@@ -13,7 +13,7 @@ use os::sync::atomic::Ordering;
 use os::sync::{Arc, Mutex, Weak};
 use os::{Buffer, File, Job, Polled};
 use pages::page::{Unpacker, decode_page};
-use pages::{Address, Admit, PageKind, PageSource, Reason, Session, retry};
+use pages::{Address, Admit, PageKind, PageLender, Reason, Session, retry};
 use sst::{KeyedSubtree, TreeKind};
 use std::time::Duration;
 

@@ -8,7 +8,7 @@ use crate::manifest::DbFile;
 use crate::view::found::FoundRow;
 use crate::view::part_list::PartList;
 use crate::view::value::{Key, Parts, Value};
-use pages::{PageCache, PageRef, PageSource, Stop};
+use pages::{Page, PageCache, PageRef, PageSource, Stop};
 use sst::{Groups, Row};
 use std::ops::Range;
 
@@ -43,7 +43,7 @@ pub trait GivesRows: Sized + Send + 'static {
     ) -> Result<Self, Stop>;
 
     /// The wanted content of a found row, or `None` if some of it lies outside the row's page.
-    fn of_row(row: &FoundRow<&DbFile>, cache: &PageCache, wanted: &PartList) -> Option<Self>;
+    fn of_row<P: Page>(row: &FoundRow<&DbFile, P>, cache: &PageCache, wanted: &PartList) -> Option<Self>;
 
     /// The wanted content of a row whose value is at `place` of `page` and has all of it.
     fn of_value_in(page: PageRef, place: Range<usize>, cache: &PageCache, wanted: &PartList) -> Self;
@@ -93,7 +93,7 @@ impl GivesRows for Value {
     }
 
     #[inline]
-    fn of_row(row: &FoundRow<&DbFile>, cache: &PageCache, _: &PartList) -> Option<Self> {
+    fn of_row<P: Page>(row: &FoundRow<&DbFile, P>, cache: &PageCache, _: &PartList) -> Option<Self> {
         match row {
             FoundRow::Memory(row) => Some(Value::from_memory_whole(row)),
             FoundRow::File(row, _) => row.value.in_page().map(|(page, place)| Value::from_page(cache, page, place)),
@@ -150,20 +150,19 @@ impl GivesRows for Parts {
         }
     }
 
-    fn of_row(row: &FoundRow<&DbFile>, cache: &PageCache, wanted: &PartList) -> Option<Self> {
+    fn of_row<P: Page>(row: &FoundRow<&DbFile, P>, cache: &PageCache, wanted: &PartList) -> Option<Self> {
         match row {
             FoundRow::Memory(row) => Some(wanted.of_memory(row)),
             FoundRow::File(..) if wanted.set().any_beside_main() => None,
             FoundRow::File(row, _) => {
                 let (page, place) = row.value.in_page()?;
-                Some(Self::of_value_in(page.clone(), place, cache, wanted))
+                Some(Self::in_main(page, place, cache, wanted))
             }
         }
     }
 
     fn of_value_in(page: PageRef, place: Range<usize>, cache: &PageCache, wanted: &PartList) -> Self {
-        // At most one part was selected: the one in the main group.
-        Self::of((0..wanted.len()).map(|_| Value::from_page(cache, &page, place.clone())))
+        Self::in_main(&page, place, cache, wanted)
     }
 
     fn of_parts(parts: Parts) -> Self {
@@ -180,6 +179,14 @@ impl GivesRows for Parts {
 
     fn bytes(&self) -> u64 {
         self.iter().map(|part| part.len() as u64).sum()
+    }
+}
+
+impl Parts {
+    /// The wanted parts of a row whose value is at `place` of `page`. At most one part was selected: the one in the
+    /// main group.
+    fn in_main(page: &impl Page, place: Range<usize>, cache: &PageCache, wanted: &PartList) -> Self {
+        Self::of((0..wanted.len()).map(|_| Value::from_page(cache, page, place.clone())))
     }
 }
 

@@ -9,12 +9,16 @@ use super::multi::{AnswerBytes, MultiRead};
 use crate::base::error::Result;
 use crate::core::handle::TableHandle;
 use crate::core::snapshots::PinnedVersion;
+use crate::manifest::DbFile;
 use crate::view::TableView;
+use crate::view::found::FoundRow;
 use crate::view::own_writes::OwnRows;
 use crate::view::part_list::PartList;
 use crate::view::point::PointRead;
 use os::sync::Arc;
-use pages::{PageCache, PageSource, Reason, Session, Stop, Waits, retry, retry_async};
+use os::sync::hazard::Lease;
+use pages::{Admit, Guard, LentPage, PageCache, PageSource, Reason, Session, Stop, Waits, retry, retry_async};
+use sst::Version;
 use std::marker::PhantomData;
 
 /// The result of a read that never reads from disk.
@@ -80,6 +84,23 @@ pub(super) struct OneKey<'k, F> {
     /// The transaction's own rows, if it may have written to the key.
     pub own: Option<OwnRows>,
     pub read: F,
+    /// How far a search in memory alone has come, if it had to end.
+    pub begun: Option<Begun>,
+}
+
+/// The outcome of a search in memory alone.
+enum Looked<T> {
+    Answer(T),
+    /// It had to end. `None` if a search has to begin anew.
+    Begun(Option<Begun>),
+}
+
+/// How far a search has come in a view that it has only borrowed.
+#[derive(Clone, Copy)]
+pub(super) struct Begun {
+    generation: u64,
+    at: Version,
+    silent: usize,
 }
 
 impl<T, F: Fn(&mut PointRead<'_, '_>, &Session) -> Result<T, Stop>> Question for OneKey<'_, F> {
@@ -91,7 +112,13 @@ impl<T, F: Fn(&mut PointRead<'_, '_>, &Session) -> Result<T, Stop>> Question for
 
     #[inline]
     fn search<'v>(&'v self, table: TableView<'v>, _: &PageCache) -> PointRead<'v, 'v> {
-        PointRead::new(table.under(self.own.as_ref()), self.key)
+        let search = PointRead::new(table.under(self.own.as_ref()), self.key);
+        match self.begun {
+            Some(Begun { generation, at, silent }) if (table.view.generation, table.at) == (generation, at) => {
+                search.after(silent)
+            }
+            _ => search,
+        }
     }
 
     #[inline]
@@ -156,6 +183,55 @@ impl ReadAt<'_> {
             match read(view.table(&table.identity, at)?) {
                 Err(error) => again.after(error, at)?,
                 done => return done,
+            }
+        }
+    }
+
+    /// Answers `question` by `lend` from memory alone if that is possible, and otherwise blocks for pages.
+    #[inline]
+    pub fn lend_or_wait<T, F>(
+        &self,
+        mut question: OneKey<'_, F>,
+        lend: impl FnOnce(Option<FoundRow<&DbFile, LentPage<'_>>>, &PageCache) -> Option<T>,
+    ) -> Result<T>
+    where
+        F: Fn(&mut PointRead<'_, '_>, &Session) -> Result<T, Stop>,
+    {
+        if self.table.admit == Admit::Keep {
+            match Lease::with(|lease| self.look_in_memory(&question, lease, lend)) {
+                Some(Looked::Answer(answer)) => return Ok(answer),
+                Some(Looked::Begun(begun)) => question.begun = begun,
+                None => {}
+            }
+        }
+        self.wait(&question)
+    }
+
+    /// Looks up the key of `question` in memory, and calls `lend` with the row that it finds. It borrows the view and all
+    /// pages, so it writes to no memory that other threads write to, but where `lend` does. If a page is missing or
+    /// damaged, or if `lend` has no answer, it says how far it has come: unless there is something newer to see by
+    /// then, the search for `question` goes on from there.
+    #[inline]
+    fn look_in_memory<T, F>(
+        &self,
+        question: &OneKey<'_, F>,
+        lease: &Lease,
+        lend: impl FnOnce(Option<FoundRow<&DbFile, LentPage<'_>>>, &PageCache) -> Option<T>,
+    ) -> Looked<T> {
+        let Self { table, pin } = *self;
+        let core = table.core();
+        let Some((view, at)) = core.views.borrow(pin.map(|pin| &**pin), lease) else { return Looked::Begun(None) };
+        let Some(guard) = Guard::new(&core.env.cache, lease) else { return Looked::Begun(None) };
+        let Ok(table) = view.table(&table.identity, at) else { return Looked::Begun(None) };
+        let mut search = PointRead::new(table.under(question.own.as_ref()), question.key);
+        match search.find(&guard).ok().and_then(|found| lend(found, guard.cache())) {
+            Some(answer) => {
+                guard.count_hits();
+                Looked::Answer(answer)
+            }
+            None => {
+                let begun = Begun { generation: view.generation, at, silent: search.silent() };
+                Looked::Begun(core.views.has_generations().then_some(begun))
             }
         }
     }

@@ -19,7 +19,7 @@ use crate::manifest::db_file::DbFile;
 use crate::view::TableView;
 use crate::view::found::FoundRow;
 use crate::view::part_list::PartList;
-use crate::view::point::{Answer, ask_file, ask_memory};
+use crate::view::point::{Answer, ask_file, ask_file_reached, ask_memory};
 use crate::view::value::{Parts, Value};
 use pages::{PageCache, PageSource, Stop, retry, together};
 use sst::{Row, RowPlace, SoughtKey, StoredValue, Ways};
@@ -357,8 +357,11 @@ fn ask_files<'v, S: PageSource + ?Sized, V: Content>(
             Said::Silent => continue,
             Said::Open => {}
         }
-        let reached = went.map(|(ways, first)| ways.reached(first + i));
-        let answer = match ask_file(source, table, file, &key, reached) {
+        let answer = match went {
+            Some((ways, first)) => ask_file_reached(source, table, file, &key, ways.reached(first + i)),
+            None => ask_file(source, table, file, &key),
+        };
+        let answer = match answer {
             Ok(answer) => answer,
             Err(Stop::Fault) => {
                 missing = true;

@@ -229,7 +229,8 @@ impl<'r, V> Reader<'r, V> {
     where
         F: Fn(&mut PointRead<'_, '_>, &Session) -> Result<T, Stop>,
     {
-        OneKey { key, own: self.work.and_then(|work| work.read_key(self.table.id(), key)), read }
+        let own = self.work.and_then(|work| work.read_key(self.table.id(), key));
+        OneKey { key, own, read, begun: None }
     }
 
     /// The version of the row of `key`, if the row exists.
@@ -272,7 +273,14 @@ impl<V: Content> Reader<'_, V> {
     #[inline]
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<V>> {
         V::check(&self.table)?;
-        self.at_version().wait(&self.value_of(key.as_ref()))
+        let question = self.value_of(key.as_ref());
+        if V::groups(&self.table, &self.wanted).any_beside_main() {
+            return self.at_version().wait(&question);
+        }
+        self.at_version().lend_or_wait(question, |found, cache| match found {
+            Some(row) => V::of_row(&row, cache, &self.wanted).map(Some),
+            None => Some(None),
+        })
     }
 
     /// As [`Reader::get`], but only with what is in memory: it never reads from disk and never blocks. If a page is
@@ -346,7 +354,7 @@ impl<V: Content> Reader<'_, V> {
     ///
     /// As [`Reader::get`], without [`Error::Grouped`](crate::Error::Grouped).
     pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        self.at_version().wait(&self.has(key.as_ref()))
+        self.at_version().lend_or_wait(self.has(key.as_ref()), |found, _| Some(found.is_some()))
     }
 
     /// As [`Reader::contains_key`], but only with what is in memory; see [`Reader::try_get`].

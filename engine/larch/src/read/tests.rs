@@ -19,7 +19,7 @@ use crate::{Database, Durability, Error, Readable, Selection, Snapshot, Table, T
 use os::sim::SimDisk;
 use os::sync::Arc;
 use os::{Access, Machine};
-use pages::{Admit, Flaky, PageKind, PageSource, Reason, Session, retry};
+use pages::{Admit, Flaky, PageKind, PageLender, PageRef, PageSource, Reason, Session, retry};
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
@@ -607,6 +607,16 @@ struct Watched {
     most_pinned: Cell<u64>,
 }
 
+impl PageLender for Watched {
+    type Page = PageRef;
+
+    fn fetches(&self) -> bool {
+        true
+    }
+
+    pages::pass_on!(session: page, peek, ahead, ahead_if_spare, take_read, release);
+}
+
 impl PageSource for Watched {
     fn fetch(&self) -> pages::Result<()> {
         self.session.fetch()?;
@@ -615,7 +625,7 @@ impl PageSource for Watched {
         Ok(())
     }
 
-    pages::pass_on!(session: page, peek, glance, ahead, ahead_if_spare, ahead_bytes, take_read, release);
+    pages::pass_on!(session: glance, ahead_bytes);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use super::report::Loss;
 use crate::manifest::DbFile;
 use os::sync::Arc;
-use pages::{Admit, PageCache, PageSource, Reason, Session, retry};
+use pages::{Admit, PageCache, PageLender, Reason, Session, retry};
 use sst::{Groups, KeyedSubtree, RangeErase, Row, RowKind, Sst, SstCursor, TreeKind, Version};
 use std::ops::Range;
 

@@ -9,16 +9,16 @@ use sst::{Row, Version};
 use std::ops::Range;
 
 /// A row that the reader sees. `F` is the row's file. A range owns it, because it may move to a newer view that no
-/// longer has the file; a get only borrows it.
+/// longer has the file; a get only borrows it. `P` is the row's page, as the source gave it.
 #[derive(Clone, Debug)]
-pub enum FoundRow<F = Arc<DbFile>> {
+pub enum FoundRow<F = Arc<DbFile>, P = PageRef> {
     /// The row is in memory.
     Memory(MemRow),
     /// The row is in a file. Its value may still have to be read.
-    File(Row, F),
+    File(Row<P>, F),
 }
 
-impl<F> FoundRow<F> {
+impl<F, P> FoundRow<F, P> {
     /// The version of the commit that wrote the row.
     pub fn version(&self) -> Version {
         match self {

@@ -7,17 +7,18 @@ use super::found::FoundRow;
 use super::own_writes::OwnRows;
 use crate::manifest::db_file::DbFile;
 use crate::memtable::Memtable;
-use pages::{PageSource, Stop};
+use pages::{PageLender, PageRef, PageSource, Stop};
 use sst::{Reached, Row, RowKind, SoughtKey, Version};
+use std::ops::Bound;
 
 /// What a source says about a key.
-pub enum Answer<'v> {
+pub enum Answer<'v, P = PageRef> {
     /// The source has no visible version of the key. An older source may have one.
     Silent,
     /// The key was erased.
     Gone,
     /// The key has this row.
-    Row(FoundRow<&'v DbFile>),
+    Row(FoundRow<&'v DbFile, P>),
 }
 
 /// A search for a key. Its methods are composite steps: if one runs again after a fault, it goes on where it was.
@@ -36,8 +37,19 @@ impl<'v, 'k> PointRead<'v, 'k> {
         Self { table, key: SoughtKey::new(key), silent: 0, row: None }
     }
 
+    /// How many sources have said nothing about the key.
+    pub fn silent(&self) -> usize {
+        self.silent
+    }
+
+    /// The same search, after `silent` sources have said nothing about the key.
+    #[inline]
+    pub fn after(self, silent: usize) -> Self {
+        Self { silent, ..self }
+    }
+
     /// The answer of the newest source that knows the key.
-    pub fn answer<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<Answer<'v>, Stop> {
+    pub fn answer<S: PageLender + ?Sized>(&mut self, source: &S) -> Result<Answer<'v, S::Page>, Stop> {
         if self.silent == 0 {
             match ask_memory(source, self.table, &self.key)? {
                 Answer::Silent => self.silent = 1,
@@ -45,7 +57,7 @@ impl<'v, 'k> PointRead<'v, 'k> {
             }
         }
         for file in self.table.files.files_with_key(self.key.bytes()).skip(self.silent - 1) {
-            match ask_file(source, self.table, file, &self.key, None)? {
+            match ask_file(source, self.table, file, &self.key)? {
                 Answer::Silent => {
                     self.silent += 1;
                     source.release();
@@ -58,7 +70,7 @@ impl<'v, 'k> PointRead<'v, 'k> {
 
     /// The row of the key, if its newest version is a put. It reads no further pages with parts of the row.
     #[inline]
-    pub fn find<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<Option<FoundRow<&'v DbFile>>, Stop> {
+    pub fn find<S: PageLender + ?Sized>(&mut self, source: &S) -> Result<Option<FoundRow<&'v DbFile, S::Page>>, Stop> {
         Ok(match self.answer(source)? {
             Answer::Row(row) => Some(row),
             Answer::Silent | Answer::Gone => None,
@@ -112,11 +124,11 @@ impl<'v, 'k> PointRead<'v, 'k> {
 /// What the memtables say about the key, after the transaction's own writes if there are any. A step, which reads
 /// pages only if the transaction has runs.
 #[inline]
-pub fn ask_memory<'v, S: PageSource + ?Sized>(
+pub fn ask_memory<'v, S: PageLender + ?Sized>(
     source: &S,
     table: TableView<'v>,
     key: &SoughtKey<'_>,
-) -> Result<Answer<'v>, Stop> {
+) -> Result<Answer<'v, S::Page>, Stop> {
     match table.own {
         None => Ok(ask_memtables(table, key)),
         Some(own) => ask_own(source, own, table, key),
@@ -126,18 +138,18 @@ pub fn ask_memory<'v, S: PageSource + ?Sized>(
 /// As [`ask_memory`], in a transaction that has written to the table. Never inlined, because most reads have no
 /// transaction.
 #[inline(never)]
-fn ask_own<'v, S: PageSource + ?Sized>(
+fn ask_own<'v, S: PageLender + ?Sized>(
     source: &S,
     own: &'v OwnRows,
     table: TableView<'v>,
     key: &SoughtKey<'_>,
-) -> Result<Answer<'v>, Stop> {
+) -> Result<Answer<'v, S::Page>, Stop> {
     match ask_memtable(&own.memtable, own.at, key) {
         Answer::Silent => {}
         decided => return Ok(decided),
     }
     for file in own.files_with_key(key.bytes()) {
-        match ask_file(source, TableView { at: own.at, ..table }, file, key, None)? {
+        match ask_file(source, TableView { at: own.at, ..table }, file, key)? {
             // The pages of this file stay pinned, because after a fault in the next file the step asks this file
             // again.
             Answer::Silent => {}
@@ -148,13 +160,13 @@ fn ask_own<'v, S: PageSource + ?Sized>(
 }
 
 #[inline]
-fn ask_memtables(table: TableView<'_>, key: &SoughtKey<'_>) -> Answer<'static> {
+fn ask_memtables<P>(table: TableView<'_>, key: &SoughtKey<'_>) -> Answer<'static, P> {
     let mut answers = table.memtables().map(|memtable| ask_memtable(memtable, table.at, key));
     answers.find(|answer| !matches!(answer, Answer::Silent)).unwrap_or(Answer::Silent)
 }
 
 /// What a memtable says about the key.
-pub fn ask_memtable(memtable: &Memtable, at: Version, key: &SoughtKey<'_>) -> Answer<'static> {
+pub fn ask_memtable<P>(memtable: &Memtable, at: Version, key: &SoughtKey<'_>) -> Answer<'static, P> {
     let cover = memtable.cover(key.bytes(), at);
     match memtable.look_up(key, at) {
         Some(row) if row.kind() == RowKind::Put && cover.is_none_or(|cover| cover <= row.version()) => {
@@ -165,18 +177,47 @@ pub fn ask_memtable(memtable: &Memtable, at: Version, key: &SoughtKey<'_>) -> An
     }
 }
 
-/// What a file says about the key. If an earlier descent has `reached` a place on the way to the key, the search goes
-/// on from there. A step.
+/// What a file says about the key. A step.
 #[inline]
-pub fn ask_file<'v, S: PageSource + ?Sized>(
+pub fn ask_file<'v, S: PageLender + ?Sized>(
     source: &S,
     table: TableView<'_>,
     file: &'v DbFile,
     key: &SoughtKey<'_>,
-    reached: Option<Reached<'_, '_>>,
+) -> Result<Answer<'v, S::Page>, Stop> {
+    let bytes = key.bytes();
+    if !source.fetches() && file.sst.may_erase_between(Bound::Included(bytes), Bound::Included(bytes)) {
+        // The row and the range erases would have to be in memory, and what is learned about both is noted.
+        return Err(Stop::Fault);
+    }
+    let row = file.sst.get_filtered(source, key, table.at);
+    under_cover(source, table, file, key, row)
+}
+
+/// As [`ask_file`], but an earlier descent has reached a place on the way to the key, and the search goes on from
+/// there. A step.
+#[inline]
+pub fn ask_file_reached<'v, 'k, S: PageSource + ?Sized>(
+    source: &S,
+    table: TableView<'_>,
+    file: &'v DbFile,
+    key: &SoughtKey<'k>,
+    reached: Reached<'_, 'k>,
 ) -> Result<Answer<'v>, Stop> {
-    // Looks up both the row and the range erases before it returns a fault, so that they share one round.
-    let row = file.sst.get_filtered(source, key, table.at, reached);
+    let row = file.sst.get_reached(source, key, table.at, reached);
+    under_cover(source, table, file, key, row)
+}
+
+/// What a file says about the key, if a search for its row had this outcome. Both the row and the range erases are
+/// looked up before a fault is returned, so that they share one round.
+#[inline]
+fn under_cover<'v, S: PageLender + ?Sized>(
+    source: &S,
+    table: TableView<'_>,
+    file: &'v DbFile,
+    key: &SoughtKey<'_>,
+    row: Result<Option<Row<S::Page>>, Stop>,
+) -> Result<Answer<'v, S::Page>, Stop> {
     let cover = file.sst.cover(source, key.bytes(), table.at);
     let (row, cover) = (row?, cover?);
     Ok(match row {

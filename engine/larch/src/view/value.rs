@@ -3,7 +3,7 @@
 use crate::memtable::MemRow;
 use os::sync::Arc;
 use pages::cache::HeldPage;
-use pages::{PageCache, PageRef};
+use pages::{Page, PageCache};
 use sst::LoadedValue;
 use std::borrow::{Borrow, Cow};
 use std::cmp::Ordering;
@@ -118,11 +118,11 @@ impl Value {
 
     /// The bytes at `place` of a page.
     #[inline]
-    pub(crate) fn from_page(cache: &PageCache, page: &PageRef, place: Range<usize>) -> Self {
+    pub(crate) fn from_page(cache: &PageCache, page: &impl Page, place: Range<usize>) -> Self {
         if let Some(short) = Self::short(&page[place.clone()]) {
             return short;
         }
-        match cache.hold(page) {
+        match page.keep().and_then(|page| cache.hold(page)) {
             Some(held) => Self(ValueBytes::Page(held, place)),
             None => Self::owned(page[place].into()),
         }

@@ -27,7 +27,7 @@ use super::loader::PageLoader;
 use crate::core::Core;
 use crate::manifest::{DbFile, Level};
 use os::sync::Arc;
-use pages::{Address, Loaded, PageKind, PageSource, Reason};
+use pages::{Address, Loaded, PageKind, PageLender, Reason};
 use sst::{KeyRange, KeyedSubtree, TreeKind, next_string};
 use std::ops::Range;
 

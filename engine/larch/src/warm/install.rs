@@ -18,7 +18,7 @@ use crate::manifest::new_files::NewFiles;
 use crate::manifest::{DbFile, Edit, FileSet, Level, NewFile};
 use crate::view::View;
 use os::sync::Arc;
-use pages::{Loaded, PageSource as _, Reason};
+use pages::{Loaded, PageLender as _, Reason};
 use sst::{KeyRange, TreeKind};
 
 /// Installs `new` files and lets `change` change the memtables of the view, in one step. `edits` gets the edits that

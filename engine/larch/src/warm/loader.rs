@@ -10,7 +10,7 @@ use crate::core::environment::Environment;
 use crate::manifest::DbFile;
 use crate::view::ahead;
 use os::sync::Arc;
-use pages::{Address, Admit, Loaded, PageKind, PageRef, PageSource, PagedFile, Reason, Session};
+use pages::{Address, Admit, Loaded, PageKind, PageLender, PageRef, PagedFile, Reason, Session};
 use pages::{retry, together};
 use sst::{KeyRange, KeyedSubtree, Sst, TreeKind};
 use std::ops::Range;

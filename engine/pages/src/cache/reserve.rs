@@ -6,6 +6,7 @@ use super::PageCache;
 use super::look::LOOK;
 use super::parked::Holder;
 use crate::budget::{Charge, Turn};
+use crate::frame::Evicted;
 use os::sync::Arc;
 use os::sync::atomic::Ordering;
 use std::task::Context;
@@ -115,7 +116,8 @@ impl PageCache {
     /// For each page, it looks at no more than `look` pages of each stripe. All stripes give up about the same
     /// number of bytes, because a single stripe may consist of pages that many reads need.
     fn evict(&self, bytes: u64, look: usize) -> u64 {
-        let (mut freed, mut evicted) = (0, Vec::new());
+        let mut evicted = if self.frames.has_retired() { self.frames.take_retired() } else { Vec::new() };
+        let mut freed = evicted.iter().map(Evicted::memory_bytes).sum();
         let share = bytes.div_ceil(self.stripes.len() as u64);
         loop {
             let before = freed;

@@ -187,25 +187,34 @@ impl Stripe {
     ) -> u64 {
         let frame = |number| frames.get(number).expect("the policy knows frames of the cache");
         let mut freed = 0;
+        // Pages that are lent. They count as pinned for the rest of this call.
+        let mut lent = Vec::new();
         while freed < bytes {
             let uses = |number| {
                 let frame: &Frame = frame(number);
-                if frame.is_unpinned() { Use::Times(frame.take_uses()) } else { Use::Pinned }
+                let is_pinned = !frame.is_unpinned() || lent.contains(&number);
+                if is_pinned { Use::Pinned } else { Use::Times(frame.take_uses()) }
             };
+            let kept_bytes = self.policy.kept_bytes();
             let Some((number, _)) = self.counting_kept(|policy| policy.evict(look, uses)) else { break };
+            let was_kept = self.policy.kept_bytes() < kept_bytes;
             let victim = frame(number);
             let key = victim.key();
-            match victim.evict() {
+            match victim.evict(frames.hazards()) {
                 Some(evicted) => {
                     table.remove(frames, key, number);
                     freed += evicted.memory_bytes();
                     out.push(evicted);
                 }
                 None => {
-                    // A reader has just pinned the page, so it is in use: it goes back to the policy.
+                    // A reader has just pinned the page, or it is lent, so it is in use: it goes back to the policy.
+                    lent.push(number);
                     let page = victim.pin();
                     let place = self.policy.admit(number, key.hash(), class(page.kind()), page.cost_bytes(), true);
                     victim.set_place(place.0);
+                    if was_kept {
+                        self.keep(victim, &page);
+                    }
                 }
             }
         }
@@ -217,7 +226,7 @@ impl Stripe {
         let frame = frames.get(number).expect("the table knows frames of the cache");
         self.counting_kept(|policy| policy.remove(PolicyPlace(frame.place())));
         table.remove(frames, frame.key(), number);
-        out.extend(frame.forget());
+        out.extend(frame.forget(frames));
     }
 }
 

@@ -9,11 +9,12 @@
 //!   not freed, because another thread may still be searching it without a lock. All tables together take less than
 //!   twice the memory of the last one.
 
-use crate::PageRef;
 use crate::frame::{Frame, Frames};
 use crate::page_key::PageKey;
+use crate::{LentPage, PageRef};
 use os::sync::OnceLock;
 use os::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use os::sync::hazard::Lease;
 
 /// The number of chains of the smallest table. Each stripe has at least one chain.
 const MIN_CHAINS: usize = 64;
@@ -68,11 +69,23 @@ impl FrameTable {
     /// The page with the given name; a lock-free search, which may miss it.
     #[inline]
     pub fn find(&self, frames: &Frames, key: PageKey) -> Option<PageRef> {
+        self.search(frames, key, |frame| frame.find(key))
+    }
+
+    /// Lends the page with the given name to the thread of `lease`; a lock-free search, which may miss it.
+    #[inline]
+    pub fn lend<'g>(&self, frames: &'g Frames, key: PageKey, lease: &'g Lease) -> Option<LentPage<'g>> {
+        self.search(frames, key, |frame| frame.lend(key, lease))
+    }
+
+    /// Calls `take` with the frames that have the given name, until it returns something.
+    #[inline]
+    fn search<'f, T>(&self, frames: &'f Frames, key: PageKey, take: impl Fn(&'f Frame) -> Option<T>) -> Option<T> {
         let mut number = self.chain(key).load(Ordering::Acquire);
         for _ in 0..MAX_STEPS {
             let frame = frames.get(number)?;
             if frame.is_named(key)
-                && let Some(page) = frame.find(key)
+                && let Some(page) = take(frame)
             {
                 return Some(page);
             }

@@ -4,7 +4,7 @@
 use super::*;
 use crate::flaky::SplitMix;
 use crate::numbered::{BLOCK_COST, Gate, ID, Numbered, PATH, accept, wait_until, watched};
-use crate::{Admit, Error, PageSource, PagedFile, Reason, Session, retry};
+use crate::{Admit, Error, PageLender, PageSource, PagedFile, Reason, Session, retry};
 use os::sync::atomic::AtomicU64;
 use std::thread;
 
@@ -341,11 +341,11 @@ fn callers_keep_a_quarter_at_most() {
     let file = numbered.register(&cache);
     let session = session(&cache);
     let page = |number| retry(&session, || numbered.page(&session, &file, number)).expect("no faults");
-    let mut held: Vec<HeldPage> = (0..20).map_while(|number| cache.hold(&page(number))).collect();
+    let mut held: Vec<HeldPage> = (0..20).map_while(|number| cache.hold(page(number))).collect();
     assert_eq!((held.len(), cache.held_bytes()), (5, 5 * BLOCK_COST));
-    assert!(cache.hold(&page(7)).is_none());
+    assert!(cache.hold(page(7)).is_none());
     held.pop();
-    assert!(cache.hold(&page(7)).is_some_and(|held| held.page().address() == numbered.pages[7].1));
+    assert!(cache.hold(page(7)).is_some_and(|held| held.page().address() == numbered.pages[7].1));
     drop(held);
     assert_eq!(cache.held_bytes(), 0);
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::numbered::{BLOCK_COST, Numbered, accept};
-use crate::{Admit, PageCache, PageSource, Reason, Session, Stop, retry};
+use crate::{Admit, PageCache, PageLender, PageSource, Reason, Session, Stop, retry};
 use os::sync::Arc;
 
 fn setup(pages: usize, budget_pages: u64) -> (Numbered, Arc<PagedFile>, Session) {

@@ -18,7 +18,7 @@ pub(super) struct StepState {
     pub needed: Vec<Request>,
     /// Pages fetched for this step, sorted by key.
     pub pins: Vec<(PageKey, PageRef)>,
-    /// Pages read from disk for this step that [`PageSource::take_read`](crate::PageSource::take_read) has not
+    /// Pages read from disk for this step that [`PageLender::take_read`](crate::PageLender::take_read) has not
     /// reported yet.
     pub read: HashSet<PageKey, KeyHash>,
     /// Requests of a fetch that could not begin yet for lack of room; see

@@ -260,7 +260,7 @@ impl SstCursor {
     /// The newest version of the row. `None` if the cursor is nowhere.
     pub fn newest(&self) -> Option<Row> {
         let (page, layout, i) = self.main.as_ref()?.place()?;
-        Some(self.sst.row(page, &layout.record(page, i), RowPlace::Newest(layout.first_row() + i as u64)))
+        Some(self.sst.row(page.clone(), &layout.record(page, i), RowPlace::Newest(layout.first_row() + i as u64)))
     }
 
     /// The memory, in bytes, of the pages that the cursor keeps from one step to the next. A page that two of its
@@ -419,7 +419,8 @@ impl SstCursor {
             let Some(history) = &self.history else { return Ok(None) };
             let (mut history, row) = (history.borrow_mut(), layout.first_row() + i as u64);
             history.look_up(source, &history_key(row, version), Seek::Lower)?;
-            Ok(history.place().and_then(|place| self.sst.older_version(row, place)))
+            let place = history.place();
+            Ok(place.and_then(|(page, layout, i)| self.sst.older_version(row, (page.clone(), *layout, i))))
         })
     }
 
@@ -456,7 +457,7 @@ impl SstCursor {
     pub fn older(&self) -> Option<Row> {
         let history = self.history.as_ref()?.borrow();
         let (page, layout, i) = history.place()?;
-        Some(self.sst.row(page, &layout.record(page, i), RowPlace::Older(layout.first_row() + i as u64)))
+        Some(self.sst.row(page.clone(), &layout.record(page, i), RowPlace::Older(layout.first_row() + i as u64)))
     }
 
     /// The id of the main row whose older version was looked up last.

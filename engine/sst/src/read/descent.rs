@@ -7,7 +7,7 @@ use crate::format::meta::{Root, Tree, TreeKind};
 use crate::format::node::{IndexNode, Totals};
 use crate::slice::RowRanges;
 use os::sync::Arc;
-use pages::{Address, Error, PageAt, PageKind, PageRef, PageSource, PagedFile, Stop};
+use pages::{Address, Error, Page, PageAt, PageKind, PageLender, PageRef, PageSource, PagedFile, Stop};
 use std::ops::Range;
 
 /// A tree to go down in: its root, the kind of its nodes, and its totals.
@@ -20,12 +20,15 @@ pub(crate) struct Descent<'a> {
     totals: Totals,
 }
 
-pub(super) type TreePlace<L = Layout> = (PageRef, L, usize);
+pub(super) type TreePlace<L = Layout, P = PageRef> = (P, L, usize);
+
+/// The outcome of a step that looks for a row: the row's place, if there is such a row.
+type PlaceStep<S> = Result<Option<TreePlace<Layout, <S as PageLender>::Page>>, Stop>;
 
 /// Where a key lies in a tree of which only some rows are visible.
-pub(super) enum Under {
+pub(super) enum Under<P> {
     /// If the key exists, it lies in this page, or between this page and a neighbour.
-    Page(PageRef, Layout),
+    Page(P, Layout),
     /// The key lies among these rows of the tree, none of which is visible.
     Hidden(Range<u64>),
 }
@@ -40,16 +43,15 @@ enum WayTarget<'k> {
 }
 
 /// How far a way down has come: the next page, and the node above it.
-#[derive(Default)]
-pub(super) struct Way {
+pub(super) struct Way<P = PageRef> {
     pub address: Address,
     /// Height above the data pages.
     pub level: u8,
     /// The node above; `None` at the root, and if the node is not known.
-    pub above: Option<Leaf>,
+    pub above: Option<Leaf<P>>,
 }
 
-impl Way {
+impl<P> Way<P> {
     /// The way to the data page at `address`, without the nodes above it.
     pub fn to_page(address: Address) -> Self {
         Self { address, level: 0, above: None }
@@ -70,7 +72,7 @@ impl From<Error> for Missing {
     }
 }
 
-fn peek<S: PageSource + ?Sized>(source: &S, at: PageAt<'_>) -> Result<PageRef, Missing> {
+fn peek<S: PageLender + ?Sized>(source: &S, at: PageAt<'_>) -> Result<S::Page, Missing> {
     source.peek(at).ok_or(Missing::Page(at.address, at.kind))
 }
 
@@ -120,8 +122,8 @@ impl Subtree {
 
 /// A node above data pages, and one of its children.
 #[derive(Clone, Debug)]
-pub(super) struct Leaf {
-    pub page: PageRef,
+pub(super) struct Leaf<P = PageRef> {
+    pub page: P,
     pub child: usize,
 }
 
@@ -151,7 +153,12 @@ impl<'a> Descent<'a> {
 
     /// The page at `address`, which lies under `above` unless it is the root.
     #[inline]
-    pub(super) fn at<'p>(&'p self, address: &Address, kind: PageKind, above: Option<&'p Leaf>) -> PageAt<'p> {
+    pub(super) fn at<'p>(
+        &'p self,
+        address: &Address,
+        kind: PageKind,
+        above: Option<&'p Leaf<impl Page>>,
+    ) -> PageAt<'p> {
         match above {
             Some(Leaf { page, child }) => self.under(address, kind, page, *child),
             None => self.file.at(address, kind),
@@ -164,7 +171,7 @@ impl<'a> Descent<'a> {
         &'p self,
         address: &Address,
         kind: PageKind,
-        above: &'p PageRef,
+        above: &'p impl Page,
         child: usize,
     ) -> PageAt<'p> {
         self.file.at(address, kind).under(above, child)
@@ -172,7 +179,7 @@ impl<'a> Descent<'a> {
 
     /// The way at the root, before any page was read.
     #[inline]
-    fn top(&self) -> Way {
+    fn top<P>(&self) -> Way<P> {
         Way { address: self.root.address, level: self.root.height, above: None }
     }
 
@@ -180,11 +187,11 @@ impl<'a> Descent<'a> {
     /// the number of the child that the way takes; if it returns false, the walk ends at that child. After an
     /// error, the way stays at the node that failed.
     #[inline]
-    fn walk<E: From<Error>>(
+    fn walk<P: Page, E: From<Error>>(
         &self,
-        way: &mut Way,
+        way: &mut Way<P>,
         target: WayTarget<'_>,
-        bring: impl Fn(PageAt<'_>) -> Result<PageRef, E>,
+        bring: impl Fn(PageAt<'_>) -> Result<P, E>,
         mut visit: impl FnMut(&IndexNode<'_>, usize) -> bool,
     ) -> Result<(), E> {
         while way.level > 0 {
@@ -207,7 +214,7 @@ impl<'a> Descent<'a> {
 
     /// The way to the data page of `target`.
     #[inline]
-    fn way_to<S: PageSource + ?Sized>(&self, source: &S, target: WayTarget<'_>) -> Result<Way, Stop> {
+    fn way_to<S: PageLender + ?Sized>(&self, source: &S, target: WayTarget<'_>) -> Result<Way<S::Page>, Stop> {
         let mut way = self.top();
         self.walk(&mut way, target, |at| source.page(at), |_, _| true)?;
         Ok(way)
@@ -215,7 +222,7 @@ impl<'a> Descent<'a> {
 
     /// Goes down towards the data page of `target` as far as the nodes are in memory. Returns the way and the rows
     /// under its end.
-    fn peek_way<S: PageSource + ?Sized>(&self, source: &S, target: WayTarget<'_>) -> (Way, Range<u64>) {
+    fn peek_way<S: PageLender + ?Sized>(&self, source: &S, target: WayTarget<'_>) -> (Way<S::Page>, Range<u64>) {
         let (mut way, mut rows) = (self.top(), 0..self.totals.rows);
         let come = self.walk(
             &mut way,
@@ -250,7 +257,7 @@ impl<'a> Descent<'a> {
 
     /// The page that a way has come to.
     #[inline]
-    fn page_at<S: PageSource + ?Sized>(&self, source: &S, way: &Way) -> Result<PageRef, Stop> {
+    fn page_at<S: PageLender + ?Sized>(&self, source: &S, way: &Way<S::Page>) -> Result<S::Page, Stop> {
         source.page(self.at(&way.address, self.kind_at(way.level), way.above.as_ref()))
     }
 
@@ -293,7 +300,7 @@ impl<'a> Descent<'a> {
     }
 
     /// A data page, if it is in memory.
-    pub(crate) fn peek<S: PageSource + ?Sized>(&self, source: &S, at: &Address) -> Option<PageRef> {
+    pub(crate) fn peek<S: PageLender + ?Sized>(&self, source: &S, at: &Address) -> Option<S::Page> {
         source.peek(self.file.at(at, self.kind.page_kind()))
     }
 
@@ -339,7 +346,7 @@ impl<'a> Descent<'a> {
 
     /// The node in `page`. It must have separators if the tree's rows have keys, and none otherwise.
     #[inline]
-    pub(crate) fn node<'p>(&self, page: &'p PageRef, at: &Address) -> Result<IndexNode<'p>, Error> {
+    pub(crate) fn node<'p>(&self, page: &'p impl Page, at: &Address) -> Result<IndexNode<'p>, Error> {
         let node = IndexNode::new(page);
         if node.is_by_row() == self.kind.is_by_row() {
             return Ok(node);
@@ -414,11 +421,11 @@ impl<'a> Descent<'a> {
     /// Like [`Self::page_of_key`], but only with what is in memory: returns the page, or the first page on the way
     /// that is missing. `None` if the tree contradicts itself; a step that needs the page will report that.
     #[inline]
-    pub(crate) fn peek_key<S: PageSource + ?Sized>(
+    pub(crate) fn peek_key<S: PageLender + ?Sized>(
         &self,
         source: &S,
         key: &[u8],
-    ) -> Result<Option<PageRef>, (Address, PageKind)> {
+    ) -> Result<Option<S::Page>, (Address, PageKind)> {
         let mut way = self.top();
         let come = self.walk(&mut way, WayTarget::Key(key), |at| peek(source, at), |_, _| true);
         let page = come.and_then(|()| peek(source, self.at(&way.address, self.kind.page_kind(), way.above.as_ref())));
@@ -430,7 +437,7 @@ impl<'a> Descent<'a> {
     }
 
     /// The first row of the page that has `key` if any page does; `None` if a node above the page is not in memory.
-    pub(crate) fn peek_first_row<S: PageSource + ?Sized>(&self, source: &S, key: &[u8]) -> Option<u64> {
+    pub(crate) fn peek_first_row<S: PageLender + ?Sized>(&self, source: &S, key: &[u8]) -> Option<u64> {
         let (way, rows) = self.peek_way(source, WayTarget::Key(key));
         (way.level == 0).then_some(rows.start)
     }
@@ -438,35 +445,39 @@ impl<'a> Descent<'a> {
     /// The data page that has `key` if any page does. If all its keys are less than `key`, the next greater row
     /// begins the next page.
     #[inline]
-    pub(crate) fn page_of_key<S: PageSource + ?Sized>(
+    pub(crate) fn page_of_key<S: PageLender + ?Sized>(
         &self,
         source: &S,
         key: &[u8],
-    ) -> Result<(PageRef, Layout), Stop> {
+    ) -> Result<(S::Page, Layout), Stop> {
         self.page_under(source, &self.way_of_key(source, key)?)
     }
 
     /// The way to the data page that has `key` if any page does.
     #[inline]
-    pub(super) fn way_of_key<S: PageSource + ?Sized>(&self, source: &S, key: &[u8]) -> Result<Way, Stop> {
+    pub(super) fn way_of_key<S: PageLender + ?Sized>(&self, source: &S, key: &[u8]) -> Result<Way<S::Page>, Stop> {
         self.way_to(source, WayTarget::Key(key))
     }
 
     /// The data page that `way` leads to.
     #[inline]
-    pub(super) fn page_under<S: PageSource + ?Sized>(&self, source: &S, way: &Way) -> Result<(PageRef, Layout), Stop> {
+    pub(super) fn page_under<S: PageLender + ?Sized>(
+        &self,
+        source: &S,
+        way: &Way<S::Page>,
+    ) -> Result<(S::Page, Layout), Stop> {
         let page = self.page_at(source, way)?;
         let layout = Layout::of(&page);
         Ok((page, layout))
     }
 
     /// Like [`Descent::page_of_key`], but goes down only to pages that have some of `rows`.
-    pub(super) fn page_among<S: PageSource + ?Sized>(
+    pub(super) fn page_among<S: PageLender + ?Sized>(
         &self,
         source: &S,
         key: &[u8],
         rows: &RowRanges,
-    ) -> Result<Under, Stop> {
+    ) -> Result<Under<S::Page>, Stop> {
         if *rows == RowRanges::from(0..self.totals.rows) {
             return self.page_of_key(source, key).map(|(page, layout)| Under::Page(page, layout));
         }
@@ -487,11 +498,11 @@ impl<'a> Descent<'a> {
 
     /// The data page that holds row `row`.
     #[inline]
-    pub(crate) fn page_of_row<S: PageSource + ?Sized, L: PageRows>(
+    pub(crate) fn page_of_row<S: PageLender + ?Sized, L: PageRows>(
         &self,
         source: &S,
         row: u64,
-    ) -> Result<(PageRef, L), Stop> {
+    ) -> Result<(S::Page, L), Stop> {
         if row >= self.totals.rows {
             // This happens if a page says that it begins after the end of the tree.
             let why = format!("row {row} is beyond the {} rows of the tree", self.totals.rows);
@@ -515,28 +526,22 @@ impl<'a> Descent<'a> {
     }
 
     /// The row before row `row`.
-    pub(crate) fn before<S: PageSource + ?Sized>(&self, source: &S, row: u64) -> Result<Option<TreePlace>, Stop> {
+    pub(crate) fn before<S: PageLender + ?Sized>(&self, source: &S, row: u64) -> PlaceStep<S> {
         let Some(row) = row.checked_sub(1) else { return Ok(None) };
-        let (page, layout): (PageRef, Layout) = self.page_of_row(source, row)?;
+        let (page, layout): (S::Page, Layout) = self.page_of_row(source, row)?;
         let i = (row - layout.first_row()) as usize;
         Ok(Some((page, layout, i)))
     }
 
     /// The first row whose key is not less than `key`.
-    pub(crate) fn lower<S: PageSource + ?Sized>(&self, source: &S, key: &[u8]) -> Result<Option<TreePlace>, Stop> {
+    pub(crate) fn lower<S: PageLender + ?Sized>(&self, source: &S, key: &[u8]) -> PlaceStep<S> {
         let (page, layout) = self.page_of_key(source, key)?;
         let i = layout.search(&page, key).unwrap_or_else(|i| i);
         self.at_or_next(source, page, layout, i)
     }
 
     /// Row `i` of `page`. If `i` is the number of its rows, the first row of the next page.
-    fn at_or_next<S: PageSource + ?Sized>(
-        &self,
-        source: &S,
-        page: PageRef,
-        layout: Layout,
-        i: usize,
-    ) -> Result<Option<TreePlace>, Stop> {
+    fn at_or_next<S: PageLender + ?Sized>(&self, source: &S, page: S::Page, layout: Layout, i: usize) -> PlaceStep<S> {
         if i < layout.rows() {
             return Ok(Some((page, layout, i)));
         }

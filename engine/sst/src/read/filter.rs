@@ -14,20 +14,20 @@ use super::descent::Descent;
 use super::filter_use::{Looks, Summary, ZoneSize, zone_of};
 use super::row::Row;
 use super::sought_key::SoughtKey;
-use super::sst::{LookUp, Sst};
+use super::sst::{LookUp, MatchStep, Sst};
 use super::ways::Reached;
 use crate::format::PageRows;
 use crate::format::filter::{FilterLayout, hash_prefix};
 use crate::format::meta::{FilterTree, TreeKind};
 use crate::key_range::successor;
 use crate::row::Version;
-use pages::{Address, PageKind, PageRef, PageSource, Stop};
+use pages::{Address, Page, PageKind, PageLender, PageSource, Stop};
 use std::ops::Bound;
 
 /// What the filter says about a key.
-enum Said {
+enum Said<P> {
     /// The key is not in the file. This partition says so.
-    Absent(PageRef),
+    Absent(P),
     /// The key may be in the file.
     Perhaps,
     /// The answer is unknown because this page is not in memory.
@@ -35,31 +35,57 @@ enum Said {
 }
 
 impl Sst {
-    /// Like [`Sst::get`], but if the filter is in memory and denies the key, the rows are not read. If an earlier
-    /// call has already gone a part of the way down to the key, the search goes on from the end of that part
-    /// (`reached`). This is a step. It allocates nothing.
+    /// Like [`Sst::get`], but if the filter is in memory and denies the key, the rows are not read. This is a step. It
+    /// allocates nothing.
     ///
     /// # Errors
     ///
     /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read or is corrupt.
     #[inline]
-    pub fn get_filtered<S: PageSource + ?Sized>(
+    pub fn get_filtered<S: PageLender + ?Sized>(
         &self,
         source: &S,
         key: &SoughtKey<'_>,
         at: Version,
-        reached: Option<Reached<'_, '_>>,
+    ) -> Result<Option<Row<S::Page>>, Stop> {
+        self.find_filtered(source, key, at, || self.match_key(source, key))
+    }
+
+    /// Like [`Sst::get_filtered`], but an earlier call has already gone a part of the way down to the key: the search
+    /// goes on from the end of that part.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sst::get_filtered`].
+    #[inline]
+    pub fn get_reached<'k, S: PageSource + ?Sized>(
+        &self,
+        source: &S,
+        key: &SoughtKey<'k>,
+        at: Version,
+        reached: Reached<'_, 'k>,
     ) -> Result<Option<Row>, Stop> {
+        self.find_filtered(source, key, at, || self.match_reached(source, key, reached))
+    }
+
+    #[inline]
+    fn find_filtered<'k, S: PageLender + ?Sized>(
+        &self,
+        source: &S,
+        key: &SoughtKey<'k>,
+        at: Version,
+        page: impl FnOnce() -> MatchStep<'k, S::Page>,
+    ) -> Result<Option<Row<S::Page>>, Stop> {
         let bytes = key.bytes();
         let Some(filter) = &self.meta.filter else {
-            return self.find(source, key, at, reached, |_| {});
+            return self.find(source, at, page, |_| {});
         };
         let summary = self.filter_use.summary();
         let is_denied = || self.denies(source, filter, summary, bytes, key.hash());
         if summary.asks_first() && is_denied() {
             return Ok(None);
         }
-        let found = self.find(source, key, at, reached, |look_up| match look_up {
+        let found = self.find(source, at, page, |look_up| match look_up {
             LookUp::Absent(first_row, page) => self.count_absent(source, zone_of(filter, first_row), &page.address()),
             LookUp::Found(_) if summary.is_all_found() => {}
             LookUp::Found(row) => self.filter_use.count(zone_of(filter, row), Looks::found),
@@ -68,21 +94,23 @@ impl Sst {
             if !summary.asks_first() && is_denied() {
                 return Ok(None);
             }
-            self.ask_for_filter(source, filter, bytes);
+            if source.fetches() {
+                self.ask_for_filter(source, filter, bytes);
+            }
         }
         found
     }
 
     /// Whether the filter is in memory and does not deny the key. If so, the file almost certainly has the key: of
     /// the keys that a file does not have, the filter denies all but a few in a thousand.
-    pub fn expects<S: PageSource + ?Sized>(&self, source: &S, key: &SoughtKey<'_>) -> bool {
+    pub fn expects<S: PageLender + ?Sized>(&self, source: &S, key: &SoughtKey<'_>) -> bool {
         let Some(filter) = &self.meta.filter else { return false };
         matches!(self.filter_says(source, filter, key.bytes(), key.hash()), Said::Perhaps)
     }
 
     /// Counts a look-up that did not find its key: the key would have been in the page at `at`, which belongs to
     /// zone `zone`.
-    fn count_absent<S: PageSource + ?Sized>(&self, source: &S, zone: usize, at: &Address) {
+    fn count_absent<S: PageLender + ?Sized>(&self, source: &S, zone: usize, at: &Address) {
         let was_read = source.take_read(self.file.at(at, PageKind::Data));
         self.filter_use.count(zone, if was_read { Looks::read_for_none } else { Looks::found_none });
     }
@@ -91,7 +119,7 @@ impl Sst {
     /// a prefix. If the filter has this hash, it is in the partition to which the key `place` leads. If the filter
     /// is of use and a page of it is missing, the call asks for that page, but only into memory that no other page
     /// uses.
-    fn denies<S: PageSource + ?Sized>(
+    fn denies<S: PageLender + ?Sized>(
         &self,
         source: &S,
         filter: &FilterTree,
@@ -117,7 +145,13 @@ impl Sst {
 
     /// What the filter says about `hash`. The answer comes from the partition to which the key `place` leads.
     #[inline]
-    fn filter_says<S: PageSource + ?Sized>(&self, source: &S, filter: &FilterTree, place: &[u8], hash: u64) -> Said {
+    fn filter_says<S: PageLender + ?Sized>(
+        &self,
+        source: &S,
+        filter: &FilterTree,
+        place: &[u8],
+        hash: u64,
+    ) -> Said<S::Page> {
         let descent = self.descent(TreeKind::Filter).expect("the caller has its tree");
         match descent.peek_key(source, place) {
             Ok(Some(page)) if !filter.form.may_contain(&page, hash) => Said::Absent(page),
@@ -128,7 +162,7 @@ impl Sst {
 
     /// Asks for the missing page of the filter on the way to `place`, if the filter is worth memory that other
     /// pages use. It does so only after a fault, because then the page comes in the same round.
-    fn ask_for_filter<S: PageSource + ?Sized>(&self, source: &S, filter: &FilterTree, place: &[u8]) {
+    fn ask_for_filter<S: PageLender + ?Sized>(&self, source: &S, filter: &FilterTree, place: &[u8]) {
         if !self.filter_use.summary().asks_first() {
             return;
         }

@@ -7,7 +7,7 @@ use crate::format::data_page::{Layout, RowRecord};
 use crate::format::meta::TreeKind;
 use crate::format::{PageRows, varint};
 use crate::row::{MAX_KEY_BYTES, Version};
-use pages::{PageKind, PageRef, PageSource, Stop};
+use pages::{Page, PageKind, PageLender, PageRef, PageSource, Stop};
 use std::ops::Bound;
 
 /// A range of keys that was erased as a whole.
@@ -59,7 +59,7 @@ impl Sst {
     ///
     /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read or is corrupt.
     #[inline]
-    pub fn cover<S: PageSource + ?Sized>(&self, source: &S, key: &[u8], at: Version) -> Result<Option<Version>, Stop> {
+    pub fn cover<S: PageLender + ?Sized>(&self, source: &S, key: &[u8], at: Version) -> Result<Option<Version>, Stop> {
         if !self.may_erase_between(Bound::Included(key), Bound::Included(key)) {
             return Ok(None);
         }
@@ -123,7 +123,7 @@ impl Sst {
     }
 
     #[cold]
-    fn bad_range_erase(&self, page: &PageRef, i: usize) -> Stop {
+    fn bad_range_erase(&self, page: &impl Page, i: usize) -> Stop {
         let why = format!("range erase {i} of the page does not decode");
         self.file.corrupt(PageKind::RangeErase, page.address().offset, why).into()
     }
@@ -139,11 +139,11 @@ impl Sst {
 }
 
 /// The last range erase that begins at or before `key`. A step.
-fn range_erase_before<S: PageSource + ?Sized>(
+fn range_erase_before<S: PageLender + ?Sized>(
     descent: &Descent<'_>,
     source: &S,
     key: &[u8],
-) -> Result<Option<(PageRef, Layout, usize)>, Stop> {
+) -> Result<Option<(S::Page, Layout, usize)>, Stop> {
     let (page, layout) = descent.page_of_key(source, key)?;
     // Separators are shortened starts of erases, so the search may arrive one page too late. The last erase that
     // starts at or before `key` is in this page or in the page before it.

@@ -2,6 +2,7 @@
 
 use super::stored_value::StoredValue;
 use crate::row::{RowKind, Version};
+use pages::PageRef;
 
 /// Where a version of a row is in its file. The parts of this version in other column groups have the same row id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,15 +13,15 @@ pub enum RowPlace {
     Older(u64),
 }
 
-/// A version of a row.
+/// A version of a row, with its page in the form in which the source gave it.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct Row<P = PageRef> {
     /// The commit that wrote it.
     pub version: Version,
     /// What the version says about its key.
     pub kind: RowKind,
     /// Its value, or the part of the value in the main column group. It may still lie outside its page.
-    pub value: StoredValue,
+    pub value: StoredValue<P>,
     /// Where the version is.
     pub place: RowPlace,
 }

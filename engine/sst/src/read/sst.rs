@@ -8,13 +8,13 @@ use super::row::{Row, RowPlace};
 use super::sought_key::SoughtKey;
 use super::stored_value::StoredValue;
 use super::ways::{Reached, Ways};
-use crate::format::data_page::{Layout, RowRecord};
+use crate::format::data_page::{HeadMatch, Layout, RowRecord};
 use crate::format::meta::{KeyBounds, Meta, TreeKind};
 use crate::format::{PageRows, history_key};
 use crate::row::{RowKind, Version};
 use crate::slice::{RowRanges, Slice};
 use os::sync::Arc;
-use pages::{PageRef, PageSource, PagedFile, Stop};
+use pages::{Page, PageLender, PageRef, PageSource, PagedFile, Stop};
 use std::ops::Range;
 
 /// An immutable file. It may not be open yet: the first read that needs its bytes opens it.
@@ -38,12 +38,15 @@ pub struct Sst {
 }
 
 /// What a look-up of a key met in a page of the main tree.
-pub(super) enum LookUp<'p> {
+pub(super) enum LookUp<'p, P> {
     /// The key is in the row with this id.
     Found(u64),
     /// The key is not in this page, the only one that could have it. The number is the first row of the page.
-    Absent(u64, &'p PageRef),
+    Absent(u64, &'p P),
 }
+
+/// The outcome of a step that goes to the page of a key: the page, and what its heads say about the key.
+pub(super) type MatchStep<'k, P> = Result<Option<(P, Layout, HeadMatch<'k>)>, Stop>;
 
 impl Sst {
     /// All of `file`.
@@ -92,7 +95,7 @@ impl Sst {
     }
 
     #[inline]
-    pub(super) fn row(&self, page: &PageRef, record: &RowRecord, place: RowPlace) -> Row {
+    pub(super) fn row<P: Page>(&self, page: P, record: &RowRecord, place: RowPlace) -> Row<P> {
         Row { version: self.version(record), kind: record.kind, value: StoredValue::new(page, record), place }
     }
 
@@ -101,60 +104,107 @@ impl Sst {
     /// # Errors
     ///
     /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read or is corrupt.
-    pub fn get<S: PageSource + ?Sized>(&self, source: &S, key: &[u8], at: Version) -> Result<Option<Row>, Stop> {
-        self.find(source, &SoughtKey::new(key), at, None, |_| {})
-    }
-
-    /// Like [`Sst::get`], but if [`Ways`] have already gone towards the key, the search continues from where its
-    /// way ended (`reached`). Calls `note` when the step has found its answer in a page of rows.
-    #[inline]
-    pub(super) fn find<S: PageSource + ?Sized>(
+    pub fn get<S: PageLender + ?Sized>(
         &self,
         source: &S,
-        key: &SoughtKey<'_>,
+        key: &[u8],
         at: Version,
-        reached: Option<Reached<'_, '_>>,
-        note: impl FnOnce(LookUp<'_>),
-    ) -> Result<Option<Row>, Stop> {
-        let Some(descent) = self.descent(TreeKind::Main) else { return Ok(None) };
-        let fetched;
-        let (page, layout, heads) = match reached.as_ref().and_then(Reached::row) {
-            Some((page, layout, heads)) => (page, layout, *heads),
-            None => {
-                let Some(page) = self.page_of_key(&descent, source, key, reached)? else { return Ok(None) };
-                fetched = page;
-                (&fetched.0, &fetched.1, fetched.1.match_heads(&fetched.0, key.bytes()))
-            }
-        };
-        let Ok(i) = layout.search_among(page, &heads) else {
-            note(LookUp::Absent(layout.first_row(), page));
+    ) -> Result<Option<Row<S::Page>>, Stop> {
+        let key = SoughtKey::new(key);
+        self.find(source, at, || self.match_key(source, &key), |_| {})
+    }
+
+    /// The newest version, not newer than `at`, of the key for which `page` returns the page and what the page's
+    /// heads say about the key. Calls `note` when the step has found its answer in a page of rows.
+    #[inline]
+    pub(super) fn find<'k, S: PageLender + ?Sized>(
+        &self,
+        source: &S,
+        at: Version,
+        page: impl FnOnce() -> MatchStep<'k, S::Page>,
+        note: impl FnOnce(LookUp<'_, S::Page>),
+    ) -> Result<Option<Row<S::Page>>, Stop> {
+        let Some((page, layout, heads)) = page()? else { return Ok(None) };
+        let Ok(i) = layout.search_among(&page, &heads) else {
+            note(LookUp::Absent(layout.first_row(), &page));
             return Ok(None);
         };
         let row = layout.first_row() + i as u64;
         if self.hides(row) {
             return Ok(None);
         }
-        let found = self.visible(page, layout, i, at, |version| {
-            let Some(history) = self.descent(TreeKind::History) else { return Ok(None) };
-            let older = history.lower(source, &history_key(row, version))?;
-            Ok(older.and_then(|(page, layout, i)| self.older_version(row, (&page, &layout, i))))
-        })?;
+        let record = layout.record(&page, i);
+        if record.outside && !source.fetches() {
+            // The value is in other pages, which a source that fetches brings together with the row's.
+            return Err(Stop::Fault);
+        }
+        let found = if self.version(&record) <= at {
+            Some(self.row(page, &record, RowPlace::Newest(row)))
+        } else {
+            self.find_older(source, row, &record, at)?
+        };
         note(LookUp::Found(row));
         Ok(found)
     }
 
+    /// The newest version of main row `row` that is not newer than `at`. `record` is the row's newest version, and it
+    /// is too new.
+    fn find_older<S: PageLender + ?Sized>(
+        &self,
+        source: &S,
+        row: u64,
+        record: &RowRecord,
+        at: Version,
+    ) -> Result<Option<Row<S::Page>>, Stop> {
+        let Some(version) = self.older_than(record, at) else { return Ok(None) };
+        let Some(history) = self.descent(TreeKind::History) else { return Ok(None) };
+        let older = history.lower(source, &history_key(row, version))?;
+        Ok(older.and_then(|place| self.older_version(row, place)))
+    }
+
+    /// The page of the main tree that has `key` if the file does, and what its heads say about `key`. `None` if the
+    /// file has no rows, or if the slice hides all rows there.
+    #[inline]
+    pub(super) fn match_key<'k, S: PageLender + ?Sized>(
+        &self,
+        source: &S,
+        key: &SoughtKey<'k>,
+    ) -> MatchStep<'k, S::Page> {
+        let Some(main) = self.descent(TreeKind::Main) else { return Ok(None) };
+        let Some((page, layout)) = self.page_of_key(&main, source, key)? else { return Ok(None) };
+        let heads = layout.match_heads(&page, key.bytes());
+        Ok(Some((page, layout, heads)))
+    }
+
+    /// Like [`Sst::match_key`], but goes on from where a way to `key` has ended.
+    #[inline]
+    pub(super) fn match_reached<'k, S: PageSource + ?Sized>(
+        &self,
+        source: &S,
+        key: &SoughtKey<'k>,
+        reached: Reached<'_, 'k>,
+    ) -> MatchStep<'k, PageRef> {
+        if let Some((page, layout, heads)) = reached.row() {
+            return Ok(Some((page.clone(), *layout, *heads)));
+        }
+        match self.descent(TreeKind::Main).and_then(|main| reached.page(&main, source)) {
+            Some(found) => {
+                let (page, layout) = found?;
+                let heads = layout.match_heads(&page, key.bytes());
+                Ok(Some((page, layout, heads)))
+            }
+            None => self.match_key(source, key),
+        }
+    }
+
     /// The page of the main tree that has `key` if the file does; `None` if the slice hides all rows there.
     #[inline]
-    fn page_of_key<S: PageSource + ?Sized>(
+    fn page_of_key<S: PageLender + ?Sized>(
         &self,
         main: &Descent<'_>,
         source: &S,
         key: &SoughtKey<'_>,
-        reached: Option<Reached<'_, '_>>,
-    ) -> Result<Option<(PageRef, Layout)>, Stop> {
-        if let Some(page) = reached.and_then(|reached| reached.page(main, source)) {
-            return page.map(Some);
-        }
+    ) -> Result<Option<(S::Page, Layout)>, Stop> {
         match &self.slice {
             None => {
                 // The file is immutable, and the run that faulted has already checked the nodes on the way.
@@ -221,23 +271,30 @@ impl Sst {
         let record = layout.record(page, i);
         if self.version(&record) <= at {
             let place = RowPlace::Newest(layout.first_row() + i as u64);
-            return Ok(Some(self.row(page, &record, place)));
+            return Ok(Some(self.row(page.clone(), &record, place)));
         }
-        match at.0.checked_sub(self.version_offset) {
-            Some(version) if record.has_history => older(Version(version)),
-            _ => Ok(None),
-        }
+        self.older_than(&record, at).map_or(Ok(None), older)
+    }
+
+    /// The version, as the file has it, at which a read at `at` searches the history of a row whose newest version
+    /// `record` is too new. `None` if the row has no older version.
+    fn older_than(&self, record: &RowRecord, at: Version) -> Option<Version> {
+        at.0.checked_sub(self.version_offset).filter(|_| record.has_history).map(Version)
     }
 
     /// The version at a place in the history, if it is a version of main row `row`.
-    pub(super) fn older_version(&self, row: u64, (page, layout, i): (&PageRef, &Layout, usize)) -> Option<Row> {
+    pub(super) fn older_version<P: Page>(&self, row: u64, (page, layout, i): (P, Layout, usize)) -> Option<Row<P>> {
         let place = RowPlace::Older(layout.first_row() + i as u64);
-        (main_row(page, layout, i) == row).then(|| self.row(page, &layout.record(page, i), place))
+        if main_row(&page, &layout, i) != row {
+            return None;
+        }
+        let record = layout.record(&page, i);
+        Some(self.row(page, &record, place))
     }
 }
 
 /// Reads the id of the main row that row `i` of a history page is a version of.
-pub(super) fn main_row(page: &PageRef, layout: &Layout, i: usize) -> u64 {
+pub(super) fn main_row(page: &impl Page, layout: &Layout, i: usize) -> u64 {
     let mut key = [0; 16];
     layout.copy_key(page, i, &mut key);
     u64::from_be_bytes(*key.first_chunk().expect("eight bytes"))

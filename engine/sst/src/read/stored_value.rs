@@ -5,14 +5,14 @@ use crate::format::OutsideValue;
 use crate::format::data_page::RowRecord;
 use crate::format::group_page::StoredPart;
 use os::sync::Arc;
-use pages::{Error, HEADER_BYTES, PageKind, PageRef, PageSource, PagedFile, Stop};
+use pages::{Error, HEADER_BYTES, Page, PageKind, PageLender, PageRef, PagedFile, Stop};
 use std::io;
 use std::ops::Range;
 
 /// A value as its page stores it.
 #[derive(Clone, Debug)]
-pub struct StoredValue {
-    page: PageRef,
+pub struct StoredValue<P = PageRef> {
+    page: P,
     at: u32,
     bytes: u32,
     outside: bool,
@@ -37,13 +37,32 @@ impl LoadedValue {
     }
 }
 
-impl StoredValue {
+impl<P: Page> StoredValue<P> {
     #[inline]
-    pub(super) fn new(page: &PageRef, record: &RowRecord) -> Self {
+    pub(super) fn new(page: P, record: &RowRecord) -> Self {
         let (at, bytes) = (record.value_at as u32, record.value_bytes as u32);
-        Self { page: page.clone(), at, bytes, outside: record.outside }
+        Self { page, at, bytes, outside: record.outside }
     }
 
+    #[inline]
+    fn stored(&self) -> &[u8] {
+        &self.page[self.at as usize..(self.at + self.bytes) as usize]
+    }
+
+    /// The bytes, if they lie in the row's own page.
+    #[inline]
+    pub fn inline(&self) -> Option<&[u8]> {
+        (!self.outside).then(|| self.stored())
+    }
+
+    /// The page of the row and the place of the value in it; `None` if the value lies outside.
+    #[inline]
+    pub fn in_page(&self) -> Option<(&P, Range<usize>)> {
+        (!self.outside).then(|| (&self.page, self.at as usize..(self.at + self.bytes) as usize))
+    }
+}
+
+impl StoredValue {
     #[inline]
     pub(super) fn of_part(page: &PageRef, part: StoredPart) -> Self {
         Self { page: page.clone(), at: part.at as u32, bytes: part.bytes as u32, outside: part.outside }
@@ -66,11 +85,6 @@ impl StoredValue {
         &self.page
     }
 
-    #[inline]
-    fn stored(&self) -> &[u8] {
-        &self.page[self.at as usize..(self.at + self.bytes) as usize]
-    }
-
     /// Length of the value in bytes, without loading it.
     pub fn len(&self) -> u64 {
         if self.outside { self.reference().bytes } else { u64::from(self.bytes) }
@@ -79,18 +93,6 @@ impl StoredValue {
     /// Whether the value has no bytes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
-    }
-
-    /// The bytes, if they lie in the row's own page.
-    #[inline]
-    pub fn inline(&self) -> Option<&[u8]> {
-        (!self.outside).then(|| self.stored())
-    }
-
-    /// The page of the row and the place of the value in it; `None` if the value lies outside.
-    #[inline]
-    pub fn in_page(&self) -> Option<(&PageRef, Range<usize>)> {
-        (!self.outside).then(|| (&self.page, self.at as usize..(self.at + self.bytes) as usize))
     }
 
     fn reference(&self) -> OutsideValue<'_> {
@@ -103,7 +105,11 @@ impl StoredValue {
     ///
     /// [`Stop::Fault`] if a chunk is not in memory; [`Stop::Failed`] if a chunk cannot be read, or is not what was
     /// written, or if there is no memory for the value.
-    pub fn load<S: PageSource + ?Sized>(&self, source: &S, file: &Arc<PagedFile>) -> Result<LoadedValue, Stop> {
+    pub fn load<S: PageLender<Page = PageRef> + ?Sized>(
+        &self,
+        source: &S,
+        file: &Arc<PagedFile>,
+    ) -> Result<LoadedValue, Stop> {
         if let Some((page, place)) = self.in_page() {
             return Ok(LoadedValue::InPage(page.clone(), place));
         }

@@ -98,7 +98,7 @@ fn check_gets(content: &Content, reader: &Reader<'_>) {
             assert_eq!(found.as_ref(), content.get(&key, at), "get {key:?} at {at}");
             // From one run to the next, the sought key remembers which data page was missing.
             let sought = SoughtKey::new(&key);
-            let found = reader.step(bound, |source| sst.get_filtered(source, &sought, shifted, None));
+            let found = reader.step(bound, |source| sst.get_filtered(source, &sought, shifted));
             let found = found.map(|row| loaded(reader, &row));
             assert_eq!(found.as_ref(), content.get(&key, at), "get {key:?} at {at} by what was missing");
         }

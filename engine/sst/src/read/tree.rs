@@ -354,7 +354,7 @@ impl TreeCursor {
     }
 
     /// Like [`Descent::page_among`]; if it faults, the cursor also asks ahead.
-    fn page_among<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8]) -> Result<Under, Stop> {
+    fn page_among<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8]) -> Result<Under<PageRef>, Stop> {
         let descent = self.descent();
         match descent.page_among(source, key, &self.bounds) {
             Err(Stop::Fault) if !self.ahead.is_none() => {

@@ -14,7 +14,7 @@ use crate::Direction;
 use crate::format::meta::{Tree, TreeKind};
 use crate::slice::RowRanges;
 use os::sync::Arc;
-use pages::{Address, PageAt, PageKind, PageRef, PageSource, PagedFile, Result, Stop, retry};
+use pages::{Address, PageAt, PageKind, PageLender, PageRef, PageSource, PagedFile, Result, Stop, retry};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -93,7 +93,13 @@ impl<'a, S: PageSource + ?Sized> Whole<'a, S> {
     }
 }
 
-impl<S: PageSource + ?Sized> PageSource for Whole<'_, S> {
+impl<S: PageSource + ?Sized> PageLender for Whole<'_, S> {
+    type Page = PageRef;
+
+    fn fetches(&self) -> bool {
+        true
+    }
+
     fn page(&self, at: PageAt<'_>) -> Result<PageRef, Stop> {
         let page = self.source.page(at)?;
         self.state.borrow_mut().given(at.address.offset);
@@ -114,10 +120,6 @@ impl<S: PageSource + ?Sized> PageSource for Whole<'_, S> {
         Some(node)
     }
 
-    fn glance(&self, at: PageAt<'_>) -> Option<PageRef> {
-        self.state.borrow().node(&at.address, at.kind).or_else(|| self.source.glance(at))
-    }
-
     fn ahead(&self, at: PageAt<'_>) -> bool {
         let address = &at.address;
         if self.state.borrow().asked.contains_key(&address.offset) || !self.has_room(address) {
@@ -134,6 +136,14 @@ impl<S: PageSource + ?Sized> PageSource for Whole<'_, S> {
         false
     }
 
+    pages::pass_on!(source: take_read, release);
+}
+
+impl<S: PageSource + ?Sized> PageSource for Whole<'_, S> {
+    fn glance(&self, at: PageAt<'_>) -> Option<PageRef> {
+        self.state.borrow().node(&at.address, at.kind).or_else(|| self.source.glance(at))
+    }
+
     fn ahead_bytes(&self) -> u64 {
         self.room_bytes
     }
@@ -146,8 +156,6 @@ impl<S: PageSource + ?Sized> PageSource for Whole<'_, S> {
         }
         outcome
     }
-
-    pages::pass_on!(source: take_read, release);
 }
 
 /// One tree of the file, for a walk from its first page to its last.

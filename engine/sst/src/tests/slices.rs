@@ -8,7 +8,9 @@ use crate::precharge::{self, AskedPages, ReadPlan, Shares};
 use crate::read::{Groups, Seek, Sst, SstCursor};
 use crate::{AtMost, Direction, RowRanges, Slice, Version};
 use os::sync::Arc;
-use pages::{Admit, PageAt, PageCache, PageKind, PageRef, PageSource, Reason, Result, Session, Stop, retry};
+use pages::{
+    Admit, PageAt, PageCache, PageKind, PageLender, PageRef, PageSource, Reason, Result, Session, Stop, retry,
+};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use std::cell::RefCell;
@@ -92,7 +94,13 @@ struct Noting<'s> {
     pages: RefCell<Vec<PageRef>>,
 }
 
-impl PageSource for Noting<'_> {
+impl PageLender for Noting<'_> {
+    type Page = PageRef;
+
+    fn fetches(&self) -> bool {
+        true
+    }
+
     fn page(&self, at: PageAt<'_>) -> Result<PageRef, Stop> {
         let page = self.session.page(at)?;
         if at.kind == PageKind::Data {
@@ -101,7 +109,11 @@ impl PageSource for Noting<'_> {
         Ok(page)
     }
 
-    pages::pass_on!(session: peek, glance, ahead, ahead_if_spare, ahead_bytes, fetch, take_read, release);
+    pages::pass_on!(session: peek, ahead, ahead_if_spare, take_read, release);
+}
+
+impl PageSource for Noting<'_> {
+    pages::pass_on!(session: glance, ahead_bytes, fetch);
 }
 
 #[test]

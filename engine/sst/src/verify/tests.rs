@@ -14,7 +14,7 @@ use crate::slice::Slice;
 use crate::write::{BuildOptions, Compression};
 use os::sync::Arc;
 use os::{Access, Disk};
-use pages::{Admit, HEADER_BYTES, Packing, PageCache, Reason, Resident, Session, encode_page};
+use pages::{Admit, HEADER_BYTES, Packing, PageCache, PageLender, Reason, Resident, Session, encode_page};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use std::path::Path;
 

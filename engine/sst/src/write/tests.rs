@@ -12,7 +12,7 @@ use crate::format::node::{IndexNode, Totals};
 use crate::format::{PageRows, validate};
 use crate::row::{RowKind, Version};
 use os::BLOCK_BYTES;
-use pages::{PageKind, PageSource, Resident};
+use pages::{PageKind, PageLender, Resident};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use std::sync::Arc;
 

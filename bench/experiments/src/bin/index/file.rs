@@ -4,7 +4,7 @@ use crate::Result;
 use kit::Scratch;
 use os::sync::Arc;
 use os::{Access, Disk, Machine};
-use pages::{Admit, PageCache, PageKind, PageSource, Reason, Session, retry};
+use pages::{Admit, PageCache, PageKind, PageLender, Reason, Session, retry};
 use sst::format::node::IndexNode;
 use sst::{BuildOptions, Meta, RowKind, Sst, SstBuilder, Tree, Version};
 use std::path::PathBuf;

@@ -26,7 +26,7 @@ use crate::view::merge::Loads;
 use crate::view::own_writes::OwnRows;
 use crate::view::part_list::PartList;
 use os::sync::Arc;
-use pages::{PageSource, Reason, Session, Stop, Waits};
+use pages::{PageLender, PageSource, Reason, Session, Stop, Waits};
 use sst::{Direction, StoredValue};
 use std::cell::{Cell, OnceCell};
 use std::fmt;

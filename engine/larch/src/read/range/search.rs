@@ -15,7 +15,7 @@ use crate::view::merge::{Loads, Merge};
 use crate::view::precharge::Precharge;
 use crate::view::{TableView, View};
 use os::sync::Arc;
-use pages::{PageSource, Stop, Waits};
+use pages::{PageLender, Stop, Waits};
 use sst::precharge::ReadPlan;
 use sst::{AtMost, Direction, Readahead, StoredValue};
 use std::cell::OnceCell;

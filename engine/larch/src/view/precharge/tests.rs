@@ -6,7 +6,7 @@ use crate::manifest::db_file::FileOpener;
 use crate::manifest::directory::leftovers::Leftovers;
 use crate::view::level::{LevelCursor, files_between};
 use os::Access;
-use pages::{PageAt, PageCache, PageKind, PageRef, Resident, Stop, retry};
+use pages::{PageAt, PageCache, PageKind, PageLender, PageRef, Resident, Stop, retry};
 use sst::{AtMost, BuildOptions, Groups, PageIndexKind, Readahead, RowKind, Seek, SstBuilder, Version};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -114,7 +114,13 @@ impl Touch {
     }
 }
 
-impl PageSource for Touch {
+impl PageLender for Touch {
+    type Page = PageRef;
+
+    fn fetches(&self) -> bool {
+        true
+    }
+
     fn page(&self, at: PageAt<'_>) -> Result<PageRef, Stop> {
         if self.is_here(at) {
             self.touched.borrow_mut().insert((at.kind, at.file.id(), at.address.offset));
@@ -126,10 +132,6 @@ impl PageSource for Touch {
 
     fn peek(&self, at: PageAt<'_>) -> Option<PageRef> {
         self.is_here(at).then(|| self.pages.peek(at))?
-    }
-
-    fn glance(&self, at: PageAt<'_>) -> Option<PageRef> {
-        self.peek(at)
     }
 
     fn ahead(&self, at: PageAt<'_>) -> bool {
@@ -144,6 +146,18 @@ impl PageSource for Touch {
         false
     }
 
+    fn take_read(&self, _: PageAt<'_>) -> bool {
+        false
+    }
+
+    fn release(&self) {}
+}
+
+impl PageSource for Touch {
+    fn glance(&self, at: PageAt<'_>) -> Option<PageRef> {
+        self.peek(at)
+    }
+
     fn ahead_bytes(&self) -> u64 {
         0
     }
@@ -154,12 +168,6 @@ impl PageSource for Touch {
         self.loaded.borrow_mut().extend(noted.into_iter().map(|(_, file, offset)| (file, offset)));
         Ok(())
     }
-
-    fn take_read(&self, _: PageAt<'_>) -> bool {
-        false
-    }
-
-    fn release(&self) {}
 }
 
 /// Reads a run as a range does: rows that are not erased, with the parts of all groups, until there are enough.

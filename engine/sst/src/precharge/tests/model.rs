@@ -11,7 +11,7 @@ use crate::format::{OutsideValue, PageRows, history_key, validate};
 use crate::read::{Seek, Sst, SstCursor, TreeCursor};
 use crate::row::{RowKind, Version};
 use os::sync::Arc;
-use pages::{Address, PageKind, PageSource, Resident, retry};
+use pages::{Address, PageKind, PageLender, Resident, retry};
 use std::collections::BTreeSet;
 use std::ops::{Bound, Range};
 

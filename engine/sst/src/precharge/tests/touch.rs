@@ -5,7 +5,7 @@ use super::model::Pages;
 use crate::fixture::Built;
 use crate::format::validate;
 use os::sync::Arc;
-use pages::{PageAt, PageKind, PageRef, PageSource, PagedFile, Resident, Result, Stop};
+use pages::{PageAt, PageKind, PageLender, PageRef, PageSource, PagedFile, Resident, Result, Stop};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
@@ -67,7 +67,13 @@ impl Touch {
     }
 }
 
-impl PageSource for Touch {
+impl PageLender for Touch {
+    type Page = PageRef;
+
+    fn fetches(&self) -> bool {
+        true
+    }
+
     fn page(&self, at: PageAt<'_>) -> Result<PageRef, Stop> {
         if self.is_here(at) {
             return self.pages.page(self.file.at(&at.address, at.kind));
@@ -78,10 +84,6 @@ impl PageSource for Touch {
 
     fn peek(&self, at: PageAt<'_>) -> Option<PageRef> {
         self.is_here(at).then(|| self.pages.peek(self.file.at(&at.address, at.kind)))?
-    }
-
-    fn glance(&self, at: PageAt<'_>) -> Option<PageRef> {
-        self.peek(at)
     }
 
     fn ahead(&self, at: PageAt<'_>) -> bool {
@@ -96,6 +98,18 @@ impl PageSource for Touch {
         false
     }
 
+    fn take_read(&self, _: PageAt<'_>) -> bool {
+        false
+    }
+
+    fn release(&self) {}
+}
+
+impl PageSource for Touch {
+    fn glance(&self, at: PageAt<'_>) -> Option<PageRef> {
+        self.peek(at)
+    }
+
     fn ahead_bytes(&self) -> u64 {
         0
     }
@@ -104,10 +118,4 @@ impl PageSource for Touch {
         self.loaded.borrow_mut().extend(std::mem::take(&mut *self.noted.borrow_mut()).into_iter().map(|(_, at)| at));
         Ok(())
     }
-
-    fn take_read(&self, _: PageAt<'_>) -> bool {
-        false
-    }
-
-    fn release(&self) {}
 }

@@ -8,7 +8,7 @@ use crate::format::meta::PageIndexKind;
 use crate::format::validate;
 use crate::slice::Slice;
 use crate::write::BuildOptions;
-use pages::{Admit, Flaky, PageAt, PageCache, Reason, Resident, Session, retry};
+use pages::{Admit, Flaky, PageAt, PageCache, PageRef, Reason, Resident, Session, retry};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use std::cell::RefCell;
 
@@ -50,7 +50,7 @@ fn check_all(content: &Content, built: &Built) {
     for key in &keys {
         let (denied, key) = said(&sst, &source, key);
         assert!(!(denied && content.rows.contains_key(key)), "{key:?} is there and denied");
-        let found = sst.get_filtered(&source, &SoughtKey::new(key), Version::MAX, None).expect("nothing faults");
+        let found = sst.get_filtered(&source, &SoughtKey::new(key), Version::MAX).expect("nothing faults");
         assert_eq!(found.map(|row| row.version.0), content.get(key, u64::MAX).map(|written| written.0), "{key:?}");
     }
     if sst.meta.filter.is_none_or(|filter| filter.prefix_bytes == 0) {
@@ -144,7 +144,7 @@ fn answers_are_the_same_with_a_filter_from_every_source() {
                     let history =
                         sst.meta.history.get().map_or(0, |tree| u64::from(tree.root(sst.prefer_flat).height) + 2);
                     let row = reader.step(rounds + 2 * history, |source| {
-                        sst.get_filtered(source, &SoughtKey::new(key), Version(at), None)
+                        sst.get_filtered(source, &SoughtKey::new(key), Version(at))
                     });
                     let expected = content.get(key, at).map(|(version, kind, _)| (*version, *kind));
                     assert_eq!(row.map(|row| (row.version.0, row.kind)), expected, "{key:?} at {at}");
@@ -180,7 +180,7 @@ fn reads(session: &Session, sst: &Sst, keys: impl IntoIterator<Item = u32>) -> (
     for key in keys {
         let bytes = numbered(key);
         let sought = SoughtKey::new(&bytes);
-        let row = retry(session, || sst.get_filtered(session, &sought, Version::MAX, None)).expect("the disk works");
+        let row = retry(session, || sst.get_filtered(session, &sought, Version::MAX)).expect("the disk works");
         assert_eq!(row.is_some(), key.is_multiple_of(2));
     }
     (session.page_reads() - before.0, session.reads_of(PageKind::Filter) - before.1)
@@ -243,7 +243,7 @@ fn a_filter_that_is_not_in_memory_is_not_waited_for() {
     // In each step, the source refuses every page once. A page that the step only peeks at stays refused.
     for _ in 0..100 {
         let before = source.refusals();
-        let row = retry(&source, || sst.get_filtered(&source, &SoughtKey::new(b"key 000001"), Version::MAX, None));
+        let row = retry(&source, || sst.get_filtered(&source, &SoughtKey::new(b"key 000001"), Version::MAX));
         assert!(row.expect("the file is whole").is_none());
         assert_eq!(source.refusals() - before, height + 1);
     }
@@ -267,7 +267,7 @@ fn rows_that_a_slice_hides_are_not_found_beside_a_filter() {
     let (sst, source) = (built.sst().sliced(Some(slice)), Resident::new(validate));
     for row in 0..4_000 {
         let found =
-            sst.get_filtered(&source, &SoughtKey::new(&numbered(2 * row)), Version::MAX, None).expect("nothing faults");
+            sst.get_filtered(&source, &SoughtKey::new(&numbered(2 * row)), Version::MAX).expect("nothing faults");
         assert_eq!(found.is_some(), (100..2_000).contains(&row), "row {row}");
     }
 }
@@ -296,13 +296,23 @@ struct Noting<'a> {
     kinds: RefCell<Vec<PageKind>>,
 }
 
-impl PageSource for Noting<'_> {
+impl PageLender for Noting<'_> {
+    type Page = PageRef;
+
+    fn fetches(&self) -> bool {
+        true
+    }
+
     fn page(&self, at: PageAt<'_>) -> Result<PageRef, Stop> {
         self.kinds.borrow_mut().push(at.kind);
         self.source.page(at)
     }
 
-    pages::pass_on!(source: peek, glance, ahead, ahead_if_spare, ahead_bytes, fetch, take_read, release);
+    pages::pass_on!(source: peek, ahead, ahead_if_spare, take_read, release);
+}
+
+impl PageSource for Noting<'_> {
+    pages::pass_on!(source: glance, ahead_bytes, fetch);
 }
 
 #[test]
@@ -315,7 +325,7 @@ fn a_look_up_that_comes_back_after_its_data_page_was_missing_asks_for_no_node_ag
         let noting = Noting { source: &session, kinds: RefCell::default() };
         let bytes = numbered(key);
         let sought = SoughtKey::new(&bytes);
-        let row = retry(&noting, || sst.get_filtered(&noting, &sought, Version::MAX, None)).expect("the file is whole");
+        let row = retry(&noting, || sst.get_filtered(&noting, &sought, Version::MAX)).expect("the file is whole");
         assert_eq!(row.is_some(), key.is_multiple_of(2));
         noting.kinds.into_inner()
     };

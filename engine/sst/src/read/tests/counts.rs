@@ -3,7 +3,7 @@
 use super::*;
 use crate::format::PageRows;
 use crate::format::node::IndexNode;
-use pages::{Admit, PageCache, PageKind, PageSource, Reason, Session, retry};
+use pages::{Admit, PageCache, PageKind, PageLender, Reason, Session, retry};
 
 fn session(cache: &os::sync::Arc<PageCache>) -> Session {
     Session::new(cache, Reason::Point, Admit::Keep)

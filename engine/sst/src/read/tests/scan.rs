@@ -3,7 +3,9 @@
 
 use super::*;
 use crate::slice::{RowRanges, Slice};
-use pages::{Admit, PageAt, PageCache, PageKind, PageRef, PageSource, Reason, Resident, Result, Session, Stop, retry};
+use pages::{
+    Admit, PageAt, PageCache, PageKind, PageLender, PageRef, PageSource, Reason, Resident, Result, Session, Stop, retry,
+};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -49,7 +51,13 @@ impl Counted {
     }
 }
 
-impl PageSource for Counted {
+impl PageLender for Counted {
+    type Page = PageRef;
+
+    fn fetches(&self) -> bool {
+        true
+    }
+
     fn page(&self, at: PageAt<'_>) -> Result<PageRef, Stop> {
         if self.is_here(at) {
             return self.pages.page(at);
@@ -62,10 +70,6 @@ impl PageSource for Counted {
         self.is_here(at).then(|| self.pages.peek(at))?
     }
 
-    fn glance(&self, at: PageAt<'_>) -> Option<PageRef> {
-        self.peek(at)
-    }
-
     fn ahead(&self, at: PageAt<'_>) -> bool {
         let missing = !self.is_here(at);
         if missing {
@@ -76,6 +80,18 @@ impl PageSource for Counted {
 
     fn ahead_if_spare(&self, _: PageAt<'_>) -> bool {
         false
+    }
+
+    fn take_read(&self, _: PageAt<'_>) -> bool {
+        false
+    }
+
+    fn release(&self) {}
+}
+
+impl PageSource for Counted {
+    fn glance(&self, at: PageAt<'_>) -> Option<PageRef> {
+        self.peek(at)
     }
 
     fn ahead_bytes(&self) -> u64 {
@@ -91,12 +107,6 @@ impl PageSource for Counted {
         }
         Ok(())
     }
-
-    fn take_read(&self, _: PageAt<'_>) -> bool {
-        false
-    }
-
-    fn release(&self) {}
 }
 
 /// What a scan reads, and how far ahead it asks for pages.
@@ -340,9 +350,11 @@ struct Slow {
     waits: RefCell<Vec<usize>>,
 }
 
-impl PageSource for Slow {
-    fn glance(&self, at: PageAt<'_>) -> Option<PageRef> {
-        self.peek(at)
+impl PageLender for Slow {
+    type Page = PageRef;
+
+    fn fetches(&self) -> bool {
+        true
     }
 
     fn ahead(&self, at: PageAt<'_>) -> bool {
@@ -351,6 +363,20 @@ impl PageSource for Slow {
 
     fn ahead_if_spare(&self, _: PageAt<'_>) -> bool {
         false
+    }
+
+    fn take_read(&self, _: PageAt<'_>) -> bool {
+        false
+    }
+
+    fn release(&self) {}
+
+    pages::pass_on!(pages: page, peek);
+}
+
+impl PageSource for Slow {
+    fn glance(&self, at: PageAt<'_>) -> Option<PageRef> {
+        self.peek(at)
     }
 
     fn ahead_bytes(&self) -> u64 {
@@ -365,14 +391,6 @@ impl PageSource for Slow {
         self.waits.borrow_mut().push(on_the_way.len());
         self.pages.fetch()
     }
-
-    fn take_read(&self, _: PageAt<'_>) -> bool {
-        false
-    }
-
-    fn release(&self) {}
-
-    pages::pass_on!(pages: page, peek);
 }
 
 #[test]

@@ -33,7 +33,7 @@ fn answers_are_the_same_wherever_the_way_has_ended_from_every_source() {
                             ways.run(source);
                         }
                         reached[ways.all[0].at as usize] += 1;
-                        sst.get_filtered(source, &SoughtKey::new(key), Version::MAX, Some(ways.reached(0)))
+                        sst.get_reached(source, &SoughtKey::new(key), Version::MAX, ways.reached(0))
                     });
                     assert_eq!(row.map(|row| (row.version.0, row.kind)), expected, "{key:?}, {begins}, {runs}");
                 }
@@ -86,7 +86,7 @@ fn a_value_that_is_taken_is_that_of_the_row_and_keys_together_are_found_as_they_
                                     }
                                     None => {
                                         let (key, reached) = (SoughtKey::new(key), ways.reached(i));
-                                        Err(sst.get_filtered(source, &key, Version(at), Some(reached)))
+                                        Err(sst.get_reached(source, &key, Version(at), reached))
                                     }
                                 });
                             }

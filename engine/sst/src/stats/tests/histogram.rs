@@ -14,7 +14,7 @@ use crate::slice::RowRanges;
 use crate::stats::{Estimate, Histogram, HistogramSource, MemoryRun, Metric, histogram};
 use crate::write::BuildOptions;
 use os::Buffer;
-use pages::{Error, Flaky, PageAt, PageHeader, PageKind, PageRef, PageSource, Resident, Result, Stop};
+use pages::{Error, Flaky, PageAt, PageHeader, PageKind, PageLender, PageRef, PageSource, Resident, Result, Stop};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use std::ops::{Bound, Range};
 
@@ -521,7 +521,13 @@ struct Forging {
     seed: u64,
 }
 
-impl PageSource for Forging {
+impl PageLender for Forging {
+    type Page = PageRef;
+
+    fn fetches(&self) -> bool {
+        true
+    }
+
     fn page(&self, at: PageAt<'_>) -> Result<PageRef, Stop> {
         let page = self.source.page(at)?;
         let mut rng = StdRng::seed_from_u64(self.seed ^ at.address.offset);
@@ -548,16 +554,24 @@ impl PageSource for Forging {
         None
     }
 
-    fn glance(&self, at: PageAt<'_>) -> Option<PageRef> {
-        self.peek(at)
-    }
-
     fn ahead(&self, _: PageAt<'_>) -> bool {
         false
     }
 
     fn ahead_if_spare(&self, _: PageAt<'_>) -> bool {
         false
+    }
+
+    fn take_read(&self, _: PageAt<'_>) -> bool {
+        false
+    }
+
+    fn release(&self) {}
+}
+
+impl PageSource for Forging {
+    fn glance(&self, at: PageAt<'_>) -> Option<PageRef> {
+        self.peek(at)
     }
 
     fn ahead_bytes(&self) -> u64 {
@@ -567,12 +581,6 @@ impl PageSource for Forging {
     fn fetch(&self) -> Result<()> {
         Ok(())
     }
-
-    fn take_read(&self, _: PageAt<'_>) -> bool {
-        false
-    }
-
-    fn release(&self) {}
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::read::Sst;
 use crate::row::RowKind;
 use crate::slice::{RowRanges, Slice};
 use crate::stats::Estimate;
-use pages::{Address, PageAt, PageKind, PageRef, PageSource, Resident, Result, Stop, retry};
+use pages::{Address, PageAt, PageKind, PageLender, PageRef, PageSource, Resident, Result, Stop, retry};
 use rand::{RngExt, rngs::StdRng};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -187,12 +187,22 @@ impl<S: PageSource> Counting<S> {
     }
 }
 
-impl<S: PageSource> PageSource for Counting<S> {
+impl<S: PageSource> PageLender for Counting<S> {
+    type Page = PageRef;
+
+    fn fetches(&self) -> bool {
+        true
+    }
+
     fn page(&self, at: PageAt<'_>) -> Result<PageRef, Stop> {
         let is_node = matches!(at.kind, PageKind::Index | PageKind::Flat);
         self.asked.borrow_mut().insert((is_node, at.file.id(), at.address.offset));
         self.source.page(at)
     }
 
-    pages::pass_on!(source: peek, glance, ahead, ahead_if_spare, ahead_bytes, fetch, take_read, release);
+    pages::pass_on!(source: peek, ahead, ahead_if_spare, take_read, release);
+}
+
+impl<S: PageSource> PageSource for Counting<S> {
+    pages::pass_on!(source: glance, ahead_bytes, fetch);
 }

@@ -15,7 +15,7 @@ use os::sim::SimDisk;
 use os::sync::Arc;
 use os::{Access, Disk};
 use pages::{
-    Address, Admit, Compression, HEADER_BYTES, Packing, PageCache, PageKind, PageSource, PagedFile, Reason, Session,
+    Address, Admit, Compression, HEADER_BYTES, Packing, PageCache, PageKind, PageLender, PagedFile, Reason, Session,
     encode_page, retry,
 };
 use std::path::Path;

@@ -13,7 +13,7 @@ use crate::rows::{Key, random, sequential_key, value};
 use crate::{Extent, Result};
 use kit::Scratch;
 use os::sync::Arc;
-use pages::{PageCache, PageKind, PageSource, Resident, retry};
+use pages::{PageCache, PageKind, PageLender, PageSource, Resident, retry};
 use sst::format::node::IndexNode;
 use sst::{BuildOptions, Sst, Version};
 
