@@ -32,6 +32,17 @@ Examples:
 Exit codes: 0 all was measured; 1 nothing was, more than one operation in a hundred failed, or rows were not what they should be;
 2 wrong arguments; 3 the store failed, or a result could not be written; 130 interrupted by ^C: what was measured until then is printed and written.";
 
+const REPLAY_EXAMPLES: &str = "\
+Examples:
+  larch bench replay a.json
+  larch bench replay a.json --speed 100
+  larch bench replay a.json --plain
+
+On a terminal, the runs of the result are shown one after the other, each as it was shown while it went on, and the last picture
+of each stays. Where the output is no terminal, each interval is a line. ^C ends it.
+
+Exit codes: 0 shown; 2 wrong arguments, or a file that is no result of a run; 130 ended by ^C.";
+
 const MERGE_EXAMPLES: &str = "\
 Examples:
   larch bench tpcc run --target noop: --warehouses 8 --share 1/2 --out a.json   (on one machine, or in one shell)
@@ -63,6 +74,9 @@ pub enum Measurement {
     Tpcc(tpcc::TpccCommand),
     /// Make a page of results: charts, costs, settings, several results side by side
     Report(ReportArgs),
+    /// Show a result again as the run was shown on a terminal
+    #[command(after_help = REPLAY_EXAMPLES)]
+    Replay(ReplayArgs),
     /// Compare results: what differs in how they were made, then in what they measured, with intervals and an exit code
     #[command(after_help = compare::EXAMPLES)]
     Compare(CompareArgs),
@@ -180,6 +194,9 @@ pub struct YcsbArgs {
     /// Makes each request take so much longer by a loop of the client, to see what a comparison finds: 200ns
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub slow_down: Option<Duration>,
+    /// Prints a line for each interval on a terminal, too, where a view of the run would fill the screen
+    #[arg(long)]
+    pub plain: bool,
     /// Prints no line while it runs
     #[arg(short, long, conflicts_with = "status")]
     pub quiet: bool,
@@ -228,6 +245,20 @@ pub struct ReportArgs {
     /// has one]
     #[arg(long, value_name = "MONEY", value_parser = price)]
     pub price: Option<f64>,
+}
+
+/// Options of `larch bench replay`.
+#[derive(Debug, Args)]
+pub struct ReplayArgs {
+    /// A result that `--out` of a benchmark has written
+    #[arg(value_name = "FILE.json")]
+    pub result: PathBuf,
+    /// How much faster than the run: 10 shows ten seconds of it in one
+    #[arg(long, value_name = "N", default_value_t = 10.0, value_parser = speed)]
+    pub speed: f64,
+    /// Prints a line for each interval on a terminal, too, where a view of the run would fill the screen
+    #[arg(long)]
+    pub plain: bool,
 }
 
 /// Options of `larch bench merge`.
@@ -314,6 +345,12 @@ pub fn length(text: &str) -> Result<Duration, String> {
 pub fn price(text: &str) -> Result<f64, String> {
     let price = text.parse().ok().filter(|price: &f64| price.is_finite() && *price >= 0.0);
     price.ok_or_else(|| "a price is what an hour of a processor costs, a number of at least 0: 0.04".to_owned())
+}
+
+/// Parses how much faster than a run it is shown again.
+fn speed(text: &str) -> Result<f64, String> {
+    let speed = text.parse().ok().filter(|speed| (0.01..=1e6).contains(speed));
+    speed.ok_or_else(|| "a speed is a number from 0.01 to 1000000: 10".to_owned())
 }
 
 /// Parses a rate in operations per second. Rates above 10^9 are refused: the clock counts whole nanoseconds.

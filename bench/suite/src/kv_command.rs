@@ -8,6 +8,8 @@ pub mod rated;
 
 use crate::args::kv::{HdrUnits, KvArgs, LatencyType};
 use crate::ending::{Ended, Ending, Ran, failed_much};
+use crate::live::Live;
+use crate::live::view::Head;
 use crate::stop::Stop;
 use crate::targets::{self, Task};
 use crate::workers::{Process, Workers};
@@ -75,7 +77,9 @@ pub fn run(args: &KvArgs, schemes: &[KvScheme]) -> Result<Ending, Failure> {
     };
     let setup = setup(args, &asked.options, Share::WHOLE);
     let mut intro = lines::block(&lines::configuration(args, &asked.options, &setup, asked.scheme));
-    if !args.quiet {
+    let whole = plan(args, &asked.options, &setup);
+    let mut view = Live::new(Head::of_plan(asked.name(), &asked.target.text, &whole), !args.quiet && !args.plain);
+    if !args.quiet && !view.is_wanted() {
         intro.push_str(&format!("\n{}", live::head(shown)));
     }
     let printed = RefCell::new(Ok(()));
@@ -89,7 +93,7 @@ pub fn run(args: &KvArgs, schemes: &[KvScheme]) -> Result<Ending, Failure> {
         if let Some(metrics) = &metrics {
             metrics.add(interval);
         }
-        if !args.quiet {
+        if !args.quiet && !view.add(interval) {
             put(&live::line(interval, shown));
         }
     };
@@ -111,6 +115,7 @@ pub fn run(args: &KvArgs, schemes: &[KvScheme]) -> Result<Ending, Failure> {
             workers.run(&told, &stop, &mut watch)?
         }
     };
+    drop(view);
     printed.into_inner()?;
     let text = lines::results(&ran.run, args.measure_latency, asked.is_mixed());
     let printed = print(&text);

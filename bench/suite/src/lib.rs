@@ -6,6 +6,7 @@ mod client_cost;
 mod compare_command;
 mod ending;
 mod kv_command;
+mod live;
 mod machine_kind;
 mod merge_command;
 pub mod metrics;
@@ -13,6 +14,7 @@ mod objective;
 mod picture_command;
 mod rated;
 mod regress_command;
+mod replay_command;
 mod report_command;
 pub mod report_page;
 pub mod results;
@@ -79,6 +81,7 @@ pub fn run(what: &Measurement, stores: Stores<'_>) -> ExitCode {
         Measurement::Merge(args) => ended(merge_command::run(args).map(|()| true)),
         Measurement::Worker(args) => exit_code(worker_command::run(args, stores)),
         Measurement::Report(args) => ended(report_command::run(args).map(|()| true)),
+        Measurement::Replay(args) => exit_code(replay_command::run(args)),
         Measurement::Compare(args) => exit_code(compare_command::run(args)),
         Measurement::Search(args) => exit_code(search_command::run(args, stores)),
         Measurement::Regress(args) => exit_code(regress_command::run(args)),
@@ -110,8 +113,12 @@ pub fn ended(done: Result<bool, Failure>) -> ExitCode {
     }
 }
 
-/// Prints a line to stderr and ignores errors, so that a closed stderr does not end a measurement.
+/// Prints a line to stderr and ignores errors, so that a closed stderr does not end a measurement. While a view has the
+/// screen, the line is kept until the screen is given back.
 pub fn say(line: &str) {
+    if live::screen::keeps(line) {
+        return;
+    }
     writeln!(std::io::stderr(), "{line}").unwrap_or_default();
 }
 

@@ -2,7 +2,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "ends the process, never simulated")]
 
-use crate::say;
+use crate::{live, say};
 use harness::Failure;
 use os::sync::atomic::{AtomicBool, Ordering};
 use os::sync::{Arc, Mutex};
@@ -29,6 +29,7 @@ impl Stop {
             if pressed.swap(true, Ordering::Relaxed) {
                 // Other threads may still make files in the temporary directory, and there is no time to wait
                 // until these threads end.
+                live::screen::give_back();
                 temporary.get().map(|directory| kit::scratch::remove_in_use(directory));
                 std::process::exit(130);
             }

@@ -9,6 +9,8 @@ mod tests;
 use self::checking::Checks;
 use crate::args::tpcc::{CheckArgs, FormArgs, ImportArgs, InitArgs, TpccCommand, TpccRunArgs, TpccTargetArgs};
 use crate::ending::{Ended, Ending, Ran, failed_much, joined};
+use crate::live::Live;
+use crate::live::view::Head;
 use crate::stop::{INTERRUPTED, Stop};
 use crate::targets::{self, Task};
 use crate::tpcc_runs::{NAME, SIMULATED, summary};
@@ -328,9 +330,18 @@ fn run_terminals(args: &TpccRunArgs, schemes: &[TpccScheme]) -> Result<Ending, F
     let stop = Stop::catch()?;
     let metrics = metrics::serve(args.metrics.as_deref())?;
     let mut has_head = args.quiet;
+    let mut view: Option<Live> = None;
     let mut watch = |interval: &Interval| {
         if let Some(metrics) = &metrics {
             metrics.add(interval);
+        }
+        let view = view.get_or_insert_with(|| {
+            // Without --warehouses, the database says how many terminals it has, and the view leaves their number out.
+            let plan = plan(args, Mode::from(args.mode), args.warehouses.unwrap_or_default());
+            Live::new(Head::of_plan(name(args), &args.at.target, &plan), !args.quiet && !args.plain)
+        });
+        if view.add(interval) {
+            return;
         }
         if !std::mem::replace(&mut has_head, true) {
             say(&live::head());
@@ -359,6 +370,7 @@ fn run_terminals(args: &TpccRunArgs, schemes: &[TpccScheme]) -> Result<Ending, F
             workers.run(&told, &stop, &mut watch)?
         }
     };
+    drop(view);
     let printed = print(&format!("{}\n{}", summary(&ran.run).unwrap_or_default(), text::text(&ran.run)));
     let written = results::write_files(&args.files, &[&ran.run]);
     ran.say_what_failed();

@@ -214,7 +214,7 @@ impl Measuring<'_> {
         if let Some(metrics) = self.metrics {
             metrics.begin(&phase::title(phase), &self.target.text, &[]);
         }
-        let mut watch = phase::watcher(phase, self.args, self.metrics)?;
+        let mut watch = phase::watcher(phase, &self.target, self.args, self.metrics)?;
         let ran = workers.run(&crate::workers::args_of_process(), self.stop, &mut watch)?;
         let mut done = phase::done(phase, ran);
         phase::write_logs(&mut done);
@@ -225,7 +225,7 @@ impl Measuring<'_> {
     /// Runs a phase on the open store.
     fn run(&self, phase: &Phase, args: &YcsbArgs) -> Result<Done, Failure> {
         let store = self.store.as_deref().expect("it was opened");
-        let mut watch = phase::watcher(phase, args, self.metrics)?;
+        let mut watch = phase::watcher(phase, &self.target, args, self.metrics)?;
         let share = args.together.own_share();
         let process = Process { share, stop: self.stop, metrics: self.metrics, begin: &mut || {}, watch: &mut watch };
         let mut done = phase::run(phase, store, self.setup(args), process)?;

@@ -13,6 +13,7 @@ mod bench_compare;
 mod bench_experiment;
 mod bench_files;
 mod bench_kv;
+mod bench_live;
 mod bench_postgres;
 mod bench_reports;
 mod bench_rows;

@@ -1,7 +1,9 @@
 //! A terminal whose other end the test holds.
 
 use crate::session::Session;
+use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::process::{Child, Command};
@@ -29,9 +31,25 @@ pub struct OnTerminal {
 }
 
 impl OnTerminal {
-    /// Starts `larch` with these arguments. `change` may change the command before.
-    pub fn start(session: &Session, args: &[&str], change: impl FnOnce(&mut Command)) -> Self {
+    /// Starts `larch` with these arguments on a terminal of 80 columns and 24 rows.
+    pub fn start_with_size(session: &Session, args: &[&str]) -> Self {
         let (ours, theirs) = terminal();
+        let size = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&ours, size).expect("it is ours");
+        Self::start_on((ours, theirs), session, args, |_| {})
+    }
+
+    /// Starts `larch` with these arguments on a terminal without a size. `change` may change the command before.
+    pub fn start(session: &Session, args: &[&str], change: impl FnOnce(&mut Command)) -> Self {
+        Self::start_on(terminal(), session, args, change)
+    }
+
+    fn start_on(
+        (ours, theirs): (File, File),
+        session: &Session,
+        args: &[&str],
+        change: impl FnOnce(&mut Command),
+    ) -> Self {
         let copy = || theirs.try_clone().expect("a process may have more files");
         // The program leads a session of which this is the terminal, so that ^C becomes a signal. A script that starts
         // tests in the background makes them ignore ^C; `env` ends that.
@@ -42,6 +60,16 @@ impl OnTerminal {
         change(&mut command);
         let child = command.spawn().expect("setsid is there, and larch was built");
         Self { ours, child, shown: String::new() }
+    }
+
+    /// Sends the signal by which a service manager ends the program.
+    pub fn terminate(&self) {
+        kill_process(Pid::from_child(&self.child), Signal::TERM).expect("it runs until then");
+    }
+
+    /// Whether the terminal shows what is typed.
+    pub fn echoes(&self) -> bool {
+        tcgetattr(&self.ours).expect("it is a terminal").local_modes.contains(LocalModes::ECHO)
     }
 
     /// Types a text.

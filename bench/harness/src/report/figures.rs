@@ -63,6 +63,18 @@ impl Figure {
 
 /// The names of the counters of a store that add up to the size of its data.
 pub const DATA: [&str; 2] = ["file bytes", "memtable bytes"];
+/// The counters of pages that a store read.
+pub const READS: &[&str] = &["page reads"];
+/// The counters of pages that a store found in its cache.
+pub const HITS: &[&str] = &["cache hits"];
+/// The counters of the time for which writes waited for background work, of all clients together, in microseconds.
+pub const WAITED: &[&str] = &["stalled micros", "stopped micros"];
+/// The counters of flushes.
+pub const FLUSHES: &[&str] = &["flushes"];
+/// The counters of compactions.
+pub const COMPACTIONS: &[&str] = &["compactions"];
+/// The counters of stalls. A stall is a write that waits for room.
+pub const STALLS: &[&str] = &["stops at level 0", "stops at the write buffer"];
 
 /// A list of figures that grows.
 #[derive(Clone, Debug, Default)]

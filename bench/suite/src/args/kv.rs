@@ -270,6 +270,9 @@ pub struct KvArgs {
     /// 127.0.0.1
     #[arg(long, value_name = "HOST:PORT")]
     pub metrics: Option<String>,
+    /// Prints a line for each interval on a terminal, too, where a view of the run would fill the screen
+    #[arg(long)]
+    pub plain: bool,
     /// Prints no line while it runs
     #[arg(short, long)]
     pub quiet: bool,

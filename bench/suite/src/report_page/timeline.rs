@@ -3,6 +3,7 @@
 
 use super::{Shown, table};
 use harness::report::Run;
+use harness::report::figures::{COMPACTIONS, FLUSHES, HITS, READS, STALLS, WAITED};
 use harness::{Interval, Measure, Times};
 use kit::time::Timestamp;
 use page::{Axis, Block, Chart, Curve, Lane, Table, Timeline, figure};
@@ -12,18 +13,11 @@ use std::collections::BTreeMap;
 mod tests;
 
 /// The store counters behind the charts.
-const READS: &[&str] = &["page reads"];
-const HITS: &[&str] = &["cache hits"];
 const READ: &[&str] = &["bytes read"];
 const WRITTEN: &[&str] = &["bytes written", "log bytes", "log bytes written"];
-const WAITED: &[&str] = &["stalled micros", "stopped micros"];
-/// The lanes for events, each with the names of its counters. A stall is a write that waits for room. For a store
-/// that does not count its stalls, their total time is used.
-const LANES: [(&str, &[&str]); 3] = [
-    ("flushes", &["flushes"]),
-    ("compactions", &["compactions"]),
-    ("stalls", &["stops at level 0", "stops at the write buffer"]),
-];
+/// The lanes for events, each with the names of its counters. For a store that does not count its stalls, their total
+/// time is used.
+const LANES: [(&str, &[&str]); 3] = [("flushes", FLUSHES), ("compactions", COMPACTIONS), ("stalls", STALLS)];
 const STALL_TIME: &[&str] = &["stalled micros"];
 
 /// A chart has lanes, which show what the stores did, if it has at most this many runs.

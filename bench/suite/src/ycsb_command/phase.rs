@@ -3,6 +3,8 @@
 use super::usage;
 use crate::args::YcsbArgs;
 use crate::ending::{Ended, Ran, failed_much};
+use crate::live::Live;
+use crate::live::view::Head;
 use crate::results;
 use crate::say;
 use crate::workers::Process;
@@ -92,27 +94,32 @@ fn raw_log(phase: &Phase, plan: &Plan) -> Result<Option<RawLog>, Failure> {
     RawLog::open(&phase.settings.output, plan).map_err(|error| usage(error.to_string()))
 }
 
-/// Returns a function that prints the progress of a phase.
+/// Returns a function that shows the progress of a phase on `target`.
 pub fn watcher<'w>(
     phase: &'w Phase,
+    target: &Target,
     args: &'w YcsbArgs,
     metrics: Option<&'w Prometheus>,
 ) -> Result<impl FnMut(&Interval) + 'w, Failure> {
     let what = title(phase);
-    let expected = match plan(phase, args)?.length {
+    let plan = plan(phase, args)?;
+    let expected = match plan.length {
         Length::Operations(operations) => Some(operations),
         Length::All => Some(phase.settings.records.span.unsigned_abs()),
         Length::Time(_) => None,
     };
     let mut status = Status::new(&phase.settings.output, expected);
+    let has_status = args.status || phase.settings.output.status;
+    let mut live =
+        Live::new(Head::of_plan(what.clone(), &target.text, &plan), !args.quiet && !args.plain && !has_status);
     Ok(move |interval: &Interval| {
         if let Some(metrics) = metrics {
             metrics.add(interval);
         }
-        if args.quiet {
+        if args.quiet || live.add(interval) {
             return;
         }
-        if args.status || phase.settings.output.status {
+        if has_status {
             status.interval(unix_millis(), interval).iter().for_each(|line| say(line));
         } else {
             say(&format!("{what:10} {}", report::text::line(interval)));

@@ -1,0 +1,124 @@
+//! Tests of the view of a run on a terminal, and of `larch bench replay`.
+
+use crate::session::Session;
+use crate::terminal::OnTerminal;
+
+/// What a program writes to take the screen, and to give it back with its cursor.
+const TAKES: &str = "\u{1b}[?1049h";
+const GIVES_BACK: &str = "\u{1b}[?1049l";
+const CURSOR: &str = "\u{1b}[?25h";
+
+const ENDLESS: [&[&str]; 3] = [
+    &["bench", "ycsb", "run", "-P", "a", "--target", "noop:", "--time", "10h"],
+    &["bench", "kv", "-target", "noop:", "-mode", "write", "-workload", "uniform", "-duration", "10h"],
+    &[
+        "bench",
+        "tpcc",
+        "run",
+        "--target",
+        "noop:",
+        "--warehouses",
+        "2",
+        "--mode",
+        "nowait",
+        "--warmup",
+        "0s",
+        "--time",
+        "10h",
+    ],
+];
+
+/// Starts an endless run on a terminal, waits for its view, lets `end` end the run, and checks that the terminal is as
+/// before and shows the result.
+#[track_caller]
+fn check(args: &[&str], end: impl FnOnce(&mut OnTerminal)) {
+    let session = Session::new();
+    let mut terminal = OnTerminal::start_with_size(&session, args);
+    terminal.wait_for(TAKES);
+    terminal.wait_for("stalls:");
+    // Blanks are not written: the cursor goes over them.
+    terminal.wait_for("threads:");
+    assert!(!terminal.echoes(), "what is typed is no part of the picture");
+    end(&mut terminal);
+    terminal.wait_for(GIVES_BACK);
+    terminal.wait_for(CURSOR);
+    // The message was kept while the screen was taken.
+    terminal.wait_for("larch: ending; what was measured so far is printed");
+    assert!(terminal.echoes(), "the terminal is as before");
+    assert_eq!(terminal.end().0, Some(130));
+}
+
+#[test]
+fn control_c_gives_the_terminal_back_after_every_workload() {
+    for args in ENDLESS {
+        check(args, |terminal| terminal.type_in("\u{3}"));
+    }
+}
+
+#[test]
+fn sigterm_gives_the_terminal_back() {
+    check(ENDLESS[0], |terminal| terminal.terminate());
+}
+
+#[test]
+fn a_run_that_ends_leaves_its_table_on_the_terminal() {
+    let session = Session::new();
+    let args = ["bench", "ycsb", "run", "-P", "a", "--target", "noop:", "--time", "300ms"];
+    let intervals = ["-p", "measurementtype=timeseries", "-p", "timeseries.granularity=50"];
+    let mut terminal = OnTerminal::start_with_size(&session, &[&args[..], &intervals].concat());
+    terminal.wait_for(TAKES);
+    terminal.wait_for(GIVES_BACK);
+    let (code, shown) = terminal.end();
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(shown.contains("READ") && shown.contains("UPDATE"), "{shown}");
+}
+
+#[test]
+fn lines_are_printed_where_a_view_is_not_wanted_or_cannot_be() {
+    let session = Session::new();
+    for (args, line) in ENDLESS.into_iter().zip(["workload a ", " 1s ", "measured"]) {
+        let mut plain = OnTerminal::start_with_size(&session, &[args, &["--plain"]].concat());
+        let shown = plain.wait_for(line);
+        plain.type_in("\u{3}");
+        let (code, more) = plain.end();
+        assert_eq!(code, Some(130), "{shown}{more}");
+        assert!(!shown.contains('\u{1b}') && !more.contains(TAKES), "{shown}{more}");
+    }
+    let mut without_size = OnTerminal::start(&session, ENDLESS[0], |_| {});
+    let shown = without_size.wait_for("workload a ");
+    without_size.type_in("\u{3}");
+    assert!(!shown.contains(TAKES) && without_size.end().0 == Some(130), "{shown}");
+}
+
+#[test]
+fn a_result_is_shown_again() {
+    let session = Session::new();
+    let run = ["bench", "ycsb", "run", "-q", "-P", "a", "--target", "noop:", "--time", "300ms", "--out", "r.json"];
+    let intervals = ["-p", "measurementtype=timeseries", "-p", "timeseries.granularity=100"];
+    session.run(&[&run[..], &intervals].concat()).ok();
+    let lines = session.run(&["bench", "replay", "r.json"]).ok();
+    assert!(lines.lines().count() == 3 && lines.lines().all(|line| line.starts_with("workload a ")), "{lines}");
+
+    let mut terminal = OnTerminal::start_with_size(&session, &["bench", "replay", "r.json", "--speed", "100"]);
+    terminal.wait_for(TAKES);
+    terminal.wait_for(GIVES_BACK);
+    let (code, picture) = terminal.end();
+    assert_eq!(code, Some(0), "{picture}");
+    for part in ["workload a on noop:", "300 ms of 300 ms", "operations a second", "the client's own share"] {
+        assert!(picture.contains(part), "{part:?} is not in {picture}");
+    }
+
+    let mut endless = OnTerminal::start_with_size(&session, &["bench", "replay", "r.json", "--speed", "0.01"]);
+    endless.wait_for(TAKES);
+    endless.type_in("\u{3}");
+    assert_eq!(endless.end().0, Some(130));
+}
+
+#[test]
+fn what_is_no_result_is_not_shown() {
+    let session = Session::new();
+    session.file("other.json", "{}");
+    session.run(&["bench", "replay", "other.json"]).fails(2, &["other.json is not a result of a benchmark"]);
+    session.run(&["bench", "replay", "none.json"]).fails(2, &["none.json"]);
+    session.run(&["bench", "replay", "other.json", "--speed", "0"]).fails(2, &["a speed is a number from 0.01"]);
+}
