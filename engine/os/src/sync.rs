@@ -25,6 +25,8 @@
 
 pub mod hazard;
 pub mod lendable;
+#[cfg(test)]
+mod model;
 
 #[cfg(loom)]
 pub use loom;

@@ -19,7 +19,7 @@
 //!
 //! The [policy](crate::policy) decides which pages stay and which are evicted.
 //!
-//! Thread safe. A resident page is found without a lock, by one atomic addition; the modules `table` and
+//! Thread safe. A resident page is found without a lock, by one atomic addition or under a hazard; the modules `table` and
 //! [`frame`](crate::frame) explain how. While a stripe's lock is held, no file is read, no page memory is freed,
 //! and no thread waits or is woken. The only lock that may be taken under it is the lock of the free frames.
 
@@ -425,7 +425,7 @@ impl PageCache {
         self.frames.has_retired()
     }
 
-    /// Frees the pages that were lent when they should have left, and are lent to nobody any more.
+    /// Frees the pages in retired frames that no reader has any more.
     pub(crate) fn free_retired(&self) {
         let freed = self.frames.take_retired();
         if !freed.is_empty() {

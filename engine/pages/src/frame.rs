@@ -24,10 +24,10 @@
 //!   with the page.
 //! * A reader that uses a page only for a moment does not pin it. It [protects](os::sync::hazard) the frame, and then
 //!   reads the word and the name. If LIVE and CACHED are set and the name is the wanted one, the page is
-//!   [lent](LentPage) to the reader. So whoever sets the word of a page that the cache has or had to 0 must ask
-//!   whether the page is lent before it takes the contents out. An eviction that finds it lent sets LIVE and CACHED
-//!   again. Whoever else finds it lent leaves the contents in the frame and *retires* the frame. Its contents are
-//!   taken out later, once the page is lent to nobody. Until then they count against the budget.
+//!   [lent](LentPage) to the reader. A thread that sets the word of such a page to 0 first checks whether the page is lent, and only then takes the
+//!   contents out. If the page is lent, an eviction sets LIVE and CACHED again. Any other thread *retires* the frame: it
+//!   leaves the contents there, and a later call of `Frames::take_retired` takes them out when no reader has the page
+//!   any more. The contents of retired frames count against the budget.
 //! * A reader that looks at an empty frame adds a pin to its word, too. So a page is put into a frame by adding
 //!   LIVE and the first pin to the word, not by storing it.
 //! * The contents of a live frame are written before LIVE is added (release), and read after LIVE was seen
@@ -109,8 +109,9 @@ pub(crate) struct Frame {
 #[cfg(not(any(loom, shuttle)))]
 const _: () = assert!(size_of::<Frame>() == 64, "a reader takes one line of memory to reach a page");
 
-// SAFETY: `face` and `rest` are reached in two ways only: by readers through a pin of a live frame, and exclusively
-// by the thread that set the word to 0 or got the frame from `Frames::take`; see the top of the file.
+// SAFETY: `face` and `rest` are reached in three ways only: by readers through a pin of a live frame, by readers to whom
+// its page is lent, and exclusively by the thread that set the word to 0 and found the page lent to nobody, or that got
+// the frame from `Frames::take`; see the top of the file.
 unsafe impl Sync for Frame {}
 // SAFETY: as for Sync above; and everything in a frame is Send.
 unsafe impl Send for Frame {}
@@ -531,7 +532,7 @@ pub trait Page: Deref<Target = [u8]> {
         self.live().address()
     }
 
-    /// A reference to the page that keeps it in memory. `None` if the page is just leaving.
+    /// A reference to the page that keeps it in memory. `None` if the page is leaving, or if an eviction has just met it.
     fn keep(&self) -> Option<PageRef>;
 }
 

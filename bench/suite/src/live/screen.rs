@@ -85,7 +85,7 @@ impl Drop for Screen {
 pub fn give_back() {
     let Some(taken) = TAKEN.lock().take() else { return };
     let mut out = stderr();
-    // If the terminal is gone, nobody sees it.
+    // An error means that the terminal is gone, so no user could read a message about it.
     execute!(out, LeaveAlternateScreen, Show).unwrap_or_default();
     if let Some(before) = taken.before {
         tcsetattr(stdin(), OptionalActions::Now, &before).unwrap_or_default();

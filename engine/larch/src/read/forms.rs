@@ -208,9 +208,9 @@ impl ReadAt<'_> {
     }
 
     /// Looks up the key of `question` in memory, and calls `lend` with the row that it finds. It borrows the view and all
-    /// pages, so it writes to no memory that other threads write to, but where `lend` does. If a page is missing or
-    /// damaged, or if `lend` has no answer, it says how far it has come: unless there is something newer to see by
-    /// then, the search for `question` goes on from there.
+    /// pages, so it changes no counter that threads share. If a page is missing or damaged, or if `lend` has no answer,
+    /// the result says how far the search has come: the search for `question` goes on from there, unless a newer version
+    /// is visible by then.
     #[inline]
     fn look_in_memory<T, F>(
         &self,

@@ -136,8 +136,8 @@ impl Drop for Hazards {
     fn drop(&mut self) {
         let mut next = self.first.load(Ordering::Relaxed);
         while !next.is_null() {
-            // SAFETY: each record came from a box, and without the `Hazards` nobody can reach it: leases keep the
-            // `Hazards`, and hazards borrow leases.
+            // SAFETY: each record came from a box. No lease exists, because a lease keeps the `Hazards`; and no hazard
+            // exists, because a hazard borrows a lease. So no thread reaches the record.
             let record = unsafe { Box::from_raw(next) };
             next = record.next;
         }
@@ -187,8 +187,8 @@ impl Lease {
     pub fn protect<T>(&self, address: *const T) -> Option<Hazard<'_>> {
         // Only this thread writes these slots.
         let slot = self.record().slots.iter().find(|slot| slot.load(Ordering::Relaxed).is_null())?;
-        // The slot may have protected another object before. Whoever sees the new address there must see that the use of
-        // the old object is over, so this store is a release, as the one is that clears a slot.
+        // The slot may have protected another object before. A thread that reads the new address may free the old
+        // object. The release makes this thread's use of the old object happen before that.
         slot.store(address.cast_mut().cast(), Ordering::Release);
         fence(Ordering::SeqCst);
         Some(Hazard { slot, _not_send: PhantomData })

@@ -37,7 +37,7 @@ impl<T> Lendable<T> {
     }
 
     /// Replaces the value. Readers that have borrowed the old one keep it until they give it back. Returns the older
-    /// values that nobody has borrowed, so that the caller can drop them without any lock.
+    /// values that no reader has borrowed. The caller drops them after it has released its locks.
     #[must_use = "dropping what is returned may take long and call foreign code, so hold no lock then"]
     pub fn replace(&self, value: Arc<T>) -> Vec<Arc<T>> {
         let mut kept = self.kept.lock();
@@ -46,14 +46,14 @@ impl<T> Lendable<T> {
         self.take_unused(&mut kept)
     }
 
-    /// Drops the older values that nobody has borrowed any more. A reader that gives one back does so, too, but may
-    /// miss it if the value is replaced at the same moment.
+    /// Drops the older values that no reader has borrowed. A reader that gives back an older value does the same, but
+    /// it may miss the value if another thread replaces it at the same moment.
     pub fn free_unused(&self) {
         let dropped = self.take_unused(&mut self.kept.lock());
         drop(dropped);
     }
 
-    /// Takes out the older values that nobody has borrowed.
+    /// Takes the older values out that no reader has borrowed.
     fn take_unused(&self, kept: &mut Vec<Arc<T>>) -> Vec<Arc<T>> {
         let older = kept.len() - 1;
         kept.extract_if(..older, |value| !self.hazards.are_on(Arc::as_ptr(value))).collect()

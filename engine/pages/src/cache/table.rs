@@ -4,7 +4,7 @@
 //! * All pages of a chain are in the same stripe, and the chain changes only under that stripe's lock.
 //! * While a lock-free search looks at a frame, the frame may leave its chain, and the search may then miss a page
 //!   that is in the table. So a page counts as missing only after a search under the lock. A search never finds a
-//!   wrong page, because it pins the frame before it compares the name.
+//!   wrong page, because it pins or protects the frame before it compares the name.
 //! * When a table has become too small, it is succeeded by one with at least twice as many chains. The old table is
 //!   not freed, because another thread may still be searching it without a lock. All tables together take less than
 //!   twice the memory of the last one.

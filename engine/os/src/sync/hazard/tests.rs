@@ -2,40 +2,28 @@
 #![allow(clippy::disallowed_methods, reason = "these tests are about threads that meet at an object")]
 
 use super::*;
-use crate::sync::atomic::AtomicUsize;
-#[cfg(loom)]
-use crate::sync::loom::{model, thread};
-#[cfg(shuttle)]
-use crate::sync::shuttle::thread;
-#[cfg(not(any(loom, shuttle)))]
-use std::thread;
-
-/// Runs a test whose threads run in any order; under loom, in every order.
-#[cfg(shuttle)]
-fn model(test: impl Fn() + Send + Sync + 'static) {
-    crate::sync::shuttle::check_random(test, 1000);
-}
-
-#[cfg(not(any(loom, shuttle)))]
-fn model(test: impl Fn() + Send + Sync + 'static) {
-    let times = if cfg!(miri) { 20 } else { 2000 };
-    (0..times).for_each(|_| test());
-}
+use crate::sync::model::{model, thread};
+use std::cell::UnsafeCell;
 
 const USED: usize = 7;
 const FREED: usize = 8;
 
-/// An object that is in use until `current` is null. Freeing it is writing [`FREED`] without any order, so that a
-/// reader that is too late would see it.
+/// An object that is in use until `current` is null. Freeing it is writing [`FREED`]. It is not atomic, so Miri tells if
+/// the use of a reader and the writing are not in order.
 struct Shared {
     hazards: Arc<Hazards>,
-    current: AtomicPtr<AtomicUsize>,
-    object: AtomicUsize,
+    current: AtomicPtr<UnsafeCell<usize>>,
+    object: UnsafeCell<usize>,
 }
+
+// SAFETY: the object is read under a hazard only, and written only when no hazard protects it.
+unsafe impl Sync for Shared {}
+// SAFETY: everything in it is Send.
+unsafe impl Send for Shared {}
 
 impl Shared {
     fn new() -> Arc<Self> {
-        let (current, object) = (AtomicPtr::new(ptr::null_mut()), AtomicUsize::new(USED));
+        let (current, object) = (AtomicPtr::new(ptr::null_mut()), UnsafeCell::new(USED));
         let shared = Arc::new(Self { hazards: Hazards::new(), current, object });
         shared.current.store(ptr::from_ref(&shared.object).cast_mut(), Ordering::Release);
         shared
@@ -47,7 +35,8 @@ impl Shared {
         let address = self.current.load(Ordering::Acquire);
         let _hazard = lease.protect(address)?;
         let is_in_use = !address.is_null() && self.current.load(Ordering::Acquire) == address;
-        is_in_use.then(|| self.object.load(Ordering::Relaxed))
+        // SAFETY: the object is protected, and after that it was in use.
+        is_in_use.then(|| unsafe { *self.object.get() })
     }
 
     /// Reads the object if it is in use, and then protects another one in the same slot.
@@ -64,7 +53,8 @@ impl Shared {
         self.current.store(ptr::null_mut(), Ordering::Release);
         let is_free = !self.hazards.are_on(&self.object);
         if is_free {
-            self.object.store(FREED, Ordering::Relaxed);
+            // SAFETY: the object is out of use, and after that nobody protects it.
+            unsafe { *self.object.get() = FREED };
         }
         is_free
     }

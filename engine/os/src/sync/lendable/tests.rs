@@ -2,24 +2,7 @@
 #![allow(clippy::disallowed_methods, reason = "these tests are about threads that meet at a value")]
 
 use super::*;
-#[cfg(loom)]
-use crate::sync::loom::{model, thread};
-#[cfg(shuttle)]
-use crate::sync::shuttle::thread;
-#[cfg(not(any(loom, shuttle)))]
-use std::thread;
-
-/// Runs a test whose threads run in any order; under loom, in every order.
-#[cfg(shuttle)]
-fn model(test: impl Fn() + Send + Sync + 'static) {
-    crate::sync::shuttle::check_random(test, 1000);
-}
-
-#[cfg(not(any(loom, shuttle)))]
-fn model(test: impl Fn() + Send + Sync + 'static) {
-    let times = if cfg!(miri) { 20 } else { 2000 };
-    (0..times).for_each(|_| test());
-}
+use crate::sync::model::{model, thread};
 
 fn lendable(value: u64) -> (Arc<Lendable<Box<u64>>>, std::sync::Weak<Box<u64>>) {
     let value = Arc::new(Box::new(value));
