@@ -34,8 +34,8 @@ const STEPS: [Step; 21] = [
     Step {
         name: "no features",
         variable: None,
-        arguments: "clippy --package larch-db --package larch-sst --package larch-pages --no-default-features \
-            -- -D warnings",
+        arguments: "clippy --package larch-db --package larch-sst --package larch-pages --all-targets \
+            --no-default-features -- -D warnings",
     },
     Step {
         name: "feature lz4",

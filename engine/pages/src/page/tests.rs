@@ -124,7 +124,7 @@ fn a_page_that_unpacks_to_another_length_than_it_says_is_refused_in_words() {
 #[test]
 fn a_page_of_a_codec_that_the_build_lacks_is_refused_by_the_feature_and_none_is_written() {
     use crate::numbered::accept;
-    use crate::{Admit, Error, PageCache, PageSource, Reason, Resident, Session, retry};
+    use crate::{Admit, Error, PageCache, PageLender, Reason, Resident, Session, retry};
     use os::sim::SimDisk;
     use os::{Access, Disk};
     use std::path::Path;
