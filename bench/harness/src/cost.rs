@@ -253,7 +253,7 @@ fn threads() -> BTreeMap<String, (String, u64)> {
 }
 
 /// Processor time of the calling thread, in nanoseconds.
-pub(crate) fn thread_nanos() -> u64 {
+pub fn thread_nanos() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

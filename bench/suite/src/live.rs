@@ -10,10 +10,10 @@ pub mod view;
 use harness::Interval;
 use view::{Head, View};
 
-/// The view of a run, which takes the screen with the first interval.
+/// The view of a run, or of one run after the other. It takes the screen with the first interval.
 pub struct Live {
     view: View,
-    /// `None` before the first interval, and if there is no screen to take.
+    /// `None` before the first interval of the first run, and if there is no screen to take.
     screen: Option<screen::Screen>,
     is_wanted: bool,
     /// The second of the run of the last picture.
@@ -37,12 +37,17 @@ impl Live {
         self.is_wanted
     }
 
+    /// Begins the view of another run. The last picture stays on the screen until that run has an interval.
+    pub fn begin(&mut self, head: Head) {
+        (self.view, self.drawn_at) = (View::new(head), None);
+    }
+
     /// Shows an interval. Returns `false` if no screen can show it.
     pub fn add(&mut self, interval: &Interval) -> bool {
         if !self.is_wanted {
             return false;
         }
-        if self.view.is_empty() {
+        if self.screen.is_none() {
             self.screen = screen::Screen::take();
             self.is_wanted = self.screen.is_some();
         }

@@ -8,6 +8,7 @@ use crate::live::Live;
 use crate::live::view::Head;
 use crate::print;
 use crate::stop::Stop;
+use crate::tpcc_runs::known_by;
 use harness::report::{Report, Run, text};
 use harness::{Failure, Interval};
 use std::time::{Duration, Instant};
@@ -25,6 +26,7 @@ pub fn run(args: &ReplayArgs) -> Result<Ending, Failure> {
     let stop = Stop::catch()?;
     for run in &report.runs {
         let head = Head::of_run(run, report.environment.machine.processors);
+        let head = Head { known_by: known_by(run), ..head };
         show(run, Live::new(head, !args.plain), args.speed, &stop)?;
         if stop.is_pressed() {
             return Ok(Ending::Interrupted);

@@ -6,20 +6,24 @@
     reason = "sessions are threads of a real machine, never simulated"
 )]
 
+mod batches;
 mod report;
 
 pub use report::Report;
 
 use crate::args::{CleanArgs, ResultsArgs, RowsCommand, RunArgs, SetupArgs};
 use crate::ending::Ending;
-use crate::metrics::{self, Batches};
+use crate::live::Live;
+use crate::live::view::{Head, KnownBy};
 use crate::stop::Stop;
 use crate::targets::{self, Task};
 use crate::workers::{Process, Workers};
-use crate::{print, results, say};
+use crate::{metrics, print, results, say};
+use batches::{Batches, Seconds};
 use harness::report::Meter;
 use harness::report::Pair;
-use harness::{Failure, Target};
+use harness::{Failure, Interval, Length, Plan, Target};
+use os::sync::atomic::{AtomicBool, Ordering};
 use row_access::batch::{Order, no_sql};
 use row_access::run::{Manner, Ran, Ranges};
 use row_access::setup::Ended;
@@ -128,14 +132,22 @@ fn run_sessions(args: &RunArgs, schemes: &[RowAccessScheme]) -> Result<Ending, F
     }
     let stop = Stop::catch()?;
     let metrics = metrics::serve(args.metrics.as_deref())?;
+    let mut view = Live::new(head(args, &sessions), has_intervals(args));
+    let showing = Showing { intervals: view.is_wanted(), lines: &AtomicBool::new(!args.quiet && !view.is_wanted()) };
+    let mut watch = |interval: &Interval| {
+        if !view.add(interval) {
+            showing.lines.store(!args.quiet, Ordering::Relaxed);
+        }
+    };
     let (report, lost) = match workers {
         None => {
             let (share, metrics) = (args.together.own_share(), metrics.as_ref());
-            let process = Process { share, stop: &stop, metrics, begin: &mut || {}, watch: &mut |_| {} };
-            (measured_by(args, &sessions, schemes, process)?, None)
+            let process = Process { share, stop: &stop, metrics, begin: &mut || {}, watch: &mut watch };
+            (measured_by(args, &sessions, schemes, process, showing)?, None)
         }
-        Some(workers) => together(&workers, &stop)?,
+        Some(workers) => together(&workers, &stop, &mut watch)?,
     };
+    drop(view);
     let printed = print(&report.text());
     let written = report.write(&args.files);
     lost.iter().for_each(|failure| say(&format!("larch: {failure}")));
@@ -150,6 +162,31 @@ fn run_sessions(args: &RunArgs, schemes: &[RowAccessScheme]) -> Result<Ending, F
     })
 }
 
+/// The rate that row access is known by.
+const ROWS: KnownBy = KnownBy { name: "rows a second", count: batches::rows, unit_seconds: 1.0 };
+
+/// What is known of a run before it begins.
+fn head(args: &RunArgs, sessions: &[RunParameters]) -> Head {
+    let length = Length::Time(sessions[0].run_duration);
+    let plan = Plan { clients: sessions.len(), length, ..Plan::default() };
+    Head { known_by: Some(ROWS), ..Head::of_plan("rows".to_owned(), &args.at.target, &plan) }
+}
+
+/// Whether a run has intervals, if a terminal is there to show them. Nothing is known of a session inside the database
+/// before it ends, and with `--compat` the user asks for a line for each batch.
+fn has_intervals(args: &RunArgs) -> bool {
+    !args.quiet && !args.plain && !args.is_compat() && !args.in_server
+}
+
+/// How the progress of a run is shown.
+#[derive(Clone, Copy)]
+struct Showing<'s> {
+    /// Whether the process's watcher gets intervals.
+    intervals: bool,
+    /// Whether sessions print lines. This changes if there turns out to be no screen for a view.
+    lines: &'s AtomicBool,
+}
+
 /// The parameters of all sessions.
 fn sessions(args: &RunArgs) -> Result<Vec<RunParameters>, Failure> {
     let mut parameters = RunParameters::default();
@@ -160,8 +197,12 @@ fn sessions(args: &RunArgs) -> Result<Vec<RunParameters>, Failure> {
 }
 
 /// The merged report of all workers, and, if a worker was lost, the reason.
-fn together(workers: &Workers, stop: &Stop) -> Result<(Report, Option<Failure>), Failure> {
-    let results = workers.results::<Report>(&crate::workers::args_of_process(), stop, &mut |_| {})?;
+fn together(
+    workers: &Workers,
+    stop: &Stop,
+    watch: &mut dyn FnMut(&Interval),
+) -> Result<(Report, Option<Failure>), Failure> {
+    let results = workers.results::<Report>(&crate::workers::args_of_process(), stop, watch)?;
     let settings = results.settings();
     results.warning().iter().for_each(|warning| say(&format!("larch: {warning}")));
     // After ^C in this process, workers that ended early are no failure.
@@ -179,9 +220,10 @@ fn together(workers: &Workers, stop: &Stop) -> Result<(Report, Option<Failure>),
     }
 }
 
-/// Runs the sessions of one process.
+/// Runs the sessions of a worker.
 pub fn measured(args: &RunArgs, schemes: &[RowAccessScheme], process: Process<'_>) -> Result<Report, Failure> {
-    measured_by(args, &sessions(args)?, schemes, process)
+    let showing = Showing { intervals: has_intervals(args), lines: &AtomicBool::new(!args.quiet) };
+    measured_by(args, &sessions(args)?, schemes, process, showing)
 }
 
 fn measured_by(
@@ -189,6 +231,7 @@ fn measured_by(
     sessions: &[RunParameters],
     schemes: &[RowAccessScheme],
     process: Process<'_>,
+    showing: Showing<'_>,
 ) -> Result<Report, Failure> {
     let own = process.share.stretch(sessions.len());
     if own.is_empty() {
@@ -196,7 +239,7 @@ fn measured_by(
         return Err(Failure::session("target", text));
     }
     let database = open(schemes, &args.at.target, Opening::Existing)?;
-    let ended = measure(&*database, &sessions[own.clone()], own.start, args, process);
+    let ended = measure(&*database, &sessions[own.clone()], own.start, args, process, showing);
     let closed = database.close();
     let report = ended?;
     closed?;
@@ -211,8 +254,9 @@ fn measure(
     first: usize,
     args: &RunArgs,
     process: Process<'_>,
+    showing: Showing<'_>,
 ) -> Result<Report, Failure> {
-    let Process { share, stop, metrics, begin: begin_together, .. } = process;
+    let Process { share, stop, metrics, begin: begin_together, watch } = process;
     let line_every = if args.is_compat() { Duration::ZERO } else { LINE_EVERY };
     let manner =
         |session| Manner { compat: args.is_compat(), in_server: args.in_server, seed: args.seed, session, line_every };
@@ -225,19 +269,32 @@ fn measure(
     }
     let meter = Meter::start(database.used());
     let begin = Barrier::new(sessions.len());
-    let ended = beside(sessions, |number, parameters| {
-        begin.wait();
-        let quiet = |_: &str| {};
-        let say: &dyn Fn(&str) = if args.quiet { &quiet } else { &say };
-        let manner = manner((first + number) as u64);
-        match metrics {
-            None => row_access::run::run(database, parameters, &manner, stop.flag(), say),
-            Some(metrics) => {
-                let shown = Batches::new(metrics);
-                row_access::run::run_watched(database, parameters, &manner, stop.flag(), say, &|batch| shown.add(batch))
+    let seconds = Seconds::begin(sessions.len());
+    let run = || {
+        beside(sessions, |number, parameters| {
+            begin.wait();
+            let say = |line: &str| {
+                if showing.lines.load(Ordering::Relaxed) {
+                    say(line);
+                }
+            };
+            let manner = manner((first + number) as u64);
+            if metrics.is_none() && !showing.intervals {
+                return row_access::run::run(database, parameters, &manner, stop.flag(), &say);
             }
-        }
-    });
+            let each = |group: &Interval| {
+                if let Some(metrics) = metrics {
+                    metrics.add(group);
+                }
+                if showing.intervals {
+                    seconds.add(number, group);
+                }
+            };
+            let batches = Batches::new(&each);
+            row_access::run::run_watched(database, parameters, &manner, stop.flag(), &say, &|batch| batches.add(batch))
+        })
+    };
+    let ended = if showing.intervals { seconds.watched(run, watch) } else { run() };
     let pages = database.page_reads().zip(pages_before).map(|(after, before)| after.saturating_sub(before));
     let ran = ended.into_iter().collect::<Result<Vec<Ran>, Failure>>()?;
     let settings = database.settings().into_iter().map(Pair::from).collect();

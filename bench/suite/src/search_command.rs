@@ -7,12 +7,14 @@ mod steps;
 
 use crate::args::{SearchArgs, SearchedArgs};
 use crate::ending::Ending;
+use crate::live::Live;
+use crate::live::view::Head;
 use crate::objective::Objective;
 use crate::rated::Rated;
 use crate::stop::Stop;
 use crate::{Stores, kv_command, print, results, say, ycsb_command};
 use harness::report::{Run, text};
-use harness::{Failure, Measure, Measured};
+use harness::{Failure, Interval, Measure, Measured};
 use limit::Limit;
 use report::Search;
 use steps::{Options, Verdict};
@@ -88,54 +90,78 @@ pub fn run(args: &SearchArgs, stores: Stores<'_>) -> Result<Ending, Failure> {
 /// Makes the runs, and returns them with the options of the search and the reason why it ended before its time. The
 /// options are missing if the search ended before its first rate was known.
 fn searched(args: &SearchArgs, rated: &mut dyn Rated) -> (Vec<Tried>, Option<Options>, Option<Early>) {
-    let mut tried = Vec::new();
     if !rated.is_quiet() {
         say(&format!("{}: searching the highest rate with {}", rated.name(), args.objective));
     }
-    let first = match rated.first_rate() {
+    let mut searching = Searching { objective: args.objective, rated, tried: Vec::new(), live: None };
+    let first = match searching.rated.first_rate() {
         Some(rate) => rate,
-        None => match one(args.objective, rated, None, &mut tried) {
-            Ok(_) => tried[0].run.measured.per_second(),
-            Err(early) => return (tried, None, Some(early)),
+        None => match searching.run(None) {
+            Ok(_) => searching.tried[0].run.measured.per_second(),
+            Err(early) => return (searching.tried, None, Some(early)),
         },
     };
     let options = Options { first, precision: args.precision, repeats: args.repeats };
-    let ended = steps::search(options, |rate| one(args.objective, rated, Some(rate), &mut tried));
-    (tried, Some(options), ended.err())
+    let ended = steps::search(options, |rate| searching.run(Some(rate)));
+    (searching.tried, Some(options), ended.err())
 }
 
-/// Makes a run, and says how it went.
-fn one(
+/// A search that goes on.
+struct Searching<'s> {
     objective: Objective,
-    rated: &mut dyn Rated,
-    rate: Option<f64>,
-    tried: &mut Vec<Tried>,
-) -> Result<Verdict, Early> {
-    let mut ran = rated.run(rate).map_err(Early::Failed)?;
-    let measured = &ran.run.measured;
-    let nanos = objective.of(Measure::sum(&measured.kinds).times());
-    let verdict = verdict(objective, nanos, rate, measured);
-    let limit = (verdict == Verdict::Missed && rate.is_some())
-        .then(|| Limit::of(&ran.run, objective, rated.is_networked()))
-        .flatten();
-    if measured.interrupted {
-        return Err(Early::Interrupted);
+    rated: &'s mut dyn Rated,
+    tried: Vec<Tried>,
+    /// The view of all runs, which is there from the first one on. It keeps the lines about the runs until it ends.
+    live: Option<Live>,
+}
+
+impl Searching<'_> {
+    /// Makes a run, and says how it went.
+    fn run(&mut self, rate: Option<f64>) -> Result<Verdict, Early> {
+        let number = self.tried.len() + 1;
+        self.begin_view(number, rate).map_err(Early::Failed)?;
+        let live = &mut self.live;
+        let mut watch = |interval: &Interval| {
+            live.as_mut().map(|live| live.add(interval));
+        };
+        let mut ran = self.rated.run(rate, &mut watch).map_err(Early::Failed)?;
+        let measured = &ran.run.measured;
+        let nanos = self.objective.of(Measure::sum(&measured.kinds).times());
+        let verdict = verdict(self.objective, nanos, rate, measured);
+        let limit = (verdict == Verdict::Missed && rate.is_some())
+            .then(|| Limit::of(&ran.run, self.objective, self.rated.is_networked()))
+            .flatten();
+        if measured.interrupted {
+            return Err(Early::Interrupted);
+        }
+        let error = ran.run.error.clone();
+        ran.run.name = match rate {
+            Some(rate) => format!("run {number} at {} op/s", text::rate(rate)),
+            None => format!("run {number} without a rate"),
+        };
+        let one = Tried { rate, nanos, verdict, limit, run: ran.run };
+        if !self.rated.is_quiet() {
+            say(&report::line(self.objective, &one));
+        }
+        self.tried.push(one);
+        match error {
+            // An overloaded store may refuse operations. This is a missed objective, and no reason to end.
+            Some(why) if ran.is_lost || verdict != Verdict::Missed || rate.is_none() => {
+                Err(Early::Run(ran.is_lost, why))
+            }
+            _ => Ok(verdict),
+        }
     }
-    let error = ran.run.error.clone();
-    let number = tried.len() + 1;
-    ran.run.name = match rate {
-        Some(rate) => format!("run {number} at {} op/s", text::rate(rate)),
-        None => format!("run {number} without a rate"),
-    };
-    let one = Tried { rate, nanos, verdict, limit, run: ran.run };
-    if !rated.is_quiet() {
-        say(&report::line(objective, &one));
-    }
-    tried.push(one);
-    match error {
-        // An overloaded store may refuse operations. This is a missed objective, and no reason to end.
-        Some(why) if ran.is_lost || verdict != Verdict::Missed || rate.is_none() => Err(Early::Run(ran.is_lost, why)),
-        _ => Ok(verdict),
+
+    /// Begins the view of a run.
+    fn begin_view(&mut self, number: usize, rate: Option<f64>) -> Result<(), Failure> {
+        let head = self.rated.head(rate)?;
+        let head = Head { name: format!("{}, run {number} for {}", head.name, self.objective), ..head };
+        match &mut self.live {
+            Some(live) => live.begin(head),
+            None => self.live = Some(Live::new(head, !self.rated.is_quiet() && !self.rated.is_plain())),
+        }
+        Ok(())
     }
 }
 

@@ -13,7 +13,7 @@ use crate::live::Live;
 use crate::live::view::Head;
 use crate::stop::{INTERRUPTED, Stop};
 use crate::targets::{self, Task};
-use crate::tpcc_runs::{NAME, SIMULATED, summary};
+use crate::tpcc_runs::{NAME, SIMULATED, TPMC, summary};
 use crate::workers::{Process, Workers};
 use crate::{metrics, print, results, say};
 use harness::report::text::{bytes, grouped};
@@ -338,7 +338,8 @@ fn run_terminals(args: &TpccRunArgs, schemes: &[TpccScheme]) -> Result<Ending, F
         let view = view.get_or_insert_with(|| {
             // Without --warehouses, the database says how many terminals it has, and the view leaves their number out.
             let plan = plan(args, Mode::from(args.mode), args.warehouses.unwrap_or_default());
-            Live::new(Head::of_plan(name(args), &args.at.target, &plan), !args.quiet && !args.plain)
+            let head = Head { known_by: Some(TPMC), ..Head::of_plan(name(args), &args.at.target, &plan) };
+            Live::new(head, !args.quiet && !args.plain)
         });
         if view.add(interval) {
             return;

@@ -1,7 +1,9 @@
 //! Recognises TPC-C runs in results and summarises them by TPC-C's own rules.
 
+use crate::live::view::KnownBy;
 use harness::report;
 use tpcc::figures::Figures;
+use tpcc::live;
 use tpcc::rules::Mode;
 use tpcc::summary::Summary;
 
@@ -33,6 +35,14 @@ fn of_run(run: &report::Run) -> Option<Summary<'_>> {
     let (mode, _) = Mode::ALL.into_iter().find(|(_, name)| *name == mode)?;
     let warehouses = value("warehouses")?.parse().ok()?;
     Some(Summary { mode, warehouses, measured: &run.measured })
+}
+
+/// The rate that TPC-C is known by: new orders per minute.
+pub const TPMC: KnownBy = KnownBy { name: "tpmC", count: live::new_orders, unit_seconds: 60.0 };
+
+/// The rate that a run is known by, or `None` if it is no run of TPC-C.
+pub fn known_by(run: &report::Run) -> Option<KnownBy> {
+    of_run(run).map(|_| TPMC)
 }
 
 /// The prefix of every TPC-C run's name.

@@ -23,18 +23,24 @@ pub fn head() -> String {
     row(columns.map(str::to_owned), &others.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())
 }
 
+/// The new orders that were completed in an interval. It includes orders that were rolled back, as the specification
+/// demands.
+pub fn new_orders(interval: &Interval) -> u64 {
+    of(interval, Transaction::NewOrder).map_or(0, Measure::done)
+}
+
+fn of(interval: &Interval, transaction: Transaction) -> Option<&Measure> {
+    interval.kinds.iter().find(|kind| kind.name == Transaction::NAMES[transaction as usize])
+}
+
 /// The line of an interval.
 pub fn line(interval: &Interval) -> String {
-    let kind = |transaction: Transaction| {
-        interval.kinds.iter().find(|kind| kind.name == Transaction::NAMES[transaction as usize])
-    };
     let seconds = (interval.to_nanos.saturating_sub(interval.from_nanos).max(1)) as f64 / 1e9;
-    let orders = kind(Transaction::NewOrder).map_or(0, Measure::done);
     let again = COUNTS[ATTEMPTS..]
         .iter()
         .map(|name| interval.counts.iter().find(|count| count.name == *name).map_or(0, |count| count.value));
     let again: u64 = again.sum();
-    let quantile = |transaction: Transaction, quantile: f64| match kind(transaction) {
+    let quantile = |transaction: Transaction, quantile: f64| match of(interval, transaction) {
         Some(kind) => known_millis(kind, quantile),
         None => "-".to_owned(),
     };
@@ -42,7 +48,7 @@ pub fn line(interval: &Interval) -> String {
     let columns = [
         format!("{:.1} s", interval.to_nanos as f64 / 1e9),
         if interval.warming { "warm-up" } else { "measured" }.to_owned(),
-        format!("{:.0}", orders as f64 * 60.0 / seconds),
+        format!("{:.0}", new_orders(interval) as f64 * 60.0 / seconds),
         format!("{:.0}", interval.per_second()),
         interval.failed.to_string(),
         again.to_string(),

@@ -148,6 +148,9 @@ pub struct RunArgs {
     /// Run sessions in the database, by a procedure of it, as ybio does; PostgreSQL has it
     #[arg(long)]
     pub in_server: bool,
+    /// Print lines on a terminal, too, where a view of the run would fill the screen
+    #[arg(long)]
+    pub plain: bool,
     /// Print no line while it runs
     #[arg(short, long)]
     pub quiet: bool,

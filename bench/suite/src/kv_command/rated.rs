@@ -4,11 +4,12 @@
 use super::{Asked, measure, plan, setup, usage};
 use crate::args::kv::KvArgs;
 use crate::ending::Ran;
+use crate::live::view::Head;
 use crate::rated::{Rated, WINDOW};
 use crate::stop::Stop;
 use crate::workers::Process;
 use crate::{metrics, results, say};
-use harness::{Failure, Length, Prometheus, Share};
+use harness::{Failure, Interval, Length, Prometheus, Share};
 use kv::{Database, KvScheme};
 
 /// The run, and the database that it is made on.
@@ -69,7 +70,17 @@ impl Rated for RatedKv<'_> {
         self.args.quiet
     }
 
-    fn run(&mut self, rate: Option<f64>) -> Result<Ran, Failure> {
+    fn is_plain(&self) -> bool {
+        self.args.plain
+    }
+
+    fn head(&self, rate: Option<f64>) -> Result<Head, Failure> {
+        let options = kv::Options { max_rate: rate, ..self.asked.options.clone() };
+        let whole = plan(&self.args, &options, &setup(&self.args, &options, Share::WHOLE));
+        Ok(Head::of_plan(self.name(), &self.asked.target.text, &whole))
+    }
+
+    fn run(&mut self, rate: Option<f64>, watch: &mut dyn FnMut(&Interval)) -> Result<Ran, Failure> {
         self.asked.options.max_rate = rate;
         let process = Process {
             share: Share::WHOLE,
@@ -80,6 +91,7 @@ impl Rated for RatedKv<'_> {
                 if let Some(metrics) = &self.metrics {
                     metrics.add(interval);
                 }
+                watch(interval);
             },
         };
         let ran = measure(&*self.database, &self.args, &self.asked, process)?;

@@ -16,7 +16,10 @@
 //!                      op/s        mean         p50         p99     longest   failed
 //!  READ              10,020     30.1 us     …
 //!  client threads: 0.83 of 2 processors, 0.10 of it until operations were due
+//!  the last message, if one was printed
 //! ```
+//!
+//! If the workload is [known by another rate](KnownBy), the first chart is of that rate.
 
 #[cfg(test)]
 mod tests;
@@ -45,20 +48,37 @@ pub struct Head {
     pub processors: u64,
     /// Processor time of an operation on a store that does nothing, if that is known.
     pub noop_nanos: Option<f64>,
+    /// The rate of the first chart, if it is not the operations a second.
+    pub known_by: Option<KnownBy>,
 }
+
+/// A rate that a workload is known by, other than its operations a second.
+#[derive(Clone, Copy, Debug)]
+pub struct KnownBy {
+    /// The name of the rate.
+    pub name: &'static str,
+    /// What is counted: how much of it an interval has.
+    pub count: fn(&Interval) -> u64,
+    /// The rate's unit of time, in seconds.
+    pub unit_seconds: f64,
+}
+
+/// The rate of the first chart, if the workload is known by no other one.
+const OPERATIONS: KnownBy =
+    KnownBy { name: "operations a second", count: |interval| interval.operations, unit_seconds: 1.0 };
 
 impl Head {
     /// The head of a run that is about to begin on this machine.
     pub fn of_plan(name: String, target: &str, plan: &Plan) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
         let target = harness::without_password(target);
-        Self { name, target, plan: plan.clone(), processors, noop_nanos: None }
+        Self { name, target, plan: plan.clone(), processors, noop_nanos: None, known_by: None }
     }
 
     /// The head of a run of a result, which was made on a machine with `processors`.
     pub fn of_run(run: &Run, processors: u64) -> Self {
         let (name, target, plan) = (run.name.clone(), run.target.clone(), run.plan.clone());
-        Self { name, target, plan, processors, noop_nanos: run.noop_nanos }
+        Self { name, target, plan, processors, noop_nanos: run.noop_nanos, known_by: None }
     }
 }
 
@@ -72,17 +92,13 @@ struct Point {
     /// The bounds of the interval, by which late reports find it.
     from_nanos: u64,
     operations: u64,
+    /// What the rate of the first chart counts.
+    counted: u64,
     failed: u64,
     /// The 50th and the 99th percentile, if there are enough requests, and the longest time.
     times: [Option<f64>; 3],
     /// How long writes waited for background work, in seconds a second.
     waited: Option<f64>,
-}
-
-impl Point {
-    fn per_second(&self) -> f64 {
-        self.operations as f64 / self.seconds
-    }
 }
 
 /// What a chart has besides its lines.
@@ -124,11 +140,6 @@ impl View {
         Self { head, points: Vec::new(), last, window_at: 0.0, counted: None, first_counted: None }
     }
 
-    /// Whether no interval has been added.
-    pub fn is_empty(&self) -> bool {
-        self.points.is_empty()
-    }
-
     /// The length of the run so far, in seconds.
     pub fn seconds(&self) -> f64 {
         self.points.last().map_or(0.0, |point| point.at)
@@ -152,6 +163,7 @@ impl View {
             is_warming: interval.warming,
             from_nanos: interval.from_nanos,
             operations: interval.operations,
+            counted: (self.known_by().count)(interval),
             failed: interval.failed,
             times: [known(0.5), known(0.99), (!times.is_empty()).then(|| times.max() as f64)],
             waited: self.waited(interval, zero),
@@ -162,13 +174,20 @@ impl View {
 
     /// Adds a late report to the point that it belongs to.
     fn add_late(&mut self, late: &Interval) {
+        let counted = (self.known_by().count)(late);
         let same = |point: &&mut Point| point.is_warming == late.warming && point.from_nanos == late.from_nanos;
         if let Some(point) = self.points.iter_mut().rev().find(same) {
             point.operations += late.operations;
+            point.counted += counted;
             point.failed += late.failed;
             let longest = Measure::sum(&late.kinds).times().max() as f64;
             point.times[2] = point.times[2].map(|before| before.max(longest));
         }
+    }
+
+    /// The rate of the first chart.
+    fn known_by(&self) -> KnownBy {
+        self.head.known_by.unwrap_or(OPERATIONS)
     }
 
     /// How long writes waited a second, since the counters were read before.
@@ -188,7 +207,7 @@ impl View {
         self.points.iter().filter(move |point| is_before || !point.is_warming)
     }
 
-    /// Draws the view into `area`. `message` stands in the last row.
+    /// Draws the view into `area`. `message` stands in a row below it.
     pub fn draw(&self, message: Option<&str>, area: Rect, buffer: &mut Buffer) {
         let kinds = self.last.kinds.iter().filter(|kind| kind.done() + kind.failed_count() > 0).count() as u16;
         let kinds = kinds.min(area.height.saturating_sub(18)).max(1);
@@ -199,17 +218,16 @@ impl View {
             Constraint::Length(4),
             Constraint::Length(kinds + 1),
             Constraint::Length(1),
+            Constraint::Length(message.is_some().into()),
         ]);
-        let [head, rates, times, stalls, table, foot] = rows.areas(area);
+        let [head, rates, times, stalls, table, client, below] = rows.areas(area);
         self.draw_head(head, buffer);
         self.draw_rates(rates, buffer);
         self.draw_times(times, buffer);
         self.draw_stalls(stalls, buffer);
         self.draw_kinds(table, buffer);
-        match message {
-            Some(message) => Line::styled(message, Modifier::BOLD).render(foot, buffer),
-            None => Line::raw(self.client()).render(foot, buffer),
-        }
+        Line::raw(self.client()).render(client, buffer);
+        Line::styled(message.unwrap_or_default(), Modifier::BOLD).render(below, buffer);
     }
 
     /// The view as lines of text.
@@ -254,12 +272,18 @@ impl View {
     }
 
     fn draw_rates(&self, area: Rect, buffer: &mut Buffer) {
-        let now = self.points.last().map_or(0.0, Point::per_second);
-        let (operations, seconds) =
-            self.measured().fold((0, 0.0), |(sum, time), point| (sum + point.operations, time + point.seconds));
-        let mean = operations as f64 / f64::max(seconds, 1e-9);
-        let title = format!("operations a second: {} now, {} mean", rate(now), rate(mean));
-        let line = self.line(|point| Some(point.per_second()), mean_of);
+        let KnownBy { name, unit_seconds, .. } = self.known_by();
+        let rate_of = |point: &Point| unit_seconds * point.counted as f64 / point.seconds;
+        let now = self.points.last().map_or(0.0, rate_of);
+        let (counted, seconds) =
+            self.measured().fold((0, 0.0), |(sum, time), point| (sum + point.counted, time + point.seconds));
+        let mean = unit_seconds * counted as f64 / f64::max(seconds, 1e-9);
+        let other = match (self.head.known_by, self.points.last()) {
+            (Some(_), Some(point)) => format!("; {} op/s", rate(point.operations as f64 / point.seconds)),
+            _ => String::new(),
+        };
+        let title = format!("{name}: {} now, {} mean{other}", rate(now), rate(mean));
+        let line = self.line(|point| Some(rate_of(point)), mean_of);
         let most = line.iter().map(|(_, y)| *y).fold(0.0, f64::max).max(1e-9);
         let labels = ["0".to_owned(), rate(most)];
         let drawn = Drawn { title: &title, bounds: [0.0, most], labels: &labels, kind: GraphType::Line };

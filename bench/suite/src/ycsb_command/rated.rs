@@ -4,11 +4,12 @@ use super::phase::{self, Phase};
 use super::{Measuring, check_options, phases, usage};
 use crate::args::{Action, YcsbArgs};
 use crate::ending::Ran;
+use crate::live::view::Head;
 use crate::rated::{Rated, WINDOW};
 use crate::stop::Stop;
 use crate::workers::Process;
 use crate::{metrics, results, say, targets};
-use harness::{Failure, Opening, Pace, Prometheus, Scheme, Share, Target};
+use harness::{Failure, Interval, Opening, Pace, Prometheus, Scheme, Share, Target};
 
 /// The run, and the store that it is made on.
 pub struct RatedYcsb<'a> {
@@ -64,6 +65,13 @@ pub fn open<'a>(args: &YcsbArgs, schemes: &'a [Scheme], stop: &'a Stop) -> Resul
     Ok(RatedYcsb { args, phase, first_rate, scheme, target, stop, metrics, store })
 }
 
+impl RatedYcsb<'_> {
+    /// The options of a run at `rate`.
+    fn at(&self, rate: Option<f64>) -> YcsbArgs {
+        YcsbArgs { rate, ..self.args.clone() }
+    }
+}
+
 impl Rated for RatedYcsb<'_> {
     fn name(&self) -> String {
         phase::title(&self.phase)
@@ -81,8 +89,17 @@ impl Rated for RatedYcsb<'_> {
         self.args.quiet
     }
 
-    fn run(&mut self, rate: Option<f64>) -> Result<Ran, Failure> {
-        let args = YcsbArgs { rate, ..self.args.clone() };
+    fn is_plain(&self) -> bool {
+        self.args.plain
+    }
+
+    fn head(&self, rate: Option<f64>) -> Result<Head, Failure> {
+        let plan = phase::plan(&self.phase, &self.at(rate))?;
+        Ok(Head::of_plan(self.name(), &self.target.text, &plan))
+    }
+
+    fn run(&mut self, rate: Option<f64>, watch: &mut dyn FnMut(&Interval)) -> Result<Ran, Failure> {
+        let args = self.at(rate);
         let setup = phase::Setup { target: &self.target, scheme: self.scheme, args: &args };
         let process = Process {
             share: Share::WHOLE,
@@ -93,6 +110,7 @@ impl Rated for RatedYcsb<'_> {
                 if let Some(metrics) = &self.metrics {
                     metrics.add(interval);
                 }
+                watch(interval);
             },
         };
         let done = phase::run(&self.phase, &*self.store, setup, process)?;

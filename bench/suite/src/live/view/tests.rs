@@ -1,6 +1,6 @@
 #![allow(clippy::disallowed_methods, reason = "a test that is asked to rewrites its file")]
 
-use super::{Head, View};
+use super::{Head, KnownBy, View};
 use harness::{Counted, Interval, Length, Measure, Pace, Plan, Times};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -11,7 +11,8 @@ const SECOND: u64 = 1_000_000_000;
 fn head(pace: Pace, noop_nanos: Option<f64>) -> Head {
     let length = Length::Time(Duration::from_secs(60));
     let plan = Plan { clients: 2, pace, length, ..Plan::default() };
-    Head { name: "workload a".to_owned(), target: "larch:db".to_owned(), plan, processors: 2, noop_nanos }
+    let (name, target) = ("workload a".to_owned(), "larch:db".to_owned());
+    Head { name, target, plan, processors: 2, noop_nanos, known_by: None }
 }
 
 /// `count` requests that took `micros`, and one that took `longest_micros`.
@@ -107,9 +108,24 @@ fn the_clients_own_share_is_shown_where_it_is_known() {
 }
 
 #[test]
-fn a_message_stands_in_the_last_row() {
+fn a_message_stands_in_the_last_row_below_the_view() {
     let shown = screen(&stalling(Pace::Closed, None, 3), Some("larch: ending"), 80, 24);
     assert_eq!(shown.lines().last(), Some("larch: ending"));
+    assert!(shown.contains("client threads: 1.25 of 2 processors"), "{shown}");
+}
+
+#[test]
+fn the_first_chart_is_of_the_rate_that_the_workload_is_known_by() {
+    let updates =
+        |interval: &Interval| interval.kinds.iter().filter(|kind| kind.name == "UPDATE").map(Measure::done).sum();
+    let known_by = Some(KnownBy { name: "tpmC", count: updates, unit_seconds: 60.0 });
+    let mut view = View::new(Head { known_by, ..head(Pace::Closed, None) });
+    view.add(&interval(0, 100, 900, 0));
+    let late = Interval { counted: None, ..interval(0, 20, 900, 0) };
+    view.add(&Interval { told_late: vec![late], ..interval(1, 200, 900, 0) });
+    let shown = screen(&view, None, 80, 24);
+    assert!(shown.contains("tpmC: 12,000 now, 9,600 mean; 400 op/s ─"), "{shown}");
+    assert!(shown.contains("    12,000│") && !shown.contains("operations a second"), "{shown}");
 }
 
 #[test]
