@@ -4,6 +4,9 @@
 //! is taken are kept, and printed when it is given back. A process has one screen. It may be given back by any thread:
 //! by the one that draws, by one that panics, and by the one that a second ^C has end the process.
 
+#[cfg(test)]
+mod tests;
+
 use super::view::View;
 use os::sync::Mutex;
 use ratatui::backend::CrosstermBackend;
