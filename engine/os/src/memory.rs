@@ -402,7 +402,8 @@ impl ArenaState {
         let number = runs.first(longest).expect("some slab has the greatest number");
         let slab = &mut self.slabs[number];
         let start = slab.start.expect("slabs with free blocks are mapped");
-        if slab.huge {
+        let was_huge = slab.huge;
+        if was_huge {
             // Otherwise the system might join the remaining blocks into a huge page again.
             // SAFETY: the slab is mapped.
             unsafe { system::advise(start, SLAB_BYTES, HugePages::Refused) };
@@ -410,6 +411,10 @@ impl ArenaState {
         }
         let run = (slab.free & slab.backed).longest();
         let run: Range<usize> = run.start..run.end.min(run.start + most);
+        if was_huge {
+            // SAFETY: as below.
+            unsafe { system::split(start.add(run.start * BLOCK_BYTES), run.len() * BLOCK_BYTES) };
+        }
         // SAFETY: the run is within the slab, which is mapped. The run is free, so no buffer uses it.
         if !unsafe { system::discard(start.add(run.start * BLOCK_BYTES), run.len() * BLOCK_BYTES) } {
             self.note(number);

@@ -6,9 +6,9 @@ mod allocator;
 mod mapped;
 
 #[cfg(any(miri, not(unix)))]
-pub use allocator::{advise, discard, discards_blocks, map, unmap};
+pub use allocator::{advise, discard, discards_blocks, map, split, unmap};
 #[cfg(all(unix, not(miri)))]
-pub use mapped::{advise, discard, discards_blocks, map, unmap};
+pub use mapped::{advise, discard, discards_blocks, map, split, unmap};
 
 /// Whether the system may lay huge pages under a range of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

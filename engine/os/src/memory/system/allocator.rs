@@ -40,6 +40,12 @@ pub unsafe fn discard(start: NonNull<u8>, bytes: usize) -> bool {
 ///
 /// # Safety
 /// The caller need not ensure anything, because the function does nothing.
+pub unsafe fn split(_start: NonNull<u8>, _bytes: usize) {}
+
+/// This allocator has no huge pages.
+///
+/// # Safety
+/// The caller need not ensure anything, because the function does nothing.
 pub unsafe fn advise(_start: NonNull<u8>, _bytes: usize, _huge_pages: HugePages) {}
 
 fn layout(bytes: usize, align: usize) -> Layout {

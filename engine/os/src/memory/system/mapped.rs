@@ -62,6 +62,25 @@ pub unsafe fn discard(_start: NonNull<u8>, _bytes: usize) -> bool {
     false
 }
 
+/// Splits the huge page under a range that is to be discarded. Otherwise the system may keep the whole huge page until
+/// memory is short, and count it as memory of the process.
+///
+/// # Safety
+/// As [`discard`].
+#[cfg(target_os = "linux")]
+pub unsafe fn split(start: NonNull<u8>, bytes: usize) {
+    // The system splits a huge page to free a part of it lazily. If the call fails, only the split is missing.
+    // SAFETY: nothing else uses the range, as the caller promises, and zeros are valid bytes.
+    unsafe { rustix::mm::madvise(start.as_ptr().cast(), bytes, rustix::mm::Advice::LinuxFree) }.ok();
+}
+
+/// On other systems, no such call exists.
+///
+/// # Safety
+/// The caller need not ensure anything, because the function does nothing.
+#[cfg(not(target_os = "linux"))]
+pub unsafe fn split(_start: NonNull<u8>, _bytes: usize) {}
+
 /// Tells the system whether huge pages are wanted under a range. On a system without huge pages, this has no
 /// effect.
 ///
