@@ -3,7 +3,7 @@
 
 use larch::{Builder, Database};
 use objects::{Outside, StoreDisk};
-use os::sim::{SimClock, SimRandom, SimThreads};
+use os::sim::{SimClock, SimFreeMemory, SimRandom, SimThreads};
 use os::sync::Arc;
 use os::{Machine, Store};
 use std::path::Path;
@@ -14,7 +14,8 @@ pub fn on_store(store: Arc<dyn Store>, directory: &str, clock: &Arc<SimClock>, s
     let outside = outside(clock, seed);
     let (random, threads) = (outside.random.clone(), outside.threads.clone());
     let disk = StoreDisk::new(store, Path::new(directory), outside);
-    Machine { disk, reads: Arc::new(os::io::CallerReads), clock: clock.clone(), random, threads }
+    let memory = Arc::new(SimFreeMemory::default());
+    Machine { disk, reads: Arc::new(os::io::CallerReads), clock: clock.clone(), memory, random, threads }
 }
 
 /// The parts of a machine on a store that the journal of its database needs.

@@ -2,6 +2,7 @@
 //! This folder does not know what a database is.
 
 pub mod bounds;
+pub mod budget;
 pub mod conflict;
 pub mod error;
 pub mod event;

@@ -17,6 +17,7 @@ pub mod handle;
 pub mod install;
 pub mod log_tail;
 pub mod pace;
+pub mod page_cache;
 pub mod registry;
 pub mod reserve;
 pub mod scratch;

@@ -82,6 +82,9 @@
 //! rows that are not in files yet. In addition, the engine uses at most 16 MiB for building, merging and reading
 //! ahead, and a few hundred bytes for each file.
 //!
+//! With [`Budget::free`], the cache takes the memory of the machine that nobody wants, and gives it back when it is
+//! wanted.
+//!
 //! A compaction does not leave the cache cold: if pages of the old files were in use, it loads the pages of the new
 //! files that replace them. [`Table::warm`] loads pages of a table before the first read. The engine loads pages by
 //! itself for tables [kept in memory](TableOptions::in_memory), and after a restart with
@@ -149,6 +152,7 @@ pub use public::{backup, bulk, check, event, explain, index, machine, options, r
 use pages::gauge;
 
 pub use base::bounds::IntoKeyRange;
+pub use base::budget::Budget;
 pub use base::conflict::Conflict;
 pub use base::error::{Error, Result};
 pub use base::options::{Durability, Follow, TableOptions};

@@ -13,6 +13,7 @@ use crate::core::Core;
 use crate::core::background::BackgroundClose;
 use crate::core::environment::Environment;
 use crate::core::files_only::{hold, opener, show_files};
+use crate::core::page_cache::new_cache;
 use crate::core::writer::log_path;
 use crate::files::outside::check_outside;
 use crate::follow;
@@ -50,8 +51,8 @@ pub fn open(
     cache: Option<&Arc<PageCache>>,
 ) -> Result<Arc<Core>> {
     let is_own = cache.is_none();
-    let new_cache = || PageCache::new(options.cache_bytes, options.open_files, sst::validate);
-    let cache = cache.map_or_else(new_cache, Arc::clone);
+    let own_cache = || new_cache(options.cache, options.open_files, &machine);
+    let cache = cache.map_or_else(own_cache, Arc::clone);
     if let Some(bytes) = options.in_memory_bytes.filter(|_| is_own) {
         cache.set_kept_bytes(bytes);
     }

@@ -1,11 +1,11 @@
-//! One handle for the disk, the reads, the clock, the randomness and the threads. This module does not know how they
+//! One handle for the disk, the reads, the clock, the free memory, the randomness and the threads. This module does not know how they
 //! are used.
 
 use crate::io::CallerReads;
-use crate::real::{RealClock, RealDisk, RealRandom, RealReads, ThreadPool};
-use crate::sim::{SimClock, SimDisk, SimRandom, SimReads, SimThreads};
+use crate::real::{RealClock, RealDisk, RealFreeMemory, RealRandom, RealReads, ThreadPool};
+use crate::sim::{SimClock, SimDisk, SimFreeMemory, SimRandom, SimReads, SimThreads};
 use crate::sync::Arc;
-use crate::{Clock, Disk, Random, Reads, Threads};
+use crate::{Clock, Disk, FreeMemory, Random, Reads, Threads};
 
 /// Everything outside the process. Clones share it.
 #[derive(Clone, Debug)]
@@ -16,6 +16,8 @@ pub struct Machine {
     pub reads: Arc<dyn Reads>,
     /// Time.
     pub clock: Arc<dyn Clock>,
+    /// How much memory nobody wants.
+    pub memory: Arc<dyn FreeMemory>,
     /// Random numbers for identifiers.
     pub random: Arc<dyn Random>,
     /// Background work.
@@ -29,6 +31,7 @@ impl Machine {
             disk: Arc::new(RealDisk),
             reads: Arc::new(RealReads::new()),
             clock: Arc::new(RealClock::new()),
+            memory: Arc::new(RealFreeMemory::new()),
             random: Arc::new(RealRandom),
             threads: ThreadPool::of_process(),
         }
@@ -63,6 +66,7 @@ impl Machine {
             reads: Arc::new(CallerReads),
             threads: Arc::new(SimThreads::new(clock.clone())),
             clock,
+            memory: Arc::new(SimFreeMemory::default()),
             random: Arc::new(SimRandom::new(seed)),
         }
     }

@@ -7,6 +7,7 @@ mod content;
 mod disk;
 mod faults;
 mod file;
+mod free_memory;
 mod names;
 mod random;
 mod reads;
@@ -16,6 +17,7 @@ mod threads;
 
 pub use clock::SimClock;
 pub use disk::SimDisk;
+pub use free_memory::SimFreeMemory;
 pub use random::SimRandom;
 pub use reads::SimReads;
 pub use state::DiskCounts;

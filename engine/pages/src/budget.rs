@@ -29,6 +29,8 @@ use std::task::{Context, Waker};
 #[derive(Debug, Default)]
 pub(crate) struct Budget {
     limit: AtomicU64,
+    /// The limit, or what the limit does not fall below by itself.
+    least: AtomicU64,
     used: AtomicU64,
     /// Bytes reserved for pages that are not in memory yet; included in `used`.
     in_flight: AtomicU64,
@@ -57,7 +59,7 @@ struct Tasks {
 impl Budget {
     /// A budget of `limit` bytes.
     pub fn new(limit: u64) -> Self {
-        Self { limit: AtomicU64::new(limit), ..Self::default() }
+        Self { limit: AtomicU64::new(limit), least: AtomicU64::new(limit), ..Self::default() }
     }
 
     #[inline]
@@ -67,6 +69,16 @@ impl Budget {
 
     pub fn set_limit(&self, bytes: u64) {
         self.limit.store(bytes, Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub fn least(&self) -> u64 {
+        self.least.load(Ordering::Relaxed)
+    }
+
+    /// Sets what callers can count on, however the limit changes.
+    pub fn set_least(&self, bytes: u64) {
+        self.least.store(bytes, Ordering::Relaxed);
     }
 
     pub fn used(&self) -> u64 {
@@ -120,9 +132,9 @@ impl Budget {
     }
 
     /// Counts `bytes` of charged memory as held by a caller. Returns false, and counts nothing, if callers would
-    /// then hold more than a quarter of the limit.
+    /// then hold more than a quarter of [`Budget::least`].
     pub fn try_hold(&self, bytes: u64) -> bool {
-        let most = self.limit() / 4;
+        let most = self.least() / 4;
         let fits = |held: u64| held.checked_add(bytes).filter(|sum| *sum <= most);
         self.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok()
     }

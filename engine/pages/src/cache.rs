@@ -26,6 +26,8 @@
 pub(crate) mod claim;
 mod file_state;
 pub(crate) mod flight;
+mod governing;
+mod governor;
 mod look;
 pub(crate) mod parked;
 pub(crate) mod reserve;
@@ -41,6 +43,7 @@ use crate::page::Unpacker;
 use crate::page_key::PageKey;
 use crate::{Counters, LentPage, LivePage, Page, PageKind, PageRef, Trace};
 pub(crate) use file_state::FileState;
+use governor::Governor;
 pub use look::LOOK;
 use os::Buffer;
 use os::memory::Arena;
@@ -96,6 +99,8 @@ pub struct PageCache {
     /// about the same number of bytes.
     next_stripe: AtomicUsize,
     budget: Arc<Budget>,
+    /// What makes the budget elastic, if it is. Whoever changes the budget has the lock.
+    governor: Mutex<Option<Governor>>,
     parking: Parking,
     validate: Validate,
     open_files: Arc<OpenFiles>,
@@ -113,7 +118,12 @@ impl PageCache {
     /// A cache of `budget_bytes` that has at most `open_files` files open at a time (at most one if `open_files` is
     /// 0). `validate` is called once for each page that is read, and never again while the page is in memory.
     pub fn new(budget_bytes: u64, open_files: usize, validate: Validate) -> Arc<Self> {
-        let stripes = (budget_bytes / STRIPE_BYTES).clamp(1, MAX_STRIPES).next_power_of_two();
+        Self::growing(budget_bytes, budget_bytes, open_files, validate)
+    }
+
+    /// Like [`PageCache::new`], but the budget may later grow to `most_bytes`.
+    pub fn growing(budget_bytes: u64, most_bytes: u64, open_files: usize, validate: Validate) -> Arc<Self> {
+        let stripes = (most_bytes / STRIPE_BYTES).clamp(1, MAX_STRIPES).next_power_of_two();
         let kept = Arc::<KeptShare>::default();
         kept.set_most(budget_bytes / 4);
         Arc::new(Self {
@@ -126,6 +136,7 @@ impl PageCache {
             kept_limit: AtomicU64::new(u64::MAX),
             next_stripe: AtomicUsize::new(0),
             budget: Arc::new(Budget::new(budget_bytes)),
+            governor: Mutex::default(),
             parking: Parking::default(),
             validate,
             open_files: Arc::new(OpenFiles::new(open_files)),
@@ -139,14 +150,23 @@ impl PageCache {
     }
 
     /// Changes the budget. Unpinned pages that no longer fit are evicted at once, pinned ones when memory is
-    /// needed.
+    /// needed. An elastic budget becomes a fixed one.
     pub fn set_budget(&self, bytes: u64) {
+        let mut governor = self.governor.lock();
+        *governor = None;
+        self.change_budget(bytes);
+        self.budget.set_least(bytes);
+        drop(governor);
+        self.budget.room_appeared();
+    }
+
+    /// Changes the budget. The caller has the lock of the governor, and wakes sessions when it has released the lock.
+    fn change_budget(&self, bytes: u64) {
         self.budget.set_limit(bytes);
         self.limit_kept();
         self.trim();
         self.memory.set_limit(bytes);
         self.unpacker.set_most_idle_bytes(bytes / UNPACKER_SHARE);
-        self.budget.room_appeared();
     }
 
     /// Sets how many bytes of the cache may hold pages of files that are [kept](crate::PagedFile::keep): the
@@ -218,13 +238,20 @@ impl PageCache {
         }
     }
 
+    /// How many bytes the cache may use for certain: the budget, or the least size of an elastic budget. What callers
+    /// and cursors keep for long is a part of this, because they do not give it back when others want memory.
+    #[inline]
+    pub fn least_bytes(&self) -> u64 {
+        self.budget.least()
+    }
+
     /// How many bytes the cache uses.
     pub fn used_bytes(&self) -> u64 {
         self.budget.used()
     }
 
     /// Keeps `page` in memory for a value that is handed to a caller. `None` if callers already hold a quarter of
-    /// the budget; the value must then be copied out of the page.
+    /// [`PageCache::least_bytes`]; the value must then be copied out of the page.
     pub fn hold(&self, page: PageRef) -> Option<HeldPage> {
         let bytes = page.cost_bytes();
         self.budget.try_hold(bytes).then(|| HeldPage { page, bytes, budget: Arc::clone(&self.budget) })
@@ -465,8 +492,8 @@ impl Drop for PageCache {
     }
 }
 
-/// A page that stays in memory for a caller's value. Dropping it returns its bytes to the quarter of the budget
-/// that callers may hold.
+/// A page that stays in memory for a caller's value. Dropping it returns its bytes to the part of the budget that
+/// callers may hold.
 pub struct HeldPage {
     page: PageRef,
     bytes: u64,

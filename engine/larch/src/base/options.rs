@@ -1,6 +1,7 @@
 //! The options of a database, chosen when it is opened, and of a table, chosen when it is created. Options are plain
 //! values; other modules act on them.
 
+use super::budget::{Budget, DEFAULT_BYTES};
 use super::error::{Error, Result};
 use super::event::{Bytes, EventHook};
 use super::extractors::Extractors;
@@ -38,9 +39,8 @@ pub enum Follow {
 /// The options of an open database.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The most memory that pages may take, in bytes. Includes index nodes, data pages, pinned pages and pages in
-    /// flight.
-    pub cache_bytes: u64,
+    /// The most memory that pages may take. Includes index nodes, data pages, pinned pages and pages in flight.
+    pub cache: Budget,
     /// Memory for rows that are not in files yet, in bytes.
     pub write_buffer_bytes: u64,
     /// Memory for building files, for compactions and for reading ahead, in bytes.
@@ -88,7 +88,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            cache_bytes: 64 << 20,
+            cache: Budget::fixed(DEFAULT_BYTES),
             write_buffer_bytes: 64 << 20,
             work_bytes: 16 << 20,
             durability: Durability::Synced,
@@ -145,7 +145,7 @@ impl fmt::Display for Options {
             (true, Some(Follow::Files)) => "to follow files",
             (true, Some(Follow::Commits)) => "to follow commits",
         })?;
-        write!(f, " with a cache of {}", Bytes(self.cache_bytes))?;
+        write!(f, " with a cache of {}", self.cache)?;
         if self.prefer_flat_index {
             f.write_str(", reading flat indexes")?;
         }

@@ -3,6 +3,7 @@
 
 use super::Core;
 use super::environment::Environment;
+use super::page_cache::new_cache;
 use crate::base::error::{Error, Result};
 use crate::base::options::Options;
 use crate::manifest::db_file::{EarlyFiles, FileOpener, number_distance};
@@ -65,7 +66,7 @@ pub fn show_files(
 pub fn open_empty(machine: Machine, directory: PathBuf, options: Options) -> Result<Arc<Core>> {
     options.check()?;
     machine.threads.start().map_err(|error| Error::NoThreads(error.to_string()))?;
-    let cache = PageCache::new(options.cache_bytes, options.open_files, sst::validate);
+    let cache = new_cache(options.cache, options.open_files, &machine);
     let opener = opener(&machine, &directory, &options, cache);
     // Files that are built without a database get random, distinct names. Otherwise somebody could copy such a file
     // over a file of the same name that a database shares.

@@ -1,7 +1,10 @@
 //! The handle to a page cache, with which several databases can share one. Admission and eviction are in the crate
 //! `pages`.
 
+use crate::base::budget::Budget;
 use crate::base::options::Options;
+use crate::core::page_cache;
+use os::Machine;
 use os::sync::Arc;
 use pages::{CacheUsage, PageCache};
 
@@ -23,27 +26,33 @@ use pages::{CacheUsage, PageCache};
 pub struct Cache(Arc<PageCache>);
 
 impl Cache {
-    /// A cache of `budget_bytes`. All its databases together have at most 512 files open for reading at a time, the
-    /// default of [`Builder::open_files`](crate::Builder::open_files).
-    pub fn new(budget_bytes: u64) -> Self {
-        Self::with_open_files(budget_bytes, Options::default().open_files)
+    /// A cache of `budget`, which is a number of bytes or a [`Budget`]. All its databases together have at most 512
+    /// files open for reading at a time, the default of [`Builder::open_files`](crate::Builder::open_files).
+    pub fn new(budget: impl Into<Budget>) -> Self {
+        Self::with_open_files(budget, Options::default().open_files)
     }
 
-    /// A cache of `budget_bytes`. All its databases together have at most `open_files` files open for reading at a
-    /// time. 0 counts as 1.
-    pub fn with_open_files(budget_bytes: u64, open_files: usize) -> Self {
-        Self(PageCache::new(budget_bytes, open_files, sst::validate))
+    /// A cache of `budget`, which is a number of bytes or a [`Budget`]. All its databases together have at most
+    /// `open_files` files open for reading at a time. 0 counts as 1.
+    pub fn with_open_files(budget: impl Into<Budget>, open_files: usize) -> Self {
+        Self(page_cache::new_cache(budget.into(), open_files, &Machine::real()))
     }
 
-    /// The most bytes that pages may take.
+    /// The most bytes that pages may take now.
     pub fn budget_bytes(&self) -> u64 {
         self.0.budget_bytes()
     }
 
-    /// Changes the most bytes that pages may take. If they take more than that now, unpinned pages are evicted at
-    /// once. Pinned pages are evicted after their release, when memory is needed.
-    pub fn set_budget_bytes(&self, bytes: u64) {
-        self.0.set_budget(bytes);
+    /// Changes the most bytes that pages may take to `budget`, which is a number of bytes or a [`Budget`]. If they
+    /// take more than that now, unpinned pages are evicted at once. Pinned pages are evicted after their release, when
+    /// memory is needed.
+    pub fn set_budget_bytes(&self, budget: impl Into<Budget>) {
+        page_cache::set_budget(&self.0, budget.into(), &Machine::real());
+    }
+
+    /// Whether the budget follows the memory that is free; see [`Budget::free`].
+    pub fn is_elastic(&self) -> bool {
+        self.0.is_elastic()
     }
 
     /// Sets how many bytes of the cache may hold tables that should [stay in

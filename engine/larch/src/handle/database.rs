@@ -9,6 +9,7 @@ use super::selection::Selection;
 use super::snapshot::Snapshot;
 use super::table::Table;
 use crate::base::bounds::IntoKeyRange;
+use crate::base::budget::Budget;
 use crate::base::error::{Error, Result};
 use crate::base::event::{Event, EventHook};
 use crate::base::extractors::{Extractors, IndexKeys};
@@ -23,6 +24,7 @@ use crate::core::Core;
 use crate::core::background::problem::Problem;
 use crate::core::background::warmth::Warmed;
 use crate::core::handle::DatabaseHandle;
+use crate::core::page_cache;
 use crate::core::temporary::TemporaryDirectory;
 use crate::import::built::builder::FileBuilder;
 use crate::import::share;
@@ -150,10 +152,10 @@ impl Builder {
         }
     }
 
-    /// Sets the size of the page cache, in bytes. Index nodes and data pages share it. The default is 64 MiB.
-    /// Ignored if [`Builder::cache`] is set.
-    pub fn cache_bytes(mut self, bytes: u64) -> Self {
-        self.options.cache_bytes = bytes;
+    /// Sets the size of the page cache: a number of bytes, or [`Budget::free`] for the memory that nobody else wants.
+    /// Index nodes and data pages share it. The default is 64 MiB. Ignored if [`Builder::cache`] is set.
+    pub fn cache_bytes(mut self, budget: impl Into<Budget>) -> Self {
+        self.options.cache = budget.into();
         self
     }
 
@@ -1118,8 +1120,8 @@ impl Database {
         Metrics::of(self.core())
     }
 
-    /// Changes the size of the page cache, for all databases that share it. If it shrinks, pages are evicted, and
-    /// their memory is given back to the operating system before the call returns. Pages that are pinned, being
+    /// Changes the size of the page cache, for all databases that share it, to a number of bytes or to another
+    /// [`Budget`]. If it shrinks, pages are evicted, and their memory is given back to the operating system before the call returns. Pages that are pinned, being
     /// read, or used by a [`Value`](crate::Value) cannot be evicted at once. After their release, they are evicted
     /// when memory is needed.
     ///
@@ -1132,8 +1134,9 @@ impl Database {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn set_cache_bytes(&self, bytes: u64) {
-        self.core().env.cache.set_budget(bytes);
+    pub fn set_cache_bytes(&self, budget: impl Into<Budget>) {
+        let env = &self.core().env;
+        page_cache::set_budget(&env.cache, budget.into(), &env.machine);
     }
 
     /// The page cache, which other databases may share.

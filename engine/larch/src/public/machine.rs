@@ -1,5 +1,5 @@
-//! What a database runs on: disk, clock, randomness and threads. A program can replace each of these, for example to
-//! run tests on an in-memory disk that fails on demand.
+//! What a database runs on: disk, clock, free memory, randomness and threads. A program can replace each of these, for
+//! example to run tests on an in-memory disk that fails on demand.
 //!
 //! ```
 //! # fn main() -> larch::Result<()> {

@@ -122,7 +122,7 @@ const ROWS_A_COUNT: u8 = 16;
 /// Whether the other ranges together pin more than 1/`share` of the cache. This range pins `own_bytes`.
 #[inline]
 pub fn is_crowded(cache: &PageCache, own_bytes: u64, share: u64) -> bool {
-    cache.cursors().bytes().saturating_sub(own_bytes) > cache.budget_bytes() / share
+    cache.cursors().bytes().saturating_sub(own_bytes) > cache.least_bytes() / share
 }
 
 /// If the other ranges together pin more than 1/`PLACES_SHARE` of the cache, places that were not used lately are

@@ -66,7 +66,7 @@ impl From<Key> for bytes::Bytes {
 }
 
 /// The bytes of a value. Up to 126 bytes are copied. A longer value refers to a page of the cache or to the memory of
-/// a memtable, and keeps that alive as long as it lives. But once values keep a quarter of the cache, or flushed rows
+/// a memtable, and keeps that alive as long as it lives. But once values keep a quarter of the cache (of the least size of an elastic one), or flushed rows
 /// that take a quarter of the write buffer, further long values are copied, too.
 pub struct Value(ValueBytes);
 

@@ -8,6 +8,7 @@ use crate::base::watch::GoOn;
 use crate::compact::execute::merge_work;
 use crate::compact::result::JobResult;
 use crate::core::files_only::{hold, opener, show_files};
+use crate::core::page_cache::new_cache;
 use crate::files::merge::MergeResult;
 use crate::levels::offers::exchange::{Exchange, Exchanged, JobName, NOBODY, Pauses};
 use crate::levels::offers::job::OfferedJob;
@@ -74,7 +75,7 @@ impl CompactionWorker {
             return Err(Error::NotADatabase(directory));
         }
         let machine = hold(&machine, &directory)?;
-        let cache = PageCache::new(options.cache_bytes, options.open_files, sst::validate);
+        let cache = new_cache(options.cache, options.open_files, &machine);
         Exchange { disk: &*machine.disk, database: &directory }.create()?;
         let id = new_id(&machine);
         let beats = Beats::begin(&machine, directory.clone(), id);

@@ -111,9 +111,15 @@ enum Status {
     },
 }
 
-/// The default pool, while it is in use. The lock is from `std`, because it must outlive each model that a model
-/// checker runs, and must be made in a constant.
-static OF_PROCESS: std::sync::Mutex<Option<Weak<ThreadPool>>> = std::sync::Mutex::new(None);
+/// A pool that the whole process shares, while it is in use. The lock is from `std`, because it must outlive each model
+/// that a model checker runs, and must be made in a constant.
+type SharedPool = std::sync::Mutex<Option<Weak<ThreadPool>>>;
+
+/// See [`ThreadPool::of_process`].
+static OF_PROCESS: SharedPool = SharedPool::new(None);
+
+/// See [`ThreadPool::of_governors`].
+static OF_GOVERNORS: SharedPool = SharedPool::new(None);
 
 impl ThreadPool {
     /// A pool of at most `threads` threads, or of two if `threads` is less, none of which is started yet. One more
@@ -127,13 +133,23 @@ impl ThreadPool {
     /// The default pool, which the whole process shares. It has one more thread than the machine has processors, and
     /// at least three.
     pub fn of_process() -> Arc<ThreadPool> {
-        let mut shared = OF_PROCESS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some(pool) = shared.as_ref().and_then(Weak::upgrade) {
+        let processors = || std::thread::available_parallelism().map_or(1, |count| count.get());
+        ThreadPool::shared(&OF_PROCESS, || processors().max(2) + 1)
+    }
+
+    /// The pool for jobs that take a moment, but often, and must not wait for other work. The whole process shares it.
+    pub fn of_governors() -> Arc<ThreadPool> {
+        ThreadPool::shared(&OF_GOVERNORS, || LEAST_THREADS)
+    }
+
+    /// The pool in `place`; if there is none, a new one of `threads` threads.
+    fn shared(place: &SharedPool, threads: impl FnOnce() -> usize) -> Arc<ThreadPool> {
+        let mut place = place.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(pool) = place.as_ref().and_then(Weak::upgrade) {
             return pool;
         }
-        let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
-        let pool = ThreadPool::new(processors.max(2) + 1);
-        *shared = Some(Arc::downgrade(&pool));
+        let pool = ThreadPool::new(threads());
+        *place = Some(Arc::downgrade(&pool));
         pool
     }
 

@@ -1,0 +1,64 @@
+//! Reads what is free from the files in which Linux says it: `/proc/meminfo` for the machine, `/proc/pressure/memory`
+//! for how long threads have waited, and the files of the control groups of this process. This module does not know
+//! who asks.
+//!
+//! Each reading opens the files anew, so it needs no descriptor in between, and it finds the process in another group
+//! after it was moved. A reading takes about 50 us.
+//!
+//! On other systems the files are missing, and there is no reading.
+
+mod groups;
+
+use crate::free_memory::{FreeMemory, MemoryReading, ScopeMemory};
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The memory of the system that the process runs on.
+#[derive(Clone, Debug)]
+pub struct RealFreeMemory {
+    /// The directory that has `proc` and `sys`.
+    root: PathBuf,
+}
+
+impl RealFreeMemory {
+    /// The memory of this system.
+    #[expect(clippy::new_without_default, reason = "as with the other parts of the real machine")]
+    pub fn new() -> RealFreeMemory {
+        RealFreeMemory { root: PathBuf::from("/") }
+    }
+}
+
+impl FreeMemory for RealFreeMemory {
+    fn read(&self) -> Option<MemoryReading> {
+        let machine = parse_machine(&fs::read_to_string(self.root.join("proc/meminfo")).ok()?)?;
+        // A kernel without this file does not count the waits.
+        let pressure = fs::read_to_string(self.root.join("proc/pressure/memory")).unwrap_or_default();
+        let mut scopes = vec![machine];
+        groups::read(&self.root, machine.total_bytes, &mut scopes);
+        Some(MemoryReading { scopes, stalled: parse_stalled(&pressure).unwrap_or_default() })
+    }
+}
+
+/// Lines of `name: <number> kB`.
+fn parse_machine(meminfo: &str) -> Option<ScopeMemory> {
+    let bytes = |name: &str| {
+        let value = meminfo.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+        value.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+    };
+    Some(ScopeMemory {
+        total_bytes: bytes("MemTotal")?,
+        available_bytes: bytes("MemAvailable")?,
+        free_bytes: bytes("MemFree")?,
+    })
+}
+
+/// `some avg10=0.00 avg60=0.00 avg300=0.00 total=<microseconds>`, and a line for the time in which all threads waited.
+fn parse_stalled(pressure: &str) -> Option<Duration> {
+    let some = pressure.lines().find_map(|line| line.strip_prefix("some "))?;
+    let total = some.split_whitespace().find_map(|word| word.strip_prefix("total="))?;
+    Some(Duration::from_micros(total.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests;
