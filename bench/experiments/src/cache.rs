@@ -21,52 +21,34 @@ pub mod trace_file;
 
 pub use options::CacheTrace;
 
+use crate::ended;
+use harness::Failure;
 use policies::Kind;
 use recorded::Recorded;
 use report::{Column, Report};
-use std::io::Write as _;
 use std::process::ExitCode;
+use suite::{print, say};
 
 /// The default cache sizes, in hundredths of a percent of the data.
 const SHARES: [u64; 4] = [50, 100, 500, 2000];
 
-/// Why the command ended early.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Failed {
-    /// The options make no sense, or the file to replay cannot be read.
-    Usage(String),
-    /// A trace is empty.
-    Empty(String),
-    /// The engine failed, or a file could not be written.
-    Broken(String),
-}
-
 /// Runs the command. The exit code is 0 if all traces were replayed, 1 if a trace is empty, 2 if the options make
 /// no sense, and 3 if something failed.
 pub fn run(options: &CacheTrace) -> ExitCode {
-    match report(options) {
-        Ok(text) => match std::io::stdout().write_all(text.as_bytes()) {
-            Ok(()) => ExitCode::SUCCESS,
-            // The reader of the output has closed it.
-            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-            Err(error) => {
-                say(&format!("larch: cannot write the output: {error}"));
-                ExitCode::from(3)
-            }
-        },
-        Err(failed) => {
-            let (code, why) = match failed {
-                Failed::Empty(why) => (1, why),
-                Failed::Usage(why) => (2, why),
-                Failed::Broken(why) => (3, why),
-            };
-            say(&format!("larch: {why}"));
-            ExitCode::from(code)
-        }
-    }
+    ended(report(options).and_then(|text| print(&text)).map(|()| true))
 }
 
-fn report(options: &CacheTrace) -> Result<String, Failed> {
+/// The options make no sense, or the file to replay cannot be read.
+fn unfit(why: impl Into<String>) -> Failure {
+    Failure::session("target", why)
+}
+
+/// A trace is empty.
+fn empty(why: impl Into<String>) -> Failure {
+    Failure::session(crate::NOTHING, why)
+}
+
+fn report(options: &CacheTrace) -> Result<String, Failure> {
     options.check()?;
     let traces = match &options.trace {
         Some(path) => trace_file::load(path)?,
@@ -90,11 +72,6 @@ fn columns(options: &CacheTrace, recorded: &Recorded) -> Vec<Column> {
     let sizes = options.cache_sizes.clone().unwrap_or_else(shares);
     let tallies = |budget| Kind::ALL.iter().map(|kind| (*kind, replay::replay(recorded, *kind, budget))).collect();
     sizes.into_iter().map(|budget| Column { budget, tallies: tallies(budget) }).collect()
-}
-
-/// Prints a line to stderr and ignores errors.
-fn say(line: &str) {
-    writeln!(std::io::stderr(), "{line}").unwrap_or_default();
 }
 
 #[cfg(test)]

@@ -538,7 +538,7 @@ pub const ORIENTDB: Prose = Prose {
 /// On ScyllaDB's experiment.
 pub const SCYLLA: Prose = Prose {
     text: "In 2021, readers of ScyllaDB began to share the pages of a partition index. 100 readers read 10 \
-           partitions, with the cache of rows off. Before, a read took 2 reads of the disk; after, it took 1, and about \
-           70 % more reads were made.",
+           partitions, with the cache of rows off. Before, a read took 2 reads of the disk; after, it took 1, and \
+           about 70 % more reads were made.",
     quotes: &[SCYLLA_READERS, SCYLLA_PARTITIONS, SCYLLA_READS[0], SCYLLA_READS[1], SCYLLA_GAIN],
 };

@@ -1,7 +1,8 @@
 //! The command line of `larch bench cache-trace`.
 
-use crate::cache::Failed;
+use crate::cache::unfit;
 use clap::Args;
+use harness::Failure;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -41,10 +42,10 @@ impl CacheTrace {
     }
 
     /// Refuses options that the parser accepts but that make no sense.
-    pub fn check(&self) -> Result<(), Failed> {
+    pub fn check(&self) -> Result<(), Failure> {
         let sizes = self.cache_sizes.as_deref().unwrap_or_default();
         if let Some(size) = sizes.iter().find(|size| **size < 64 << 10) {
-            return Err(Failed::Usage(format!("a cache of {size} bytes holds almost no pages: give at least 64KiB")));
+            return Err(unfit(format!("a cache of {size} bytes holds almost no pages: give at least 64KiB")));
         }
         Ok(())
     }

@@ -4,9 +4,10 @@
 //! The cache holds a twentieth of the data meanwhile, so that scans read ahead and steps are run again after page
 //! faults, as in real use. A replay treats recorded hits and misses alike, as pages that were needed.
 
+use crate::cache::CacheTrace;
 use crate::cache::recorded::Trace;
-use crate::cache::{CacheTrace, Failed};
-use harness::{Blocking, Client, Extra, Next, Reply, Rows as _, Strings, Workload as _};
+use crate::made::broken;
+use harness::{Blocking, Client, Extra, Failure, Next, Reply, Rows as _, Strings, Workload as _};
 use larch::{Database, Durability, Table, TableOptions};
 use os::Machine;
 use ycsb::{Load, Run, RunClient, Settings};
@@ -47,11 +48,11 @@ const PAGE_BYTES: u32 = 4 << 10;
 const MOST_ACCESSES_EACH: u64 = 1000;
 
 /// Records all traces. `say` gets progress messages.
-pub fn all(options: &CacheTrace, say: &mut dyn FnMut(&str)) -> Result<Vec<Trace>, Failed> {
+pub fn all(options: &CacheTrace, say: &mut dyn FnMut(&str)) -> Result<Vec<Trace>, Failure> {
     COURSES.iter().map(|course| record(course, options.records(), say)).collect()
 }
 
-fn record(course: &Course, records: u64, say: &mut dyn FnMut(&str)) -> Result<Trace, Failed> {
+fn record(course: &Course, records: u64, say: &mut dyn FnMut(&str)) -> Result<Trace, Failure> {
     let operations = (records / 5 * course.percent / 100).max(100);
     say(&format!("{}: {operations} operations on {records} records", course.name));
     let settings = settings(course, records, operations)?;
@@ -74,7 +75,7 @@ fn record(course: &Course, records: u64, say: &mut dyn FnMut(&str)) -> Result<Tr
     Ok(Trace { name: course.name.to_owned(), operations, accesses: db.cache().inner().trace().finish() })
 }
 
-fn settings(course: &Course, records: u64, operations: u64) -> Result<Settings, Failed> {
+fn settings(course: &Course, records: u64, operations: u64) -> Result<Settings, Failure> {
     let mut properties = ycsb::built_in(course.workload).expect("it is built in");
     let numbers = [("recordcount", records), ("operationcount", operations), ("fieldcount", 10), ("fieldlength", 10)];
     numbers.iter().for_each(|(name, value)| properties.set(*name, value.to_string()));
@@ -82,11 +83,11 @@ fn settings(course: &Course, records: u64, operations: u64) -> Result<Settings, 
         properties.set("requestdistribution", course.distribution);
     }
     Settings::new(&properties, &|_| Err("no file is named".to_owned()))
-        .map_err(|error| Failed::Broken(error.to_string()))
+        .map_err(|error| Failure::session("run", error.to_string()))
 }
 
 /// Creates a database in memory and imports all records into its files.
-fn load(settings: &Settings) -> Result<(Database, Table), Failed> {
+fn load(settings: &Settings) -> Result<(Database, Table), Failure> {
     let (machine, _) = Machine::simulated(1);
     // A small write buffer, so that workloads that write cause flushes and compactions.
     let db = Database::builder("cache-trace")
@@ -109,7 +110,7 @@ fn load(settings: &Settings) -> Result<(Database, Table), Failed> {
 }
 
 /// Runs one operation with all its requests.
-fn operate(client: &mut RunClient, session: &mut dyn Blocking, reply: &mut Reply) -> Result<(), Failed> {
+fn operate(client: &mut RunClient, session: &mut dyn Blocking, reply: &mut Reply) -> Result<(), Failure> {
     client.begin();
     let (mut note, mut retries) = (|_, _, _| {}, 0);
     loop {
@@ -121,7 +122,7 @@ fn operate(client: &mut RunClient, session: &mut dyn Blocking, reply: &mut Reply
             Next::Done | Next::DoneAs(_) => return Ok(()),
             Next::Failed => {
                 let why = result.err().map_or_else(|| "it was not done".to_owned(), |failure| failure.to_string());
-                return Err(Failed::Broken(format!("an operation failed: {why}")));
+                return Err(Failure::session("run", format!("an operation failed: {why}")));
             }
         }
     }
@@ -134,7 +135,7 @@ struct FullScan<'t> {
 }
 
 impl FullScan<'_> {
-    fn advance(&mut self, rows: u64) -> Result<(), Failed> {
+    fn advance(&mut self, rows: u64) -> Result<(), Failure> {
         for _ in 0..rows {
             let range = self.range.get_or_insert_with(|| self.table.range(..));
             if range.next_row().map_err(broken)?.is_none() {
@@ -143,8 +144,4 @@ impl FullScan<'_> {
         }
         Ok(())
     }
-}
-
-fn broken(error: larch::Error) -> Failed {
-    Failed::Broken(error.to_string())
 }

@@ -1,6 +1,7 @@
 //! A trace in the form that is replayed: pages are numbered, and their properties are in an array.
 
-use crate::cache::Failed;
+use crate::cache::empty;
+use harness::Failure;
 use pages::policy::Class;
 use pages::trace::{How, TracedAccess};
 use pages::{PageKind, Reason};
@@ -68,10 +69,10 @@ pub enum What {
 
 impl Recorded {
     /// Numbers the pages of `trace` in the order of their first access.
-    pub fn new(trace: &Trace) -> Result<Self, Failed> {
+    pub fn new(trace: &Trace) -> Result<Self, Failure> {
         let is_empty = trace.accesses.iter().all(|access| access.how == How::Dead);
         if is_empty || trace.operations == 0 {
-            return Err(Failed::Empty(format!("the trace of {} is empty", trace.name)));
+            return Err(empty(format!("the trace of {} is empty", trace.name)));
         }
         let mut numbers: HashMap<u64, u32> = HashMap::new();
         let mut of_file: HashMap<u32, Vec<u32>> = HashMap::new();

@@ -19,7 +19,7 @@ fn options(arguments: &[&str]) -> Result<CacheTrace, String> {
     Command::try_parse_from(all).map(|command| command.options).map_err(|error| error.to_string())
 }
 
-fn reported(arguments: &[&str]) -> Result<String, Failed> {
+fn reported(arguments: &[&str]) -> Result<String, Failure> {
     report(&options(arguments).expect("right arguments"))
 }
 
@@ -66,13 +66,14 @@ fn empty_and_unreadable_traces_are_refused() {
     let scratch = Scratch::new("cache");
     let file = &path_in(&scratch);
     trace_file::save(Path::new(file), &[]).expect("a new file");
-    assert!(matches!(reported(&["--trace", file]), Err(Failed::Empty(_))));
+    let refused = |path: &str| reported(&["--trace", path]).err().map(|failure| (failure.kind, failure.text));
+    let kind = |path: &str| refused(path).map(|(kind, _)| kind);
+    assert_eq!(kind(file), Some(crate::NOTHING));
     let nothing = Trace { name: "nothing".to_owned(), operations: 5, accesses: Vec::new() };
     trace_file::save(Path::new(file), &[nothing]).expect("the same file");
-    assert_eq!(reported(&["--trace", file]), Err(Failed::Empty("the trace of nothing is empty".to_owned())));
+    assert_eq!(refused(file), Some((crate::NOTHING, "the trace of nothing is empty".to_owned())));
     std::fs::write(file, "no trace").expect("the same file");
-    assert!(matches!(reported(&["--trace", file]), Err(Failed::Usage(_))));
-    assert!(matches!(reported(&["--trace", "/no/such/file"]), Err(Failed::Usage(_))));
+    assert_eq!([kind(file), kind("/no/such/file")], [Some("target"); 2]);
 }
 
 #[test]
@@ -87,5 +88,6 @@ fn arguments_that_make_no_sense_are_refused() {
     ] {
         assert!(options(wrong).is_err(), "{wrong:?}");
     }
-    assert!(matches!(reported(&["--cache-sizes", "1MiB,100"]), Err(Failed::Usage(_))));
+    let failure = reported(&["--cache-sizes", "1MiB,100"]).expect_err("100 bytes hold no page");
+    assert_eq!(failure.kind, "target");
 }

@@ -10,8 +10,9 @@
 
 #![allow(clippy::disallowed_methods, reason = "files of the command line, never simulated")]
 
-use crate::cache::Failed;
 use crate::cache::recorded::Trace;
+use crate::cache::{empty, unfit};
+use harness::Failure;
 use pages::trace::{How, TracedAccess};
 use pages::{PageKind, Reason};
 use std::fs;
@@ -20,18 +21,18 @@ use std::path::Path;
 const MAGIC: &[u8; 8] = b"LARCHTR1";
 
 /// Writes traces to `path`, replacing an existing file.
-pub fn save(path: &Path, traces: &[Trace]) -> Result<(), Failed> {
-    let error = |error| Failed::Broken(format!("cannot write {}: {error}", path.display()));
+pub fn save(path: &Path, traces: &[Trace]) -> Result<(), Failure> {
+    let error = |error| Failure::session("output", format!("cannot write {}: {error}", path.display()));
     fs::write(path, encode(traces)).map_err(error)
 }
 
 /// Reads and checks traces.
-pub fn load(path: &Path) -> Result<Vec<Trace>, Failed> {
-    let bytes = fs::read(path).map_err(|error| Failed::Usage(format!("cannot read {}: {error}", path.display())))?;
-    let traces = decode(&bytes)
-        .ok_or_else(|| Failed::Usage(format!("{} is no file of traces, or it is damaged", path.display())))?;
+pub fn load(path: &Path) -> Result<Vec<Trace>, Failure> {
+    let bytes = fs::read(path).map_err(|error| unfit(format!("cannot read {}: {error}", path.display())))?;
+    let traces =
+        decode(&bytes).ok_or_else(|| unfit(format!("{} is no file of traces, or it is damaged", path.display())))?;
     if traces.is_empty() {
-        return Err(Failed::Empty(format!("there is no trace in {}", path.display())));
+        return Err(empty(format!("there is no trace in {}", path.display())));
     }
     Ok(traces)
 }

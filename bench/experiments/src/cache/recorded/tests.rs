@@ -30,6 +30,7 @@ fn a_trace_in_which_nothing_was_asked_for_is_empty() {
         TracedAccess { file: 1, unit: 0, bytes: 0, kind: PageKind::Footer, how: How::Dead, reason: Reason::Check };
     for accesses in [Vec::new(), vec![dead]] {
         let trace = Trace { name: "a".to_owned(), operations: 1, accesses };
-        assert_eq!(Recorded::new(&trace).err(), Some(Failed::Empty("the trace of a is empty".to_owned())));
+        let failure = Recorded::new(&trace).expect_err("nothing was asked for");
+        assert_eq!((failure.kind, failure.text), (crate::NOTHING, "the trace of a is empty".to_owned()));
     }
 }
