@@ -280,7 +280,8 @@ fn format(args: &InputArgs, file: &Path) -> Result<Format> {
         Some(ScanFormat::Jsonl) => Some(Format::Jsonl),
         Some(ScanFormat::Arrow | ScanFormat::Parquet) if args.format.is_none() => {
             return Err(CommandFailure::Usage(format!(
-                "{}: larch writes such files, but does not import them; larch sql reads Parquet, see docs/guide/sql.md",
+                "{}: larch writes such files, but does not import them; larch sql reads Parquet and Arrow files, see \
+                 docs/guide/sql.md",
                 file.display()
             )));
         }

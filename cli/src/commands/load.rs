@@ -51,7 +51,8 @@ pub fn run(common: &Common, args: &Load) -> Result<()> {
 fn format(args: &Load) -> Result<Option<TextFormat>> {
     match (args.format, FileName::of(&args.file)?.format) {
         (None, Some(ScanFormat::Arrow | ScanFormat::Parquet)) => Err(CommandFailure::Usage(format!(
-            "{}: larch writes such files, but does not load them; larch sql reads Parquet, see docs/guide/sql.md",
+            "{}: larch writes such files, but does not load them; larch sql reads Parquet and Arrow files, see \
+             docs/guide/sql.md",
             args.file.display()
         ))),
         (None, named) => Ok(named.and_then(ScanFormat::text)),

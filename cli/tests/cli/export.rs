@@ -153,8 +153,12 @@ fn a_compressed_file_is_read_by_its_name_and_a_damaged_one_changes_nothing() {
         .run(&["import", "new", "t", "rows.csv.bz2"])
         .fails(2, &["rows.csv.bz2: larch knows", "bzcat rows.csv.bz2 | larch"]);
     session.run(&["import", "new", "t", "rows.txt"]).fails(2, &["what is rows.txt?", "say --format csv"]);
-    session.run(&["import", "new", "t", "rows.parquet"]).fails(2, &["rows.parquet", "does not import them"]);
-    session.run(&["load", "new", "t", "rows.arrow"]).fails(2, &["rows.arrow", "does not load them"]);
+    session
+        .run(&["import", "new", "t", "rows.parquet"])
+        .fails(2, &["rows.parquet", "does not import them; larch sql reads Parquet and Arrow files"]);
+    session
+        .run(&["load", "new", "t", "rows.arrow"])
+        .fails(2, &["rows.arrow", "does not load them; larch sql reads Parquet and Arrow files"]);
 }
 
 #[test]

@@ -184,3 +184,71 @@ fn a_query_is_copied_into_a_table_by_two_commands() {
     assert!(world.succeeds(&["tables", "DIR"]).contains("string, i64"));
     world.fails(&["sql", "DIR", copy], 2, "by_city is not empty");
 }
+
+#[test]
+fn parquet_and_arrow_files_have_the_types_of_the_columns_and_are_read_by_statements() {
+    let world = World::new("sql-files");
+    let expected = "SELECT id, city, age FROM people ORDER BY id";
+    let expected = world.succeeds(&["sql", "DIR", expected, "--format", "csv"]);
+    for format in ["parquet", "arrow"] {
+        let file = format!("people.{format}");
+        world.succeeds(&["export", "DIR", "people", &file]);
+        let declared = format!("CREATE EXTERNAL TABLE file STORED AS {format} LOCATION '{file}'; ");
+        let types = "SELECT arrow_typeof(id) i, arrow_typeof(city) c FROM file LIMIT 1";
+        let ask = |sql: &str| world.succeeds(&["sql", "DIR", &format!("{declared}{sql}"), "--format", "csv"]);
+        assert_eq!(ask(types), "i,c\nInt64,Utf8View\n", "{format}");
+        assert_eq!(ask("SELECT id, city, age FROM file ORDER BY id"), expected, "{format}");
+        for command in ["import", "load"] {
+            world.fails(&[command, "DIR", "people", &file], 2, "larch sql reads Parquet and Arrow files");
+        }
+    }
+}
+
+/// The commands in a guide that this program can run without other processes, each with what the guide says that it
+/// prints.
+fn commands_of(page: &str) -> Vec<(String, String)> {
+    let mut commands: Vec<(String, String)> = Vec::new();
+    for block in page.split("```console\n").skip(1) {
+        let block = block.split("```").next().expect("a block ends");
+        for command in block.split("$ ").filter(|command| !command.is_empty()) {
+            // A command goes on after the end of a line while a quote is open.
+            let ends = command.match_indices('\n').map(|(at, _)| at);
+            let is_whole = |at: &usize| command[..*at].matches('"').count() % 2 == 0;
+            let end = ends.into_iter().find(is_whole).expect("a command ends");
+            commands.push((command[..end].to_owned(), command[end + 1..].trim_end_matches('\n').to_owned()));
+        }
+    }
+    let needs_more = ["cargo ", "larch sql-scheduler", "larch sql-executor", "larch sql --scheduler"];
+    commands.retain(|(command, _)| !needs_more.iter().any(|start| command.starts_with(start)));
+    commands
+}
+
+#[test]
+fn the_guide_shows_commands_that_work() {
+    let world = World::new("sql-guide-commands");
+    let contents =
+        "usr/bin/greflector\tlibs/gensio-bin\nusr/bin/gregorio\ttex/texlive-binaries\nusr/bin/grep\tutils/grep\n";
+    std::fs::write(world.scratch.path().join("contents.tsv"), contents).expect("a file");
+    world.succeeds(&["import", "packages", "files", "contents.tsv", "--key", "1,2"]);
+    let orders = "city,day,number,amount\nBonn,20240,1,70\nBonn,20240,2,30\nOslo,20241,1,5\n";
+    std::fs::write(world.scratch.path().join("orders.csv"), orders).expect("a file");
+    let key = "city,day:int,number:int,amount:int";
+    world.succeeds(&["import", "shop", "orders", "orders.csv", "--key", key]);
+    let programs = world.scratch.path().join("programs");
+    std::fs::create_dir(&programs).expect("a directory");
+    std::os::unix::fs::symlink(kit::program::larch("bench,parquet"), programs.join("larch")).expect("a link");
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default());
+    let commands = commands_of(include_str!("../../../../docs/guide/sql.md"));
+    assert!(commands.len() > 4, "{commands:?}");
+    for (command, expected) in commands {
+        let mut shell = Command::new("bash");
+        shell.args(["-c", &command]).env("PATH", &path).current_dir(world.scratch.path()).stdin(Stdio::null());
+        let output = shell.output().expect("there is a shell");
+        assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+        let printed = String::from_utf8(output.stdout).expect("text");
+        assert!(expected.is_empty() || printed.trim_end() == expected, "{command} prints {printed}");
+    }
+    let rows = world.succeeds(&["scan", "shop", "by_city", "--keys"]);
+    assert_eq!(rows, "(\"Bonn\", 20240)\n(\"Oslo\", 20241)\n");
+    assert_eq!(world.succeeds(&["count", "shop", "orders_again", "--exact"]), "3\n");
+}
