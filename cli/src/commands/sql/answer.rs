@@ -14,11 +14,13 @@ use datafusion::arrow::json::LineDelimitedWriter;
 use datafusion::arrow::util::pretty::pretty_format_batches;
 use datafusion::catalog::TableProvider;
 use datafusion::common::{SchemaError, TableReference};
+use datafusion::datasource::source_as_provider;
 use datafusion::error::DataFusionError;
 use datafusion::execution::FunctionRegistry as _;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion::sql::parser::{DFParser, Statement};
 use futures::{Stream, StreamExt, stream};
@@ -170,6 +172,7 @@ async fn answer(query: &Query, elsewhere: Option<&dyn Elsewhere>, output: &mut O
         mark_minus(&mut statement);
         let refused = |error: DataFusionError| refused(&context, query, &statement, error);
         let plan = context.state().statement_to_plan(statement.clone()).await.map_err(refused)?;
+        check_reads(&plan, elsewhere.is_some())?;
         let answer = context.execute_logical_plan(plan).await.map_err(refused)?;
         if !answer.schema().fields().is_empty() {
             let mut attempts = ATTEMPTS;
@@ -200,6 +203,18 @@ async fn answer(query: &Query, elsewhere: Option<&dyn Elsewhere>, output: &mut O
         }
     }
     Ok(())
+}
+
+/// Refuses a plan that would change rows of the database. A table that an earlier statement made is not one of the
+/// database, and may be changed, but not by other processes.
+fn check_reads(plan: &LogicalPlan, is_elsewhere: bool) -> Result<()> {
+    let LogicalPlan::Dml(change) = plan else { return Ok(()) };
+    if !is_elsewhere && !source_as_provider(&change.target).map_err(failure)?.is::<LarchTable>() {
+        return Ok(());
+    }
+    let why = "no statement writes to a database: write rows with larch put, larch import or larch load, delete them with \
+        larch delete, and bring the rows of a query into a table with COPY and larch ingest (docs/guide/sql.md)";
+    Err(CommandFailure::Usage(why.to_owned()))
 }
 
 /// A session with all tables of the database.

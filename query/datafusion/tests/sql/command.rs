@@ -204,6 +204,22 @@ fn parquet_and_arrow_files_have_the_types_of_the_columns_and_are_read_by_stateme
     }
 }
 
+#[test]
+fn a_statement_that_would_write_says_which_commands_do() {
+    let world = World::new("sql-writes");
+    let statements = [
+        "INSERT INTO people VALUES (10, 'Oslo', '5')",
+        "INSERT INTO events SELECT id, value FROM events",
+        "UPDATE people SET city = 'Oslo' WHERE id = 7",
+        "DELETE FROM people WHERE id = 7",
+    ];
+    for statement in statements {
+        world.fails(&["sql", "DIR", statement], 2, "no statement writes to a database: write rows with larch put,");
+    }
+    let of_session = "CREATE TABLE x AS SELECT 1 AS a; INSERT INTO x VALUES (2); SELECT sum(a) AS s FROM x";
+    assert_eq!(world.succeeds(&["sql", "DIR", of_session, "--format", "csv"]), "count\n1\ns\n3\n");
+}
+
 /// The commands in a guide that this program can run without other processes, each with what the guide says that it
 /// prints.
 fn commands_of(page: &str) -> Vec<(String, String)> {
