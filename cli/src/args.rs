@@ -14,7 +14,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{ArgGroup, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use larch::options::{FilterKind, Filters, PageIndexKind, Release};
-use larch::{Compression, Database, Durability, TableOptions};
+use larch::{Budget, Compression, Database, Durability, TableOptions};
 use os::Machine;
 use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr};
@@ -533,9 +533,9 @@ fn refusal(command: &str, option: &str) -> String {
 /// How a database is opened. [`common_options_of`] says which of these options a command takes.
 #[derive(Clone, Debug, Args)]
 pub struct Common {
-    /// Memory for pages
-    #[arg(long, global = true, help_heading = COMMON, value_name = "SIZE", default_value = "64MiB", value_parser = size::parse)]
-    pub cache: u64,
+    /// Memory for pages: a size, or `free` for what nobody else wants, at least 64MiB
+    #[arg(long, global = true, help_heading = COMMON, value_name = "SIZE", default_value = "free", value_parser = size::parse_budget)]
+    pub cache: Budget,
     /// Memory for rows that are not in files yet
     #[arg(long, global = true, help_heading = COMMON, value_name = "SIZE", default_value = "64MiB", value_parser = size::parse)]
     pub write_buffer: u64,
@@ -836,12 +836,15 @@ pub enum Command {
     /// Show a file of a database as text (an SST, a log or a manifest), or all SSTs of a table
     Dump(Dump),
     /// Make a database of a million rows, read it back and say what that took
+    ///
+    /// Without --cache, its cache is 64MiB, so that not all rows fit into it.
     Demo(Demo),
     /// Predict how much room a table of a given size takes, and what a get from it costs
     ///
     /// Nothing is created or read. The command computes its results without a table. `larch bench experiment
     /// scale` compares these results with real tables. The prediction assumes that the table was compacted or
-    /// imported, that values lie in their pages, and that all rows are read equally often.
+    /// imported, that values lie in their pages, and that all rows are read equally often. Without --cache, it is for
+    /// a cache of 64MiB.
     #[command(after_help = PLAN_EXAMPLES)]
     Plan(Plan),
     /// Take commands about a database from a terminal or a pipe; `larch DIR` is short for it

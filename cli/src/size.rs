@@ -1,6 +1,8 @@
 //! Reads and prints sizes in the form that people use: it reads `16KiB`, and prints `95.4 MiB` and `1,234,567`. All
 //! units are binary.
 
+use larch::Budget;
+
 #[cfg(test)]
 mod tests;
 
@@ -10,6 +12,17 @@ const UNITS: [(&str, u32); 4] = [("K", 10), ("M", 20), ("G", 30), ("T", 40)];
 /// are parsed in the same way.
 pub fn parse(text: &str) -> Result<u64, String> {
     kit::size::parse(text)
+}
+
+/// The word for a budget that is elastic.
+const FREE: &str = "free";
+
+/// Parses the budget of a cache: a size, or `free`.
+pub fn parse_budget(text: &str) -> Result<Budget, String> {
+    if text == FREE {
+        return Ok(Budget::free());
+    }
+    parse(text).map(Budget::fixed).map_err(|why| format!("{why}; or `{FREE}` for the memory that nobody else wants"))
 }
 
 /// Like [`parse`], for settings that the engine stores in 32 bits.

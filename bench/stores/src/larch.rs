@@ -23,7 +23,7 @@ use harness::{
 };
 use larch::options::{FilterKind, Filters, LevelOptions, PageIndexKind, Release};
 use larch::stats::{PageKind, Reason};
-use larch::{Builder, Compression, Database, Durability, Error, LogError, TableOptions};
+use larch::{Budget, Builder, Compression, Database, Durability, Error, LogError, TableOptions};
 use std::fs;
 use std::io::ErrorKind;
 use std::ops::ControlFlow;
@@ -39,7 +39,7 @@ pub const SCHEME: Scheme = Scheme {
     form: "larch:DIR",
     about: "Larch, embedded",
     options: &[
-        ("cache", "page cache in bytes: 256MiB"),
+        ("cache", "page cache in bytes, free: the memory that nobody else wants, at least 256MiB [free]"),
         ("write_buffer", "memory for rows not yet in files: 64MiB"),
         ("durability", "buffered: log written, not synced; synced: every commit"),
         ("compression", "none, lz4, zstd or zstd:LEVEL, of a new table: none"),
@@ -79,7 +79,7 @@ struct Larch {
 
 fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Store>, Failure> {
     let mut options = target.options()?;
-    let cache_bytes = options.bytes("cache", 256 << 20)?;
+    let cache = cache_budget(&mut options)?;
     let write_buffer_bytes = options.bytes("write_buffer", 64 << 20)?;
     let file_bytes = options.bytes("file", LevelOptions::default().file_bytes)?;
     let durability =
@@ -111,7 +111,7 @@ fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Stor
     let place = target.directory()?;
     let builder = || {
         let builder = Database::builder(place).durability(durability).publish_metrics(true);
-        let builder = builder.cache_bytes(cache_bytes).write_buffer_bytes(write_buffer_bytes);
+        let builder = builder.cache_bytes(cache).write_buffer_bytes(write_buffer_bytes);
         let builder = builder.levels(LevelOptions { file_bytes, ..LevelOptions::default() });
         builder.prefer_flat_index(reads_flat_index).read_only(read_only).compat(compat).extractors(index::extractor)
     };
@@ -279,6 +279,22 @@ impl TableForm {
     }
 }
 
+/// The budget that the option `cache` asks for.
+fn cache_budget(options: &mut Options) -> Result<Budget, Failure> {
+    let free = Budget::free().at_least(256 << 20);
+    let Some(text) = options.text("cache").filter(|text| text != "free") else { return Ok(free) };
+    let bytes = kit::size::parse(&text);
+    bytes
+        .map(Budget::fixed)
+        .map_err(|_| options.bad("cache", &text, "free or a size, like 4096, 64KiB, 256MiB or 1TiB"))
+}
+
+/// The budget as a setting. It is the same in each run with the same option.
+fn cache_text(db: &Database) -> String {
+    let cache = db.cache();
+    if cache.is_elastic() { "free memory".to_owned() } else { bytes_text(cache.budget_bytes()) }
+}
+
 fn index_name(index: PageIndexKind) -> &'static str {
     match index {
         PageIndexKind::Btree => "btree",
@@ -297,7 +313,7 @@ fn settings_of(db: &Database, table: &larch::Table, durability: Durability, writ
     vec![
         Setting::new("engine", concat!("Larch ", env!("CARGO_PKG_VERSION"))),
         Setting::new("durability", durability),
-        Setting::new("cache", bytes_text(db.cache().budget_bytes())),
+        Setting::new("cache", cache_text(db)),
         Setting::new("compression", options.compression.to_string()),
         Setting::new("page", bytes_text(options.page_bytes.into())),
         Setting::new("node", bytes_text(options.node_bytes.into())),

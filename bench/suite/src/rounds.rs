@@ -21,6 +21,9 @@ const RESULT: &str = "result.json";
 const TPCC: &str = "tpcc";
 const TPCC_WAREHOUSES: &str = "2";
 
+/// The cache of all runs, whatever memory is free.
+const CACHE: &str = "cache=256MiB";
+
 /// Starts runs in a scratch directory.
 pub struct Rounds<'a> {
     scratch: Scratch,
@@ -77,7 +80,7 @@ impl<'a> Rounds<'a> {
             removed
                 .map_err(|error| Failure::session("target", format!("cannot remove {}: {error}", place.display())))?;
         }
-        let target = format!("larch:{TPCC}");
+        let target = format!("larch:{TPCC}?{CACHE}");
         let at = ["--quiet", "--target", &target];
         self.bench(program, &[&["tpcc", "import"], &at[..], &["--warehouses", TPCC_WAREHOUSES]].concat())?;
         let (time, warmup) = (nanos(self.args.time), nanos(self.args.warmup));
@@ -98,8 +101,8 @@ impl<'a> Rounds<'a> {
     }
 
     fn ycsb(&self, program: &Path, args: &[&str]) -> Result<(), Failure> {
-        let records = format!("recordcount={}", self.args.records);
-        self.bench(program, &[&["ycsb", "--quiet", "--target", "larch:db", "-p", &records], args].concat())
+        let (target, records) = (format!("larch:db?{CACHE}"), format!("recordcount={}", self.args.records));
+        self.bench(program, &[&["ycsb", "--quiet", "--target", &target, "-p", &records], args].concat())
     }
 
     fn bench(&self, program: &Path, args: &[&str]) -> Result<(), Failure> {

@@ -225,7 +225,7 @@ fn several_results_are_read_on_a_phone_in_the_dark() {
 fn nine_runs_have_nine_colours_which_are_the_same_in_every_chart() {
     let mut report = result("load a", 1, 1_700_000_000_000);
     report.runs[0].plan.loading = true;
-    let names = ["a", "b", "c", "c in memory", "f", "d", "e", "e with scans of a thousand rows"];
+    let names = ["a", "b", "c", "f", "d", "e", "c in 512 MiB", "e with scans of a thousand rows"];
     for (number, name) in (1..).zip(names) {
         report.runs.extend(result(&format!("workload {name}"), 1, 1_700_000_000_000 + number * 90_000).runs);
     }

@@ -10,7 +10,7 @@ use crate::progress::Progress;
 use crate::schema::{Format, Schema};
 use crate::size;
 use larch::stats::PageKind;
-use larch::{Database, Table, TableOptions};
+use larch::{Budget, Database, Table, TableOptions};
 use os::{Clock, Machine};
 use serde::Serialize;
 use std::path::Path;
@@ -72,6 +72,10 @@ struct Step {
 
 /// Runs the command.
 pub fn run(common: &Common, args: &Demo) -> Result<()> {
+    // The demo shows what becomes of a table that does not fit into the cache, whatever is free.
+    let mut common = common.clone();
+    common.cache = Budget::fixed(common.cache.least_bytes());
+    let common = &common;
     let disk = Machine::real().disk;
     let look = |error| CommandFailure::Input(format!("{error}; choose another directory"));
     let is_vacant = !disk.exists(&args.dir).map_err(look)? || disk.list(&args.dir).map_err(look)?.is_empty();
@@ -111,7 +115,7 @@ pub fn run(common: &Common, args: &Demo) -> Result<()> {
         rows: args.rows,
         row_bytes: args.rows * (demo_rows::KEY_BYTES + demo_rows::VALUE_BYTES) as u64,
         made,
-        cache_bytes: common.cache,
+        cache_bytes: common.cache.least_bytes(),
         write_buffer_bytes: common.write_buffer,
         stats: Stats::of(&table)?,
         steps,

@@ -43,7 +43,7 @@ pub fn run(common: &Common, args: &args::Plan) -> Result<()> {
             FilterKind::Bits12 => FilterBits::Twelve,
             FilterKind::Bits20 => FilterBits::Twenty,
         },
-        cache_bytes: common.cache,
+        cache_bytes: common.cache.least_bytes(),
     };
     sizes.check().map_err(CommandFailure::Usage)?;
     let plan = sizes.plan();

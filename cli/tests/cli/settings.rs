@@ -20,20 +20,22 @@ fn cache(session: &Session, args: &[&str], variables: &[(&str, &str)]) -> String
 fn the_command_line_counts_before_a_variable_before_the_file_before_the_default() {
     let session = Session::new();
     let (of_file, of_variable) = ("home/larch/config", [("LARCH_CACHE", "5MiB")]);
-    assert_eq!(cache(&session, &["options"], &[]), "64MiB, the default");
+    assert_eq!(cache(&session, &["options"], &[]), "free, the default");
+    assert_eq!(cache(&session, &["options"], &[("LARCH_CACHE", "free")]), "free, from LARCH_CACHE");
     session.file(of_file, "# mine\ncache = 3MiB\nverbose = true\n");
     assert_eq!(cache(&session, &["help", "options"], &[]), format!("3MiB, from {}:2", session.path(of_file).display()));
     assert_eq!(cache(&session, &["options"], &of_variable), "5MiB, from LARCH_CACHE");
     assert_eq!(cache(&session, &["options", "--cache", "7MiB"], &of_variable), "7MiB, from the command line");
     session.file("other", "cache = 4MiB");
     assert_eq!(cache(&session, &["options"], &[("LARCH_CONFIG", "other")]), "4MiB, from other:1");
-    assert_eq!(cache(&session, &["options"], &[("LARCH_CONFIG", "")]), "64MiB, the default");
+    assert_eq!(cache(&session, &["options"], &[("LARCH_CONFIG", "")]), "free, the default");
     // The engine prints the options with which it opens a database.
     session.run(&["put", "db", "t", "a", "1"]).ok();
     for (args, variables, opened) in [
         (&["get", "db", "t", "a"][..], &[][..], "a cache of 3.0 MiB"),
         (&["get", "db", "t", "a"], &of_variable, "a cache of 5.0 MiB"),
         (&["--cache", "7MiB", "get", "db", "t", "a"], &of_variable, "a cache of 7.0 MiB"),
+        (&["--cache", "free", "get", "db", "t", "a"], &of_variable, "a cache of 64.0 MiB or more while memory is free"),
         (&["put", "db", "t", "a", "1"], &[("LARCH_DURABILITY", "buffered")], "buffered commits"),
     ] {
         let ran = run(&session, args, variables);

@@ -70,7 +70,7 @@ struct Cuts {
 
 fn open(target: &Target, setup: &Setup) -> Result<Box<dyn ::kv::Database>, Failure> {
     let mut options = target.options()?;
-    let cache_bytes = options.bytes("cache", 256 << 20)?;
+    let cache = super::cache_budget(&mut options)?;
     let write_buffer_bytes = options.bytes("write_buffer", 64 << 20)?;
     let durability =
         options.choice("durability", &[("buffered", Durability::Buffered), ("synced", Durability::Synced)])?;
@@ -83,7 +83,7 @@ fn open(target: &Target, setup: &Setup) -> Result<Box<dyn ::kv::Database>, Failu
     let place = target.directory()?;
     let builder = || {
         let builder = Database::builder(place).durability(durability).publish_metrics(true);
-        builder.cache_bytes(cache_bytes).write_buffer_bytes(write_buffer_bytes)
+        builder.cache_bytes(cache).write_buffer_bytes(write_buffer_bytes)
     };
     let none = || not_written(&setup.table, place.display());
     let db = open_in(place, setup.opening != Opening::Existing, builder)?.ok_or_else(none)?;

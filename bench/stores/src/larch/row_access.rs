@@ -15,7 +15,6 @@ use ::row_access::database::{JOBS_TABLE, index_of};
 use ::row_access::{
     Access, Counted, Job, Loader, Opening, ReadWay, RowAccessScheme, Seen, Session, Statement, TableForm,
 };
-use harness::directory::bytes_text;
 use harness::{Failure, Setting, Target};
 use larch::index::{IndexOptions, RangeBy};
 use larch::rows::Direction;
@@ -46,7 +45,7 @@ struct Rows {
 
 fn open(target: &Target, opening: Opening) -> Result<Box<dyn ::row_access::Database>, Failure> {
     let mut options = target.options()?;
-    let cache_bytes = options.bytes("cache", 256 << 20)?;
+    let cache = super::cache_budget(&mut options)?;
     let write_buffer_bytes = options.bytes("write_buffer", 64 << 20)?;
     let durability =
         options.choice("durability", &[("buffered", Durability::Buffered), ("synced", Durability::Synced)])?;
@@ -58,7 +57,7 @@ fn open(target: &Target, opening: Opening) -> Result<Box<dyn ::row_access::Datab
             .durability(durability)
             .publish_metrics(true)
             .read_only(opening == Opening::ReadOnly);
-        builder.cache_bytes(cache_bytes).write_buffer_bytes(write_buffer_bytes).extractors(extractors::of)
+        builder.cache_bytes(cache).write_buffer_bytes(write_buffer_bytes).extractors(extractors::of)
     };
     let none = || Failure::session("no_store", format!("there is no database in {}: set it up first", place.display()));
     let db = open_in(place, opening == Opening::OrCreate, builder)?.ok_or_else(none)?;
@@ -95,7 +94,7 @@ impl ::row_access::Database for Rows {
         vec![
             Setting::new("engine", concat!("Larch ", env!("CARGO_PKG_VERSION"))),
             Setting::new("durability", durability),
-            Setting::new("cache", bytes_text(self.db.cache().budget_bytes())),
+            Setting::new("cache", super::cache_text(&self.db)),
             Setting::new("reads", "direct, where the file system can"),
         ]
     }

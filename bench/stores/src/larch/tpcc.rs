@@ -63,7 +63,7 @@ impl Tables {
 
 fn open(target: &Target, setup: &Setup) -> Result<Box<dyn ::tpcc::Database>, Failure> {
     let mut options = target.options()?;
-    let cache_bytes = options.bytes("cache", 256 << 20)?;
+    let cache = super::cache_budget(&mut options)?;
     let write_buffer_bytes = options.bytes("write_buffer", 64 << 20)?;
     let file_bytes = options.bytes("file", LevelOptions::default().file_bytes)?;
     let durability =
@@ -74,7 +74,7 @@ fn open(target: &Target, setup: &Setup) -> Result<Box<dyn ::tpcc::Database>, Fai
     let place = target.directory()?;
     let builder = || {
         let builder = Database::builder(place).durability(durability).publish_metrics(true);
-        let builder = builder.cache_bytes(cache_bytes).write_buffer_bytes(write_buffer_bytes);
+        let builder = builder.cache_bytes(cache).write_buffer_bytes(write_buffer_bytes);
         let builder = builder.levels(LevelOptions { file_bytes, ..LevelOptions::default() });
         builder.prefer_flat_index(reads_flat_index).extractors(extractors::of)
     };
@@ -139,7 +139,7 @@ impl Store for Larch {
             Setting::new("engine", concat!("Larch ", env!("CARGO_PKG_VERSION"))),
             Setting::new("isolation", "serializable"),
             Setting::new("durability", durability),
-            Setting::new("cache", bytes_text(self.db.cache().budget_bytes())),
+            Setting::new("cache", super::cache_text(&self.db)),
             Setting::new("write buffer", bytes_text(self.write_buffer_bytes)),
             Setting::new("under way", format!("{} transactions on each thread", self.depth)),
             Setting::new("reads", "direct, where the file system can"),
