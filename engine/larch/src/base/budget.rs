@@ -35,7 +35,7 @@ pub const DEFAULT_BYTES: u64 = 64 << 20;
 /// Of the machine's memory, and of the memory of each control group with a limit that the process is in, a headroom
 /// always stays free: a twentieth, at least 256 MiB, but at most a quarter. A sixteenth of the cache is left to other
 /// elastic caches, also in other processes; all of them get about the same size. Forty times a second, a thread reads
-/// what is available (`MemAvailable`, and the limit of the group without what it uses), which costs 0.2 % of a
+/// what is available (`MemAvailable`, and the limit of the group without what it uses), which costs up to 0.5 % of a
 /// processor. Files that the operating system keeps in memory count as available. But if threads wait because files
 /// that are in use no longer fit into memory, the cache shrinks (`/proc/pressure/memory`).
 ///

@@ -8,8 +8,8 @@ use std::fmt;
 use std::ptr;
 use std::time::Duration;
 
-/// The time between two readings. A reading costs about 50 us of one processor, so the governor costs 0.2 % of it. What
-/// others take between two readings comes out of the headroom.
+/// The time between two readings. A reading costs up to 130 us of one processor, so the governor costs up to 0.5 % of it.
+/// What others take between two readings comes out of the headroom.
 pub(super) const PERIOD: Duration = Duration::from_millis(25);
 
 /// Decides the budget of one cache.
