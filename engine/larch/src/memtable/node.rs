@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The *head* is the first eight bytes of the key as a number, padded with zeros if the key is shorter. Most
-//! comparisons on the way down a skip list need only the head, a single read 16 bytes after the lowest link. A node
+//! comparisons on the way down a skip list need only eight bytes of the key, which is a single read. A node
 //! takes 24 bytes plus the key (at least 8 bytes) and the value, rounded up to a multiple of 8. The 24 bytes include
 //! one link. Each further link adds 8 bytes; on average, a node has a third of one.
 //!
@@ -118,12 +118,15 @@ impl<'a> Node<'a> {
         unsafe { self.0.as_ref() }
     }
 
-    /// The first eight bytes of the key.
+    /// The eight bytes of the key from `at` on, as a number that sorts like them. `None` if the key ends before. A
+    /// key of fewer than eight bytes is padded with zeros to eight.
     #[inline]
-    pub(super) fn head(self) -> u64 {
-        // SAFETY: a node has room for at least `HEAD_BYTES` bytes of key, and `write` has written all of them. They
-        // do not change while the arena lives.
-        u64::from_be_bytes(unsafe { self.bytes().cast::<[u8; HEAD_BYTES]>().read() })
+    pub(super) fn number(self, at: usize) -> Option<u64> {
+        (at + HEAD_BYTES <= self.key_bytes() || at == 0).then(|| {
+            // SAFETY: these bytes lie within the room for the key, which has at least `HEAD_BYTES` bytes. `write` has
+            // written all of it, and it does not change while the arena lives.
+            u64::from_be_bytes(unsafe { self.bytes().add(at).cast::<[u8; HEAD_BYTES]>().read() })
+        })
     }
 
     /// The version of the commit that wrote the row.
@@ -161,7 +164,7 @@ impl<'a> Node<'a> {
     /// Whether another node has the same key.
     #[inline]
     pub(super) fn has_key_of(self, other: Node<'_>) -> bool {
-        self.head() == other.head() && self.key() == other.key()
+        self.number(0) == other.number(0) && self.key() == other.key()
     }
 
     /// The value; empty for an erase.

@@ -8,7 +8,10 @@
 //! ```
 //!
 //! On average, a quarter of the nodes of a level are also in the level above. A search starts at the top. On each
-//! level it goes right while the next node comes before the sought place, and then down. An insert writes the node
+//! level it goes right while the next node comes before the sought place, and then down. Keys between two keys that
+//! begin with the same bytes begin with these bytes, too. So a search compares only the next eight bytes, as numbers.
+//!
+//! An insert writes the node
 //! and links it from level 0 upwards. On each level it first sets the new node's link to the next node, and then
 //! swings the link of the node before to the new node with a compare-and-swap. If another thread was faster, the
 //! insert goes on from the node before and tries again, on this level only.
@@ -27,9 +30,10 @@
 use super::MemRow;
 use super::arena::Arena;
 use super::node::{Content, Header, Link, MAX_HEIGHT, Node};
-use crate::base::key_head::{head, order_after_head};
+use crate::base::key_head::head;
 use os::sync::Arc;
-use os::sync::atomic::{AtomicUsize, Ordering};
+use os::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use sst::format::key::common_prefix;
 use sst::{RowKind, Version};
 use std::cmp;
 use std::ptr::{self, NonNull};
@@ -41,10 +45,13 @@ pub(super) struct SkipList {
     start: NonNull<Header>,
     /// The number of levels that may have nodes besides the head.
     height: AtomicUsize,
+    /// The row that was inserted last, which is linked on all of its levels. Null while there is none.
+    last_inserted: AtomicPtr<Header>,
     arena: Arc<Arena>,
 }
 
-// SAFETY: the node at `start` lives in the arena. Other code sees it only as a `Node`, which is Send and Sync.
+// SAFETY: the nodes that the list points to live in the arena. Other code sees them only as a `Node`, which is Send
+// and Sync.
 unsafe impl Send for SkipList {}
 // SAFETY: as above.
 unsafe impl Sync for SkipList {}
@@ -52,7 +59,6 @@ unsafe impl Sync for SkipList {}
 /// A sought place in the order of rows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Probe<'k> {
-    head: u64,
     key: &'k [u8],
     version: Version,
     /// Whether the place is after all versions of the key.
@@ -63,7 +69,7 @@ impl<'k> Probe<'k> {
     /// The place of `version` of `key`. The first row at or after it is the newest version of `key` at or before
     /// `version`, if there is one.
     pub(super) fn new(key: &'k [u8], version: Version) -> Self {
-        Self { head: head(key), key, version, is_after: false }
+        Self { key, version, is_after: false }
     }
 
     /// The place before every version of `key`.
@@ -77,13 +83,14 @@ impl<'k> Probe<'k> {
     }
 
     /// Whether `node` comes before this place.
-    #[inline]
     fn follows(&self, node: Node<'_>) -> bool {
-        let head = node.head();
-        if head != self.head {
-            return head < self.head;
-        }
-        match order_after_head(node.key(), self.key) {
+        self.follows_in(node.key().cmp(self.key), node)
+    }
+
+    /// Whether `node` comes before this place, if `order` is the order of its key and the key of the place.
+    #[inline]
+    fn follows_in(&self, order: cmp::Ordering, node: Node<'_>) -> bool {
+        match order {
             cmp::Ordering::Less => true,
             cmp::Ordering::Greater => false,
             cmp::Ordering::Equal => self.is_after || node.version() > self.version,
@@ -91,17 +98,102 @@ impl<'k> Probe<'k> {
     }
 }
 
+/// The nodes before and after a place, or the start and the end of the list.
+type Around<'l> = (Node<'l>, Option<Node<'l>>);
+
+/// A search for a place.
+#[derive(Debug)]
+struct Search<'l, 'p> {
+    probe: &'p Probe<'p>,
+    /// The nearest known nodes around the place. The node before is linked on the level of the search.
+    around: Around<'l>,
+    /// How many bytes the key of the node before shares with the sought key, at least, and that of the node after.
+    shared: (usize, usize),
+    /// All keys between the two nodes have the same bytes as the sought key before this one.
+    at: usize,
+    /// The eight bytes of the sought key from `at` on.
+    number: u64,
+}
+
+impl<'l, 'p> Search<'l, 'p> {
+    /// A search between two nodes around the place.
+    fn between(around: Around<'l>, probe: &'p Probe<'p>) -> Self {
+        Self { probe, around, shared: (0, 0), at: 0, number: head(probe.key) }
+    }
+
+    /// Whether `node`, which lies between the nearest known nodes, comes before the place.
+    #[inline]
+    fn passes(&mut self, node: Node<'_>) -> bool {
+        match node.number(self.at) {
+            Some(number) if number != self.number => number < self.number,
+            _ => self.look_closer(node),
+        }
+    }
+
+    /// Compares all bytes of a key, and then knows more of the bytes that the keys around the place share.
+    #[inline(never)]
+    fn look_closer(&mut self, node: Node<'_>) -> bool {
+        let sought = self.probe.key;
+        let shared = common_prefix(node.key(), sought);
+        let is_before = self.probe.follows_in(node.key().get(shared).cmp(&sought.get(shared)), node);
+        *(if is_before { &mut self.shared.0 } else { &mut self.shared.1 }) = shared;
+        // The eight bytes may begin with some that are known to be the same.
+        self.at = self.shared.0.min(self.shared.1).min(sought.len().saturating_sub(size_of::<u64>()));
+        self.number = head(&sought[self.at..]);
+        is_before
+    }
+
+    /// Walks to the place on `level`.
+    #[inline]
+    fn walk(&mut self, level: usize) {
+        let known = self.around.1.map(Node::address);
+        loop {
+            let next = next(self.around.0, level);
+            if next.map(Node::address) == known {
+                return;
+            }
+            match next {
+                Some(next) if self.passes(next) => self.around.0 = next,
+                _ => {
+                    self.around.1 = next;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Descends to the place through the lowest `levels` levels, on all of which the node before is linked. Calls
+    /// `note` with the nodes around the place on each level, and returns those on level 0.
+    #[inline]
+    fn descend(mut self, levels: usize, mut note: impl FnMut(usize, Around<'l>)) -> Around<'l> {
+        for level in (0..levels).rev() {
+            if level > 0
+                && let Some(below) = next(self.around.0, level - 1)
+            {
+                // The processor loads this node while the search compares nodes of the level above.
+                below.prefetch();
+            }
+            self.walk(level);
+            note(level, self.around);
+        }
+        self.around
+    }
+}
+
 /// For each level, the nodes before and after a place. The node before is linked on this level.
-type Splice<'l> = [(Node<'l>, Option<Node<'l>>); MAX_HEIGHT];
+type Splice<'l> = [Around<'l>; MAX_HEIGHT];
 
 /// Inserts rows one after the other. The search for a row's place begins where the previous search ended, so rows in
-/// ascending order cost little more than copying their bytes.
+/// ascending order cost little more than copying their bytes. The first search begins at the row that was inserted
+/// last into the list, if the new row comes right after it.
 #[derive(Debug)]
 pub(super) struct Inserter<'l> {
     list: &'l SkipList,
     splice: Splice<'l>,
     /// The splice is set for the levels below this.
     height: usize,
+    /// The level of the splice at which the next search looks first.
+    nearest: usize,
 }
 
 impl SkipList {
@@ -109,7 +201,7 @@ impl SkipList {
     pub(super) fn new(arena: Arc<Arena>) -> Self {
         let nothing = Content { key: &[], version: Version(0), kind: RowKind::Erase, value: &[] };
         let start = Node::write(&arena, MAX_HEIGHT, &nothing).address();
-        Self { start, height: AtomicUsize::new(1), arena }
+        Self { start, height: AtomicUsize::new(1), last_inserted: AtomicPtr::new(ptr::null_mut()), arena }
     }
 
     /// The arena with the rows of the list.
@@ -119,7 +211,7 @@ impl SkipList {
 
     /// An inserter for this list.
     pub(super) fn inserter(&self) -> Inserter<'_> {
-        Inserter { list: self, splice: [(self.start(), None); MAX_HEIGHT], height: 0 }
+        Inserter { list: self, splice: [(self.start(), None); MAX_HEIGHT], height: 0, nearest: 0 }
     }
 
     /// The row at a node of this list.
@@ -136,12 +228,12 @@ impl SkipList {
 
     /// The first row at or after the place of `probe`.
     pub(super) fn first_from(&self, probe: &Probe<'_>) -> Option<Node<'_>> {
-        self.search(probe, |_, _| ()).1
+        self.search(probe).1
     }
 
     /// The last row before the place of `probe`.
     pub(super) fn last_before(&self, probe: &Probe<'_>) -> Option<Node<'_>> {
-        let before = self.search(probe, |_, _| ()).0;
+        let before = self.search(probe).0;
         (before.address() != self.start).then_some(before)
     }
 
@@ -174,15 +266,19 @@ impl SkipList {
         self.height.load(Ordering::Relaxed)
     }
 
-    /// Returns the nodes before and after a place on level 0. On the way down, calls `note` with these two nodes on
-    /// each level.
+    /// The nodes before and after a place on level 0.
     #[inline]
-    fn search<'l>(
-        &'l self,
-        probe: &Probe<'_>,
-        note: impl FnMut(usize, (Node<'l>, Option<Node<'l>>)),
-    ) -> (Node<'l>, Option<Node<'l>>) {
-        descend((self.start(), None), self.height(), probe, note)
+    fn search<'l>(&'l self, probe: &Probe<'_>) -> Around<'l> {
+        Search::between((self.start(), None), probe).descend(self.height(), |_, _| ())
+    }
+
+    /// The row that was inserted last, if the place comes right after it.
+    fn last_inserted_before(&self, probe: &Probe<'_>) -> Option<Node<'_>> {
+        let address = NonNull::new(self.last_inserted.load(Ordering::Acquire))?;
+        // SAFETY: it is the address of a node in the arena of the list.
+        let last = unsafe { Node::at(address) };
+        let is_right_before = || next(last, 0).is_none_or(|after| !probe.follows(after));
+        (probe.follows(last) && is_right_before()).then_some(last)
     }
 }
 
@@ -197,46 +293,6 @@ fn next(node: Node<'_>, level: usize) -> Option<Node<'_>> {
     Some(unsafe { Node::at(address) })
 }
 
-/// Descends through the lowest `levels` levels, from two nodes around the place that are on all of these levels, or
-/// from the start and the end of the list. Returns the nodes around the place on level 0.
-#[inline]
-fn descend<'l>(
-    (mut before, mut after): (Node<'l>, Option<Node<'l>>),
-    levels: usize,
-    probe: &Probe<'_>,
-    mut note: impl FnMut(usize, (Node<'l>, Option<Node<'l>>)),
-) -> (Node<'l>, Option<Node<'l>>) {
-    for level in (0..levels).rev() {
-        if level > 0
-            && let Some(below) = next(before, level - 1)
-        {
-            // The processor loads this node while the search compares nodes of the level above.
-            below.prefetch();
-        }
-        (before, after) = walk((before, after), level, probe);
-        note(level, (before, after));
-    }
-    (before, after)
-}
-
-/// Finds the nodes around a place on a level. Walks from `before`, which is on the level and comes before the place.
-/// Does not compare `after`, which is known not to come before the place.
-#[inline]
-fn walk<'l>(
-    (mut before, after): (Node<'l>, Option<Node<'l>>),
-    level: usize,
-    probe: &Probe<'_>,
-) -> (Node<'l>, Option<Node<'l>>) {
-    let known = after.map(Node::address);
-    loop {
-        let Some(next) = next(before, level) else { return (before, None) };
-        if Some(next.address()) == known || !probe.follows(next) {
-            return (before, Some(next));
-        }
-        before = next;
-    }
-}
-
 impl<'l> Inserter<'l> {
     /// Adds a row, before any row with the same key and version. Returns the row's memory in bytes, and whether the
     /// list had no row with its key and version.
@@ -245,18 +301,18 @@ impl<'l> Inserter<'l> {
         let height = random_height(&list.arena);
         let node = Node::write(&list.arena, height, content);
         let probe = Probe::new(content.key, content.version);
-        let mut levels = list.height();
-        if height > levels {
+        if height > list.height() {
             // Relaxed: see `SkipList::height`.
-            levels = list.height.fetch_max(height, Ordering::Relaxed).max(height);
+            list.height.fetch_max(height, Ordering::Relaxed);
         }
-        self.locate(&probe, levels);
+        self.locate(&probe, height);
         let mut was_alone = true;
         for level in 0..height {
             was_alone &= self.link(node, level, &probe);
         }
         let after = self.splice[0].1;
         let is_new = after.is_none_or(|after| after.version() != content.version || after.key() != content.key);
+        list.last_inserted.store(node.address().as_ptr(), Ordering::Release);
         if was_alone {
             for around in &mut self.splice[..height] {
                 around.0 = node;
@@ -270,21 +326,35 @@ impl<'l> Inserter<'l> {
         (node.memory_bytes(), is_new)
     }
 
-    /// Sets the splice to the nodes around a place.
-    fn locate(&mut self, probe: &Probe<'_>, levels: usize) {
-        let Self { list, splice, height } = self;
-        let fits = |around: &(Node<'l>, Option<Node<'l>>)| {
-            (around.0.address() == list.start || probe.follows(around.0))
-                && around.1.is_none_or(|after| !probe.follows(after))
-        };
-        // Starts at the lowest level on which the nodes of the last search are also around the new place.
-        let known = splice[..*height].iter().position(fits).unwrap_or(*height);
-        let (from, known) = match splice[..*height].get(known) {
-            Some(around) => (*around, known),
-            None => ((list.start(), None), levels),
-        };
-        descend(from, known, probe, |level, around| splice[level] = around);
-        *height = levels.max(*height);
+    /// Sets the splice to the nodes around a place, at least on the levels of a node of this height.
+    fn locate(&mut self, probe: &Probe<'_>, height: usize) {
+        let (from, levels) = self.nearest(probe, height).unwrap_or_else(|| {
+            self.height = self.list.height();
+            ((self.list.start(), None), self.height)
+        });
+        Search::between(from, probe).descend(levels, |level, around| self.splice[level] = around);
+    }
+
+    /// Nodes near a place, known from earlier inserts, and how many levels a search between them has to descend.
+    /// `None` if no near nodes are known, or if a node of this height has to be linked on levels where they are not.
+    fn nearest(&mut self, probe: &Probe<'_>, height: usize) -> Option<(Around<'l>, usize)> {
+        if self.height < height {
+            let last = self.list.last_inserted_before(probe).filter(|last| last.height() >= height)?;
+            self.height = last.height();
+            return Some(((last, None), self.height));
+        }
+        // Looks first where the last search has found nodes, and then further up. If nodes of a level are around the
+        // place, those of all higher levels are, too.
+        let level = (self.nearest..self.height).step_by(2).find(|&level| self.is_around(level, probe));
+        self.nearest = level.unwrap_or(self.height).saturating_sub(1);
+        level.map(|level| (self.splice[level], level))
+    }
+
+    /// Whether the nodes of the splice on `level` are around a place.
+    fn is_around(&self, level: usize, probe: &Probe<'_>) -> bool {
+        let (before, after) = self.splice[level];
+        let begins_before = before.address() == self.list.start || probe.follows(before);
+        begins_before && after.is_none_or(|after| !probe.follows(after))
     }
 
     /// Links the node on `level`. Returns false if another thread has inserted a row next to it since its place was
@@ -306,7 +376,9 @@ impl<'l> Inserter<'l> {
                 return was_alone;
             }
             was_alone = false;
-            self.splice[level] = walk((before, None), level, probe);
+            let mut search = Search::between((before, None), probe);
+            search.walk(level);
+            self.splice[level] = search.around;
         }
     }
 }

@@ -17,11 +17,15 @@ fn list() -> SkipList {
 /// The key and version of a row, with its value.
 type ModelRow<'m> = (&'m (Vec<u8>, Reverse<u64>), &'m Vec<u8>);
 
-/// A key of only a few different letters, a little shorter or longer than a head. So many keys or heads are equal.
+/// A key of only a few different letters. Therefore keys are often equal, or differ only in some bytes at any place.
 fn random_key(random: &mut StdRng) -> Vec<u8> {
-    let mut key = if random.random_bool(0.3) { b"prefix--".to_vec() } else { Vec::new() };
+    let prefixes: [&[u8]; 4] = [b"", b"", b"prefix--", b"a much longer prefix"];
+    let mut key = prefixes[random.random_range(0..4)].to_vec();
     let length = random.random_range(0..4);
     key.extend((0..length).map(|_| [0, 0, b'a', 255][random.random_range(0..4)]));
+    if random.random_bool(0.3) {
+        key.extend([0; 9]);
+    }
     key
 }
 
