@@ -240,9 +240,8 @@ impl Background {
     /// Polls the jobs on this thread if no other thread will: on a simulated machine, or where the system refuses to
     /// start threads.
     pub fn drive(&self) {
-        for worker in self.all() {
-            worker.drive();
-        }
+        // A commit on a simulated machine gets here. `for_each` takes fewer instructions than a loop over a chain.
+        self.all().for_each(Worker::drive);
     }
 
     /// Ends the background work: jobs are no longer polled, and a running job ends soon.

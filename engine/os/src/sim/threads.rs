@@ -2,8 +2,8 @@
 //! the jobs do.
 
 use crate::sim::SimClock;
-use crate::sync::atomic::{AtomicBool, Ordering};
-use crate::sync::{Arc, Mutex};
+use crate::sync::Arc;
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::{Clock, Job, Polled, Priority, Threads, Worker};
 use std::fmt;
 use std::io;
@@ -28,7 +28,7 @@ impl Threads for SimThreads {
             clock: self.clock.clone(),
             job,
             woken: AtomicBool::new(false),
-            due: Mutex::new(None),
+            due_nanos: AtomicU64::new(NEVER),
             polling: AtomicBool::new(false),
             stopped: AtomicBool::new(false),
         })
@@ -52,25 +52,38 @@ struct SimWorker {
     job: Arc<dyn Job>,
     /// Set by each wake, and cleared before the job is polled. So a wake during a poll causes another poll.
     woken: AtomicBool,
-    /// When the worker is to be woken.
-    due: Mutex<Option<Duration>>,
+    /// When the worker is to be woken, or [`NEVER`].
+    due_nanos: AtomicU64,
     /// Set while the job is polled. A job may drive its own worker, directly or indirectly, and must not be polled
     /// again meanwhile.
     polling: AtomicBool,
     stopped: AtomicBool,
 }
 
+/// The time of a worker that no timed wake is to wake.
+const NEVER: u64 = u64::MAX;
+
 impl SimWorker {
+    /// Whether the job is to be polled. Every commit asks this of all workers, so it takes few instructions if not.
+    #[inline]
+    fn is_woken(&self) -> bool {
+        let due_nanos = self.due_nanos.load(Ordering::Acquire);
+        self.woken.load(Ordering::Acquire) || due_nanos != NEVER && due_nanos <= nanos(self.clock.now())
+    }
+
     /// Whether the job is to be polled. Clears the wake.
     fn take_wake(&self) -> bool {
-        let mut due = self.due.lock();
-        let is_due = due.is_some_and(|due| due <= self.clock.now());
-        let woken = self.woken.swap(false, Ordering::Acquire) || is_due;
-        if woken {
-            *due = None;
+        let is_woken = self.is_woken();
+        if is_woken {
+            self.woken.swap(false, Ordering::AcqRel);
+            self.due_nanos.store(NEVER, Ordering::Release);
         }
-        woken && !self.stopped.load(Ordering::Acquire)
+        is_woken && !self.stopped.load(Ordering::Acquire)
     }
+}
+
+fn nanos(time: Duration) -> u64 {
+    time.as_nanos() as u64
 }
 
 impl Worker for SimWorker {
@@ -83,11 +96,11 @@ impl Worker for SimWorker {
     }
 
     fn wake_after(&self, time: Duration) {
-        *self.due.lock() = Some(self.clock.now() + time);
+        self.due_nanos.store(nanos(self.clock.now() + time), Ordering::Release);
     }
 
     fn drive(&self) {
-        if self.polling.swap(true, Ordering::Acquire) {
+        if !self.is_woken() || self.polling.swap(true, Ordering::Acquire) {
             return;
         }
         let _polling = Polling(&self.polling);
@@ -106,7 +119,10 @@ impl Worker for SimWorker {
 
 impl fmt::Debug for SimWorker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SimWorker").field("woken", &self.woken).field("due", &self.due).finish_non_exhaustive()
+        f.debug_struct("SimWorker")
+            .field("woken", &self.woken)
+            .field("due_nanos", &self.due_nanos)
+            .finish_non_exhaustive()
     }
 }
 
