@@ -62,7 +62,7 @@ fn written(input: &mut Input<'_>) -> (Vec<u8>, Vec<u64>) {
         for _ in 0..input.below(4) {
             ops.put(u32::from(input.byte()), &input.key(), input.bytes(30));
         }
-        log.append_commit(Version(version), &ops).expect("the disk works");
+        log.append_commit(Version(version), (&ops).into()).expect("the disk works");
         versions.push(version);
         if input.byte() % 4 == 0 {
             log.file().sync().expect("the disk works");

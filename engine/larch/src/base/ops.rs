@@ -66,7 +66,17 @@ pub struct OpsError {
     pub why: &'static str,
 }
 
-/// The ops of one commit, in order.
+/// The ops of one commit, in order: those of a batch, or a single op that is in no batch. It is encoded only when it
+/// is written to the log.
+#[derive(Clone, Copy, Debug)]
+pub enum CommitOps<'a> {
+    /// A single op on the table with this id.
+    One(u32, Op<'a>),
+    /// The ops of a batch.
+    Batch(&'a BatchOps),
+}
+
+/// The ops of a batch, in order.
 #[derive(Clone, Debug, Default)]
 pub struct BatchOps {
     bytes: Vec<u8>,
@@ -102,6 +112,17 @@ impl<'a> Op<'a> {
         }
     }
 
+    /// The number of bytes that the op has in the log.
+    fn encoded_bytes(self) -> usize {
+        let of = |bytes: &[u8]| encoded_length(bytes.len()).1 + bytes.len();
+        let fields = match self {
+            Self::Put { key, value } => of(key) + of(value),
+            Self::Erase { key } => of(key),
+            Self::RangeErase { start, end } => of(start) + of(end),
+        };
+        size_of::<u8>() + size_of::<u32>() + fields
+    }
+
     /// Whether the op writes `key`: puts it, or erases it alone or in a range.
     pub fn writes_to(&self, key: &[u8]) -> bool {
         match *self {
@@ -111,8 +132,129 @@ impl<'a> Op<'a> {
     }
 }
 
-/// The most bytes of an op besides its key and its value or range end: kind, table and two lengths.
-const MAX_OP_HEAD_BYTES: usize = 1 + 4 + 2 * 5;
+impl<'a> From<&'a BatchOps> for CommitOps<'a> {
+    fn from(ops: &'a BatchOps) -> Self {
+        Self::Batch(ops)
+    }
+}
+
+impl<'a> CommitOps<'a> {
+    /// The number of ops.
+    pub fn count(self) -> u32 {
+        match self {
+            Self::One(..) => 1,
+            Self::Batch(ops) => ops.count(),
+        }
+    }
+
+    /// The number of bytes that the ops have in the log.
+    pub fn encoded_bytes(self) -> usize {
+        match self {
+            Self::One(_, op) => op.encoded_bytes(),
+            Self::Batch(ops) => ops.bytes.len(),
+        }
+    }
+
+    /// Whether no op is a put.
+    pub fn is_erases_only(self) -> bool {
+        match self {
+            Self::One(_, op) => !matches!(op, Op::Put { .. }),
+            Self::Batch(ops) => ops.is_erases_only(),
+        }
+    }
+
+    /// Whether applying all ops at a single version has the same effect as applying them one after the other, see
+    /// [`BatchOps::is_resolved`].
+    pub fn is_resolved(self) -> bool {
+        match self {
+            Self::One(..) => true,
+            Self::Batch(ops) => ops.is_resolved(),
+        }
+    }
+
+    /// The ops in order, each with its table.
+    pub fn iter(self) -> impl Iterator<Item = (u32, Op<'a>)> {
+        let (one, batch) = match self {
+            Self::One(table, op) => (Some((table, op)), None),
+            Self::Batch(ops) => (None, Some(ops)),
+        };
+        one.into_iter().chain(batch.into_iter().flatten())
+    }
+
+    /// Calls `take` for each op in order, with its table.
+    #[inline]
+    pub fn for_each(self, mut take: impl FnMut(u32, Op<'a>)) {
+        match self {
+            Self::One(table, op) => take(table, op),
+            Self::Batch(ops) => ops.iter().for_each(|(table, op)| take(table, op)),
+        }
+    }
+}
+
+/// A single op as it is in the log, in parts that need not be copied.
+///
+/// ```text
+/// kind u8 | table u32 | key bytes varint │ key │ value bytes varint │ value        of a range erase: its start and end
+/// ```
+#[derive(Debug)]
+pub struct EncodedOp<'a> {
+    head: ([u8; MAX_HEAD_BYTES], usize),
+    key: &'a [u8],
+    /// Nothing, if the op is an erase.
+    length: ([u8; MAX_LENGTH_BYTES], usize),
+    rest: &'a [u8],
+}
+
+impl<'a> EncodedOp<'a> {
+    /// Encodes an op on the table with this id.
+    #[inline]
+    pub fn new(table: u32, op: Op<'a>) -> Self {
+        let (kind, key, rest) = match op {
+            Op::Put { key, value } => (PUT, key, value),
+            Op::Erase { key } => (ERASE, key, &[][..]),
+            Op::RangeErase { start, end } => (RANGE_ERASE, start, end),
+        };
+        let length = if kind == ERASE { ([0; MAX_LENGTH_BYTES], 0) } else { encoded_length(rest.len()) };
+        Self { head: encoded_head(kind, table, key.len()), key, length, rest }
+    }
+
+    /// The parts of the encoded op, one after the other.
+    #[inline]
+    pub fn parts(&self) -> [&[u8]; 4] {
+        [&self.head.0[..self.head.1], self.key, &self.length.0[..self.length.1], self.rest]
+    }
+}
+
+/// The most bytes of an encoded length.
+const MAX_LENGTH_BYTES: usize = 5;
+
+/// The most bytes of an op before its key: kind, table and the length of the key.
+const MAX_HEAD_BYTES: usize = 1 + 4 + MAX_LENGTH_BYTES;
+
+/// Encodes what is before a key of `key_bytes` bytes. Returns the bytes and how many they are.
+#[inline]
+fn encoded_head(kind: u8, table: u32, key_bytes: usize) -> ([u8; MAX_HEAD_BYTES], usize) {
+    let mut head = [0; MAX_HEAD_BYTES];
+    head[0] = kind;
+    head[1..5].copy_from_slice(&table.to_le_bytes());
+    let (length, length_bytes) = encoded_length(key_bytes);
+    head[5..].copy_from_slice(&length);
+    (head, 5 + length_bytes)
+}
+
+/// Encodes the length of a key, a value or a range end. Returns the bytes and how many they are.
+#[inline]
+fn encoded_length(length: usize) -> ([u8; MAX_LENGTH_BYTES], usize) {
+    let mut left = u32::try_from(length).expect("the caller bounds keys and values well below 4 GiB");
+    let (mut bytes, mut count) = ([0; MAX_LENGTH_BYTES], 1);
+    while left >= 0x80 {
+        bytes[count - 1] = left as u8 | 0x80;
+        left >>= 7;
+        count += 1;
+    }
+    bytes[count - 1] = left as u8;
+    (bytes, count)
+}
 
 impl BatchOps {
     /// An empty batch.
@@ -183,11 +325,11 @@ impl BatchOps {
     /// Begins an op whose value or range end has `more_bytes`. Reserves memory for the whole op, so a batch of one
     /// op allocates once.
     fn begin(&mut self, kind: u8, table: u32, key: &[u8], more_bytes: usize) {
-        self.bytes.reserve(MAX_OP_HEAD_BYTES + key.len() + more_bytes);
+        self.bytes.reserve(MAX_HEAD_BYTES + key.len() + MAX_LENGTH_BYTES + more_bytes);
         self.count = self.count.checked_add(1).expect("a batch that fits in memory has fewer than 2^32 ops");
-        self.bytes.push(kind);
-        self.bytes.extend_from_slice(&table.to_le_bytes());
-        self.push_bytes(key);
+        let (head, bytes) = encoded_head(kind, table, key.len());
+        self.bytes.extend_from_slice(&head[..bytes]);
+        self.bytes.extend_from_slice(key);
     }
 
     fn push_bytes(&mut self, bytes: &[u8]) {
@@ -196,12 +338,8 @@ impl BatchOps {
     }
 
     fn push_length(&mut self, length: usize) {
-        let mut length = u32::try_from(length).expect("the caller bounds keys and values well below 4 GiB");
-        while length >= 0x80 {
-            self.bytes.push(length as u8 | 0x80);
-            length >>= 7;
-        }
-        self.bytes.push(length as u8);
+        let (bytes, count) = encoded_length(length);
+        self.bytes.extend_from_slice(&bytes[..count]);
     }
 
     /// Appends the ops of `other`.
@@ -288,9 +426,14 @@ impl BatchOps {
         !self.is_unresolved
     }
 
-    /// Removes the puts and erases that a later range erase hides. Does nothing if no range erase came after other
-    /// ops.
-    pub fn resolve(&mut self) {
+    /// Removes the puts and erases that a later range erase hides, and returns the other ops. Removes nothing if no
+    /// range erase came after other ops.
+    pub fn resolve(&mut self) -> CommitOps<'_> {
+        self.remove_hidden();
+        CommitOps::Batch(self)
+    }
+
+    fn remove_hidden(&mut self) {
         if !self.is_unresolved {
             return;
         }

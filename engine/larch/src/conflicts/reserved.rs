@@ -14,7 +14,7 @@
 //!
 //! Thread safe. A thread that waits here must not hold other locks.
 
-use crate::base::ops::BatchOps;
+use crate::base::ops::CommitOps;
 use crate::base::table::TableId;
 use os::Clock;
 use os::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -174,14 +174,14 @@ impl Reserved {
     /// Waits while another transaction holds the writer or has reserved a key that `ops` write. `own` are the
     /// caller's own reservations, which are ignored.
     #[inline]
-    pub fn wait_for(&self, ops: &BatchOps, own: Option<&Reservation>, clock: Option<&dyn Clock>) {
+    pub fn wait_for(&self, ops: CommitOps<'_>, own: Option<&Reservation>, clock: Option<&dyn Clock>) {
         if self.count.load(Ordering::Relaxed) > 0 {
             self.wait(ops, own.map_or(0, |own| own.holder), clock);
         }
     }
 
     #[cold]
-    fn wait(&self, ops: &BatchOps, own: u64, clock: Option<&dyn Clock>) {
+    fn wait(&self, ops: CommitOps<'_>, own: u64, clock: Option<&dyn Clock>) {
         let Some(clock) = clock else { return };
         let mut holders = self.holders.lock();
         let this = std::thread::current().id();
@@ -190,7 +190,7 @@ impl Reserved {
         }
         drop(holders);
         let mut patience = Patience::new(Some(clock));
-        for (table, op) in ops {
+        for (table, op) in ops.iter() {
             let Some(key) = op.key() else { continue };
             let hash = self.hash(TableId(table), key);
             let mut holders = self.holders.lock();
@@ -216,7 +216,7 @@ impl Reserved {
     }
 
     /// Whether a commit of `ops` would wait at the time `now`, see [`Reserved::wait_for`].
-    pub fn is_reserved_for(&self, ops: &BatchOps, now: Duration) -> bool {
+    pub fn is_reserved_for(&self, ops: CommitOps<'_>, now: Duration) -> bool {
         let keys = ops.iter().filter_map(|(table, op)| Some((TableId(table), op.key()?)));
         self.is_reserved(&self.hashes(keys), &Reservation::default(), now)
     }

@@ -5,7 +5,7 @@
 //! not be applied to the memtables yet, and waiting for them under the lock would make all other commits wait, too.
 //! Usually, the signatures already prove that such a commit wrote nothing on which the transaction depends.
 
-use crate::base::ops::{BatchOps, Op};
+use crate::base::ops::{CommitOps, Op};
 use crate::base::table::TableId;
 use sst::Version;
 use sst::format::filter::hash_key;
@@ -24,7 +24,7 @@ impl Signature {
     pub const ANY: Self = Self(u64::MAX);
 
     /// The signature of the keys that `ops` write.
-    pub fn of_ops(ops: &BatchOps) -> Self {
+    pub fn of_ops(ops: CommitOps<'_>) -> Self {
         if ops.count() > MOST_OPS {
             return Self::ANY;
         }

@@ -17,7 +17,7 @@ pub mod waiting_tasks;
 pub mod warmth;
 
 use damage::Damage;
-use os::sync::atomic::{AtomicBool, Ordering};
+use os::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use os::sync::{Arc, Condvar, Mutex, OnceLock};
 use os::{Duty, Worker};
 use stall::Stalls;
@@ -34,7 +34,9 @@ pub struct Background {
     follow: OnceLock<FollowWorkers>,
     /// Notified when background work has made progress.
     progress: Condvar,
-    progress_count: Mutex<u64>,
+    /// Only grows, and only while `progress_lock` is held.
+    progress_count: AtomicU64,
+    progress_lock: Mutex<()>,
     closing: AtomicBool,
     /// Background work that failed and has not succeeded since then.
     pub troubles: Troubles,
@@ -121,7 +123,9 @@ impl Background {
 
     /// Wakes all threads that wait for progress of background work.
     pub fn tell_progress(&self) {
-        *self.progress_count.lock() += 1;
+        let lock = self.progress_lock.lock();
+        self.progress_count.fetch_add(1, Ordering::Release);
+        drop(lock);
         self.progress.notify_all();
         if self.waiting.has_any_for_progress() {
             self.wake_waiting_after(Duration::ZERO);
@@ -140,15 +144,15 @@ impl Background {
 
     /// How many times background work has reported progress so far.
     pub fn progress_seen(&self) -> u64 {
-        *self.progress_count.lock()
+        self.progress_count.load(Ordering::Acquire)
     }
 
     /// Waits until background work has reported progress more than `seen` times, `is_stopped` returns true, or the
     /// database is closing.
     pub fn wait_progress(&self, seen: u64, is_stopped: impl Fn() -> bool) {
-        let mut count = self.progress_count.lock();
-        while *count == seen && !is_stopped() && !self.is_closing() {
-            count = self.progress.wait(count);
+        let mut lock = self.progress_lock.lock();
+        while self.progress_seen() == seen && !is_stopped() && !self.is_closing() {
+            lock = self.progress.wait(lock);
         }
     }
 

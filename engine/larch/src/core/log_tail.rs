@@ -258,5 +258,5 @@ pub fn is_gone(error: &LogError) -> bool {
 
 fn put(memory: &MemSet, version: Version, ops: &BatchOps) {
     memory.note_commit(version, 0);
-    apply(memory, version, ops, 0);
+    apply(memory, version, ops.into(), 0);
 }

@@ -4,7 +4,7 @@
 //! Only one thread at a time appends to the log, so versions are in log order. Any number of threads may apply their
 //! commits to the memtables meanwhile.
 
-use crate::base::ops::{BatchOps, Op};
+use crate::base::ops::{CommitOps, Op};
 use crate::base::record::{EmptyLog, KnownEnd, LogError, LogFile, Previous};
 use crate::base::table::TableId;
 use crate::conflicts::signature::{LatestKeys, Signature};
@@ -222,7 +222,7 @@ impl Writer {
     /// # Errors
     ///
     /// Fails as [`NotAppended`] describes. After an error, the log does not have the commit.
-    pub fn append(&mut self, ops: &BatchOps, bytes: u64, written: Signature) -> Result<Version, NotAppended> {
+    pub fn append(&mut self, ops: CommitOps<'_>, bytes: u64, written: Signature) -> Result<Version, NotAppended> {
         let version = self.next_version;
         self.log.append_commit(version, ops).map_err(|error| self.not_appended(error))?;
         self.memory.note_commit(version, bytes);
@@ -322,9 +322,9 @@ impl Writer {
 
 /// Applies a commit to the memtables. `bytes` is the memory that was reserved for it when it was appended to the
 /// log.
-pub fn apply(memory: &MemSet, version: Version, ops: &BatchOps, bytes: u64) {
+pub fn apply(memory: &MemSet, version: Version, ops: CommitOps<'_>, bytes: u64) {
     let mut last: Option<(TableId, &Memtable, Rows<'_>)> = None;
-    for (table, op) in ops.iter() {
+    ops.for_each(|table, op| {
         let table = TableId(table);
         let (_, memtable, rows) = match &mut last {
             Some(last) if last.0 == table => last,
@@ -338,7 +338,7 @@ pub fn apply(memory: &MemSet, version: Version, ops: &BatchOps, bytes: u64) {
             Op::Erase { key } => rows.apply(key, version, RowKind::Erase, &[]),
             Op::RangeErase { start, end } => memory.note_range_erases(memtable.remove_range(start, end, version)),
         }
-    }
+    });
     memory.note_applied(bytes);
 }
 

@@ -34,7 +34,7 @@ pub(super) async fn submit_ops(
 ) -> Result<Version> {
     let core = handle.core();
     if !tables.iter().any(|table| core.indexes.has(table.id)) {
-        if commit::is_large(core, &ops) {
+        if commit::is_large(core, (&ops).into()) {
             return submit_in_thread(handle, ops, tables).await;
         }
         let_others_go_first(core, &ops, &Reservation::default()).await;

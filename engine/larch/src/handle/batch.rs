@@ -230,7 +230,7 @@ impl Batch {
     fn commit_valid(mut self) -> Result<Version> {
         if !self.is_indexed()
             && let Ok(version) =
-                outcome(commit::commit(self.handle.core(), &mut self.ops, &self.tables, self.durability))?
+                outcome(commit::commit(self.handle.core(), self.ops.resolve(), &self.tables, self.durability))?
         {
             return Ok(version);
         }
@@ -378,11 +378,11 @@ impl Batch {
     pub fn try_submit(mut self) -> Result<Result<Commit, Self>> {
         self.check()?;
         let core = self.handle.core();
-        if self.ops.is_empty() || self.is_indexed() || commit::is_large(core, &self.ops) {
+        if self.ops.is_empty() || self.is_indexed() || commit::is_large(core, (&self.ops).into()) {
             return if self.ops.is_empty() { self.submit().map(Ok) } else { Ok(Err(self)) };
         }
         let reserved = &core.writes.reserved;
-        if reserved.count() > 0 && reserved.is_reserved_for(&self.ops, core.env.machine.clock.now()) {
+        if reserved.count() > 0 && reserved.is_reserved_for((&self.ops).into(), core.env.machine.clock.now()) {
             return Ok(Err(self));
         }
         match commit::try_submit(core, &mut self.ops, &self.tables) {

@@ -327,7 +327,7 @@ impl Transaction {
         let core = self.handle.core();
         let ops = self.work.writes.ops();
         let most_bytes = core.env.options.write_buffer_bytes / WRITES_SHARE;
-        if memory_bytes(ops) < most_bytes && ops.range_erases() < MOST_RANGE_ERASES {
+        if memory_bytes(ops.into()) < most_bytes && ops.range_erases() < MOST_RANGE_ERASES {
             return Ok(());
         }
         self.spill()
@@ -624,7 +624,7 @@ impl Transaction {
             self.indexed_writes().check_unique_async(&doubtful).await?;
         }
         let (core, writes) = (self.handle.core(), &self.work.writes);
-        let applied = if writes.in_runs() > 0 || commit::is_large(core, writes.ops()) {
+        let applied = if writes.in_runs() > 0 || commit::is_large(core, writes.ops().into()) {
             let threads = core.env.machine.threads.clone();
             let applied;
             (self, applied) = in_thread(&*threads, move || {
@@ -706,7 +706,7 @@ impl Transaction {
         let (writes, keys, ranges) = self.work.finish();
         let validation = Validation::new(began, tables, [Some(keys), ranges.as_ref()], guards_writes);
         core.check_writable()?;
-        core.writes.reserved.wait_for(writes.ops(), Some(&self.reservation), core.patient_clock());
+        core.writes.reserved.wait_for(writes.ops().into(), Some(&self.reservation), core.patient_clock());
         let applied = outcome(if has_runs {
             spill::commit(core, writes, self.indexed, validation)
         } else {

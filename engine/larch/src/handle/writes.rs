@@ -6,29 +6,35 @@ use super::table::Table;
 use super::transaction::TransactionOptions;
 use crate::base::bounds::{self, IntoKeyRange};
 use crate::base::error::Result;
-use crate::base::ops::BatchOps;
+use crate::base::ops::{BatchOps, CommitOps, Op};
 use crate::write::not_committed::outcome;
 use crate::write::{commit, limits};
 use os::sync::Arc;
 use sst::KeyRange;
 
 impl Table {
-    /// Commits the operations that `fill` adds. If the table has indexes, a transaction first reads the rows that
-    /// they replace.
-    fn write(&self, fill: impl FnOnce(&mut BatchOps)) -> Result<()> {
-        let mut ops = BatchOps::new();
-        fill(&mut ops);
-        self.commit_ops(ops)
-    }
-
-    fn commit_ops(&self, mut ops: BatchOps) -> Result<()> {
-        let (core, tables) = (self.core(), std::slice::from_ref(self.identity()));
-        if !core.indexes.has(self.id())
-            && outcome(commit::commit(core, &mut ops, tables, core.env.options.durability))?.is_ok()
-        {
+    /// Commits one operation. If the table has indexes, a transaction first reads the rows that it replaces.
+    fn write(&self, op: Op<'_>) -> Result<()> {
+        if self.commit_unindexed(CommitOps::One(self.id().0, op))? {
             return Ok(());
         }
+        let mut ops = BatchOps::new();
+        ops.push(self.id().0, op);
         self.write_indexed(&ops)
+    }
+
+    /// Like [`Table::write`], but commits several operations together.
+    fn write_batch(&self, mut ops: BatchOps) -> Result<()> {
+        if self.commit_unindexed(ops.resolve())? { Ok(()) } else { self.write_indexed(&ops) }
+    }
+
+    /// Commits `ops`, which are resolved. Returns false and commits nothing if the table has indexes.
+    fn commit_unindexed(&self, ops: CommitOps<'_>) -> Result<bool> {
+        let (core, tables) = (self.core(), std::slice::from_ref(self.identity()));
+        if core.indexes.has(self.id()) {
+            return Ok(false);
+        }
+        Ok(outcome(commit::commit(core, ops, tables, core.env.options.durability))?.is_ok())
     }
 
     #[cold]
@@ -92,7 +98,7 @@ impl Table {
     pub fn insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         let (key, value) = (key.as_ref(), value.as_ref());
         self.check_row(key, value)?;
-        self.write(|ops| ops.put(self.id().0, key, value))
+        self.write(Op::Put { key, value })
     }
 
     /// Sets `key` to a value in parts: one part for each [column group](crate::TableOptions::groups) of the table,
@@ -118,7 +124,9 @@ impl Table {
     pub fn insert_parts(&self, key: impl AsRef<[u8]>, parts: &[impl AsRef<[u8]>]) -> Result<()> {
         let key = key.as_ref();
         self.check_parts(key, parts)?;
-        self.write(|ops| ops.put_parts(self.id().0, key, parts))
+        let mut ops = BatchOps::new();
+        ops.put_parts(self.id().0, key, parts);
+        self.write_batch(ops)
     }
 
     /// Removes `key`. It is no error if the key has no value.
@@ -144,8 +152,9 @@ impl Table {
     ///
     /// Fails as [`Table::insert`] does.
     pub fn remove(&self, key: impl AsRef<[u8]>) -> Result<()> {
-        limits::check_key(key.as_ref())?;
-        self.write(|ops| ops.erase(self.id().0, key.as_ref()))
+        let key = key.as_ref();
+        limits::check_key(key)?;
+        self.write(Op::Erase { key })
     }
 
     /// Removes all keys in `range`. This is one small write, however many rows the range has.
@@ -180,7 +189,7 @@ impl Table {
         let end = end.unwrap_or_default();
         limits::check_key(&start)?;
         limits::check_key(&end)?;
-        self.write(|ops| ops.range_erase(self.id().0, &start, &end))
+        self.write(Op::RangeErase { start: &start, end: &end })
     }
 
     /// Removes all rows of the table in one commit. This is fast whatever the size of the table, unless the table
@@ -218,12 +227,12 @@ impl Table {
             let checked = self.check_row(key, value);
             let is_full = ops.bytes().len() + key.len() + value.len() > EXTEND_BYTES;
             if !ops.is_empty() && (is_full || checked.is_err()) {
-                self.commit_ops(std::mem::take(&mut ops))?;
+                self.write_batch(std::mem::take(&mut ops))?;
             }
             checked?;
             ops.put(self.id().0, key, value);
         }
-        self.commit_ops(ops)
+        self.write_batch(ops)
     }
 }
 

@@ -64,7 +64,7 @@ fn commits_come_back_in_order_with_their_versions() {
     let mut writer = writer(&*disk);
     let mut ends = vec![writer.end()];
     for version in [1, 2, 7, 8, 1 << 40] {
-        ends.push(writer.append_commit(Version(version), &ops_of(version)).expect("the disk works"));
+        ends.push(writer.append_commit(Version(version), (&ops_of(version)).into()).expect("the disk works"));
         assert_eq!((writer.last(), writer.end()), (Some(Version(version)), ends[ends.len() - 1]));
     }
     assert_eq!(read(&disk), (vec![1, 2, 7, 8, 1 << 40], None));
@@ -87,7 +87,7 @@ fn a_commit_has_the_bytes_of_the_format_page() {
     let mut ops = BatchOps::new();
     ops.put(5, b"k", b"v");
     let start = writer.end() as usize;
-    writer.append_commit(Version(258), &ops).expect("the disk works");
+    writer.append_commit(Version(258), (&ops).into()).expect("the disk works");
     let bytes = disk.read_all(Path::new(PATH)).expect("it is there");
     let golden = [
         b"\x15\x00\x00\x00".as_slice(),                // payload bytes
@@ -115,7 +115,7 @@ fn follower(disk: &dyn Disk, writer: &LogWriter) -> LogWriter {
 fn a_log_that_follows_has_the_bytes_of_the_format_page() {
     let disk = SimDisk::new(1);
     let mut writer = writer(&*disk);
-    let end = writer.append_commit(Version(1), &ops_of(1)).expect("the disk works");
+    let end = writer.append_commit(Version(1), (&ops_of(1)).into()).expect("the disk works");
     assert_eq!(end, 120);
     drop(follower(&*disk, &writer));
     let bytes = disk.read_all(Path::new(NEXT)).expect("it is there");
@@ -178,7 +178,7 @@ fn sync_point(log: &Arc<LogFile>) -> SyncPoint {
 
 /// Appends a commit in the same way as a database.
 fn append(writer: &mut LogWriter, point: &SyncPoint, version: u64) -> Result<Version, LogError> {
-    writer.append_commit(Version(version), &ops_of(version))?;
+    writer.append_commit(Version(version), (&ops_of(version)).into())?;
     point.note_appended(Version(version));
     Ok(Version(version))
 }
@@ -187,7 +187,7 @@ fn append(writer: &mut LogWriter, point: &SyncPoint, version: u64) -> Result<Ver
 fn a_sync_of_a_log_makes_the_one_before_durable_first_and_once() {
     let disk = SimDisk::new(1);
     let mut writer = writer(&*disk);
-    let end = writer.append_commit(Version(1), &ops_of(1)).expect("the disk works");
+    let end = writer.append_commit(Version(1), (&ops_of(1)).into()).expect("the disk works");
     let mut next = follower(&*disk, &writer);
     assert!(!next.is_begin_durable());
     assert_eq!(writer.file().synced_end(), 64, "nothing was synced for the log that follows");
@@ -206,7 +206,7 @@ fn a_sync_of_a_log_makes_the_one_before_durable_first_and_once() {
 fn a_failed_sync_of_the_log_before_refuses_everything() {
     let disk = SimDisk::new(1);
     let mut writer = writer(&*disk);
-    writer.append_commit(Version(1), &ops_of(1)).expect("the disk works");
+    writer.append_commit(Version(1), (&ops_of(1)).into()).expect("the disk works");
     let mut next = follower(&*disk, &writer);
     let point = sync_point(next.file());
     let version = append(&mut next, &point, 2).expect("the disk works");
@@ -215,7 +215,7 @@ fn a_failed_sync_of_the_log_before_refuses_everything() {
     assert!(error.starts_with(&format!("cannot sync {PATH}: ")), "{error}");
     disk.clear_faults();
     assert_eq!(point.wait(version).expect_err("it stays refused").to_string(), error);
-    assert_eq!(next.append_commit(Version(3), &ops_of(3)).expect_err("it stays refused").to_string(), error);
+    assert_eq!(next.append_commit(Version(3), (&ops_of(3)).into()).expect_err("it stays refused").to_string(), error);
     assert_eq!(next.file().synced_end(), 64, "no record may say that it is durable");
 }
 
@@ -255,8 +255,8 @@ fn whole_records_that_are_no_commits_are_corruption_even_at_the_end() {
 fn versions_that_do_not_grow_are_not_written() {
     let disk = SimDisk::new(1);
     let mut writer = writer(&*disk);
-    writer.append_commit(Version(2), &ops_of(2)).expect("the disk works");
-    writer.append_commit(Version(2), &ops_of(2)).expect("it does not get here");
+    writer.append_commit(Version(2), (&ops_of(2)).into()).expect("the disk works");
+    writer.append_commit(Version(2), (&ops_of(2)).into()).expect("it does not get here");
 }
 
 #[test]
@@ -265,7 +265,7 @@ fn a_batch_whose_order_one_version_would_lose_is_not_written() {
     let disk = SimDisk::new(1);
     let mut ops = ops_of(3);
     ops.range_erase(1, b"", b"");
-    writer(&*disk).append_commit(Version(2), &ops).expect("it does not get here");
+    writer(&*disk).append_commit(Version(2), (&ops).into()).expect("it does not get here");
 }
 
 /// Recovery returns a prefix of the commits in commit order. If a wait for a commit has succeeded, the commit is
@@ -515,7 +515,7 @@ fn a_log_read_back_applies_every_kind_of_op() {
     ops.range_erase(1, b"a", b"");
     ops.put(1, b"b", b"value");
     ops.erase(2, b"c");
-    writer(&*disk).append_commit(Version(9), &ops).expect("the disk works");
+    writer(&*disk).append_commit(Version(9), (&ops).into()).expect("the disk works");
     let mut reader = LogReader::open(&*disk, Path::new(PATH), None).expect("it is whole");
     let commit = reader.next_commit().expect("it is whole").expect("there is one");
     let expected = [

@@ -9,7 +9,7 @@ use sst::Version;
 use std::path::Path;
 
 use super::COMMIT_HEADER_BYTES;
-use crate::base::ops::BatchOps;
+use crate::base::ops::{CommitOps, EncodedOp};
 use crate::base::record::{
     BEGIN_RECORD, EmptyLog, HEADER_BYTES, Header, LogFile, LogKind, Previous, RecordWriter, Result,
 };
@@ -85,13 +85,20 @@ impl LogWriter {
     /// # Errors
     ///
     /// The errors of [`RecordWriter::append`].
-    pub fn append_commit(&mut self, version: Version, ops: &BatchOps) -> Result<u64> {
+    pub fn append_commit(&mut self, version: Version, ops: CommitOps<'_>) -> Result<u64> {
         assert!(self.last.is_none_or(|last| last < version), "commits are appended in version order");
         assert!(ops.is_resolved(), "the caller resolves a batch before it gets a version");
         let mut header = [0; COMMIT_HEADER_BYTES];
         header[..8].copy_from_slice(&version.0.to_le_bytes());
         header[8..].copy_from_slice(&ops.count().to_le_bytes());
-        let end = self.records.append(&[&header, ops.bytes()])?;
+        let end = match ops {
+            CommitOps::One(table, op) => {
+                let op = EncodedOp::new(table, op);
+                let [head, key, length, rest] = op.parts();
+                self.records.append(&[&header, head, key, length, rest])?
+            }
+            CommitOps::Batch(ops) => self.records.append(&[&header, ops.bytes()])?,
+        };
         self.last = Some(version);
         Ok(end)
     }

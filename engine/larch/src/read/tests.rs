@@ -53,7 +53,8 @@ fn open(disk: &Arc<SimDisk>, cache_bytes: u64) -> Database {
 fn commit(table: &Table, fill: impl FnOnce(&mut BatchOps, u32)) {
     let mut ops = BatchOps::new();
     fill(&mut ops, table.id().0);
-    commit::commit(table.core(), &mut ops, &[table.identity().clone()], Durability::Buffered).expect("the disk works");
+    commit::commit(table.core(), ops.resolve(), &[table.identity().clone()], Durability::Buffered)
+        .expect("the disk works");
 }
 
 fn put(table: &Table, key: &[u8], row: &[impl AsRef<[u8]>]) {

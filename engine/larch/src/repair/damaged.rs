@@ -224,7 +224,7 @@ impl DamagedDatabase {
                     last = Some(commit.version);
                     report.commits += 1;
                     self.memory.note_commit(commit.version, 0);
-                    apply(&self.memory, commit.version, commit.ops, 0);
+                    apply(&self.memory, commit.version, commit.ops.into(), 0);
                 }
                 Ok(reader.end())
             });

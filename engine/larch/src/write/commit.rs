@@ -17,7 +17,7 @@ use super::validation::Validation;
 use super::{large, log_job, room};
 use crate::base::error::{Error, Result};
 use crate::base::event::StallReason;
-use crate::base::ops::BatchOps;
+use crate::base::ops::{BatchOps, CommitOps};
 use crate::base::options::Durability;
 use crate::base::table::TableInfo;
 use crate::conflicts::signature::Signature;
@@ -54,9 +54,9 @@ fn newest(core: &Core) -> Result<Version> {
     Ok(newest)
 }
 
-/// Commits `ops` to `tables` and returns their version. With [`Durability::Synced`], returns only when the ops are
-/// durable. Without ops, this is [`sync`]. If one of the tables has an index, the commit fails with a conflict,
-/// because only transactions may write to such a table.
+/// Commits `ops`, which must be resolved, to `tables` and returns their version. With [`Durability::Synced`], returns
+/// only when the ops are durable. Without ops, this is [`sync`]. If one of the tables has an index, the commit fails
+/// with a conflict, because only transactions may write to such a table.
 ///
 /// # Errors
 ///
@@ -65,7 +65,7 @@ fn newest(core: &Core) -> Result<Version> {
 /// [`sync`].
 pub fn commit(
     core: &Arc<Core>,
-    ops: &mut BatchOps,
+    ops: CommitOps<'_>,
     tables: &[Arc<TableInfo>],
     durability: Durability,
 ) -> Result<Version, NotCommitted> {
@@ -84,7 +84,7 @@ pub fn commit(
 ///
 /// The errors of [`commit`], except the errors of a sync.
 pub fn submit(core: &Arc<Core>, ops: &mut BatchOps, tables: &[Arc<TableInfo>]) -> Result<Version, NotCommitted> {
-    let version = apply_ops(core, ops, tables)?;
+    let version = apply_ops(core, ops.resolve(), tables)?;
     work_if_simulated(core);
     Ok(version)
 }
@@ -112,7 +112,7 @@ pub async fn submit_async(
         core.check_writable()?;
         return Ok(newest_async(core).await?);
     }
-    apply_async(core, ops, (tables, Indexed::Not), None).await
+    apply_async(core, ops.resolve(), (tables, Indexed::Not), None).await
 }
 
 /// The async form of [`newest`]: while another thread holds the writer's lock, other tasks run.
@@ -139,6 +139,7 @@ pub fn try_submit(
     ops: &mut BatchOps,
     tables: &[Arc<TableInfo>],
 ) -> Result<Option<Version>, NotCommitted> {
+    let ops = ops.resolve();
     begin_valid(core, ops, None)?;
     let mut reserved = None;
     if let Some(time) = slowed_time(core, memory_bytes(ops)) {
@@ -158,12 +159,16 @@ pub fn try_submit(
     Ok(Some(committed))
 }
 
-fn apply_ops(core: &Arc<Core>, ops: &mut BatchOps, tables: &[Arc<TableInfo>]) -> Result<Version, NotCommitted> {
-    if ops.is_empty() {
+fn apply_ops(core: &Arc<Core>, ops: CommitOps<'_>, tables: &[Arc<TableInfo>]) -> Result<Version, NotCommitted> {
+    if ops.count() == 0 {
         return Ok(sync(core, Durability::Buffered)?);
     }
-    core.check_writable()?;
-    core.writes.reserved.wait_for(ops, None, core.patient_clock());
+    let reserved = &core.writes.reserved;
+    if reserved.count() > 0 {
+        // A forked child must not wait: the thread that would end the wait exists only in the parent.
+        core.check_writable()?;
+        reserved.wait_for(ops, None, core.patient_clock());
+    }
     apply_valid(core, ops, (tables, Indexed::Not), None)
 }
 
@@ -179,14 +184,14 @@ pub fn submit_valid(
     tables: (&[Arc<TableInfo>], Indexed),
     validation: Validation<'_>,
 ) -> Result<Version, NotCommitted> {
-    let applied = apply_valid(core, ops, tables, Some(validation))?;
+    let applied = apply_valid(core, ops.resolve(), tables, Some(validation))?;
     work_if_simulated(core);
     Ok(applied)
 }
 
 /// Whether `ops` would take more than half of the write buffer. Their commit then writes files, which occupies a
 /// thread for long.
-pub fn is_large(core: &Core, ops: &BatchOps) -> bool {
+pub fn is_large(core: &Core, ops: CommitOps<'_>) -> bool {
     memory_bytes(ops) > core.env.options.write_buffer_bytes / 2
 }
 
@@ -202,7 +207,7 @@ pub async fn submit_valid_async(
     tables: (&[Arc<TableInfo>], Indexed),
     validation: Validation<'_>,
 ) -> Result<Version, NotCommitted> {
-    apply_async(core, ops, tables, Some(validation)).await
+    apply_async(core, ops.resolve(), tables, Some(validation)).await
 }
 
 /// The time that a slowed commit has reserved. Dropping this value gives the time back, for a commit that was not
@@ -220,7 +225,7 @@ impl Drop for SlowedTime<'_> {
 
 async fn apply_async(
     core: &Arc<Core>,
-    ops: &mut BatchOps,
+    ops: CommitOps<'_>,
     tables: (&[Arc<TableInfo>], Indexed),
     mut validation: Option<Validation<'_>>,
 ) -> Result<Version, NotCommitted> {
@@ -257,7 +262,7 @@ enum Patience {
 
 fn apply_valid(
     core: &Arc<Core>,
-    ops: &mut BatchOps,
+    ops: CommitOps<'_>,
     tables: (&[Arc<TableInfo>], Indexed),
     mut validation: Option<Validation<'_>>,
 ) -> Result<Version, NotCommitted> {
@@ -271,14 +276,14 @@ fn apply_valid(
     append(core, ops, tables, validation.as_mut(), &mut None, Patience::OfThread)
 }
 
-/// Resolves `ops`, and compares their transaction, if they have one, with the commits that are visible now.
+/// Checks that writes are allowed, and compares the transaction of `ops`, if they have one, with the commits that are
+/// visible now.
 #[inline]
-fn begin_valid(core: &Core, ops: &mut BatchOps, validation: Option<&mut Validation<'_>>) -> Result<(), NotCommitted> {
+fn begin_valid(core: &Core, ops: CommitOps<'_>, validation: Option<&mut Validation<'_>>) -> Result<(), NotCommitted> {
     core.check_writable()?;
     if core.env.options.read_only {
         return Err(Error::ReadOnly.into());
     }
-    ops.resolve();
     validation.map_or(Ok(()), |validation| compare(core, validation, ops))
 }
 
@@ -288,7 +293,7 @@ fn begin_valid(core: &Core, ops: &mut BatchOps, validation: Option<&mut Validati
 ///
 /// [`NotCommitted::Conflict`] if one of them has changed what the transaction depends on, or if the keys of some of
 /// them are no longer known.
-pub fn compare(core: &Core, validation: &mut Validation<'_>, ops: &BatchOps) -> Result<(), NotCommitted> {
+pub fn compare(core: &Core, validation: &mut Validation<'_>, ops: CommitOps<'_>) -> Result<(), NotCommitted> {
     // The version is read before the view, so the view has every commit up to this version, in memory or in files.
     let visible = core.views.visible();
     let view = core.views.newest();
@@ -316,7 +321,7 @@ fn slowed(core: &Core, bytes: u64) -> Option<(Duration, Duration)> {
 /// Puts a commit into the log and the memtables. On a full disk, a commit that only erases may use the reserve.
 fn append<'c>(
     core: &'c Core,
-    ops: &BatchOps,
+    ops: CommitOps<'_>,
     tables: (&[Arc<TableInfo>], Indexed),
     mut validation: Option<&mut Validation<'_>>,
     stalled: &mut Option<StalledCommit<'c>>,
@@ -346,7 +351,7 @@ struct Logged<'c> {
 
 fn append_once<'c>(
     core: &'c Core,
-    ops: &BatchOps,
+    ops: CommitOps<'_>,
     tables: (&[Arc<TableInfo>], Indexed),
     validation: Option<&mut Validation<'_>>,
     waits: (&mut Option<StalledCommit<'c>>, Patience),
@@ -364,7 +369,7 @@ fn append_once<'c>(
 /// Waits until a commit has room, and appends it to the log if `validation` finds no conflict.
 fn log<'c>(
     core: &'c Core,
-    ops: &BatchOps,
+    ops: CommitOps<'_>,
     bytes: u64,
     (tables, indexed): (&[Arc<TableInfo>], Indexed),
     mut validation: Option<&mut Validation<'_>>,
@@ -449,7 +454,7 @@ fn log<'c>(
         let visible = core.views.visible_versions();
         visible.wait_for_slot(writer.next_version()).map_err(|broken| core.commit_broke(broken))?;
         let version = writer.append(ops, bytes, written).map_err(|error| core.not_appended(error))?;
-        core.env.written.log.fetch_add(ops.bytes().len() as u64, Ordering::Relaxed);
+        core.env.written.log.fetch_add(ops.encoded_bytes() as u64, Ordering::Relaxed);
         core.env.held.log.store(writer.buffer_bytes(), Ordering::Relaxed);
         log_job::appended(core, writer);
         return Ok(Logged { applying: visible.begin(version), version, memory: writer.memory().clone() });

@@ -12,7 +12,7 @@ use super::indexed::Indexed;
 use super::not_committed::NotCommitted;
 use super::room::memory_bytes;
 use super::validation::Validation;
-use crate::base::ops::BatchOps;
+use crate::base::ops::CommitOps;
 use crate::base::table::TableInfo;
 use crate::core::Core;
 use crate::core::writer::apply;
@@ -35,7 +35,7 @@ pub const FILE_VERSION: Version = Version(0);
 /// files cannot be written or installed. After an error, nothing has taken effect.
 pub fn commit(
     core: &Arc<Core>,
-    ops: &BatchOps,
+    ops: CommitOps<'_>,
     tables: (&[Arc<TableInfo>], Indexed),
     mut validation: Option<&mut Validation<'_>>,
 ) -> Result<Version, NotCommitted> {
@@ -54,7 +54,7 @@ pub fn commit(
 
 fn write_and_install(
     core: &Arc<Core>,
-    ops: &BatchOps,
+    ops: CommitOps<'_>,
     tables: (&[Arc<TableInfo>], Indexed),
     validation: Option<&mut Validation<'_>>,
     is_erases_only: bool,
@@ -83,7 +83,7 @@ fn write_and_install(
 pub fn install(
     core: &Arc<Core>,
     mut new: NewFiles,
-    ops: &BatchOps,
+    ops: CommitOps<'_>,
     (tables, indexed): (&[Arc<TableInfo>], Indexed),
     validation: Option<&mut Validation<'_>>,
 ) -> Result<Version, NotCommitted> {

@@ -66,7 +66,7 @@ impl ToFiles<'_> {
 impl Sink for ToFiles<'_> {
     fn take(&mut self, version: Version, ops: &BatchOps) -> Result<()> {
         self.memory.note_commit(version, 0);
-        apply(&self.memory, version, ops, 0);
+        apply(&self.memory, version, ops.into(), 0);
         if self.memory.used_bytes() > self.core.env.options.write_buffer_bytes / 2 { self.flush() } else { Ok(()) }
     }
 
@@ -78,7 +78,7 @@ impl Sink for ToFiles<'_> {
 impl Sink for MemSet {
     fn take(&mut self, version: Version, ops: &BatchOps) -> Result<()> {
         self.note_commit(version, 0);
-        apply(self, version, ops, 0);
+        apply(self, version, ops.into(), 0);
         Ok(())
     }
 

@@ -6,7 +6,7 @@
 use super::log_job;
 use crate::base::error::{Error, Result};
 use crate::base::event::StallReason;
-use crate::base::ops::BatchOps;
+use crate::base::ops::CommitOps;
 use crate::base::table::{TableId, TableInfo};
 use crate::core::background::stall::StalledCommit;
 use crate::core::writer::Writer;
@@ -17,11 +17,11 @@ use crate::memtable::{Memtable, ROW_BYTES};
 use crate::view::View;
 use os::sync::Arc;
 
-/// Estimates the memory that a batch will take in memtables, in bytes. `ROW_BYTES` leaves out a row's further
+/// Estimates the memory that the ops of a commit will take in memtables, in bytes. `ROW_BYTES` leaves out a row's further
 /// skiplist links and padding, 6 bytes on average. The 7 or more bytes that an op has besides its key and value
 /// make up for them.
-pub fn memory_bytes(ops: &BatchOps) -> u64 {
-    ops.bytes().len() as u64 + u64::from(ops.count()) * ROW_BYTES
+pub fn memory_bytes(ops: CommitOps<'_>) -> u64 {
+    ops.encoded_bytes() as u64 + u64::from(ops.count()) * ROW_BYTES
 }
 
 /// Returns an error with the cause if compactions of `table` fail, because a caller would otherwise wait for one
@@ -133,7 +133,7 @@ pub fn room(core: &Core, view: &View, writer: &Writer, bytes: u64) -> Room {
 /// Whether `ops`, of `bytes` bytes, may exceed the write buffer, which is full. They may if they only erase and a
 /// flush has found the disk full, because a program must be able to erase rows to make room. Memory may exceed the
 /// write buffer by as many bytes as the reserve has.
-pub fn is_erase_taken_beyond(core: &Core, view: &View, writer: &Writer, ops: &BatchOps, bytes: u64) -> bool {
+pub fn is_erase_taken_beyond(core: &Core, view: &View, writer: &Writer, ops: CommitOps<'_>, bytes: u64) -> bool {
     let (buffer_bytes, beyond_bytes) = (core.env.options.write_buffer_bytes, core.env.options.reserve_bytes);
     ops.is_erases_only()
         && writer.memory().used_bytes() + bytes <= view.left_bytes(buffer_bytes) + beyond_bytes

@@ -162,7 +162,7 @@ pub fn commit(
     indexed: Indexed,
     mut validation: Validation<'_>,
 ) -> Result<Version, NotCommitted> {
-    compare(core, &mut validation, writes.ops())?;
+    compare(core, &mut validation, writes.ops().into())?;
     move_into_run(core, writes, &[])?;
     let through = writes.version(writes.count());
     let rewrite = Rewrite { through, into: Some(large::FILE_VERSION) };
@@ -172,7 +172,7 @@ pub fn commit(
             merge(core, writes.runs(), &[through], Some(rewrite), &Target::Database)
         })?;
         let (ops, tables) = (writes.ops(), writes.tables());
-        let installed = large::install(core, new, ops, (tables, indexed), Some(&mut validation));
+        let installed = large::install(core, new, ops.into(), (tables, indexed), Some(&mut validation));
         // The compaction job could begin nothing while the levels lock was held, so wake it now.
         core.background.wake_compact();
         match installed {

@@ -6,7 +6,7 @@
 //! second comparison and the transaction's own commit.
 
 use crate::base::conflict::Conflict;
-use crate::base::ops::{BatchOps, Op};
+use crate::base::ops::{CommitOps, Op};
 use crate::base::table::TableId;
 use crate::conflicts::read_set::ReadSet;
 use crate::conflicts::recent::{FlushedKeys, Recent, Tables};
@@ -57,7 +57,7 @@ impl<'t> Validation<'t> {
     }
 
     /// The signature of the keys on which the transaction depends. `ops` are its writes.
-    pub fn keys(&self, ops: &BatchOps) -> Signature {
+    pub fn keys(&self, ops: CommitOps<'_>) -> Signature {
         let mut keys = if self.guards_writes { Signature::of_ops(ops) } else { Signature::NONE };
         for reads in self.reads.into_iter().flatten() {
             if reads.ranges().next().is_some() {
@@ -85,7 +85,7 @@ impl<'t> Validation<'t> {
     ///
     /// [`Conflict::Changed`] if one of them has changed a key on which the transaction depends;
     /// [`Conflict::TooOld`] if the keys of some of them are no longer known.
-    pub fn compare(&mut self, view: &View, recent: &Recent, ops: &BatchOps, to: Version) -> Result<(), Conflict> {
+    pub fn compare(&mut self, view: &View, recent: &Recent, ops: CommitOps<'_>, to: Version) -> Result<(), Conflict> {
         if !self.is_behind(to) {
             return Ok(());
         }
@@ -102,7 +102,7 @@ impl<'t> Validation<'t> {
     }
 
     /// A key on which the transaction depends and which one of `commits` has changed.
-    fn changed(&self, commits: &Commits<'_>, ops: &BatchOps) -> Option<(TableId, Vec<u8>)> {
+    fn changed(&self, commits: &Commits<'_>, ops: CommitOps<'_>) -> Option<(TableId, Vec<u8>)> {
         let since = self.compared;
         let key = |(table, key): (TableId, &[u8])| commits.changed_key(table, key, since);
         let range = |(table, range): (TableId, KeyRange<&[u8]>)| commits.changed_range(table, &range, since);

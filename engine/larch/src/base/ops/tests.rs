@@ -211,3 +211,22 @@ fn only_a_range_erase_after_other_ops_needs_resolving() {
     ops.clear();
     assert!(ops.is_empty() && ops.bytes().is_empty() && ops.is_resolved());
 }
+
+#[test]
+fn a_single_op_has_the_bytes_of_a_batch_of_one() {
+    for (key_bytes, more_bytes) in
+        [0, 1, 127, 128, 300, 16_384].iter().flat_map(|&a| [0, 5, 128, 70_000].map(|b| (a, b)))
+    {
+        let (key, more) = (vec![b'k'; key_bytes], vec![b'v'; more_bytes]);
+        let put = Op::Put { key: &key, value: &more };
+        for op in [put, Op::Erase { key: &key }, Op::RangeErase { start: &key, end: &more }] {
+            let mut batch = BatchOps::new();
+            batch.push(70_000, op);
+            let one = CommitOps::One(70_000, op);
+            assert_eq!(EncodedOp::new(70_000, op).parts().concat(), batch.bytes());
+            assert_eq!(one.encoded_bytes(), batch.bytes().len());
+            assert!(one.iter().eq(batch.iter()) && one.count() == batch.count());
+            assert_eq!(one.is_erases_only(), batch.is_erases_only());
+        }
+    }
+}

@@ -299,13 +299,13 @@ fn encode(record: &mut Vec<u8>, log_id: u64, synced_end: u64, parts: &[&[u8]]) {
     let payload_bytes: usize = parts.iter().map(|part| part.len()).sum();
     assert!(payload_bytes <= MAX_PAYLOAD_BYTES, "the caller keeps a record below {MAX_PAYLOAD_BYTES} bytes");
     let padded_bytes = padded_record_bytes(payload_bytes);
+    let mut header = [0; RECORD_HEADER_BYTES];
+    header[4..8].copy_from_slice(&(payload_bytes as u32).to_le_bytes());
+    header[8..16].copy_from_slice(&log_id.to_le_bytes());
+    header[16..].copy_from_slice(&synced_end.to_le_bytes());
     record.clear();
     record.reserve(padded_bytes);
-    record.extend_from_slice(&[0; 4]);
-    record.extend_from_slice(&(payload_bytes as u32).to_le_bytes());
-    record.extend_from_slice(&log_id.to_le_bytes());
-    record.extend_from_slice(&synced_end.to_le_bytes());
-    debug_assert_eq!(record.len(), RECORD_HEADER_BYTES, "the drawing above");
+    record.extend_from_slice(&header);
     for part in parts {
         record.extend_from_slice(part);
     }

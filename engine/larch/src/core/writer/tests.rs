@@ -1,6 +1,7 @@
 //! Tests commits with only a log and memtables, without a database.
 
 use super::*;
+use crate::base::ops::BatchOps;
 use crate::conflicts::signature::Signature;
 use crate::log::LogReader;
 use os::sim::SimDisk;
@@ -23,6 +24,7 @@ fn put(key: &[u8], value: &[u8]) -> BatchOps {
 
 /// Commits `ops` in the same way as a database does.
 fn commit(writer: &mut Writer, ops: &BatchOps) -> Result<Version, NotAppended> {
+    let ops = ops.into();
     let version = writer.append(ops, 100, Signature::ANY)?;
     assert!(writer.memory().used_bytes() >= 100, "memory is reserved until the commit is applied");
     apply(writer.memory(), version, ops, 100);

@@ -187,7 +187,7 @@ fn a_commit_that_knows_nothing_of_a_new_index_is_not_made() {
     let mut ops = BatchOps::new();
     ops.put(table.id().0, b"1", b"red");
     let tables = [table.identity().clone()];
-    let committed = commit::commit(table.core(), &mut ops, &tables, crate::Durability::Synced);
+    let committed = commit::commit(table.core(), ops.resolve(), &tables, crate::Durability::Synced);
     assert!(matches!(committed, Err(NotCommitted::Conflict(Conflict::Indexes { .. }))), "{committed:?}");
     assert_eq!(table.iter().count(), 0);
     is_clean(&index);

@@ -234,7 +234,7 @@ fn a_value_that_does_not_split_is_told_when_it_goes_to_a_file() {
     let table = db.table_with("t", TableOptions { groups: split(2), ..TableOptions::default() }).expect("it works");
     let mut ops = BatchOps::new();
     ops.put(table.id().0, b"a key", b"\x20too short");
-    commit::commit(table.core(), &mut ops, &[table.identity().clone()], Durability::Synced)
+    commit::commit(table.core(), ops.resolve(), &[table.identity().clone()], Durability::Synced)
         .expect("nobody looks at values here");
     let why = "the value of key a key in table t does not split in 2 parts; restore the database from a backup";
     let error = db.flush().expect_err("it cannot be written");

@@ -26,7 +26,7 @@ fn put(db: &Database, number: u64, value: &[u8]) -> Result<Version> {
     let table = db.core().views.newest().files.tables.values().next().expect("it is there").info.clone();
     let mut ops = BatchOps::new();
     ops.put(table.id.0, &number.to_be_bytes(), value);
-    match append(db.core(), &ops, (&[table], Indexed::Not), None, &mut None, Patience::OfThread) {
+    match append(db.core(), (&ops).into(), (&[table], Indexed::Not), None, &mut None, Patience::OfThread) {
         Err(NotCommitted::Failed(error)) => Err(error),
         appended => Ok(appended.expect("it is no transaction")),
     }
