@@ -35,8 +35,9 @@ fn a_slow_down_is_found_and_ends_with_1() {
     let setting = text.find("setting slowed down by: - -> 10000 ns a request").expect("settings are compared");
     let table = text.find("workload a: 5 runs against 5 new").expect("figures are compared");
     assert!(setting < table, "what differs comes first: {text}");
+    // A busy machine makes too few requests for a p99.9.
     for part in
-        ["all throughput, 1/s *", "READ p99, us *", "UPDATE p99.9, us", "all processor time, us/op", "WORSE at 1 %"]
+        ["all throughput, 1/s *", "READ p99, us *", "UPDATE p99, us", "all processor time, us/op", "WORSE at 1 %"]
     {
         assert!(text.contains(part), "{part:?} is not in {text}");
     }
