@@ -18,6 +18,8 @@ pub struct MemoryReading {
     /// For how long, since the machine was started, some thread has waited for memory. Zero where the system does not
     /// count this.
     pub stalled: Duration,
+    /// What the system has written to swap of this process. Zero where it does not say.
+    pub swapped_bytes: u64,
 }
 
 /// The memory of the machine or of a control group.

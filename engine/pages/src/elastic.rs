@@ -50,6 +50,10 @@ const RESTING_READINGS: u32 = 40;
 /// After this many readings that failed, the limit is the least one, because nothing is known.
 const BLIND_READINGS: u32 = 3;
 
+/// An elastic cache does not grow beyond this. Each slab of 2 MiB is a mapping of its own, and Linux gives a process
+/// 65,530 of them.
+const MOST_MAPPED_BYTES: u64 = 96 << 30;
+
 /// The bounds of an elastic budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Elastic {
@@ -84,7 +88,9 @@ impl Steering {
             Some(reading) => {
                 self.blind = 0;
                 let is_short = self.is_short(reading);
-                let fits = fitting(backed, reading);
+                // What is in swap takes no memory, and would take some again.
+                let backed = backed.saturating_sub(reading.swapped_bytes);
+                let fits = fitting(backed, reading).min(MOST_MAPPED_BYTES);
                 self.step(limit, fits.saturating_sub(backed / SHARE_FOR_OTHERS), is_short, reading).min(fits)
             }
             None => {

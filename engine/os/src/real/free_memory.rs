@@ -1,6 +1,6 @@
 //! Reads what is free from the files in which Linux says it: `/proc/meminfo` for the machine, `/proc/pressure/memory`
-//! for how long threads have waited, and the files of the control groups of this process. This module does not know
-//! who asks.
+//! for how long threads have waited, `/proc/self/status` for what is in swap, and the files of the control groups of
+//! this process. This module does not know who asks.
 //!
 //! Each reading opens the files anew, so it needs no descriptor in between, and it finds the process in another group
 //! after it was moved. A reading takes 50 us if it follows another one, and 130 us if other
@@ -37,21 +37,27 @@ impl FreeMemory for RealFreeMemory {
         let pressure = fs::read_to_string(self.root.join("proc/pressure/memory")).unwrap_or_default();
         let mut scopes = vec![machine];
         groups::read(&self.root, machine.total_bytes, &mut scopes);
-        Some(MemoryReading { scopes, stalled: parse_stalled(&pressure).unwrap_or_default() })
+        let status = fs::read_to_string(self.root.join("proc/self/status")).unwrap_or_default();
+        Some(MemoryReading {
+            scopes,
+            stalled: parse_stalled(&pressure).unwrap_or_default(),
+            swapped_bytes: bytes_in(&status, "VmSwap").unwrap_or_default(),
+        })
     }
 }
 
-/// Lines of `name: <number> kB`.
 fn parse_machine(meminfo: &str) -> Option<ScopeMemory> {
-    let bytes = |name: &str| {
-        let value = meminfo.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
-        value.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
-    };
     Some(ScopeMemory {
-        total_bytes: bytes("MemTotal")?,
-        available_bytes: bytes("MemAvailable")?,
-        free_bytes: bytes("MemFree")?,
+        total_bytes: bytes_in(meminfo, "MemTotal")?,
+        available_bytes: bytes_in(meminfo, "MemAvailable")?,
+        free_bytes: bytes_in(meminfo, "MemFree")?,
     })
+}
+
+/// The bytes in the line `name: <number> kB`.
+fn bytes_in(text: &str, name: &str) -> Option<u64> {
+    let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    value.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
 /// `some avg10=0.00 avg60=0.00 avg300=0.00 total=<microseconds>`, and a line for the time in which all threads waited.

@@ -42,7 +42,8 @@ impl PageCache {
         let Some(governor) = current.as_mut().filter(|governor| governor.is_of(job)) else { return };
         let limit = self.budget.limit();
         let next = governor.next(limit, self.memory.backed_bytes());
-        if next != limit {
+        // Pages that were pinned when the budget fell may be free by now.
+        if next != limit || self.budget.excess() > 0 {
             self.move_budget(next);
         }
         governor.rest();

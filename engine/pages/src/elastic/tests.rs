@@ -1,6 +1,6 @@
 //! What the size of an elastic budget promises: to those who want memory, to other caches, and to its own.
 
-use super::{BLIND_READINGS, Elastic, LONG_STALL, MIB, RESTING_READINGS, Steering, headroom};
+use super::{BLIND_READINGS, Elastic, LONG_STALL, MIB, MOST_MAPPED_BYTES, RESTING_READINGS, Steering, headroom};
 use crate::flaky::SplitMix;
 use os::{MemoryReading, ScopeMemory};
 use std::time::Duration;
@@ -14,7 +14,7 @@ fn scope(total_bytes: u64, available_bytes: u64) -> ScopeMemory {
 }
 
 fn reading(scopes: &[ScopeMemory]) -> MemoryReading {
-    MemoryReading { scopes: scopes.to_vec(), stalled: Duration::ZERO }
+    MemoryReading { scopes: scopes.to_vec(), ..MemoryReading::default() }
 }
 
 /// A machine on which other programs take memory beside some caches. Each cache fills its limit at once.
@@ -82,7 +82,11 @@ fn after_any_reading_the_limit_leaves_the_headroom_free() {
             });
             stalled += Duration::from_micros(bytes(10_000));
             let backed = bytes(limit + 1);
-            limit = steering.next(limit, backed, Some(&MemoryReading { scopes: scopes.to_vec(), stalled }));
+            limit = steering.next(
+                limit,
+                backed,
+                Some(&MemoryReading { scopes: scopes.to_vec(), stalled, swapped_bytes: 0 }),
+            );
             let fits = scopes.iter().map(|scope| (backed + scope.available_bytes).saturating_sub(headroom(scope)));
             let fits = fits.min().expect("there are two");
             assert!(limit <= fits.max(least_bytes), "seed {seed}: {limit} is more than {fits} of {scopes:?}");
@@ -184,7 +188,7 @@ fn when_threads_wait_for_files_in_memory_the_cache_shrinks_and_rests() {
     let mut limit = 8 * GIB;
     let mut step = |limit: u64, waited: Duration| {
         stalled += waited;
-        steering.next(limit, limit, Some(&MemoryReading { scopes: vec![cached], stalled }))
+        steering.next(limit, limit, Some(&MemoryReading { scopes: vec![cached], stalled, swapped_bytes: 0 }))
     };
     // The first reading has none before it to compare with.
     limit = step(limit, LONG_STALL);
@@ -203,7 +207,7 @@ fn when_threads_wait_for_files_in_memory_the_cache_shrinks_and_rests() {
 fn threads_that_wait_while_memory_is_free_wait_for_something_else() {
     let mut steering = Steering::new(BOUNDS);
     let free =
-        |millis| MemoryReading { scopes: vec![scope(24 * GIB, 10 * GIB)], stalled: Duration::from_millis(millis) };
+        |millis| MemoryReading { stalled: Duration::from_millis(millis), ..reading(&[scope(24 * GIB, 10 * GIB)]) };
     let mut limit = 8 * GIB;
     for millis in 0..10 {
         let next = steering.next(limit, limit, Some(&free(millis * 20)));
@@ -231,4 +235,30 @@ fn a_cache_that_cannot_read_what_is_free_becomes_small() {
     assert_eq!(steering.next(GIB, GIB, None), GIB);
     // A reading without scopes says nothing, too.
     assert_eq!(steering.next(GIB, GIB, Some(&reading(&[]))), BOUNDS.least_bytes);
+}
+
+#[test]
+fn what_the_system_has_written_to_swap_is_no_room_to_grow() {
+    let mut steering = Steering::new(BOUNDS);
+    let (mut limit, total) = (10 * GIB, 16 * GIB);
+    // The cache fills the limit, and the system swaps its cold pages, which makes as much available.
+    let headroom = headroom(&scope(total, 0));
+    for swapped_bytes in (0..8 * GIB).step_by(256 << 20) {
+        let free = scope(total, headroom + swapped_bytes);
+        limit = steering.next(limit, 10 * GIB, Some(&MemoryReading { swapped_bytes, ..reading(&[free]) }));
+        assert!(limit <= 10 * GIB, "{limit} with {swapped_bytes} in swap");
+    }
+}
+
+#[test]
+fn a_limit_stays_below_what_a_process_can_map() {
+    let mut steering = Steering::new(BOUNDS);
+    let mut limit = BOUNDS.least_bytes;
+    for _ in 0..4096 {
+        limit = steering.next(limit, limit, Some(&reading(&[scope(1024 * GIB, 1024 * GIB - limit)])));
+    }
+    assert!(limit > MOST_MAPPED_BYTES / 10 * 9 && limit <= MOST_MAPPED_BYTES, "{limit}");
+    let mut steering = Steering::new(Elastic { least_bytes: 200 * GIB, ..BOUNDS });
+    let at_will = steering.next(200 * GIB, 0, Some(&reading(&[scope(1024 * GIB, 1024 * GIB)])));
+    assert_eq!(at_will, 200 * GIB, "the least size is at the caller's risk");
 }

@@ -7,7 +7,6 @@ use os::sim::SimFreeMemory;
 use os::sync::Arc;
 use os::{Machine, MemoryReading, ScopeMemory};
 use std::thread;
-use std::time::Duration;
 
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
@@ -17,7 +16,7 @@ const ROWS: u32 = 3000;
 /// A machine of 16 GiB, of which `available_bytes` can be taken.
 fn available(available_bytes: u64) -> Option<MemoryReading> {
     let scope = ScopeMemory { total_bytes: 16 * GIB, available_bytes, free_bytes: available_bytes };
-    Some(MemoryReading { scopes: vec![scope], stalled: Duration::ZERO })
+    Some(MemoryReading { scopes: vec![scope], ..MemoryReading::default() })
 }
 
 /// A machine with threads, whose free memory the test sets.

@@ -41,7 +41,10 @@ fn the_machine_says_what_is_free_and_how_long_threads_have_waited() {
     let pressure = "some avg10=1.00 avg60=0.00 avg300=0.00 total=2500\nfull avg10=0.00 total=7\n";
     let stalled = |files: &[(&str, &str)]| reading(files).expect("the machine can be read");
     let all = stalled(&[("proc/meminfo", MEMINFO), ("proc/pressure/memory", pressure)]);
-    assert_eq!(all, MemoryReading { scopes: vec![MACHINE], stalled: Duration::from_micros(2500) });
+    let (stalled_for, swapped_bytes) = (Duration::from_micros(2500), 0);
+    assert_eq!(all, MemoryReading { scopes: vec![MACHINE], stalled: stalled_for, swapped_bytes });
+    let status = "Name:\tlarch\nVmRSS:\t    9000 kB\nVmSwap:\t    2048 kB\nThreads:\t1\n";
+    assert_eq!(stalled(&[("proc/meminfo", MEMINFO), ("proc/self/status", status)]).swapped_bytes, 2 * MIB);
     for unknown in ["", "some\n", "some total=many\n", "full total=7\n"] {
         let files = [("proc/meminfo", MEMINFO), ("proc/pressure/memory", unknown)];
         assert_eq!(stalled(&files).stalled, Duration::ZERO, "{unknown:?}");

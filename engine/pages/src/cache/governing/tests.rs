@@ -2,12 +2,11 @@
 
 use crate::elastic::Elastic;
 use crate::numbered::{BLOCK_COST, Numbered, accept, wait_until};
-use crate::{Admit, HEADER_BYTES, PageCache, PagedFile, Reason, Session, retry};
+use crate::{Admit, HEADER_BYTES, PageCache, PageLender, PagedFile, Reason, Session, retry};
 use os::real::ThreadPool;
 use os::sim::{SimClock, SimFreeMemory, SimThreads};
 use os::sync::Arc;
 use os::{MemoryReading, ScopeMemory, Worker};
-use std::time::Duration;
 
 const MIB: u64 = 1 << 20;
 
@@ -19,7 +18,7 @@ const BOUNDS: Elastic = Elastic { least_bytes: MIB, most_bytes: 12 * MIB };
 fn available(bytes: u64) -> Option<MemoryReading> {
     // A quarter of a machine of 16 MiB is its headroom.
     let scope = ScopeMemory { total_bytes: 16 * MIB, available_bytes: 4 * MIB + bytes, free_bytes: 0 };
-    Some(MemoryReading { scopes: vec![scope], stalled: Duration::ZERO })
+    Some(MemoryReading { scopes: vec![scope], ..MemoryReading::default() })
 }
 
 /// A cache whose readings are taken when the test says.
@@ -77,7 +76,7 @@ fn the_budget_grows_while_memory_is_free_and_falls_when_it_is_wanted() {
         .map(|number| retry(&session, || numbered.page(&session, &file, number)).expect("no faults of the disk"))
         .collect();
     let scope = ScopeMemory { total_bytes: 16 * MIB, available_bytes: 0, free_bytes: 0 };
-    memory.set(Some(MemoryReading { scopes: vec![scope], stalled: Duration::ZERO }));
+    memory.set(Some(MemoryReading { scopes: vec![scope], ..MemoryReading::default() }));
     governed.govern(1);
     let shrunk = cache.usage();
     assert_eq!(shrunk.budget_bytes, full.backed_bytes - 4 * MIB);
@@ -90,6 +89,29 @@ fn the_budget_grows_while_memory_is_free_and_falls_when_it_is_wanted() {
     assert!(least.used_bytes <= least.budget_bytes && least.backed_bytes <= least.budget_bytes, "{least:?}");
     assert_eq!(least.pinned_bytes, 100 * BLOCK_COST);
     pinned.iter().enumerate().for_each(|(i, page)| numbered.check(PAGES - 100 + i, &page[HEADER_BYTES..]));
+}
+
+#[test]
+fn pages_that_were_pinned_when_the_budget_fell_go_once_they_are_free() {
+    let numbered = Numbered::blocks(PAGES);
+    let governed = Governed::new(BOUNDS);
+    let (cache, memory) = (&governed.cache, &governed.memory);
+    let file = numbered.register(cache);
+    let session = Session::new(cache, Reason::Point, Admit::Keep);
+    memory.set(available(20 * MIB));
+    governed.govern(2000);
+    let page = |number| retry(&session, || numbered.page(&session, &file, number)).expect("no faults of the disk");
+    let pinned: Vec<_> = (0..PAGES / 2).map(page).collect();
+    session.release();
+    memory.set(Some(MemoryReading {
+        scopes: vec![ScopeMemory { total_bytes: 16 * MIB, available_bytes: 0, free_bytes: 0 }],
+        ..MemoryReading::default()
+    }));
+    governed.govern(10);
+    assert!(cache.used_bytes() > cache.budget_bytes(), "they are pinned");
+    drop(pinned);
+    governed.govern(1);
+    assert!(cache.used_bytes() <= cache.budget_bytes(), "{:?}", cache.usage());
 }
 
 #[test]
