@@ -91,7 +91,8 @@ impl<'a> Beside<'a> {
     }
 
     fn compare(&self, larch: &Path, statements: &Path, database: &Path) -> Result<(), String> {
-        let target = format!("larch:{}", database.display());
+        // Two elastic caches would take memory from each other, and that is not measured here.
+        let target = format!("larch:{}?cache=256MiB", database.display());
         let mut import = Command::new(larch);
         import.args(["bench", "tpcc", "import", "--quiet", "--target", &target]);
         import.args(["--warehouses", &self.warehouses.to_string()]);
@@ -156,7 +157,10 @@ impl Asked {
         loop {
             let start = Instant::now();
             let mut ask = Command::new(larch);
-            ask.arg("sql").arg(database).args(["--follow", "--format", "csv", "--file"]).arg(statements);
+            ask.arg("sql")
+                .arg(database)
+                .args(["--follow", "--cache", "64MiB", "--format", "csv", "--file"])
+                .arg(statements);
             let mut ask = ask.stdout(Stdio::null()).spawn().map_err(|error| format!("{}: {error}", larch.display()))?;
             let ended = loop {
                 if has_ended(terminals)? {
