@@ -37,8 +37,9 @@ fn a_transaction_allocates_little_more_than_its_calls_without_it() {
         "a get and a put allocate (apart, together) {:?}, without checks of reads {:?} times",
         counts[0], counts[1]
     );
+    // A put alone is no batch, and allocates nothing. The commit of a transaction is a batch.
     for (apart, together) in counts {
-        assert!(together <= apart + 4, "{together} in a transaction, {apart} without");
+        assert!(together <= apart + 5, "{together} in a transaction, {apart} without");
     }
     store.close().expect("closed");
 }

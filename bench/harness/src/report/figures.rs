@@ -63,6 +63,8 @@ impl Figure {
 
 /// The names of the counters of a store that add up to the size of its data.
 pub const DATA: [&str; 2] = ["file bytes", "memtable bytes"];
+/// The counter of the bytes in a store's cache.
+pub const CACHED: &str = "cache bytes";
 /// The counters of pages that a store read.
 pub const READS: &[&str] = &["page reads"];
 /// The counters of pages that a store found in its cache.
@@ -146,6 +148,9 @@ pub fn figures(run: &Run) -> Vec<Figure> {
     let data: Vec<u64> = data.map(|change| change.after).collect();
     if !data.is_empty() {
         all.add("store", "data at the end", data.iter().sum::<u64>() as f64, BYTES);
+    }
+    if let Some(cached) = measured.counters.iter().find(|change| change.name == CACHED) {
+        all.add("store", "cache at the end", cached.after as f64, BYTES);
     }
     for (kind, first) in &measured.failures {
         all.text("run", &format!("first {kind}"), first);

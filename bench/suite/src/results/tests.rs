@@ -76,7 +76,7 @@ pub fn run(name: &str, kinds: &[&str], counts: &[&str]) -> Run {
         cost,
         counters: vec![
             change("page reads", 654_321, false),
-            change("bytes cached", 13_579_000, true),
+            change("cache bytes", 13_579_000, true),
             change("file bytes", 1_234_567_890, true),
             change("memtable bytes", 98_765_432, true),
         ],

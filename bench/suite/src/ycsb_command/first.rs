@@ -10,7 +10,7 @@ use crate::args::{Action, YcsbArgs};
 use crate::ending::Ending;
 use crate::stop::Stop;
 use crate::{metrics, print, results, say};
-use harness::report::figures::DATA;
+use harness::report::figures::{CACHED, DATA};
 use harness::report::{Run, text};
 use harness::{Failure, Opening, Scheme, Target};
 use kit::Scratch;
@@ -166,10 +166,11 @@ fn sizes(run: &Run) -> String {
     let change = |name: &str| run.measured.counters.iter().find(|change| change.name == name);
     let now = |name| change(name).map_or(0, |change| change.after);
     let data = text::bytes(DATA.map(now).iter().sum());
-    let cached = text::bytes(now("cache bytes"));
+    let cached = change(CACHED).map(|cached| format!(", {} in the cache", text::bytes(cached.after)));
     let reads = change("page reads").and_then(|change| change.counted()).unwrap_or(0);
     let operations = (run.measured.operations + run.measured.failed).max(1);
-    format!("{data} of data, {cached} in the cache; {:.2} page reads an operation", reads as f64 / operations as f64)
+    let (cached, reads) = (cached.unwrap_or_default(), reads as f64 / operations as f64);
+    format!("{data} of data{cached}; {reads:.2} page reads an operation")
 }
 
 /// The summary, with a line for each phase.
