@@ -533,7 +533,7 @@ fn refusal(command: &str, option: &str) -> String {
 /// How a database is opened. [`common_options_of`] says which of these options a command takes.
 #[derive(Clone, Debug, Args)]
 pub struct Common {
-    /// Memory for pages: a size, or `free` for what nobody else wants, at least 64MiB
+    /// Memory for pages: a size, or `free` for what other programs leave free, at least 64MiB
     #[arg(long, global = true, help_heading = COMMON, value_name = "SIZE", default_value = "free", value_parser = size::parse_budget)]
     pub cache: Budget,
     /// Memory for rows that are not in files yet

@@ -22,7 +22,9 @@ pub fn parse_budget(text: &str) -> Result<Budget, String> {
     if text == FREE {
         return Ok(Budget::free());
     }
-    parse(text).map(Budget::fixed).map_err(|why| format!("{why}; or `{FREE}` for the memory that nobody else wants"))
+    parse(text)
+        .map(Budget::fixed)
+        .map_err(|why| format!("{why}; or `{FREE}` for the memory that other programs leave free"))
 }
 
 /// Like [`parse`], for settings that the engine stores in 32 bits.

@@ -39,7 +39,7 @@ pub const SCHEME: Scheme = Scheme {
     form: "larch:DIR",
     about: "Larch, embedded",
     options: &[
-        ("cache", "page cache in bytes, free: the memory that nobody else wants, at least 256MiB [free]"),
+        ("cache", "page cache in bytes, free: the memory that other programs leave free, at least 256MiB [free]"),
         ("write_buffer", "memory for rows not yet in files: 64MiB"),
         ("durability", "buffered: log written, not synced; synced: every commit"),
         ("compression", "none, lz4, zstd or zstd:LEVEL, of a new table: none"),

@@ -82,8 +82,7 @@
 //! rows that are not in files yet. In addition, the engine uses at most 16 MiB for building, merging and reading
 //! ahead, and a few hundred bytes for each file.
 //!
-//! With [`Budget::free`], the cache takes the memory of the machine that nobody wants, and gives it back when it is
-//! wanted.
+//! With [`Budget::free`], the cache grows into the free memory of the machine, and shrinks when other programs need it.
 //!
 //! A compaction does not leave the cache cold: if pages of the old files were in use, it loads the pages of the new
 //! files that replace them. [`Table::warm`] loads pages of a table before the first read. The engine loads pages by

@@ -1,4 +1,4 @@
-//! How much memory of the machine nobody wants at the moment. This module does not know what it is used for.
+//! How much memory of the machine is free at the moment. This module does not know who would use it.
 
 use std::fmt::Debug;
 use std::time::Duration;

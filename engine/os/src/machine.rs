@@ -16,7 +16,7 @@ pub struct Machine {
     pub reads: Arc<dyn Reads>,
     /// Time.
     pub clock: Arc<dyn Clock>,
-    /// How much memory nobody wants.
+    /// How much memory is free.
     pub memory: Arc<dyn FreeMemory>,
     /// Random numbers for identifiers.
     pub random: Arc<dyn Random>,

@@ -1,5 +1,5 @@
-//! How large an elastic budget is: how it follows the memory that nobody wants. This module decides, from readings,
-//! and does nothing. It does not know the time; the readings come at even distances.
+//! How large an elastic budget is: how it follows the memory that is free. This module decides, from readings, and
+//! does nothing. It does not know the time; the readings come at even distances.
 //!
 //! ```text
 //! all memory of the machine, or of the control group

@@ -103,7 +103,7 @@ struct Summed {
 }
 
 impl Seconds {
-    /// A run of so many sessions begins now.
+    /// Begins a run with this number of sessions.
     pub fn begin(sessions: usize) -> Self {
         let summed = Summed { from_nanos: 0, groups: Vec::new(), has_added: vec![false; sessions] };
         Self { clock: Clock::start(), summed: Mutex::new(summed) }

@@ -1,5 +1,5 @@
 //! `larch bench ycsb` without an action: loads a million records into Larch in a temporary directory and runs all
-//! six workloads for ten seconds each, in less than two minutes. The cache takes the memory that nobody else wants.
+//! six workloads for ten seconds each, in less than two minutes. The cache takes the memory that is free.
 //! Workload C runs a second time, at the end, with a cache that holds about half of the data.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a temporary directory, never simulated")]

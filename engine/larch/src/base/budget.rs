@@ -11,9 +11,9 @@ pub const DEFAULT_BYTES: u64 = 64 << 20;
 ///
 /// A number is exact: `cache_bytes(64 << 20)` means 64 MiB, whatever else happens on the machine.
 ///
-/// [`Budget::free`] is *elastic*: the budget grows while the machine has memory that nobody wants, and falls within
-/// about a tenth of a second when others want it. So a program that runs alone uses the memory of the machine, as a
-/// program does whose files are cached by the operating system.
+/// [`Budget::free`] is *elastic*: the budget grows while the machine has free memory, and falls when other programs
+/// need it. So a program that runs alone uses the memory of the machine, as a program does whose files the operating
+/// system caches.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -59,7 +59,7 @@ impl Budget {
         Self(BudgetKind::Fixed(bytes))
     }
 
-    /// The memory that nobody else wants, and at least 64 MiB.
+    /// The memory that other programs leave free, and at least 64 MiB.
     pub const fn free() -> Self {
         Self(BudgetKind::Elastic(Elastic { least_bytes: DEFAULT_BYTES, most_bytes: u64::MAX }))
     }

@@ -1,5 +1,6 @@
-//! Encodes the operations of one commit, with the same bytes in memory and in the log. This module knows no
-//! versions, knows tables only by their ids, and compares keys as bytes.
+//! Encodes the operations of one commit. Those of a batch have the same bytes in memory and in the log; a single one
+//! is encoded when it is written to the log. This module knows no versions, knows tables only by their ids, and
+//! compares keys as bytes.
 //!
 //! ```text
 //! batch:  op | op | …

@@ -152,8 +152,8 @@ impl Builder {
         }
     }
 
-    /// Sets the size of the page cache: a number of bytes, or [`Budget::free`] for the memory that nobody else wants.
-    /// Index nodes and data pages share it. The default is 64 MiB. Ignored if [`Builder::cache`] is set.
+    /// Sets the size of the page cache: a number of bytes, or [`Budget::free`] for what is free on the machine. Index
+    /// nodes and data pages share it. The default is 64 MiB. Ignored if [`Builder::cache`] is set.
     pub fn cache_bytes(mut self, budget: impl Into<Budget>) -> Self {
         self.options.cache = budget.into();
         self

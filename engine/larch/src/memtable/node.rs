@@ -5,10 +5,10 @@
 //!                                 ▲ a node's address; all of it is one piece              at least 8 ◀─▶
 //! ```
 //!
-//! The *head* is the first eight bytes of the key as a number, padded with zeros if the key is shorter. Most
-//! comparisons on the way down a skip list need only eight bytes of the key, which is a single read. A node
-//! takes 24 bytes plus the key (at least 8 bytes) and the value, rounded up to a multiple of 8. The 24 bytes include
-//! one link. Each further link adds 8 bytes; on average, a node has a third of one.
+//! Most comparisons on the way down a skip list need only eight bytes of the key, which is a single read. A key of
+//! fewer bytes is padded with zeros. A node takes 24 bytes plus the key (at least 8 bytes) and the value, rounded up to
+//! a multiple of 8. The 24 bytes include one link. Each further link adds 8 bytes; on average, a node has a third of
+//! one.
 //!
 //! Invariants: once a node is written, nothing in it changes except its links. A link is null or leads to a node of
 //! the same arena that was written before the link was set.

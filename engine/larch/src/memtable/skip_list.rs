@@ -11,10 +11,9 @@
 //! level it goes right while the next node comes before the sought place, and then down. Keys between two keys that
 //! begin with the same bytes begin with these bytes, too. So a search compares only the next eight bytes, as numbers.
 //!
-//! An insert writes the node
-//! and links it from level 0 upwards. On each level it first sets the new node's link to the next node, and then
-//! swings the link of the node before to the new node with a compare-and-swap. If another thread was faster, the
-//! insert goes on from the node before and tries again, on this level only.
+//! An insert writes the node and links it from level 0 upwards. On each level it first sets the new node's link to the
+//! next node, and then swings the link of the node before to the new node with a compare-and-swap. If another thread
+//! was faster, the insert goes on from the node before and tries again, on this level only.
 //!
 //! Invariants:
 //! - A linked node stays linked. A link between two nodes changes only when a new node comes between them, and then
@@ -184,8 +183,8 @@ impl<'l, 'p> Search<'l, 'p> {
 type Splice<'l> = [Around<'l>; MAX_HEIGHT];
 
 /// Inserts rows one after the other. The search for a row's place begins where the previous search ended, so rows in
-/// ascending order cost little more than copying their bytes. The first search begins at the row that was inserted
-/// last into the list, if the new row comes right after it.
+/// ascending order cost little more than copying their bytes. Where that does
+/// not help, it begins at the row that was inserted last into the list, if the new row comes right after it.
 #[derive(Debug)]
 pub(super) struct Inserter<'l> {
     list: &'l SkipList,

@@ -1,9 +1,10 @@
-//! Commits a batch: gives it a version, appends it to the log, and applies it to the memtables. If the caller asks
-//! for it, the commit also waits until it is durable. This module does not know how rows get into files.
+//! Commits the ops of a batch, or a single op: gives them a version, appends them to the log, and applies them to the
+//! memtables. If the caller asks for it, the commit also waits until it is durable. This module does not know how
+//! rows get into files.
 //!
-//! The writer's lock decides the order of commits. A batch gets its version and is appended to the log under this
-//! lock, which is held only briefly, so the log is in version order. The batch is applied to the memtables after
-//! the lock is released, in parallel with other commits, and becomes visible when all older commits are visible
+//! The writer's lock decides the order of commits. A commit gets its version and is appended to the log under
+//! this lock, which is held only briefly, so the log is in version order. It is applied to the memtables after the lock
+//! is released, in parallel with other commits, and becomes visible when all older commits are visible
 //! (decision 48). Waiting commits share syncs (decision 65), see [`SyncPoint`](crate::log::SyncPoint). Reads may
 //! see a commit before it is durable. But a thread that has read such a commit, and then waits for a later commit
 //! of its own, knows that both are durable: a sync covers the whole log, and the previous log before it.

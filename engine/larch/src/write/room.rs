@@ -17,8 +17,8 @@ use crate::memtable::{Memtable, ROW_BYTES};
 use crate::view::View;
 use os::sync::Arc;
 
-/// Estimates the memory that the ops of a commit will take in memtables, in bytes. `ROW_BYTES` leaves out a row's further
-/// skiplist links and padding, 6 bytes on average. The 7 or more bytes that an op has besides its key and value
+/// Estimates the memory that the ops of a commit will take in memtables, in bytes. `ROW_BYTES` leaves out a row's
+/// further skiplist links and padding, 6 bytes on average. The 7 or more bytes that an op has besides its key and value
 /// make up for them.
 pub fn memory_bytes(ops: CommitOps<'_>) -> u64 {
     ops.encoded_bytes() as u64 + u64::from(ops.count()) * ROW_BYTES

@@ -3,8 +3,8 @@
 //! this process. This module does not know who asks.
 //!
 //! Each reading opens the files anew, so it needs no descriptor in between, and it finds the process in another group
-//! after it was moved. A reading takes 50 us if it follows another one, and 130 us if other
-//! programs have used the processor in between.
+//! after it was moved. A reading takes 50 us if it follows another one, and 130 us if other programs have used the
+//! processor in between.
 //!
 //! On other systems the files are missing, and there is no reading.
 
@@ -46,6 +46,7 @@ impl FreeMemory for RealFreeMemory {
     }
 }
 
+/// The lines of `/proc/meminfo`.
 fn parse_machine(meminfo: &str) -> Option<ScopeMemory> {
     Some(ScopeMemory {
         total_bytes: bytes_in(meminfo, "MemTotal")?,

@@ -53,7 +53,7 @@ impl Shared {
         self.current.store(ptr::null_mut(), Ordering::Release);
         let is_free = !self.hazards.are_on(&self.object);
         if is_free {
-            // SAFETY: the object is out of use, and after that nobody protects it.
+            // SAFETY: the object was taken out of use, and after that no thread protected it.
             unsafe { *self.object.get() = FREED };
         }
         is_free
