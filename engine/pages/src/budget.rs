@@ -292,6 +292,11 @@ impl Charge {
         Self { budget: self.budget.clone(), bytes, purpose: Purpose::Flight }
     }
 
+    /// Whether it pays for a page of this kind.
+    pub fn pays_for(&self, kind: PageKind) -> bool {
+        self.budget.is_some() && self.purpose == Purpose::Page(kind)
+    }
+
     /// Whether `budget` was charged.
     pub fn is_of(&self, budget: &Arc<Budget>) -> bool {
         self.budget.as_ref().is_some_and(|own| Arc::ptr_eq(own, budget))

@@ -3,7 +3,7 @@
 //! supplies a function that checks the structure of a page.
 //!
 //! * The used bytes are the [cost](PageRef::cost_bytes) of all resident, pinned and in-flight pages, plus the hints
-//!   of nodes. They stay within the budget, with two exceptions. First, one step of a thread and one step of a task
+//!   of nodes and what [excerpts](Excerpt) set aside. They stay within the budget, with two exceptions. First, one step of a thread and one step of a task
 //!   may exceed it at the same time, each with its own pages. Second, four times its stored bytes are reserved for
 //!   a compressed page, and a page that unpacks to more may exceed the budget. The cache keeps none of the excess
 //!   pages, so it is back within its budget when nothing is pinned.
@@ -24,6 +24,7 @@
 //! and no thread waits or is woken. The only lock that may be taken under it is the lock of the free frames.
 
 pub(crate) mod claim;
+mod excerpts;
 mod file_state;
 pub(crate) mod flight;
 mod governing;
@@ -42,6 +43,8 @@ use crate::open_files::OpenFiles;
 use crate::page::Unpacker;
 use crate::page_key::PageKey;
 use crate::{Counters, LentPage, LivePage, Page, PageKind, PageRef, Trace};
+use excerpts::Excerpts;
+pub use excerpts::{CutPart, Cutter, Excerpt, ExcerptName};
 pub(crate) use file_state::FileState;
 use governor::Governor;
 pub use look::LOOK;
@@ -103,9 +106,11 @@ pub struct PageCache {
     governor: Mutex<Option<Governor>>,
     parking: Parking,
     validate: Validate,
+    cutter: Option<Cutter>,
     open_files: Arc<OpenFiles>,
     /// Pages that cursors keep from one step to the next.
     cursors: Arc<Gauge>,
+    excerpts: Excerpts,
     next_slot: AtomicU32,
     next_ticket: AtomicU64,
     /// How often spare memory was asked for since a reader last missed a page, up to [`QUIET_ASKS`].
@@ -139,14 +144,23 @@ impl PageCache {
             governor: Mutex::default(),
             parking: Parking::default(),
             validate,
+            cutter: None,
             open_files: Arc::new(OpenFiles::new(open_files)),
             cursors: Arc::default(),
+            excerpts: Excerpts::default(),
             next_slot: AtomicU32::new(1),
             next_ticket: AtomicU64::new(1),
             quiet_asks: AtomicU32::new(0),
             counters: Counters::default(),
             trace: Trace::default(),
         })
+    }
+
+    /// The same cache, which keeps [excerpts](Excerpt) of data pages that `cutter` cuts out. Only for a cache that was
+    /// just made.
+    pub fn cutting(mut self: Arc<Self>, cutter: Cutter) -> Arc<Self> {
+        Arc::get_mut(&mut self).expect("nobody else has a cache that was just made").cutter = Some(cutter);
+        self
     }
 
     /// Changes the budget. Unpinned pages that no longer fit are evicted at once, pinned ones when memory is
@@ -164,6 +178,7 @@ impl PageCache {
     fn change_budget(&self, bytes: u64) {
         self.budget.set_limit(bytes);
         self.limit_kept();
+        self.excerpts.limit(bytes);
         self.trim();
         self.memory.set_limit(bytes);
         self.unpacker.set_most_idle_bytes(bytes / UNPACKER_SHARE);
@@ -409,6 +424,22 @@ impl PageCache {
         let page = self.table.lend(&self.frames, key, lease)?;
         parent.set_hint(i, page.live());
         Some(page)
+    }
+
+    /// The excerpt with this name, lent to the thread of `lease`.
+    pub(crate) fn lend_excerpt<'g>(
+        &'g self,
+        name: &ExcerptName<'_>,
+        fits: &dyn Fn(&[u8]) -> bool,
+        lease: &'g Lease,
+    ) -> Option<Excerpt<LentPage<'g>>> {
+        self.find_excerpt(name, fits, |key| self.table.lend(&self.frames, key, lease))
+    }
+
+    /// Whether readers should note which parts of a page they use.
+    #[inline]
+    pub(crate) fn notes_parts(&self) -> bool {
+        self.excerpts.are_wanted()
     }
 
     /// Switches to a larger table when the cache has more than twice as many pages as the table has chains.

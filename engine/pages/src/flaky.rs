@@ -134,7 +134,7 @@ impl<S: PageSource> PageLender for Flaky<S> {
         self.source.release();
     }
 
-    crate::pass_on!(source: ahead, ahead_if_spare, take_read);
+    crate::pass_on!(source: ahead, ahead_if_spare, take_read, excerpt, note_part);
 }
 
 impl<S: PageSource> PageSource for Flaky<S> {

@@ -44,19 +44,22 @@ use crate::cost::{cost_bytes, hint_bytes};
 use crate::page_key::PageKey;
 use crate::{Address, PACK_BYTES, PageHeader, PageKind};
 use os::memory::prefetch;
-use os::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use os::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use os::sync::hazard::Hazards;
 use os::sync::{Arc, Mutex, OnceLock};
 use os::{BLOCK_BYTES, Buffer};
 use std::cell::UnsafeCell;
 use std::fmt;
-use std::ops::Deref;
+use std::ops::{Deref, RangeInclusive};
 use std::ptr::NonNull;
 
 mod lent;
+mod uses;
 
 pub(crate) use lent::FramePlace;
 pub use lent::LentPage;
+pub use uses::Part;
+pub(crate) use uses::{Used, Uses};
 
 const LIVE: u32 = 1 << 31;
 const CACHED: u32 = 1 << 30;
@@ -65,9 +68,6 @@ const PINS: u32 = FORGOTTEN - 1;
 /// The most references that are given out, so that leaked references can never add up to LIVE or CACHED. The
 /// remaining pins are for readers that look at a frame and are refused.
 const MAX_PINS: u32 = PINS / 2;
-
-/// The most uses that are counted between two looks of the policy, which does not distinguish higher counts.
-const MAX_USES: u8 = 3;
 
 /// How many bytes of a page a reader needs before it knows where in the page to look: the header, the heads of the
 /// keys, the offsets of the rows, and the keys' common prefix behind them. For 148 rows in 16 KiB, these take 946
@@ -93,12 +93,10 @@ pub(crate) struct Frame {
     /// The page's name: slot and unit. A reader reads it before it knows whether this is the page that it looks
     /// for.
     slot: AtomicU32,
-    /// The page's place in the policy. Read and written under the stripe's lock.
-    place: AtomicU32,
-    unit: AtomicU64,
     /// This frame's number; 0 for a frame outside every cache.
     number: u32,
-    uses: AtomicU8,
+    unit: AtomicU64,
+    uses: Uses,
     /// What readers need of the page in a live frame. It lacks the offset of the page's address, which is in the
     /// name.
     face: UnsafeCell<Face>,
@@ -109,9 +107,9 @@ pub(crate) struct Frame {
 #[cfg(not(any(loom, shuttle)))]
 const _: () = assert!(size_of::<Frame>() == 64, "a reader takes one line of memory to reach a page");
 
-// SAFETY: `face` and `rest` are reached in three ways only: by readers through a pin of a live frame, by readers to whom
-// its page is lent, and exclusively by the thread that set the word to 0 and found the page lent to nobody, or that got
-// the frame from `Frames::take`; see the top of the file.
+// SAFETY: `face` and the contents of `rest` are reached in three ways only: by readers through a pin of a live frame,
+// by readers to whom its page is lent, and exclusively by the thread that set the word to 0 and found the page lent to
+// nobody, or that got the frame from `Frames::take`; see the top of the file.
 unsafe impl Sync for Frame {}
 // SAFETY: as for Sync above; and everything in a frame is Send.
 unsafe impl Send for Frame {}
@@ -136,7 +134,19 @@ impl Face {
         Self { start: NonNull::dangling(), len: 0, stored_bytes: 0, crc: 0, blocks: 0, kind: PageKind::Data };
 }
 
-type RestCell = UnsafeCell<Option<Rest>>;
+/// What belongs to a frame and is not in its line.
+#[derive(Default)]
+struct RestCell {
+    /// The page's place in the policy. Read and written under the stripe's lock.
+    place: AtomicU32,
+    contents: UnsafeCell<Option<Rest>>,
+}
+
+impl RestCell {
+    fn get(&self) -> *mut Option<Rest> {
+        self.contents.get()
+    }
+}
 
 /// A live frame's contents other than its face. The fields are dropped in this order: the memory is freed before
 /// the budget is credited, and the frames are dropped last.
@@ -198,10 +208,9 @@ impl Frame {
             word: AtomicU32::new(0),
             next: AtomicU32::new(0),
             slot: AtomicU32::new(0),
-            place: AtomicU32::new(0),
             unit: AtomicU64::new(0),
             number,
-            uses: AtomicU8::new(0),
+            uses: Uses::default(),
             face: UnsafeCell::new(Face::NONE),
             rest,
         }
@@ -223,14 +232,19 @@ impl Frame {
         self.next.store(number, Ordering::Release);
     }
 
+    fn cell(&self) -> &RestCell {
+        // SAFETY: the cell lives as long as the frame, and is shared by references only.
+        unsafe { self.rest.as_ref() }
+    }
+
     /// The place of the page in the policy. The caller holds the lock of the stripe.
     pub fn place(&self) -> u32 {
-        self.place.load(Ordering::Relaxed)
+        self.cell().place.load(Ordering::Relaxed)
     }
 
     /// Sets the place of the page in the policy. The caller holds the lock of the stripe.
     pub fn set_place(&self, place: u32) {
-        self.place.store(place, Ordering::Relaxed);
+        self.cell().place.store(place, Ordering::Relaxed);
     }
 
     /// Whether the page in the frame, or the page that last left it, has the given name.
@@ -265,18 +279,15 @@ impl Frame {
         self.word.load(Ordering::Relaxed) & PINS == 0
     }
 
-    /// Counts a use of the page. Two concurrent uses may count as one, because the count is only a hint.
+    /// Counts a use of the page.
     #[inline]
     pub fn count_use(&self) {
-        let uses = self.uses.load(Ordering::Relaxed);
-        if uses < MAX_USES {
-            self.uses.store(uses + 1, Ordering::Relaxed);
-        }
+        self.uses.count();
     }
 
     /// The uses since [`Frame::take_uses`] was last called.
-    pub fn uses(&self) -> u8 {
-        self.uses.load(Ordering::Relaxed)
+    pub fn uses(&self) -> Used {
+        self.uses.get()
     }
 
     /// Whether `page` is a reference to the page in this frame.
@@ -284,13 +295,9 @@ impl Frame {
         std::ptr::eq(self, page.0.as_ptr())
     }
 
-    /// Returns the uses since the last call, and resets the count.
-    pub fn take_uses(&self) -> u8 {
-        let uses = self.uses.load(Ordering::Relaxed);
-        if uses > 0 {
-            self.uses.store(0, Ordering::Relaxed);
-        }
-        uses
+    /// Returns the uses since the last call, and forgets them.
+    pub fn take_uses(&self) -> Used {
+        self.uses.take()
     }
 
     /// Takes the page out, unless something pins it or it is lent. The caller holds the stripe's lock, and drops the
@@ -347,7 +354,7 @@ impl Frame {
         // SAFETY: the caller has set the word to 0. So until the frame is in the free list, no other thread may
         // reach the page.
         let page = unsafe { &mut *self.rest.as_ref().get() }.take().expect("a live frame holds a page");
-        Evicted { page, number: self.number }
+        Evicted { page, number: self.number, key: self.key() }
     }
 }
 
@@ -357,12 +364,34 @@ impl Frame {
 pub(crate) struct Evicted {
     page: Rest,
     number: u32,
+    key: PageKey,
 }
 
 impl Evicted {
     /// The memory that the page took, in bytes.
     pub fn memory_bytes(&self) -> u64 {
         self.page.memory_bytes()
+    }
+
+    /// The name of the page.
+    pub fn key(&self) -> PageKey {
+        self.key
+    }
+
+    /// The bytes of the page.
+    pub fn bytes(&self) -> &[u8] {
+        &self.page.buffer
+    }
+
+    /// Whether it was a data page with one of these lengths.
+    pub fn is_data_of(&self, lengths: RangeInclusive<usize>) -> bool {
+        self.page.charge.pays_for(PageKind::Data) && lengths.contains(&self.page.buffer.capacity())
+    }
+
+    /// Takes the page's buffer, with the charge that pays for the page. The frame becomes free.
+    pub fn take_memory(mut self) -> (Buffer, Charge) {
+        let buffer = std::mem::replace(&mut self.page.buffer, Buffer::zeroed(0));
+        (buffer, std::mem::replace(&mut self.page.charge, Charge::none()))
     }
 }
 
@@ -422,7 +451,7 @@ unsafe impl Sync for Segment {}
 impl Segment {
     /// `count` frames, numbered from `first`.
     fn new(first: u32, count: u32) -> Self {
-        let rests: Box<[RestCell]> = (0..count).map(|_| RestCell::new(None)).collect();
+        let rests: Box<[RestCell]> = (0..count).map(|_| RestCell::default()).collect();
         let rests = NonNull::from(Box::leak(rests));
         // SAFETY: `rests` has `count` elements.
         let rest = |i: u32| unsafe { rests.cast::<RestCell>().add(i as usize) };
@@ -613,6 +642,24 @@ impl<'p> LivePage<'p> {
         self.kind() == kind && self.address() == *at
     }
 
+    /// Counts a use.
+    #[inline]
+    pub(crate) fn count_use(self) {
+        self.0.count_use();
+    }
+
+    /// Notes which part of the page a use is about.
+    #[inline]
+    pub(crate) fn note_part(self, part: Part) {
+        self.0.uses.note(part);
+    }
+
+    /// Notes a use by a reader that notes no parts.
+    #[inline]
+    pub(crate) fn note_all(self) {
+        self.0.uses.note_all();
+    }
+
     /// Bytes of the page's buffer.
     fn buffer_bytes(self) -> u64 {
         u64::from(self.face().blocks) * BLOCK_BYTES as u64
@@ -655,7 +702,7 @@ impl PageRef {
     /// A page outside every cache and budget. `buffer` holds a decoded page, as
     /// [`decode_page`](crate::page::decode_page) returns it.
     pub fn detached(buffer: Buffer, header: &PageHeader, at: Address) -> Self {
-        let rest = NonNull::from(Box::leak(Box::new(RestCell::new(None))));
+        let rest = NonNull::from(Box::leak(Box::new(RestCell::default())));
         let frame = Box::leak(Box::new(Frame::new(0, rest)));
         frame.set_name(PageKey::new(0, &at));
         // SAFETY: the frame was made here and is not known elsewhere.
@@ -673,7 +720,7 @@ impl PageRef {
     ) -> Self {
         let frame = frames.take();
         frame.set_name(key);
-        frame.uses.store(0, Ordering::Relaxed);
+        frame.take_uses();
         // SAFETY: `take` gives a frame to no other thread while it is in use, so only this thread fills it.
         unsafe { Self::begin(NonNull::from(frame), buffer, header, at, charge, Some(Arc::clone(frames))) }
     }
@@ -750,6 +797,11 @@ impl PageRef {
         self.live_page().address()
     }
 
+    /// The length of the page's buffer, in bytes.
+    pub(crate) fn buffer_bytes(&self) -> usize {
+        self.live_page().buffer_bytes() as usize
+    }
+
     /// What the page costs the cache, in bytes: its buffer and the structures around it, but not its hints.
     pub fn cost_bytes(&self) -> u64 {
         cost_bytes(self.live_page().buffer_bytes())
@@ -774,7 +826,7 @@ impl PageRef {
     /// Uses counted.
     #[cfg(test)]
     pub(crate) fn uses(&self) -> u8 {
-        self.frame().uses.load(Ordering::Relaxed)
+        self.frame().uses().times()
     }
 
     /// Prefetches the hint that [`PageRef::prefetch_child`] reads.

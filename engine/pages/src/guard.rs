@@ -1,14 +1,15 @@
 //! A reader that uses only pages in memory, and for a moment. It takes no lock of the cache, pins no page and changes no
-//! count that threads share, but for the few uses of a page that the policy distinguishes. It does not fetch what is
-//! missing: the reader starts over with a [`Session`](crate::Session).
+//! count that threads share, but for the uses of a page that the policy distinguishes. It does not fetch what is
+//! missing: the reader starts over with a [`Session`](crate::Session). If an [excerpt](crate::Excerpt) can take the
+//! place of the missing page, it is looked up under a lock.
 //!
 //! * Each page is [lent](LentPage), which protects it until the reader lets go of it. A reader that sleeps
 //!   meanwhile keeps only the pages that it has at that moment: a few for each thread.
 //! * A guard stays on its thread, and ends before the thread waits for anything.
 
 use crate::counters::HitTally;
-use crate::frame::FramePlace;
-use crate::{LentPage, PageAt, PageCache, PageLender, Stop};
+use crate::frame::{FramePlace, Part};
+use crate::{Excerpt, ExcerptName, LentPage, Page, PageAt, PageCache, PageLender, Stop};
 use os::sync::hazard::Lease;
 use std::cell::Cell;
 use std::fmt;
@@ -117,6 +118,17 @@ impl<'g> PageLender for Guard<'g> {
 
     fn take_read(&self, _: PageAt<'_>) -> bool {
         false
+    }
+
+    fn excerpt(&self, name: &ExcerptName<'_>, fits: &dyn Fn(&[u8]) -> bool) -> Option<Excerpt<LentPage<'g>>> {
+        if self.is_over.get() { None } else { self.cache.lend_excerpt(name, fits, self.lease) }
+    }
+
+    #[inline]
+    fn note_part(&self, page: &LentPage<'g>, part: Part) {
+        if self.cache.notes_parts() {
+            page.live().note_part(part);
+        }
     }
 
     /// The step was answered, so its hits count.

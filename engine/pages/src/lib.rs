@@ -36,13 +36,15 @@ pub mod trace;
 mod wake;
 
 pub use address::{Address, PACK_BYTES};
-pub use cache::{CacheUsage, FilesUsage, HeldPage, PageCache, PageHeat, ResidentPage};
+pub use cache::{
+    CacheUsage, CutPart, Cutter, Excerpt, ExcerptName, FilesUsage, HeldPage, PageCache, PageHeat, ResidentPage,
+};
 pub use counters::{Counters, Reason};
 pub use elastic::Elastic;
 pub use error::{Error, Result};
 pub use file::PagedFile;
 pub use flaky::Flaky;
-pub use frame::{LentPage, LivePage, Page, PageRef};
+pub use frame::{LentPage, LivePage, Page, PageRef, Part};
 pub use guard::Guard;
 pub use loaded::Loaded;
 pub use page::{Codec, Compression, HEADER_BYTES, Packing, PageHeader, PageKind, encode_page};

@@ -60,6 +60,8 @@ pub enum Use {
     Pinned,
     /// How often the page was used since the last look; 3 stands for 3 or more. The owner has reset the count.
     Times(u8),
+    /// The page was used, but for so few of its bytes that the owner keeps these elsewhere. The page goes.
+    ForFewBytes,
 }
 
 /// A resident page's place in the policy, by which it is changed or removed.
@@ -294,9 +296,10 @@ impl<T: Copy> Policy<T> {
         self.take_out(place.0);
     }
 
-    /// Evicts a page, and returns it with its bytes. The call looks at no more than `look` pages, and asks `uses`
-    /// how often each of them was used. `None` if all of them were pinned, or if the policy has no pages.
-    pub fn evict(&mut self, look: usize, mut uses: impl FnMut(T) -> Use) -> Option<(T, u64)> {
+    /// Evicts a page, and returns it with its bytes. The call looks at no more than `look` pages. It tells `uses` of
+    /// each whether it is proven, and asks how often it was used. `None` if all of them were pinned, or if the policy
+    /// has no pages.
+    pub fn evict(&mut self, look: usize, mut uses: impl FnMut(T, bool) -> Use) -> Option<(T, u64)> {
         let mut coldest: Option<(u8, u32)> = None;
         let mut pinned = 0;
         // If the oldest pages of all lines are pinned, the lines take turns. This many looks reach every page of
@@ -304,13 +307,15 @@ impl<T: Copy> Policy<T> {
         for _ in 0..look.min(LINES * self.pages) {
             let place = self.lines[self.next_line(pinned)?].oldest;
             self.counts.looks += 1;
-            match uses(self.nodes[place as usize].page) {
+            let PolicyNode { page, standing, .. } = self.nodes[place as usize];
+            match uses(page, standing == Standing::Proven) {
                 Use::Pinned => {
                     pinned += 1;
                     self.counts.pinned += 1;
                     self.unlink(place);
                     self.push(place);
                 }
+                Use::ForFewBytes => return Some(self.let_go(place, false)),
                 Use::Times(times) => match self.verdict(&self.nodes[place as usize], times) {
                     EvictionVerdict::Goes { remembered } => return Some(self.let_go(place, remembered)),
                     EvictionVerdict::Stays { standing, chances } => {

@@ -37,10 +37,14 @@ use step::StepState;
 use crate::cache::claim::PageLookup;
 use crate::cache::flight::Demand;
 use crate::counters::HitTally;
+use crate::frame::Part;
 use crate::notes::{Notebook, Notes};
 use crate::page_key::PageKey;
 use crate::trace::How;
-use crate::{Address, PageAt, PageCache, PageKind, PageLender, PageRef, PageSource, Reason, Result, Stop};
+use crate::{
+    Address, Excerpt, ExcerptName, Page, PageAt, PageCache, PageKind, PageLender, PageRef, PageSource, Reason, Result,
+    Stop,
+};
 use os::sync::Arc;
 use std::cell::{Cell, Ref, RefCell, RefMut};
 use std::fmt;
@@ -344,6 +348,11 @@ impl Session {
 }
 
 impl Session {
+    /// Whether excerpts serve the session's reader. They do not serve one that notes which pages it is asked for.
+    fn has_excerpts(&self) -> bool {
+        self.reason == Reason::Point && self.admit == Admit::Keep && self.notebook.is_none()
+    }
+
     /// The page, if it is pinned or resident. Otherwise it is noted as missing.
     #[inline]
     fn need(&self, at: &PageAt<'_>) -> Result<PageRef, Stop> {
@@ -355,6 +364,13 @@ impl Session {
                 None => return Err(self.miss(at)),
             },
         };
+        if self.reason == Reason::Scan
+            && self.admit == Admit::Keep
+            && at.kind == PageKind::Data
+            && self.cache.notes_parts()
+        {
+            page.live().note_all();
+        }
         if !at.is(&page) {
             return Err(at.is_another(&page).into());
         }
@@ -453,6 +469,28 @@ impl PageLender for Session {
 
     fn take_read(&self, at: PageAt<'_>) -> bool {
         self.step.borrow_mut().as_mut().is_some_and(|step| !step.read.is_empty() && step.read.remove(&at.key()))
+    }
+
+    fn excerpt(&self, name: &ExcerptName<'_>, fits: &dyn Fn(&[u8]) -> bool) -> Option<Excerpt<PageRef>> {
+        if !self.has_excerpts() {
+            return None;
+        }
+        let found = self.cache.find_excerpt(name, fits, |key| self.cache.find(key, false))?;
+        // The missing page was noted last. It is not needed any more.
+        if self.waits.get() == Waits::Now
+            && let Some(step) = &mut *self.step.borrow_mut()
+        {
+            let of_page = |request: &mut Request| request.key.slot == name.slot && request.kind == PageKind::Data;
+            step.needed.pop_if(of_page);
+        }
+        Some(found)
+    }
+
+    #[inline]
+    fn note_part(&self, page: &PageRef, part: Part) {
+        if self.admit == Admit::Keep && self.cache.notes_parts() {
+            page.live().note_part(part);
+        }
     }
 
     /// Also begins to read the pages that were asked for ahead, unless the reader does not wait now; then a later

@@ -1,9 +1,10 @@
 //! The page protocol: readers ask for pages, and a source gives those in memory and notes the missing ones. Nothing
 //! here blocks, except [`PageSource::fetch`].
 
+use crate::frame::Part;
 use crate::page::verify_address;
 use crate::page_key::PageKey;
-use crate::{Address, Error, LivePage, Page, PageKind, PageRef, PagedFile, Result};
+use crate::{Address, Error, Excerpt, ExcerptName, LivePage, Page, PageKind, PageRef, PagedFile, Result};
 use os::sync::Arc;
 
 /// A page as a step asks for it.
@@ -79,7 +80,8 @@ impl PagedFile {
 /// run again after a fault. A composite step runs all its parts before it returns [`Stop::Fault`], so that the
 /// parts fault together.
 ///
-/// No method has a default, so that a source that wraps another one cannot forget to pass a call on.
+/// Only the methods about excerpts have a default, which is never wrong, only slower. The others have none, so that a
+/// source that wraps another one cannot forget to pass a call on.
 pub trait PageLender {
     /// A page as the source gives it.
     type Page: Page;
@@ -120,6 +122,16 @@ pub trait PageLender {
     /// Whether the page at `at` was read from disk because this step needed it. Only the first call after each such
     /// read returns `true`. A source that cannot tell returns `false`.
     fn take_read(&self, at: PageAt<'_>) -> bool;
+
+    /// The excerpt with this name, if it is in memory and `fits` accepts its content, for a step that has just
+    /// missed the page that it comes from. If so, the step does not need that page. A source without excerpts has none.
+    fn excerpt(&self, _name: &ExcerptName<'_>, _fits: &dyn Fn(&[u8]) -> bool) -> Option<Excerpt<Self::Page>> {
+        None
+    }
+
+    /// Notes that the step has found what it wanted in this part of the page. If the page leaves, the cache may keep an
+    /// excerpt of this part. A source without excerpts notes nothing.
+    fn note_part(&self, _page: &Self::Page, _part: Part) {}
 
     /// Ends the step: the source gives back its pins.
     fn release(&self);
@@ -188,6 +200,20 @@ macro_rules! pass_on {
     (@take_read $source:ident) => {
         fn take_read(&self, at: $crate::PageAt<'_>) -> bool {
             self.$source.take_read(at)
+        }
+    };
+    (@excerpt $source:ident) => {
+        fn excerpt(
+            &self,
+            name: &$crate::ExcerptName<'_>,
+            fits: &dyn ::std::ops::Fn(&[u8]) -> bool,
+        ) -> ::std::option::Option<$crate::Excerpt<$crate::PageRef>> {
+            self.$source.excerpt(name, fits)
+        }
+    };
+    (@note_part $source:ident) => {
+        fn note_part(&self, page: &$crate::PageRef, part: $crate::Part) {
+            self.$source.note_part(page, part);
         }
     };
     (@release $source:ident) => {

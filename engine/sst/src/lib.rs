@@ -35,7 +35,7 @@ pub use format::validate;
 pub use key_range::{KeyRange, next_string, successor};
 pub use precharge::AtMost;
 pub use read::{
-    CoverAround, EraseCursor, FilterUse, GroupCursor, GroupParts, Groups, KeyedSubtree, KnownGap, LoadedValue,
+    CUTTER, CoverAround, EraseCursor, FilterUse, GroupCursor, GroupParts, Groups, KeyedSubtree, KnownGap, LoadedValue,
     PartCursor, RangeErase, Reached, Readahead, Row, RowPlace, RunEnd, Seek, SoughtKey, Sst, SstCursor, StoredValue,
     Streak, StreakRow, StreakStart, Subtree, TreeCursor, Ways,
 };

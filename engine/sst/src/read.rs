@@ -7,6 +7,7 @@
 mod cursor;
 mod descent;
 mod erases;
+mod excerpt;
 mod filter;
 mod filter_use;
 mod gap;
@@ -29,6 +30,7 @@ pub use cursor::SstCursor;
 pub(crate) use descent::Descent;
 pub use descent::Subtree;
 pub use erases::{CoverAround, EraseCursor};
+pub use excerpt::CUTTER;
 pub use filter_use::FilterUse;
 pub use gap::KnownGap;
 pub use keyed_subtree::KeyedSubtree;

@@ -9,9 +9,10 @@ use pages::{Elastic, PageCache};
 /// A cache with this budget. If the budget is elastic, it follows the memory that `machine` says is free.
 pub fn new_cache(budget: Budget, open_files: usize, machine: &Machine) -> Arc<PageCache> {
     let Some(elastic) = budget.elastic() else {
-        return PageCache::new(budget.least_bytes(), open_files, sst::validate);
+        return PageCache::new(budget.least_bytes(), open_files, sst::validate).cutting(sst::CUTTER);
     };
     let cache = PageCache::growing(elastic.least_bytes, elastic.most_bytes, open_files, sst::validate);
+    let cache = cache.cutting(sst::CUTTER);
     begin_governor(&cache, elastic, machine);
     cache
 }

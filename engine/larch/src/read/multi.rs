@@ -265,7 +265,7 @@ impl<'v> KeyBatch<'v> {
             together(asked.chunk_by_mut(|a, b| a.key == b.key), |files| {
                 let i = first;
                 first += files.len();
-                if has_values && answers.take_value(table, files, &mut ways, i) {
+                if has_values && answers.take_value(source, table, files, &mut ways, i) {
                     return Ok(());
                 }
                 ask_files(source, table, files, Some((&ways, i)), keys, rows, answers)
@@ -277,8 +277,9 @@ impl<'v> KeyBatch<'v> {
 impl<V: Content> Answers<'_, V> {
     /// If look-up `i` has led to the value of the key in the newest of its `files`, takes this value as the answer.
     #[inline]
-    fn take_value<'v>(
+    fn take_value<'v, S: PageSource + ?Sized>(
         &mut self,
+        source: &S,
         table: TableView<'v>,
         files: &mut [Asked<'v>],
         ways: &mut Ways<'v, '_>,
@@ -288,7 +289,7 @@ impl<V: Content> Answers<'_, V> {
             return false;
         }
         let Asked { key, file, said } = &mut files[0];
-        let Some((page, place)) = file.sst.take_value(ways, i, table.at) else { return false };
+        let Some((page, place)) = file.sst.take_value(source, ways, i, table.at) else { return false };
         *said = Said::Decided;
         self.all[*key] = Some(V::of_value_in(page, place, self.cache, self.wanted));
         true

@@ -28,6 +28,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
+mod excerpts;
 mod following;
 mod forms;
 mod moving;

@@ -6,7 +6,7 @@ use super::PageCache;
 use super::look::LOOK;
 use super::parked::Holder;
 use crate::budget::{Charge, Turn};
-use crate::frame::Evicted;
+use crate::frame::{Evicted, Frame};
 use os::sync::Arc;
 use os::sync::atomic::Ordering;
 use std::task::Context;
@@ -119,8 +119,9 @@ impl PageCache {
         let mut evicted = if self.frames.has_retired() { self.frames.take_retired() } else { Vec::new() };
         let mut freed = evicted.iter().map(Evicted::memory_bytes).sum();
         let share = bytes.div_ceil(self.stripes.len() as u64);
+        let mut may_note = true;
         loop {
-            let before = freed;
+            let mut were_any = false;
             for _ in 0..self.stripes.len() {
                 if freed >= bytes {
                     return freed;
@@ -128,9 +129,16 @@ impl PageCache {
                 let next = self.next_stripe.fetch_add(1, Ordering::Relaxed);
                 let stripe = &self.stripes[next & (self.stripes.len() - 1)];
                 let wanted = share.min(bytes - freed);
-                freed += stripe.lock().evict(&self.table, &self.frames, wanted, look, &mut evicted);
+                let before = evicted.len();
+                let cut = |frame: &Frame, used, is_proven| self.cut_out(frame, used, is_proven);
+                let of = (&self.table, &*self.frames);
+                let (gone, cuts) = stripe.lock().evict(of, wanted, look, cut, &mut evicted);
+                evicted[before..].iter().for_each(|page| self.excerpts.leave(page));
+                were_any |= gone > 0;
+                freed += gone;
+                freed -= self.keep_cuts(cuts, &mut evicted, &mut may_note);
             }
-            if freed == before {
+            if !were_any {
                 return freed;
             }
         }

@@ -5,9 +5,10 @@
 //!
 //! Not thread safe: the cache has a lock around each stripe.
 
+use super::excerpts::{self, Cut};
 use super::flight::Flight;
 use super::table::FrameTable;
-use crate::frame::{Evicted, Frame, Frames};
+use crate::frame::{Evicted, Frame, Frames, Used};
 use crate::page_key::{KeyHash, PageKey};
 use crate::policy::{Class, Policy, PolicyPlace, Tuning, Use};
 use crate::{PageKind, PageRef};
@@ -166,7 +167,7 @@ impl Stripe {
 
     /// How much the frame's page has been used lately.
     pub fn heat(&self, frame: &Frame) -> PageHeat {
-        PageHeat { chances: self.policy.chances(PolicyPlace(frame.place())), uses: frame.uses() }
+        PageHeat { chances: self.policy.chances(PolicyPlace(frame.place())), uses: frame.uses().times() }
     }
 
     /// Makes the frame's page proven; see [`Policy::prove`].
@@ -176,24 +177,32 @@ impl Stripe {
 
     /// Evicts unpinned pages of at least `bytes` in total, as far as the stripe has them. For each page, it looks
     /// at no more than `look` pages. The evicted pages go to `out`, so that their memory is freed after the lock is
-    /// released. Returns the bytes that they took.
+    /// released. Returns the bytes that they took, and the excerpts that `cut` took out of them: it is given how a page was
+    /// used and whether it is proven, and returns `None` if the page is wanted as a whole.
     pub fn evict(
         &mut self,
-        table: &FrameTable,
-        frames: &Frames,
+        (table, frames): (&FrameTable, &Frames),
         bytes: u64,
         look: usize,
+        cut: impl Fn(&Frame, Used, bool) -> Option<Vec<Cut>>,
         out: &mut Vec<Evicted>,
-    ) -> u64 {
+    ) -> (u64, Vec<Cut>) {
         let frame = |number| frames.get(number).expect("the policy knows frames of the cache");
         let mut freed = 0;
         // Pages that are lent. They count as pinned for the rest of this call.
         let mut lent = Vec::new();
+        let mut all_cuts = Vec::new();
         while freed < bytes {
-            let uses = |number| {
+            // What was cut out of the page that is looked at.
+            let mut cuts = None;
+            let uses = |number, is_proven| {
                 let frame: &Frame = frame(number);
-                let is_pinned = !frame.is_unpinned() || lent.contains(&number);
-                if is_pinned { Use::Pinned } else { Use::Times(frame.take_uses()) }
+                if !frame.is_unpinned() || lent.contains(&number) {
+                    return Use::Pinned;
+                }
+                let used = frame.take_uses();
+                cuts = cut(frame, used, is_proven);
+                if cuts.is_some() { Use::ForFewBytes } else { Use::Times(used.times()) }
             };
             let kept_bytes = self.policy.kept_bytes();
             let Some((number, _)) = self.counting_kept(|policy| policy.evict(look, uses)) else { break };
@@ -205,6 +214,7 @@ impl Stripe {
                     table.remove(frames, key, number);
                     freed += evicted.memory_bytes();
                     out.push(evicted);
+                    all_cuts.extend(cuts.into_iter().flatten());
                 }
                 None => {
                     // A reader has just pinned the page, or it is lent, so it is in use: it goes back to the policy.
@@ -212,13 +222,16 @@ impl Stripe {
                     let page = victim.pin();
                     let place = self.policy.admit(number, key.hash(), class(page.kind()), page.cost_bytes(), true);
                     victim.set_place(place.0);
+                    if excerpts::are_in(key) {
+                        self.prove(victim, 0);
+                    }
                     if was_kept {
                         self.keep(victim, &page);
                     }
                 }
             }
         }
-        freed
+        (freed, all_cuts)
     }
 
     /// Drops the frame's page from the cache, pinned or not.

@@ -21,7 +21,7 @@ pub struct CacheUsage {
     pub cursor_bytes: u64,
     /// Reserved for pages being read.
     pub in_flight_bytes: u64,
-    /// Number of pages in memory.
+    /// Number of pages in memory, with those whose memory [excerpts](super::Excerpt) set aside.
     pub frames: u64,
     /// Memory that the system has given for page buffers, whether they hold pages or not. Buffers of more than 1
     /// MiB and buffers beyond the budget are not included, because they do not come from the arena.
@@ -36,6 +36,11 @@ pub struct CacheUsage {
     pub kind_bytes: [u64; PageKind::ALL.len()],
     /// Number of files open, kept or in use.
     pub open_files: usize,
+    /// How many [excerpts](crate::Excerpt) of pages that were not in memory readers have found, since the cache was
+    /// made.
+    pub excerpts_found: u64,
+    /// How many excerpts the cache has kept, since it was made.
+    pub excerpts_kept: u64,
     /// Number of sessions that queue for the right to exceed the budget.
     pub queued: usize,
 }
@@ -105,6 +110,7 @@ impl PageCache {
     pub fn usage(&self) -> CacheUsage {
         let mut unpinned = 0;
         self.for_each_page(|_, page| unpinned += if page.is_last() { page.memory_bytes() } else { 0 });
+        unpinned += self.excerpts.set_aside_bytes();
         let in_flight_bytes = self.budget.in_flight();
         let used_bytes = self.budget.used();
         CacheUsage {
@@ -120,6 +126,8 @@ impl PageCache {
             unpacker_bytes: self.unpacker.memory_bytes(),
             kind_bytes: PageKind::ALL.map(|kind| self.budget.of_kind(kind)),
             open_files: self.open_files.count(),
+            excerpts_found: self.excerpts.found(),
+            excerpts_kept: self.excerpts.kept(),
             queued: self.budget.queued(),
         }
     }

@@ -39,7 +39,7 @@ impl Owner {
     fn evict(&mut self, look: usize) -> Option<u32> {
         let before = self.policy.counts().looks;
         let resident = &mut self.resident;
-        let gone = self.policy.evict(look, |page| {
+        let gone = self.policy.evict(look, |page, _| {
             let page = resident.get_mut(&page).expect("only resident pages are looked at");
             match page.pinned {
                 true => Use::Pinned,

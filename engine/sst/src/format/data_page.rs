@@ -370,12 +370,12 @@ impl Layout {
     /// The row that has the key. `None` if it does not exist, or if `heads` leave several rows that may have the
     /// key.
     #[inline(always)]
-    pub fn lone_match(&self, page: &[u8], heads: &HeadMatch<'_>) -> Option<RowRecord> {
+    pub fn lone_match(&self, page: &[u8], heads: &HeadMatch<'_>) -> Option<(usize, RowRecord)> {
         if heads.high - heads.low != 1 {
             return None;
         }
         let (suffix, record) = self.decode(page, heads.low).expect("a validated record decodes");
-        suffix.is(&heads.suffix).then_some(record)
+        suffix.is(&heads.suffix).then_some((heads.low, record))
     }
 
     /// The part of [`Layout::search`] that reads records.

@@ -78,18 +78,24 @@ impl Sst {
     ) -> Result<Option<Row<S::Page>>, Stop> {
         let bytes = key.bytes();
         let Some(filter) = &self.meta.filter else {
-            return self.find(source, at, page, |_| {});
+            let found = self.find(source, at, page, |_| {});
+            return self.or_excerpt(source, key, at, found, |_| {});
         };
         let summary = self.filter_use.summary();
         let is_denied = || self.denies(source, filter, summary, bytes, key.hash());
         if summary.asks_first() && is_denied() {
             return Ok(None);
         }
+        let count_found = |row| {
+            if !summary.is_all_found() {
+                self.filter_use.count(zone_of(filter, row), Looks::found);
+            }
+        };
         let found = self.find(source, at, page, |look_up| match look_up {
             LookUp::Absent(first_row, page) => self.count_absent(source, zone_of(filter, first_row), &page.address()),
-            LookUp::Found(_) if summary.is_all_found() => {}
-            LookUp::Found(row) => self.filter_use.count(zone_of(filter, row), Looks::found),
+            LookUp::Found(row) => count_found(row),
         });
+        let found = self.or_excerpt(source, key, at, found, count_found);
         if let Err(Stop::Fault) = found {
             if !summary.asks_first() && is_denied() {
                 return Ok(None);

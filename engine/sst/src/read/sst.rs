@@ -14,7 +14,7 @@ use crate::format::{PageRows, history_key};
 use crate::row::{RowKind, Version};
 use crate::slice::{RowRanges, Slice};
 use os::sync::Arc;
-use pages::{Page, PageLender, PageRef, PageSource, PagedFile, Stop};
+use pages::{Page, PageLender, PageRef, PageSource, PagedFile, Part, Stop};
 use std::ops::Range;
 
 /// An immutable file. It may not be open yet: the first read that needs its bytes opens it.
@@ -129,6 +129,7 @@ impl Sst {
             note(LookUp::Absent(layout.first_row(), &page));
             return Ok(None);
         };
+        source.note_part(&page, Part { number: i as u32, of: layout.rows() as u32 });
         let row = layout.first_row() + i as u64;
         if self.hides(row) {
             return Ok(None);
@@ -243,12 +244,19 @@ impl Sst {
     /// have begun in this file. Returns `None` unless the value is all that the file says about the key as of `at`:
     /// no look-up has to be counted for the filter, and no other page can add anything.
     #[inline]
-    pub fn take_value(&self, ways: &mut Ways<'_, '_>, i: usize, at: Version) -> Option<(PageRef, Range<usize>)> {
+    pub fn take_value<S: PageSource + ?Sized>(
+        &self,
+        source: &S,
+        ways: &mut Ways<'_, '_>,
+        i: usize,
+        at: Version,
+    ) -> Option<(PageRef, Range<usize>)> {
         let is_counted = || self.meta.filter.is_some() && !self.filter_use.summary().is_all_found();
         if self.slice.is_some() || self.meta.range_erases.tree().is_some() || is_counted() {
             return None;
         }
-        ways.take_value(i, |record| record.kind == RowKind::Put && !record.outside && self.version(record) <= at)
+        let is_all = |record: &RowRecord| record.kind == RowKind::Put && !record.outside && self.version(record) <= at;
+        ways.take_value(source, i, is_all)
     }
 
     /// Whether main row `row` is not seen.

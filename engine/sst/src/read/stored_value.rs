@@ -44,6 +44,11 @@ impl<P: Page> StoredValue<P> {
         Self { page, at, bytes, outside: record.outside }
     }
 
+    /// The bytes at `place` of a page that is in memory.
+    pub(super) fn inside(page: P, place: Range<usize>) -> Self {
+        Self { page, at: place.start as u32, bytes: place.len() as u32, outside: false }
+    }
+
     #[inline]
     fn stored(&self) -> &[u8] {
         &self.page[self.at as usize..(self.at + self.bytes) as usize]

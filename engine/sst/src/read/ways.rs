@@ -15,7 +15,7 @@ use crate::format::data_page::{HeadGuess, HeadMatch, Layout, RowRecord};
 use crate::format::meta::TreeKind;
 use crate::format::node::{BegunSearch, IndexNode, NodeLayout};
 use os::sync::Arc;
-use pages::{Address, PageRef, PageSource, PagedFile, Stop};
+use pages::{Address, PageRef, PageSource, PagedFile, Part, Stop};
 use std::ops::Range;
 
 /// If more nodes than this are kept, [`Ways::clear`] drops them, because each pins its page.
@@ -232,14 +232,16 @@ impl<'f, 'k> Ways<'f, 'k> {
     /// Takes the page that way `i` has reached, with the place of the row's value in it, if `is_all` says that this
     /// row is the whole answer.
     #[inline]
-    pub(super) fn take_value(
+    pub(super) fn take_value<S: PageSource + ?Sized>(
         &mut self,
+        source: &S,
         i: usize,
         is_all: impl FnOnce(&RowRecord) -> bool,
     ) -> Option<(PageRef, Range<usize>)> {
         let way = &mut self.all[..self.count][i];
-        let record = way.layout.lone_match(way.page.as_ref()?, &way.heads)?;
+        let (row, record) = way.layout.lone_match(way.page.as_ref()?, &way.heads)?;
         let page = if is_all(&record) { way.page.take()? } else { return None };
+        source.note_part(&page, Part { number: row as u32, of: way.layout.rows() as u32 });
         Some((page, record.value_at..record.value_at + record.value_bytes))
     }
 }

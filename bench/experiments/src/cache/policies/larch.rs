@@ -40,7 +40,7 @@ impl policy::Policy for Larch<'_> {
         }
         while self.policy.bytes() + bytes > self.budget {
             let uses = &mut self.uses;
-            let gone = self.policy.evict(LOOK, |page| Use::Times(std::mem::take(&mut uses[page as usize])));
+            let gone = self.policy.evict(LOOK, |page, _| Use::Times(std::mem::take(&mut uses[page as usize])));
             let (gone, _) = gone.expect("nothing is pinned");
             self.places[gone as usize] = None;
         }

@@ -136,6 +136,8 @@ impl Metrics {
         vec![
             gauge("cache_queued_sessions", "Readers that wait for room.", self.cache.queued as u64),
             gauge("open_files", "Files that are open, in use or not.", self.cache.open_files as u64),
+            counter("excerpts_found", "Rows found in memory without their pages.", self.cache.excerpts_found),
+            counter("excerpts_kept", "Rows that stayed in memory when their pages left.", self.cache.excerpts_kept),
             self.pages("page_hits", "Pages found in memory.", |pages| pages.hits),
             self.pages("page_reads", "Pages read from disk.", |pages| pages.faults),
             self.pages("page_read_bytes", "Bytes of the pages read from disk.", |pages| pages.read_bytes),

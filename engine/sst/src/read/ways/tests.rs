@@ -79,7 +79,7 @@ fn a_value_that_is_taken_is_that_of_the_row_and_keys_together_are_found_as_they_
                             keys.iter().for_each(|key| sst.begin_way(&mut ways, source, key));
                             ways.run(source);
                             for (i, key) in keys.iter().enumerate() {
-                                answers.push(match sst.take_value(&mut ways, i, Version(at)) {
+                                answers.push(match sst.take_value(source, &mut ways, i, Version(at)) {
                                     Some((page, place)) => {
                                         taken += 1;
                                         Ok(page[place].to_vec())
