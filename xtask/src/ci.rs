@@ -93,9 +93,23 @@ const FUZZ: Step = Step {
     arguments: "check --package larch-fuzz --no-default-features",
 };
 
+/// The tests of `cargo x loom` and `cargo x shuttle` are compiled, so that they can be run when they are needed.
+const SCHEDULES: [Step; 2] = [
+    Step {
+        name: "tests under loom",
+        variable: Some(("RUSTFLAGS", "--cfg loom")),
+        arguments: "check --package larch-os --package larch-pages --package larch-db --lib --profile test",
+    },
+    Step {
+        name: "tests under shuttle",
+        variable: Some(("RUSTFLAGS", "--cfg shuttle")),
+        arguments: "check --package larch-os --package larch-pages --package larch-db --lib --test shuttle --profile test",
+    },
+];
+
 /// Runs all steps in `root`, and stops at the first step that fails.
 pub fn run(root: &Path) -> ExitCode {
-    let steps: Vec<&Step> = STEPS.iter().chain([&FUZZ]).collect();
+    let steps: Vec<&Step> = STEPS.iter().chain([&FUZZ]).chain(&SCHEDULES).collect();
     let start = Instant::now();
     match first_failure(&steps, |step| passes(step, root)) {
         None => {

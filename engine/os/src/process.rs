@@ -45,6 +45,12 @@ impl ProcessOrigin {
     }
 }
 
+/// A number that no other call in this process returns.
+pub fn unique_number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
 /// A number that differs from those of all ancestors from which this process was forked.
 fn current() -> u64 {
     /// The greatest number so far, in this process and its ancestors.

@@ -178,7 +178,7 @@ impl Recent {
             RecentCommits { newest_floor: Version(0), floors: [Version(0); PLACES], flushed: FlushedKeys::default() };
         Self {
             running: AtomicUsize::new(0),
-            using: [const { AtomicU32::new(0) }; PLACES],
+            using: std::array::from_fn(|_| AtomicU32::new(0)),
             most_bytes,
             commits: Mutex::new(commits),
         }

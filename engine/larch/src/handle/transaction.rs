@@ -32,7 +32,6 @@ use crate::write::room::memory_bytes;
 use crate::write::validation::Validation;
 use crate::write::{commit, limits, spill};
 use os::sync::Arc;
-use os::sync::atomic::{AtomicU64, Ordering};
 use sst::{KeyRange, Version};
 
 /// How a transaction is isolated from commits that happen while it runs.
@@ -133,6 +132,7 @@ pub struct Transaction {
 /// A point in a transaction that it can be rolled back to, see [`Transaction::savepoint`].
 #[derive(Clone, Copy, Debug)]
 pub struct Savepoint {
+    /// No other savepoint of the process has it, so a transaction recognizes savepoints of another one.
     number: u64,
     mark: WriteMark,
 }
@@ -182,10 +182,6 @@ impl Savepoints {
         self.all.last().map(|savepoint| savepoint.mark)
     }
 }
-
-/// The number of the next savepoint. Numbers are unique in the process, so that a transaction recognizes savepoints
-/// of another one.
-static SAVEPOINTS: AtomicU64 = AtomicU64::new(1);
 
 /// The share of the write buffer for the keys and ranges that a transaction has read: one part in this many.
 const READS_SHARE: u64 = 64;
@@ -555,8 +551,7 @@ impl Transaction {
     /// # }
     /// ```
     pub fn savepoint(&mut self) -> Savepoint {
-        let number = SAVEPOINTS.fetch_add(1, Ordering::Relaxed);
-        let savepoint = Savepoint { number, mark: self.work.writes.mark() };
+        let savepoint = Savepoint { number: os::process::unique_number(), mark: self.work.writes.mark() };
         self.savepoints.push(savepoint);
         self.work.writes.keep_to(Some(savepoint.mark));
         savepoint
@@ -804,5 +799,5 @@ impl Readable for Transaction {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
