@@ -17,7 +17,11 @@ use os::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use os::sync::hazard::Lease;
 
 /// The number of chains of the smallest table. Each stripe has at least one chain.
+#[cfg(not(any(loom, shuttle)))]
 const MIN_CHAINS: usize = 64;
+/// Under these libraries, each look at a chain is a step of the schedule.
+#[cfg(any(loom, shuttle))]
+const MIN_CHAINS: usize = 8;
 
 /// The most tables that can succeed one another. The cache runs out of frame numbers before it needs more.
 const TABLES: usize = 27;
