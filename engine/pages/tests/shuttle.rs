@@ -39,7 +39,8 @@ impl Numbered {
             file.append(&page).expect("the disk has room");
         }
         let cost = {
-            let cache = PageCache::new(u64::MAX, 1, |_, _| Ok(()));
+            // A larger budget would begin with a larger table, and each look at it is a step of the schedule.
+            let cache = PageCache::new(16 * BLOCK_BYTES as u64, 1, |_, _| Ok(()));
             let file = cache.register(PATH, ID, disk.clone() as Arc<dyn Disk>);
             let session = Session::new(&cache, Reason::Point, Admit::Keep);
             retry(&session, || session.page(file.at(&addresses[0], PageKind::Data))).expect("no faults").cost_bytes()
