@@ -107,9 +107,9 @@ pub(crate) struct Frame {
 #[cfg(not(any(loom, shuttle)))]
 const _: () = assert!(size_of::<Frame>() == 64, "a reader takes one line of memory to reach a page");
 
-// SAFETY: `face` and the contents of `rest` are reached in three ways only: by readers through a pin of a live frame,
-// by readers to whom its page is lent, and exclusively by the thread that set the word to 0 and found the page lent to
-// nobody, or that got the frame from `Frames::take`; see the top of the file.
+// SAFETY: `face` and the contents of `rest` are reached in three ways only: by readers through a pin of a live frame;
+// by readers to whom the page is lent; and exclusively, by the thread that set the word to 0 and then found no hazard
+// on the page, or that got the frame from `Frames::take`. See the top of the file.
 unsafe impl Sync for Frame {}
 // SAFETY: as for Sync above; and everything in a frame is Send.
 unsafe impl Send for Frame {}

@@ -9,11 +9,11 @@
 //! ```
 //!
 //! * When the policy looks at a data page and all its uses were about at most three quarters of its parts, these parts
-//!   are cut out and the page goes. A page of which more was used, or of which nobody knows what was used, stays or goes
-//!   as a whole. Pages of excerpts are cut likewise.
+//!   are cut out and the page goes. If readers used more of the page, or did not note what they used, the page stays or
+//!   goes as a whole. Pages of excerpts are cut likewise.
 //! * Excerpts lie one behind the other in pages of the cache. These have frames, count against the budget and are
 //!   evicted by the policy like all others, and they are proven from the start. The memory of a page that was just
-//!   evicted becomes the next page of excerpts, so nobody waits for room.
+//!   evicted becomes the next page of excerpts, so a reader never waits for room for excerpts.
 //! * Where all parts are wanted alike, excerpts are a loss. So a small share of the budget is for a trial, and more is
 //!   kept only while pages of excerpts are used more often than data pages are.
 //! * Each page of excerpts leaves [`ENTRY_BYTES`] of its memory unused for each of its excerpts, which pays for the
@@ -137,7 +137,7 @@ struct Worth {
 enum Pays {
     /// Pages of excerpts are used more often than data pages.
     Yes,
-    /// Nobody knows. A few excerpts are kept, to find out.
+    /// The excerpts fill no more than the share for the trial. They are kept, so that their use can be measured.
     Perhaps,
     No,
 }
@@ -295,7 +295,8 @@ impl Excerpts {
         self.bytes.fetch_sub(page.memory_bytes(), Ordering::Relaxed);
     }
 
-    /// Gives back what is in no page that can be found, as far as a budget of `budget_bytes` has no use for it.
+    /// Gives back the memory of the hashes that were seen, and of the page that is being filled, if it is too much
+    /// for a budget of `budget_bytes`.
     pub fn limit(&self, budget_bytes: u64) {
         let seen = self.seen.lock().limit(budget_bytes);
         let filling = self.filling.lock().take_if(|filling| filling.charge.bytes() > budget_bytes / 64);

@@ -14,8 +14,8 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// Notes a part whose excerpt would have `bytes` bytes. Returns whether the part was noted before, as far as this
-    /// is known.
+    /// Notes a part whose excerpt would have `bytes` bytes. Returns whether the part was noted before. Later parts
+    /// may have taken its place; then this is `false`.
     pub fn has(&mut self, hash: u32, bytes: usize) -> bool {
         let bytes = bytes as u64;
         self.length = if self.length == 0 { 16 * bytes } else { self.length - self.length / 16 + bytes };

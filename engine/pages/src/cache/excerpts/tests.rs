@@ -1,4 +1,5 @@
-//! What excerpts promise: hot parts outlive their pages, the budget holds, and nobody gets the bytes of another part.
+//! What excerpts promise: hot parts outlive their pages, the budget holds, and a look-up never returns the bytes of
+//! another part.
 
 use super::*;
 use crate::flaky::SplitMix;
