@@ -2,7 +2,8 @@
 #![no_main]
 
 use larch::fuzz::{
-    BatchOps, EmptyLog, HEADER_BYTES, KnownEnd, LogKind, LogReader, LogWriter, RECORD_HEADER_BYTES, RecordReader,
+    BatchOps, EmptyLog, HEADER_BYTES, Header, KnownEnd, LEAN_RECORDS, LogKind, LogReader, LogWriter, RecordForm,
+    RecordReader,
 };
 use larch_fuzz::Input;
 use libfuzzer_sys::fuzz_target;
@@ -43,16 +44,23 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
+/// The header of a log whose records are lean or not.
+fn header(number: u64, features: u32) -> Header {
+    Header { features, ..Header::new(LogKind::WriteAhead, LOG_ID, number, None) }
+}
+
 /// Writes commits as the database does. Returns the bytes of the log and the versions of the commits.
 fn written(input: &mut Input<'_>) -> (Vec<u8>, Vec<u64>) {
     let disk = SimDisk::new(0);
     let empty = EmptyLog::create(&*disk, Path::new(PATH)).expect("the disk works");
-    let mut log = if input.byte() % 2 == 0 {
-        LogWriter::begin(empty, LOG_ID, 2, None).expect("the disk works")
+    let how = input.byte();
+    let features = if how & 2 == 0 { LEAN_RECORDS } else { 0 };
+    let mut log = if how & 1 == 0 {
+        LogWriter::begin(empty, &header(2, features)).expect("the disk works")
     } else {
         let before = EmptyLog::create(&*disk, Path::new("00000001.log")).expect("the disk works");
-        let before = LogWriter::begin(before, LOG_ID, 1, None).expect("the disk works");
-        let mut log = LogWriter::prepare(empty, LOG_ID, 2).expect("the disk works");
+        let before = LogWriter::begin(before, &header(1, features)).expect("the disk works");
+        let mut log = LogWriter::prepare(empty, header(2, features)).expect("the disk works");
         log.follow(1, before.file().clone()).expect("the disk works");
         log
     };
@@ -74,36 +82,43 @@ fn written(input: &mut Input<'_>) -> (Vec<u8>, Vec<u64>) {
 
 /// Makes a log whose payloads are the fuzzer's bytes.
 fn sealed(mut input: Input<'_>) -> Vec<u8> {
-    let (mut log, _) = written(&mut Input::new(&[]));
+    let how = [input.byte() & 2, 0];
+    let (mut log, _) = written(&mut Input::new(&how));
+    let form = form_of(&log).expect("the log was just written");
+    let mut record = Vec::new();
     while !input.is_empty() {
-        let synced_end = input.number();
-        let version = input.number();
+        let (offset, synced_end) = (log.len() as u64, input.number());
+        let synced_end = if synced_end % 2 == 0 { synced_end.min(offset) } else { 0 };
+        // A lean commit begins with two numbers of variable length. Many of these bytes are such numbers.
         let count = u32::from(input.byte() % 8);
-        let mut payload = [version.to_le_bytes().as_slice(), &count.to_le_bytes()].concat();
-        payload.extend_from_slice(input.bytes(100));
-        log.extend_from_slice(&[0; 4]);
-        log.extend_from_slice(&(payload.len() as u32).to_le_bytes());
-        log.extend_from_slice(&LOG_ID.to_le_bytes());
-        log.extend_from_slice(&(if synced_end % 2 == 0 { synced_end } else { 0 }).to_le_bytes());
-        log.extend_from_slice(&payload);
-        log.resize(log.len().next_multiple_of(8), 0);
+        let number = input.number().to_le_bytes();
+        let start = if how[0] == 0 { number[..2].to_vec() } else { [&number[..], &count.to_le_bytes()].concat() };
+        form.encode(&mut record, offset, synced_end, &[&start, input.bytes(100)]);
+        log.extend_from_slice(&record);
     }
-    seal(&mut log);
     log
+}
+
+/// The form of a log's records; `None` if its header has no known kind of record.
+fn form_of(log: &[u8]) -> Option<RecordForm> {
+    let disk = SimDisk::new(0);
+    let file = disk.open(Path::new(PATH), Access::Create).expect("the disk is empty");
+    file.write_at(log, 0).expect("the disk has room");
+    let reader = RecordReader::open(&*disk, Path::new(PATH), LogKind::WriteAhead, None).ok()?;
+    reader.header().map(RecordForm::of)
 }
 
 /// Corrects the checksums of the header and of all records that can be found.
 fn seal(log: &mut [u8]) {
-    let Some((header, mut records)) = log.split_at_mut_checked(HEADER_BYTES) else { return };
+    let Some((header, _)) = log.split_at_mut_checked(HEADER_BYTES) else { return };
     let (body, crc) = header.split_last_chunk_mut::<4>().expect("a header is longer");
     crc.copy_from_slice(&crc_fast::crc32_iscsi(body).to_le_bytes());
-    while let Some(head) = records.first_chunk::<RECORD_HEADER_BYTES>() {
-        let payload_bytes = u32::from_le_bytes([head[4], head[5], head[6], head[7]]) as usize;
-        let bytes = (RECORD_HEADER_BYTES + payload_bytes).next_multiple_of(8);
-        let Some((record, rest)) = records.split_at_mut_checked(bytes) else { return };
-        let crc = crc_fast::crc32_iscsi(&record[4..]);
-        record[..4].copy_from_slice(&crc.to_le_bytes());
-        records = rest;
+    let Some(form) = form_of(log) else { return };
+    let (mut offset, end) = (HEADER_BYTES as u64, log.len() as u64);
+    while let Ok(head) = form.decode(&log[offset as usize..], offset, end) {
+        let next = offset + head.record_bytes;
+        form.close(&mut log[offset as usize..next as usize], offset);
+        offset = next;
     }
 }
 
@@ -115,9 +130,10 @@ fn read(log: &[u8], known_end: Option<KnownEnd>) -> (Vec<u64>, bool) {
     if let Ok(mut records) = RecordReader::open(&*disk, Path::new(PATH), LogKind::WriteAhead, known_end) {
         let mut end = HEADER_BYTES as u64;
         while let Ok(Some(record)) = records.next_record() {
-            assert_eq!(record.offset, end);
-            end += (RECORD_HEADER_BYTES + record.payload.len()).next_multiple_of(8) as u64;
-            assert!(end <= log.len() as u64);
+            let (offset, payload_bytes) = (record.offset, record.payload.len() as u64);
+            assert_eq!(offset, end);
+            end = records.end();
+            assert!(end - offset > payload_bytes && end <= log.len() as u64);
         }
         assert_eq!(records.end(), end);
     }

@@ -2,7 +2,8 @@
 
 pub use crate::base::ops::{BatchOps, Op};
 pub use crate::base::record::{
-    EDIT_FIELDS, EmptyLog, HEADER_BYTES, Header, KnownEnd, LogKind, RECORD_HEADER_BYTES, RecordReader, RecordWriter,
+    EDIT_FIELDS, EmptyLog, HEADER_BYTES, Header, KnownEnd, LEAN_RECORDS, LogKind, RecordForm, RecordReader,
+    RecordWriter,
 };
 pub use crate::base::table::TableId;
 pub use crate::copies::list::BackupList;

@@ -3,6 +3,8 @@
 //!
 //! ```text
 //! payload of a record:   version u64 | op count u32 | ops (see `batch`)
+//! of a lean record:      version less that of the commit before it in the file, or less 0, varint |
+//!                        op count varint | ops
 //! of a begin record:     previous log's number u64 | previous log's end u64
 //! ```
 //!
@@ -24,7 +26,7 @@ pub use reader::LogReader;
 pub use sync::{SyncPoint, Ticket};
 pub use writer::LogWriter;
 
-/// Bytes before the ops in a payload.
+/// Bytes before the ops in the payload of a record that is not lean.
 const COMMIT_HEADER_BYTES: usize = 12;
 
 #[cfg(test)]

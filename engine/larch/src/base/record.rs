@@ -3,9 +3,7 @@
 //! this offset when the record was written. This module does not know what the payloads mean.
 //!
 //! ```text
-//! file:    header (64 bytes) | record | record | …                 records start at multiples of 8
-//! record:  crc u32 | payload bytes u32 | log id u64 | synced end u64 | payload | zeros to a multiple of 8
-//!          crc32c of everything after it in the record, padding included
+//! file:    header (64 bytes) | record | record | …                 `form` has the bytes of a record
 //! ```
 //!
 //! Invariants:
@@ -26,21 +24,17 @@ use std::path::{Path, PathBuf};
 use os::sync::Arc;
 use sst::format::features::Unreadable;
 
+mod form;
 mod header;
 mod reader;
 mod tail;
 mod writer;
 
-pub use header::{BEGIN_RECORD, EDIT_FIELDS, HEADER_BYTES, Header, KnownEnd, LogKind, Previous};
+pub use form::RecordForm;
+pub use header::{BEGIN_RECORD, EDIT_FIELDS, HEADER_BYTES, Header, KnownEnd, LEAN_RECORDS, LogKind, Previous};
 pub use reader::{RecordReader, Tear};
 pub use tail::rewrite_tail;
 pub use writer::{EmptyLog, LogFile, RecordWriter};
-
-/// Bytes of a record's header, which precedes the payload.
-pub const RECORD_HEADER_BYTES: usize = 24;
-
-/// Records start at offsets in the file that are multiples of this number.
-pub const RECORD_ALIGN_BYTES: usize = 8;
 
 /// The result of functions on logs and manifests.
 pub type Result<T, E = LogError> = std::result::Result<T, E>;
@@ -95,11 +89,6 @@ impl LogError {
             Unreadable::Newer(what) => Self::Newer { file: file.to_owned(), what },
         }
     }
-}
-
-/// Bytes of a record, including its header and padding.
-fn padded_record_bytes(payload_bytes: usize) -> usize {
-    (RECORD_HEADER_BYTES + payload_bytes).next_multiple_of(RECORD_ALIGN_BYTES)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 //! [`FEATURES`] with the first release that knows it; a test compares this table with the bits that the decoders
 //! know.
 
-use super::record::{BEGIN_RECORD, EDIT_FIELDS, LogKind};
+use super::record::{BEGIN_RECORD, EDIT_FIELDS, LEAN_RECORDS, LogKind};
 use std::fmt;
 use std::str::FromStr;
 
@@ -16,7 +16,8 @@ use std::str::FromStr;
 pub enum Release {
     /// Release 0.1, the first release.
     V0_1,
-    /// Release 0.2. It introduced block filters, zstd pages, and logs that begin before the previous log is durable.
+    /// Release 0.2. It introduced block filters, zstd pages, and logs that have lean records and begin before the
+    /// previous log is durable.
     V0_2,
     /// A fictitious release, with which tests show that files for older releases do not have its feature.
     #[cfg(test)]
@@ -42,7 +43,7 @@ const FEATURES: &[(Format, u32, Release)] = &[
     (Format::Sst, sst::FEATURES & !SST_0_2, Release::V0_1),
     (Format::Sst, SST_0_2, Release::V0_2),
     (Format::Manifest, EDIT_FIELDS, Release::V0_1),
-    (Format::Log, BEGIN_RECORD, Release::V0_2),
+    (Format::Log, BEGIN_RECORD | LEAN_RECORDS, Release::V0_2),
     #[cfg(test)]
     (Format::Manifest, tests::LATER, Release::Later),
     #[cfg(test)]

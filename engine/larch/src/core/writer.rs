@@ -5,7 +5,8 @@
 //! commits to the memtables meanwhile.
 
 use crate::base::ops::{CommitOps, Op};
-use crate::base::record::{EmptyLog, KnownEnd, LogError, LogFile, Previous};
+use crate::base::record::{EmptyLog, Header, KnownEnd, LEAN_RECORDS, LogError, LogFile, LogKind, Previous};
+use crate::base::release::Release;
 use crate::base::table::TableId;
 use crate::conflicts::signature::{LatestKeys, Signature};
 use crate::log::{LogWriter, SyncPoint};
@@ -72,9 +73,11 @@ pub fn log_path(directory: &Path, number: u64) -> PathBuf {
     directory.join(log_name(number))
 }
 
-/// A random log id, which no other log has.
-fn log_id(machine: &Machine) -> u64 {
-    machine.random.next_u64() | 1
+/// The header of log `number`, which names no other log. `compat` is a release that must be able to read it.
+fn new_header(machine: &Machine, number: u64, compat: Release) -> Header {
+    // No other log has the same random id.
+    let header = Header::new(LogKind::WriteAhead, machine.random.next_u64() | 1, number, None);
+    Header { features: LogKind::WriteAhead.features_for(compat) & LEAN_RECORDS, ..header }
 }
 
 /// The file of the next log, before it takes commits.
@@ -88,20 +91,20 @@ pub struct NextLog {
 enum NextFile {
     /// The file has no header yet. The header will name the previous log, which has to be durable by then. All
     /// releases can read such a header.
-    Empty { file: EmptyLog, log_id: u64 },
+    Empty { file: EmptyLog, header: Header },
     /// The file has a header. The first record will name the previous log, which need not be durable by then.
     Prepared(LogWriter),
 }
 
 impl NextLog {
-    /// Creates the file of log `number`.
+    /// Creates the file of log `number`, which release `compat` must be able to read.
     ///
     /// # Errors
     ///
     /// Fails if the file cannot be created.
-    pub fn create(machine: &Machine, directory: &Path, number: u64) -> Result<Self, LogError> {
+    pub fn create(machine: &Machine, directory: &Path, number: u64, compat: Release) -> Result<Self, LogError> {
         let file = EmptyLog::create(&*machine.disk, &log_path(directory, number))?;
-        Ok(Self { number, file: NextFile::Empty { file, log_id: log_id(machine) } })
+        Ok(Self { number, file: NextFile::Empty { file, header: new_header(machine, number, compat) } })
     }
 
     /// The number of the log.
@@ -125,7 +128,7 @@ impl NextLog {
     pub fn prepare(self) -> Result<Self, LogError> {
         let number = self.number;
         let file = match self.file {
-            NextFile::Empty { file, log_id } => NextFile::Prepared(LogWriter::prepare(file, log_id, number)?),
+            NextFile::Empty { file, header } => NextFile::Prepared(LogWriter::prepare(file, header)?),
             prepared @ NextFile::Prepared(_) => prepared,
         };
         Ok(Self { number, file })
@@ -139,21 +142,21 @@ impl NextLog {
 
 impl Writer {
     /// A writer that creates and begins the log with the number of `memory`. `sync` makes its commits durable. The
-    /// first commit gets `next_version`. The log `previous` must be durable.
+    /// first commit gets `next_version`. The log `previous` must be durable. Release `compat` must be able to read the
+    /// log.
     ///
     /// # Errors
     ///
     /// Fails if the log cannot be created.
     pub fn create(
-        machine: &Machine,
-        directory: &Path,
+        (machine, directory, compat): (&Machine, &Path, Release),
         memory: Arc<MemSet>,
         previous: Option<Previous>,
         sync: Arc<SyncPoint>,
         next_version: Version,
     ) -> Result<Self, LogError> {
         let file = EmptyLog::create(&*machine.disk, &log_path(directory, memory.log))?;
-        let log = LogWriter::begin(file, log_id(machine), memory.log, previous)?;
+        let log = LogWriter::begin(file, &Header { previous, ..new_header(machine, memory.log, compat) })?;
         sync.note_appended(Version(next_version.0 - 1));
         Ok(Self::new(log, memory, sync, next_version))
     }
@@ -196,10 +199,10 @@ impl Writer {
         self.is_ended = true;
         let before = self.log.file();
         let begun = match next.file {
-            NextFile::Empty { file, log_id } => {
+            NextFile::Empty { file, header } => {
                 assert!(before.synced_end() >= self.log.end(), "a header names a log that is durable");
                 let previous = Previous { number: self.memory.log, end: KnownEnd::durable(self.log.end()) };
-                LogWriter::begin(file, log_id, next.number, Some(previous))
+                LogWriter::begin(file, &Header { previous: Some(previous), ..header })
             }
             NextFile::Prepared(mut log) => {
                 assert!(self.log.is_begin_durable(), "at most one log says what another one has to prove");

@@ -13,6 +13,7 @@ use sst::Version;
 use super::COMMIT_HEADER_BYTES;
 use crate::base::ops::BatchOps;
 use crate::base::record::{Header, KnownEnd, LogError, LogKind, Previous, RecordReader, Result, Tear};
+use sst::format::varint;
 
 /// One commit.
 #[derive(Clone, Copy, Debug)]
@@ -112,12 +113,13 @@ impl LogReader {
 
     /// Reads the next commit into `ops`, and returns its offset and version.
     fn step(&mut self) -> Result<Option<(u64, Version)>> {
+        let is_lean = self.records.header().is_some_and(Header::has_lean_records);
         let (offset, outcome) = loop {
             match self.records.next_record()? {
                 None => return Ok(None),
                 // An empty record only proves which bytes are durable.
                 Some(record) if record.payload.is_empty() => {}
-                Some(record) => break (record.offset, decode(record.payload, self.last, &mut self.ops)),
+                Some(record) => break (record.offset, decode(record.payload, is_lean, self.last, &mut self.ops)),
             }
         };
         match outcome {
@@ -178,15 +180,12 @@ fn read_begin(records: &mut RecordReader) -> Result<Option<Previous>> {
     previous.ok_or_else(corrupt).map(Some)
 }
 
-/// ```text
-/// version u64 | op count u32 | ops
-/// ```
-fn decode(payload: &[u8], last: Option<Version>, ops: &mut BatchOps) -> Result<Version, String> {
-    let Some((header, bytes)) = payload.split_first_chunk::<COMMIT_HEADER_BYTES>() else {
-        return Err(format!("a record of {} bytes is too short for a commit", payload.len()));
+/// Decodes a commit that follows commit `last` into `ops`.
+fn decode(payload: &[u8], is_lean: bool, last: Option<Version>, ops: &mut BatchOps) -> Result<Version, String> {
+    let header = if is_lean { lean_header(payload, last) } else { full_header(payload) };
+    let Some((version, count, bytes)) = header else {
+        return Err(format!("a record of {} bytes does not begin as a commit", payload.len()));
     };
-    let version = Version(u64::from_le_bytes(header[..8].try_into().expect("8 bytes")));
-    let count = u32::from_le_bytes(header[8..].try_into().expect("4 bytes"));
     if let Some(last) = last
         && version <= last
     {
@@ -194,4 +193,23 @@ fn decode(payload: &[u8], last: Option<Version>, ops: &mut BatchOps) -> Result<V
     }
     ops.decode(bytes, count).map_err(|error| format!("commit {}: {error}", version.0))?;
     Ok(version)
+}
+
+/// ```text
+/// version u64 | op count u32 | ops
+/// ```
+fn full_header(payload: &[u8]) -> Option<(Version, u32, &[u8])> {
+    let (header, ops) = payload.split_first_chunk::<COMMIT_HEADER_BYTES>()?;
+    let (version, count) = header.split_first_chunk()?;
+    Some((Version(u64::from_le_bytes(*version)), u32::from_le_bytes(*count.first_chunk()?), ops))
+}
+
+/// ```text
+/// version less `last`, varint | op count varint | ops
+/// ```
+fn lean_header(payload: &[u8], last: Option<Version>) -> Option<(Version, u32, &[u8])> {
+    let mut rest = payload;
+    let (step, count) = (varint::take(&mut rest)?, varint::take(&mut rest)?);
+    let version = last.map_or(0, |last| last.0).checked_add(step)?;
+    Some((Version(version), u32::try_from(count).ok()?, rest))
 }

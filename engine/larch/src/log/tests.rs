@@ -17,8 +17,10 @@ use sst::Version;
 
 use super::*;
 use crate::base::ops::{BatchOps, Op};
-use crate::base::record::tests::seeds;
-use crate::base::record::{EmptyLog, Header, KnownEnd, LogError, LogFile, LogKind, Previous, RecordWriter};
+use crate::base::record::tests::{features, in_both_forms, seeds};
+use crate::base::record::{
+    EmptyLog, Header, KnownEnd, LEAN_RECORDS, LogError, LogFile, LogKind, Previous, RecordWriter,
+};
 
 const PATH: &str = "000003.log";
 
@@ -30,9 +32,15 @@ fn ops_of(number: u64) -> BatchOps {
     ops
 }
 
+/// The header of log `number`, which continues log 2 if it is log 3.
+fn header(log_id: u64, number: u64) -> Header {
+    let previous = (number == 3).then_some(Previous { number: 2, end: KnownEnd::durable(640) });
+    Header { features: features(), ..Header::new(LogKind::WriteAhead, log_id, number, previous) }
+}
+
 fn writer(disk: &dyn Disk) -> LogWriter {
     let file = EmptyLog::create(disk, Path::new(PATH)).expect("the disk works");
-    LogWriter::begin(file, 99, 3, Some(Previous { number: 2, end: KnownEnd::durable(640) })).expect("the disk works")
+    LogWriter::begin(file, &header(99, 3)).expect("the disk works")
 }
 
 /// Reads the log at [`PATH`], and checks the ops of each version against [`ops_of`]. Returns the versions, and the
@@ -60,24 +68,26 @@ fn read(disk: &SimDisk) -> (Vec<u64>, Option<String>) {
 
 #[test]
 fn commits_come_back_in_order_with_their_versions() {
-    let disk = SimDisk::new(1);
-    let mut writer = writer(&*disk);
-    let mut ends = vec![writer.end()];
-    for version in [1, 2, 7, 8, 1 << 40] {
-        ends.push(writer.append_commit(Version(version), (&ops_of(version)).into()).expect("the disk works"));
-        assert_eq!((writer.last(), writer.end()), (Some(Version(version)), ends[ends.len() - 1]));
-    }
-    assert_eq!(read(&disk), (vec![1, 2, 7, 8, 1 << 40], None));
+    in_both_forms(|| {
+        let disk = SimDisk::new(1);
+        let mut writer = writer(&*disk);
+        let mut ends = vec![writer.end()];
+        for version in [1, 2, 7, 8, 1 << 40] {
+            ends.push(writer.append_commit(Version(version), (&ops_of(version)).into()).expect("the disk works"));
+            assert_eq!((writer.last(), writer.end()), (Some(Version(version)), ends[ends.len() - 1]));
+        }
+        assert_eq!(read(&disk), (vec![1, 2, 7, 8, 1 << 40], None));
 
-    let mut reader =
-        LogReader::open(&*disk, Path::new(PATH), Some(KnownEnd::durable(writer.end()))).expect("it is whole");
-    let header = reader.header().expect("it is whole");
-    assert_eq!((header.number, header.previous), (3, Some(Previous { number: 2, end: KnownEnd::durable(640) })));
-    for start in &ends[..5] {
-        assert_eq!(reader.next_commit().expect("it is whole").expect("there are more").offset, *start);
-    }
-    assert!(reader.next_commit().expect("it is whole").is_none());
-    assert_eq!((reader.end(), reader.last(), reader.tear()), (writer.end(), writer.last(), None));
+        let mut reader =
+            LogReader::open(&*disk, Path::new(PATH), Some(KnownEnd::durable(writer.end()))).expect("it is whole");
+        let header = reader.header().expect("it is whole");
+        assert_eq!((header.number, header.previous), (3, Some(Previous { number: 2, end: KnownEnd::durable(640) })));
+        for start in &ends[..5] {
+            assert_eq!(reader.next_commit().expect("it is whole").expect("there are more").offset, *start);
+        }
+        assert!(reader.next_commit().expect("it is whole").is_none());
+        assert_eq!((reader.end(), reader.last(), reader.tear()), (writer.end(), writer.last(), None));
+    });
 }
 
 #[test]
@@ -100,13 +110,41 @@ fn a_commit_has_the_bytes_of_the_format_page() {
     assert_eq!(bytes[start + 4..], golden.concat());
 }
 
+#[test]
+fn a_lean_commit_has_the_bytes_of_the_format_page() {
+    let disk = SimDisk::new(1);
+    let file = EmptyLog::create(&*disk, Path::new(PATH)).expect("the disk works");
+    let header = Header { features: LEAN_RECORDS, ..header(99, 3) };
+    let mut writer = LogWriter::begin(file, &header).expect("the disk works");
+    let mut ops = BatchOps::new();
+    ops.put(5, b"k", b"v");
+    let mut start = writer.end() as usize;
+    let firsts = [b"\x82\x02".as_slice(), b"\x07"];
+    for (version, first) in [258, 265].into_iter().zip(firsts) {
+        let end = writer.append_commit(Version(version), (&ops).into()).expect("the disk works") as usize;
+        let bytes = disk.read_all(Path::new(PATH)).expect("it is there");
+        let unsynced = [start as u8 - 64];
+        // The lowest bits of the log id, payload bytes and unsynced bytes; then what the version is more than the one
+        // before, the op count, and the put.
+        let payload = [first, b"\x01", b"\x00\x05\x00\x00\x00\x01k\x01v"].concat();
+        let golden = [b"\x63\x00".as_slice(), &[payload.len() as u8], &unsynced, &payload].concat();
+        assert!(bytes[start + 4..end].starts_with(&golden), "{:x?}", &bytes[start..end]);
+        assert!(end - start - golden.len() < 8, "padding");
+        start = end;
+    }
+    let mut reader = LogReader::open(&*disk, Path::new(PATH), None).expect("it is whole");
+    for version in [258, 265] {
+        assert_eq!(reader.next_commit().expect("it is whole").expect("it is there").version, Version(version));
+    }
+}
+
 /// The name of the log file that follows the log of [`writer`].
 const NEXT: &str = "000004.log";
 
 /// Makes the log that follows the log of `writer`. The log of `writer` has the number 3.
 fn follower(disk: &dyn Disk, writer: &LogWriter) -> LogWriter {
     let file = EmptyLog::create(disk, Path::new(NEXT)).expect("the disk works");
-    let mut next = LogWriter::prepare(file, 77, 4).expect("the disk works");
+    let mut next = LogWriter::prepare(file, header(77, 4)).expect("the disk works");
     next.follow(3, writer.file().clone()).expect("the disk works");
     next
 }
@@ -143,17 +181,19 @@ fn a_log_that_follows_has_the_bytes_of_the_format_page() {
 
 #[test]
 fn a_prepared_log_has_not_begun_until_its_first_record_is_there() {
-    let disk = SimDisk::new(1);
-    let writer = writer(&*disk);
-    drop(follower(&*disk, &writer));
-    let file = disk.open(Path::new(NEXT), Access::Write).expect("it is there");
-    let whole = disk.read_all(Path::new(NEXT)).expect("it is there").len() as u64;
-    for bytes in 64..whole {
-        file.set_len(bytes).expect("the disk works");
-        let mut reader = LogReader::open(&*disk, Path::new(NEXT), None).expect("it is no damage");
-        assert_eq!((reader.has_begun(), reader.previous()), (false, None), "{bytes} bytes");
-        assert!(reader.next_commit().expect("it is no damage").is_none());
-    }
+    in_both_forms(|| {
+        let disk = SimDisk::new(1);
+        let writer = writer(&*disk);
+        drop(follower(&*disk, &writer));
+        let file = disk.open(Path::new(NEXT), Access::Write).expect("it is there");
+        let whole = disk.read_all(Path::new(NEXT)).expect("it is there").len() as u64;
+        for bytes in 64..whole {
+            file.set_len(bytes).expect("the disk works");
+            let mut reader = LogReader::open(&*disk, Path::new(NEXT), None).expect("it is no damage");
+            assert_eq!((reader.has_begun(), reader.previous()), (false, None), "{bytes} bytes");
+            assert!(reader.next_commit().expect("it is no damage").is_none());
+        }
+    });
 }
 
 #[test]
@@ -185,38 +225,45 @@ fn append(writer: &mut LogWriter, point: &SyncPoint, version: u64) -> Result<Ver
 
 #[test]
 fn a_sync_of_a_log_makes_the_one_before_durable_first_and_once() {
-    let disk = SimDisk::new(1);
-    let mut writer = writer(&*disk);
-    let end = writer.append_commit(Version(1), (&ops_of(1)).into()).expect("the disk works");
-    let mut next = follower(&*disk, &writer);
-    assert!(!next.is_begin_durable());
-    assert_eq!(writer.file().synced_end(), 64, "nothing was synced for the log that follows");
-    let point = sync_point(next.file());
-    let before = disk.counts_of(PATH).syncs;
-    for version in 2..5 {
-        let version = append(&mut next, &point, version).expect("the disk works");
-        point.wait(version).expect("the disk works");
-    }
-    assert_eq!(writer.file().synced_end(), end);
-    assert!(next.is_begin_durable());
-    assert_eq!(disk.counts_of(PATH).syncs, before + 1);
+    in_both_forms(|| {
+        let disk = SimDisk::new(1);
+        let mut writer = writer(&*disk);
+        let end = writer.append_commit(Version(1), (&ops_of(1)).into()).expect("the disk works");
+        let mut next = follower(&*disk, &writer);
+        assert!(!next.is_begin_durable());
+        assert_eq!(writer.file().synced_end(), 64, "nothing was synced for the log that follows");
+        let point = sync_point(next.file());
+        let before = disk.counts_of(PATH).syncs;
+        for version in 2..5 {
+            let version = append(&mut next, &point, version).expect("the disk works");
+            point.wait(version).expect("the disk works");
+        }
+        assert_eq!(writer.file().synced_end(), end);
+        assert!(next.is_begin_durable());
+        assert_eq!(disk.counts_of(PATH).syncs, before + 1);
+    });
 }
 
 #[test]
 fn a_failed_sync_of_the_log_before_refuses_everything() {
-    let disk = SimDisk::new(1);
-    let mut writer = writer(&*disk);
-    writer.append_commit(Version(1), (&ops_of(1)).into()).expect("the disk works");
-    let mut next = follower(&*disk, &writer);
-    let point = sync_point(next.file());
-    let version = append(&mut next, &point, 2).expect("the disk works");
-    disk.fail_sync(1, ErrorKind::Other);
-    let error = point.wait(version).expect_err("the sync fails").to_string();
-    assert!(error.starts_with(&format!("cannot sync {PATH}: ")), "{error}");
-    disk.clear_faults();
-    assert_eq!(point.wait(version).expect_err("it stays refused").to_string(), error);
-    assert_eq!(next.append_commit(Version(3), (&ops_of(3)).into()).expect_err("it stays refused").to_string(), error);
-    assert_eq!(next.file().synced_end(), 64, "no record may say that it is durable");
+    in_both_forms(|| {
+        let disk = SimDisk::new(1);
+        let mut writer = writer(&*disk);
+        writer.append_commit(Version(1), (&ops_of(1)).into()).expect("the disk works");
+        let mut next = follower(&*disk, &writer);
+        let point = sync_point(next.file());
+        let version = append(&mut next, &point, 2).expect("the disk works");
+        disk.fail_sync(1, ErrorKind::Other);
+        let error = point.wait(version).expect_err("the sync fails").to_string();
+        assert!(error.starts_with(&format!("cannot sync {PATH}: ")), "{error}");
+        disk.clear_faults();
+        assert_eq!(point.wait(version).expect_err("it stays refused").to_string(), error);
+        assert_eq!(
+            next.append_commit(Version(3), (&ops_of(3)).into()).expect_err("it stays refused").to_string(),
+            error
+        );
+        assert_eq!(next.file().synced_end(), 64, "no record may say that it is durable");
+    });
 }
 
 /// Writes a log with these payloads. Checks that a reader finds the versions `whole`, and then a corrupt record,
@@ -242,7 +289,7 @@ fn whole_records_that_are_no_commits_are_corruption_even_at_the_end() {
     let empty = |version| commit(version, &[0; 4]);
     check_corrupt(&[&empty(4), &empty(4)], &[4], "commit 4 comes after commit 4");
     check_corrupt(&[&empty(4), &empty(8), &empty(7)], &[4, 8], "commit 7 comes after commit 8");
-    check_corrupt(&[&empty(4)[..11]], &[], "a record of 11 bytes is too short for a commit");
+    check_corrupt(&[&empty(4)[..11]], &[], "a record of 11 bytes does not begin as a commit");
     let one_missing = commit(4, &[1, 0, 0, 0]);
     let why = "commit 4: the op at byte 0 of the batch is missing or too many: the count of ops does not match";
     check_corrupt(&[&one_missing], &[], why);
@@ -272,38 +319,43 @@ fn a_batch_whose_order_one_version_would_lose_is_not_written() {
 /// in this prefix.
 #[test]
 fn recovery_gives_a_prefix_that_contains_every_durable_commit() {
-    for seed in seeds(300) {
-        let mut random = StdRng::seed_from_u64(seed);
-        let disk = SimDisk::new(seed);
-        let mut writer = writer(&*disk);
-        let point = sync_point(writer.file());
-        let (mut version, mut versions, mut durable) = (0, Vec::new(), 0);
-        if random.random() {
-            disk.crash_at_sync(random.random_range(1..6));
-        }
-        for _ in 0..random.random_range(0..30) {
-            version += random.random_range(1..4);
-            if append(&mut writer, &point, version).is_err() {
-                break;
+    in_both_forms(|| {
+        for seed in seeds(300) {
+            let mut random = StdRng::seed_from_u64(seed);
+            let disk = SimDisk::new(seed);
+            let mut writer = writer(&*disk);
+            let point = sync_point(writer.file());
+            let (mut version, mut versions, mut durable) = (0, Vec::new(), 0);
+            if random.random() {
+                disk.crash_at_sync(random.random_range(1..6));
             }
-            versions.push(version);
-            if random.random_bool(0.3) {
-                // Wait for a random one of the commits, not always for the last.
-                let index = random.random_range(0..versions.len());
-                match point.wait(Version(versions[index])) {
-                    Ok(()) => durable = durable.max(index + 1),
-                    Err(error) => {
-                        assert!(matches!(error, LogError::Io { action: "sync", .. }), "seed {seed}: {error}");
-                        break;
+            for _ in 0..random.random_range(0..30) {
+                version += random.random_range(1..4);
+                if append(&mut writer, &point, version).is_err() {
+                    break;
+                }
+                versions.push(version);
+                if random.random_bool(0.3) {
+                    // Wait for a random one of the commits, not always for the last.
+                    let index = random.random_range(0..versions.len());
+                    match point.wait(Version(versions[index])) {
+                        Ok(()) => durable = durable.max(index + 1),
+                        Err(error) => {
+                            assert!(matches!(error, LogError::Io { action: "sync", .. }), "seed {seed}: {error}");
+                            break;
+                        }
                     }
                 }
             }
+            disk.crash();
+            let (found, error) = read(&disk);
+            assert_eq!(error, None, "seed {seed}");
+            assert!(
+                found.len() >= durable && found == versions[..found.len()],
+                "seed {seed}: {found:?} of {versions:?}"
+            );
         }
-        disk.crash();
-        let (found, error) = read(&disk);
-        assert_eq!(error, None, "seed {seed}");
-        assert!(found.len() >= durable && found == versions[..found.len()], "seed {seed}: {found:?} of {versions:?}");
-    }
+    });
 }
 
 #[test]

@@ -10,9 +10,8 @@ use std::path::Path;
 
 use super::COMMIT_HEADER_BYTES;
 use crate::base::ops::{CommitOps, EncodedOp};
-use crate::base::record::{
-    BEGIN_RECORD, EmptyLog, HEADER_BYTES, Header, LogFile, LogKind, Previous, RecordWriter, Result,
-};
+use crate::base::record::{BEGIN_RECORD, EmptyLog, HEADER_BYTES, Header, LogFile, RecordForm, RecordWriter, Result};
+use sst::format::varint;
 
 /// Writes a new write-ahead log.
 #[derive(Debug)]
@@ -20,29 +19,29 @@ pub struct LogWriter {
     records: RecordWriter,
     /// The offset at which the first commit starts.
     begin_end: u64,
+    is_lean: bool,
     last: Option<Version>,
 }
 
 impl LogWriter {
-    /// Begins the log `number` in an empty file, and makes its header durable. `log_id` is random. `previous` is
-    /// the log that this one continues, which was synced up to its end.
+    /// Begins a log in an empty file, and makes its header durable. The header names the log that this one continues,
+    /// if there is one, which was synced up to its end.
     ///
     /// # Errors
     ///
     /// The errors of [`EmptyLog::begin`].
-    pub fn begin(file: EmptyLog, log_id: u64, number: u64, previous: Option<Previous>) -> Result<Self> {
-        Self::create(file, &Header::new(LogKind::WriteAhead, log_id, number, previous))
+    pub fn begin(file: EmptyLog, header: &Header) -> Result<Self> {
+        Self::create(file, header)
     }
 
-    /// Prepares the log `number` in an empty file, and makes its header durable. The header announces a begin
+    /// Prepares a log in an empty file, and makes `header` durable, which names no other log. It then announces a begin
     /// record. The log begins when [`LogWriter::follow`] writes it.
     ///
     /// # Errors
     ///
     /// The errors of [`EmptyLog::begin`].
-    pub fn prepare(file: EmptyLog, log_id: u64, number: u64) -> Result<Self> {
-        let header = Header { features: BEGIN_RECORD, ..Header::new(LogKind::WriteAhead, log_id, number, None) };
-        Self::create(file, &header)
+    pub fn prepare(file: EmptyLog, header: Header) -> Result<Self> {
+        Self::create(file, &Header { features: header.features | BEGIN_RECORD, ..header })
     }
 
     /// A writer for the log at `path`, which an earlier process has left. The log is durable and ends at `end`. It
@@ -54,11 +53,13 @@ impl LogWriter {
     pub fn ended(disk: &dyn Disk, path: &Path, end: u64) -> Result<Self> {
         // The log's id is not known here. Only appended records need it, and none will be appended, so 0 does no
         // harm.
-        Ok(Self { records: RecordWriter::go_on(disk, path, 0, end)?, begin_end: end, last: None })
+        let records = RecordWriter::go_on(disk, path, RecordForm::full(0), end)?;
+        Ok(Self { records, begin_end: end, is_lean: false, last: None })
     }
 
     fn create(file: EmptyLog, header: &Header) -> Result<Self> {
-        Ok(Self { records: file.begin(header)?, begin_end: HEADER_BYTES as u64, last: None })
+        let is_lean = header.has_lean_records();
+        Ok(Self { records: file.begin(header)?, begin_end: HEADER_BYTES as u64, is_lean, last: None })
     }
 
     /// Begins a prepared log that continues log `number`, whose file is `before` and which takes no more commits.
@@ -88,19 +89,30 @@ impl LogWriter {
     pub fn append_commit(&mut self, version: Version, ops: CommitOps<'_>) -> Result<u64> {
         assert!(self.last.is_none_or(|last| last < version), "commits are appended in version order");
         assert!(ops.is_resolved(), "the caller resolves a batch before it gets a version");
-        let mut header = [0; COMMIT_HEADER_BYTES];
-        header[..8].copy_from_slice(&version.0.to_le_bytes());
-        header[8..].copy_from_slice(&ops.count().to_le_bytes());
+        let mut header = [0; 2 * varint::MAX_BYTES];
+        let header_bytes = self.encode_header(version, ops.count(), &mut header);
+        let header = &header[..header_bytes];
         let end = match ops {
             CommitOps::One(table, op) => {
                 let op = EncodedOp::new(table, op);
                 let [head, key, length, rest] = op.parts();
-                self.records.append(&[&header, head, key, length, rest])?
+                self.records.append(&[header, head, key, length, rest])?
             }
-            CommitOps::Batch(ops) => self.records.append(&[&header, ops.bytes()])?,
+            CommitOps::Batch(ops) => self.records.append(&[header, ops.bytes()])?,
         };
         self.last = Some(version);
         Ok(end)
+    }
+
+    /// Encodes what is before the ops of a commit. Returns how many bytes it takes.
+    fn encode_header(&self, version: Version, count: u32, out: &mut [u8; 2 * varint::MAX_BYTES]) -> usize {
+        if self.is_lean {
+            let at = varint::write(out, version.0 - self.last.map_or(0, |last| last.0));
+            return at + varint::write(&mut out[at..], count.into());
+        }
+        out[..8].copy_from_slice(&version.0.to_le_bytes());
+        out[8..COMMIT_HEADER_BYTES].copy_from_slice(&count.to_le_bytes());
+        COMMIT_HEADER_BYTES
     }
 
     /// The version of the newest commit in this log.

@@ -19,7 +19,7 @@ use super::directory::position::Position;
 use super::edit::{Edit, Framing};
 use super::file_set::{EditRefusal, FileSet};
 use crate::base::error::{Error, Result};
-use crate::base::record::{Header, LogError, LogKind, RecordReader, RecordWriter, rewrite_tail};
+use crate::base::record::{Header, LogError, LogKind, RecordForm, RecordReader, RecordWriter, rewrite_tail};
 use crate::base::release::Release;
 use os::{Access, Machine};
 use sst::format::features::Unreadable;
@@ -205,7 +205,7 @@ impl ManifestLog {
         let directory = path.parent().unwrap_or(Path::new(""));
         machine.disk.sync_dir(directory).map_err(|error| Error::io("sync", directory, error))?;
         rewrite_tail(&*machine.disk, path, reader.proven_end()..end)?;
-        let writer = RecordWriter::go_on(&*machine.disk, path, header.log_id, end)?;
+        let writer = RecordWriter::go_on(&*machine.disk, path, RecordForm::of(header), end)?;
         Ok(Some(Self { writer, scratch: Vec::new(), number, initial_bytes: end, successor: None, pending }))
     }
 

@@ -209,7 +209,8 @@ impl Beginning<'_> {
         let mut memory = MemSet::new(number, env.held.rows.clone()).with_filter();
         memory.older_logs = older_logs;
         let memory = Arc::new(memory);
-        let writer = Writer::create(&env.log_machine, &env.directory, memory.clone(), previous, sync, next);
+        let of = (&env.log_machine, &*env.directory, env.options.compat);
+        let writer = Writer::create(of, memory.clone(), previous, sync, next);
         Ok((writer.inspect_err(|_| self.remove_log(number))?, memory))
     }
 

@@ -62,7 +62,8 @@ pub(super) fn create(core: &Core, ahead_bytes: u64) -> Result<NextLog> {
 /// Creates the file of a log with the next free number, and prepares it. After an error, no file is left.
 fn new_file(core: &Core, prepare: impl FnOnce(NextLog) -> Result<NextLog, LogError>) -> Result<NextLog> {
     let number = core.writes.new_number();
-    let next = NextLog::create(&core.env.log_machine, &core.env.directory, number).and_then(prepare);
+    let next =
+        NextLog::create(&core.env.log_machine, &core.env.directory, number, core.env.options.compat).and_then(prepare);
     Ok(next.inspect_err(|_| remove(core, number))?)
 }
 

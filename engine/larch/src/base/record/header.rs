@@ -4,7 +4,7 @@
 //!  0  magic "LARCHLOG"              8
 //!  8  format version                u32   1
 //! 12  feature bits                  u32   of this kind of file, see `sst::format::features`
-//! 16  log id                        u64   random per file, never 0; repeated in every record
+//! 16  log id                        u64   random per file, never 0; binds the records to the file
 //! 24  number                        u64   of the file
 //! 32  previous log's number         u64   0 if there is none, or if the first record names it
 //! 40  previous log's synced end     u64   0 if there is none, or if the first record names it
@@ -32,6 +32,9 @@ pub const EDIT_FIELDS: u32 = 1 << 16;
 /// previous log is durable.
 pub const BEGIN_RECORD: u32 = 1 << 16;
 
+/// Feature bit of a write-ahead log whose records and commits are lean: their heads have numbers of variable length.
+pub const LEAN_RECORDS: u32 = 1 << 17;
+
 /// What the records of a log file are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
@@ -46,7 +49,7 @@ impl LogKind {
     /// The feature bits that this release knows in files of this kind.
     pub fn features(self) -> u32 {
         match self {
-            Self::WriteAhead => BEGIN_RECORD,
+            Self::WriteAhead => BEGIN_RECORD | LEAN_RECORDS,
             Self::Manifest => EDIT_FIELDS,
         }
     }
@@ -103,7 +106,7 @@ impl KnownEnd {
 pub struct Header {
     /// What the records of the file are.
     pub kind: LogKind,
-    /// A random number other than 0, repeated in each record of the file. So a record of another file cannot be
+    /// A random number other than 0, to which each record of the file is bound. So a record of another file cannot be
     /// mistaken for one of this file.
     pub log_id: u64,
     /// The number of the file, which is not 0.
@@ -123,6 +126,11 @@ impl Header {
     /// Whether the first record of the log names the previous log.
     pub fn has_begin_record(&self) -> bool {
         self.kind == LogKind::WriteAhead && self.features & BEGIN_RECORD != 0
+    }
+
+    /// Whether the records of the log, and the commits in them, are lean.
+    pub fn has_lean_records(&self) -> bool {
+        self.kind == LogKind::WriteAhead && self.features & LEAN_RECORDS != 0
     }
 
     pub(crate) fn encode(&self) -> [u8; HEADER_BYTES] {

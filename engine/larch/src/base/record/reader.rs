@@ -19,10 +19,8 @@ use crc_fast::{CrcAlgorithm, Digest};
 use os::sync::Arc;
 use os::{Access, Disk, File};
 
-use super::{
-    HEADER_BYTES, Header, KnownEnd, LogError, LogKind, RECORD_ALIGN_BYTES, RECORD_HEADER_BYTES, Result,
-    padded_record_bytes,
-};
+use super::form::{MAX_HEAD_BYTES, RecordHead};
+use super::{HEADER_BYTES, Header, KnownEnd, LogError, LogKind, RecordForm, Result};
 
 /// Bytes read at once.
 const CHUNK_BYTES: usize = 1 << 20;
@@ -249,7 +247,7 @@ impl RecordReader {
         }
         let why = match self.record_at(offset)? {
             Ok((header, payload)) => {
-                self.offset = offset + header.record_bytes();
+                self.offset = offset + header.record_bytes;
                 self.proven_end = self.proven_end.max(header.synced_end);
                 return Ok(Ok((offset, payload)));
             }
@@ -267,51 +265,52 @@ impl RecordReader {
 
     /// The header of the record at `offset`, and the position of its payload in the window, or what is wrong with
     /// the record.
-    fn record_at(&mut self, offset: u64) -> Result<Result<(RecordHeader, Range<usize>), &'static str>> {
-        if self.limit - offset < RECORD_HEADER_BYTES as u64 {
-            return Ok(Err("the file ends within a record's header"));
-        }
-        let at = self.load(offset..offset + RECORD_HEADER_BYTES as u64)?;
-        let header = RecordHeader::decode(&self.window.bytes[at]);
-        if let Err(why) = header.check(self.log_id(), offset, self.limit) {
-            return Ok(Err(why));
-        }
-        let at = self.load(offset..offset + header.record_bytes())?;
+    fn record_at(&mut self, offset: u64) -> Result<Result<(RecordHead, Range<usize>), &'static str>> {
+        let head_end = (offset + MAX_HEAD_BYTES as u64).min(self.limit);
+        let at = self.load(offset..head_end)?;
+        let head = match self.form().decode(&self.window.bytes[at], offset, self.limit) {
+            Ok(head) => head,
+            Err(why) => return Ok(Err(why)),
+        };
+        let at = self.load(offset..offset + head.record_bytes)?;
         let record = &self.window.bytes[at.clone()];
-        if crc_fast::crc32_iscsi(&record[4..]) != header.crc {
+        if crc_fast::crc32_iscsi(&record[4..]) != head.crc {
             return Ok(Err("a record's checksum does not match"));
         }
-        let payload = at.start + RECORD_HEADER_BYTES;
-        Ok(Ok((header, payload..payload + header.payload_bytes as usize)))
+        let payload = at.start + head.head_bytes;
+        Ok(Ok((head, payload..payload + head.payload_bytes as usize)))
     }
 
     /// Looks for a proof that bytes after the bad record at `bad` were durable: a valid record after `bad` whose
     /// synced end is past `bad`. Returns the proof as text.
     ///
-    /// Records start at multiples of 8, so the search tries every such offset. It computes the checksum of a
+    /// The search tries every offset at which the form of the records lets a record start. It computes the checksum of a
     /// candidate only if its synced end would be a proof, and so reads the rest of the file only about once, even if
     /// many bytes look like records. A copy of an older record inside a value proves nothing, because its synced end
     /// is before `bad`.
     fn proof_after(&mut self, bad: u64) -> Result<Option<String>> {
-        let log_id = self.log_id();
-        let mut offset = bad + RECORD_ALIGN_BYTES as u64;
-        while self.limit.saturating_sub(offset) >= RECORD_HEADER_BYTES as u64 {
+        let form = self.form();
+        let mut offset = bad + form.align_bytes() as u64;
+        while offset < self.limit {
             let chunk_end = (offset + CHUNK_BYTES as u64).min(self.limit);
             let at = self.load(offset..chunk_end)?;
             let mut candidates = Vec::new();
             let chunk = &self.window.bytes[at];
+            // The last heads of a chunk are whole only if the log ends there.
+            let heads_end = if chunk_end == self.limit { chunk.len() } else { chunk.len() - MAX_HEAD_BYTES };
             let mut place = 0;
-            while place + RECORD_HEADER_BYTES <= chunk.len() {
-                let header = RecordHeader::decode(&chunk[place..place + RECORD_HEADER_BYTES]);
+            while place < heads_end {
                 let record = offset + place as u64;
-                if header.synced_end > bad && header.check(log_id, record, self.limit).is_ok() {
-                    candidates.push((record, header));
+                if let Ok(head) = form.decode(&chunk[place..], record, self.limit)
+                    && head.synced_end > bad
+                {
+                    candidates.push((record, head));
                 }
-                place += RECORD_ALIGN_BYTES;
+                place += form.align_bytes();
             }
-            for (record, header) in candidates {
-                if self.crc_of(record + 4..record + header.record_bytes())? == header.crc {
-                    let synced_end = header.synced_end;
+            for (record, head) in candidates {
+                if self.crc_of(record + 4..record + head.record_bytes)? == head.crc {
+                    let synced_end = head.synced_end;
                     return Ok(Some(format!(
                         "the record at offset {record} says that everything up to {synced_end} was durable"
                     )));
@@ -354,49 +353,8 @@ impl RecordReader {
         Ok(0..(range.end - range.start) as usize)
     }
 
-    fn log_id(&self) -> u64 {
-        self.header.expect("a reader without a header has ended at open").log_id
-    }
-}
-
-/// The header of a record.
-#[derive(Clone, Copy, Debug)]
-struct RecordHeader {
-    crc: u32,
-    payload_bytes: u32,
-    log_id: u64,
-    synced_end: u64,
-}
-
-impl RecordHeader {
-    /// ```text
-    /// crc u32 | payload bytes u32 | log id u64 | synced end u64
-    /// ```
-    fn decode(bytes: &[u8]) -> Self {
-        Self {
-            crc: u32::from_le_bytes(bytes[..4].try_into().expect("4 bytes")),
-            payload_bytes: u32::from_le_bytes(bytes[4..8].try_into().expect("4 bytes")),
-            log_id: u64::from_le_bytes(bytes[8..16].try_into().expect("8 bytes")),
-            synced_end: u64::from_le_bytes(bytes[16..24].try_into().expect("8 bytes")),
-        }
-    }
-
-    fn record_bytes(&self) -> u64 {
-        padded_record_bytes(self.payload_bytes as usize) as u64
-    }
-
-    /// Checks what can be checked about the record at `offset` without its payload.
-    fn check(&self, log_id: u64, offset: u64, limit: u64) -> Result<(), &'static str> {
-        if self.log_id != log_id {
-            return Err("there is no record of this log");
-        }
-        if self.synced_end > offset {
-            return Err("a record claims to have been durable before it was written");
-        }
-        if self.record_bytes() > limit - offset {
-            return Err("the file ends within a record");
-        }
-        Ok(())
+    fn form(&self) -> RecordForm {
+        RecordForm::of(&self.header.expect("a reader without a header has ended at open"))
     }
 }
 

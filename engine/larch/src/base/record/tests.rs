@@ -1,6 +1,7 @@
 //! Tests what a log promises about its bytes, on a disk in memory where a test can cut files, change bytes and
 //! simulate crashes.
 
+use std::cell::Cell;
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -14,8 +15,26 @@ use os::{Access, Disk};
 const PATH: &str = "000007.log";
 const LOG_ID: u64 = 0x1122_3344_5566_7788;
 
+thread_local! {
+    static FEATURES: Cell<u32> = const { Cell::new(0) };
+}
+
+/// The feature bits of new logs in this test.
+pub fn features() -> u32 {
+    FEATURES.get()
+}
+
+/// Runs a test with full records and with lean ones.
+pub fn in_both_forms(test: impl Fn()) {
+    for features in [0, LEAN_RECORDS] {
+        FEATURES.set(features);
+        test();
+    }
+}
+
 fn header() -> Header {
-    Header::new(LogKind::WriteAhead, LOG_ID, 7, Some(Previous { number: 6, end: KnownEnd::durable(4096) }))
+    let previous = Some(Previous { number: 6, end: KnownEnd::durable(4096) });
+    Header { features: features(), ..Header::new(LogKind::WriteAhead, LOG_ID, 7, previous) }
 }
 
 fn writer(disk: &SimDisk) -> RecordWriter {
@@ -108,42 +127,74 @@ fn header_and_record_have_the_bytes_of_the_format_page() {
 }
 
 #[test]
-fn records_come_back_whatever_their_length() {
+fn a_lean_record_has_the_bytes_of_the_format_page() {
+    FEATURES.set(LEAN_RECORDS);
     let disk = SimDisk::new(1);
     let mut writer = writer(&disk);
-    let lengths = [0, 1, 7, 8, 9, 1 << 20, (1 << 20) - 24, 3, (3 << 20) + 5, 0, 100];
-    let mut ends = vec![HEADER_BYTES as u64];
-    for (index, length) in lengths.into_iter().enumerate() {
-        let payload = vec![index as u8; length];
-        let (left, right) = payload.split_at(length / 3);
-        ends.push(writer.append(&[left, &[], right]).expect("the disk works"));
-        assert_eq!(writer.end(), ends[index + 1]);
-        assert_eq!(writer.file().appended_end(), writer.end());
-    }
-    let mut reader = RecordReader::open(&*disk, Path::new(PATH), LogKind::WriteAhead, None).expect("it is whole");
-    assert_eq!(reader.header(), Some(&header()));
-    for (index, length) in lengths.into_iter().enumerate() {
-        let record = reader.next_record().expect("it is whole").expect("there are more");
-        assert_eq!((record.offset, record.payload.len()), (ends[index], length));
-        assert!(record.payload.iter().all(|byte| *byte == index as u8));
-        assert_eq!(reader.end(), ends[index + 1]);
-    }
-    assert!(reader.next_record().expect("it is whole").is_none());
-    assert_eq!(reader.tear(), None);
+    writer.append(&[b"abc", b"defgh"]).expect("the disk works");
+    let end = writer.append(&[&[b'i'; 200]]).expect("the disk works");
+    let bytes = disk.read_all(Path::new(PATH)).expect("it is there");
+    let golden = [
+        "4b9710e0",         // seal
+        "8877",             // the lowest bits of the log id
+        "08",               // payload bytes
+        "00",               // everything before the record is durable
+        "6162636465666768", // payload
+        "ad6190fd",         // seal
+        "8877",             // the lowest bits of the log id
+        "c801",             // payload bytes
+        "10",               // the record before it is not durable
+        &"69".repeat(200),  // payload
+        "000000",           // padding
+    ];
+    assert_eq!(hex(&bytes[HEADER_BYTES..]), golden.concat());
+    assert_eq!((bytes[14], end), (2, 64 + 16 + 212), "bit 17 says so");
+    // A seal is the checksum of what follows it, mixed with the middle of the log id and a fourth of the offset.
+    let crc = crc_fast::crc32_iscsi(&bytes[68..80]) ^ (LOG_ID >> 16) as u32 ^ 16;
+    assert_eq!(bytes[64..68], crc.to_le_bytes());
+}
+
+#[test]
+fn records_come_back_whatever_their_length() {
+    in_both_forms(|| {
+        let disk = SimDisk::new(1);
+        let mut writer = writer(&disk);
+        let lengths = [0, 1, 7, 8, 9, 1 << 20, (1 << 20) - 24, 3, (3 << 20) + 5, 0, 100];
+        let mut ends = vec![HEADER_BYTES as u64];
+        for (index, length) in lengths.into_iter().enumerate() {
+            let payload = vec![index as u8; length];
+            let (left, right) = payload.split_at(length / 3);
+            ends.push(writer.append(&[left, &[], right]).expect("the disk works"));
+            assert_eq!(writer.end(), ends[index + 1]);
+            assert_eq!(writer.file().appended_end(), writer.end());
+        }
+        let mut reader = RecordReader::open(&*disk, Path::new(PATH), LogKind::WriteAhead, None).expect("it is whole");
+        assert_eq!(reader.header(), Some(&header()));
+        for (index, length) in lengths.into_iter().enumerate() {
+            let record = reader.next_record().expect("it is whole").expect("there are more");
+            assert_eq!((record.offset, record.payload.len()), (ends[index], length));
+            assert!(record.payload.iter().all(|byte| *byte == index as u8));
+            assert_eq!(reader.end(), ends[index + 1]);
+        }
+        assert!(reader.next_record().expect("it is whole").is_none());
+        assert_eq!(reader.tear(), None);
+    });
 }
 
 #[test]
 fn short_reads_do_not_matter() {
-    let disk = SimDisk::new(1);
-    let mut writer = writer(&disk);
-    for index in 0..20u8 {
-        writer.append(&[&[index; 100]]).expect("the disk works");
-    }
-    for nth in 1..4 {
-        disk.shorten_read(nth);
-        let (payloads, end) = read(&disk, None);
-        assert_eq!((payloads.len(), end), (20, End::Clean));
-    }
+    in_both_forms(|| {
+        let disk = SimDisk::new(1);
+        let mut writer = writer(&disk);
+        for index in 0..20u8 {
+            writer.append(&[&[index; 100]]).expect("the disk works");
+        }
+        for nth in 1..4 {
+            disk.shorten_read(nth);
+            let (payloads, end) = read(&disk, None);
+            assert_eq!((payloads.len(), end), (20, End::Clean));
+        }
+    });
 }
 
 /// Writes a log with payloads of 0 to 42 bytes, and syncs it after some of them. Returns the payloads, the offsets of
@@ -167,121 +218,133 @@ fn small_log(disk: &SimDisk) -> (Vec<Vec<u8>>, Vec<u64>, u64) {
 
 #[test]
 fn a_flipped_bit_below_the_synced_end_is_corruption_and_above_it_cuts() {
-    let disk = SimDisk::new(1);
-    let (payloads, offsets, proven_end) = small_log(&disk);
-    assert!(proven_end > offsets[3] && proven_end < offsets[12], "both cases occur");
-    let end = *offsets.last().expect("it has records");
-    for known_end in [None, Some(end), Some(offsets[8])] {
-        let synced_end = known_end.unwrap_or(proven_end);
-        let limit = known_end.unwrap_or(end);
-        for byte in 0..limit {
-            for bit in [0, 3, 7] {
-                let image = disk.image();
-                image.flip_bit(PATH, byte, bit);
-                let expected = match offsets.iter().rposition(|offset| *offset <= byte) {
-                    // The changed bit is in the header. The file has records, so the reader must not take this for
-                    // an unfinished creation.
-                    None => (payloads[..0].to_vec(), End::Corrupt(0)),
-                    Some(record) => {
-                        let offset = offsets[record];
-                        let end = if offset < synced_end { End::Corrupt(offset) } else { End::Torn(offset) };
-                        (payloads[..record].to_vec(), end)
-                    }
-                };
-                assert_eq!(read(&image, known_end), expected, "byte {byte} bit {bit} known end {known_end:?}");
+    in_both_forms(|| {
+        let disk = SimDisk::new(1);
+        let (payloads, offsets, proven_end) = small_log(&disk);
+        assert!(proven_end > offsets[3] && proven_end < offsets[12], "both cases occur");
+        let end = *offsets.last().expect("it has records");
+        for known_end in [None, Some(end), Some(offsets[8])] {
+            let synced_end = known_end.unwrap_or(proven_end);
+            let limit = known_end.unwrap_or(end);
+            for byte in 0..limit {
+                for bit in [0, 3, 7] {
+                    let image = disk.image();
+                    image.flip_bit(PATH, byte, bit);
+                    let expected = match offsets.iter().rposition(|offset| *offset <= byte) {
+                        // The changed bit is in the header. The file has records, so the reader must not take this for
+                        // an unfinished creation.
+                        None => (payloads[..0].to_vec(), End::Corrupt(0)),
+                        Some(record) => {
+                            let offset = offsets[record];
+                            let end = if offset < synced_end { End::Corrupt(offset) } else { End::Torn(offset) };
+                            (payloads[..record].to_vec(), end)
+                        }
+                    };
+                    assert_eq!(read(&image, known_end), expected, "byte {byte} bit {bit} known end {known_end:?}");
+                }
             }
         }
-    }
+    });
 }
 
 #[test]
 fn a_cut_file_is_torn_unless_the_successor_knows_its_end() {
-    let disk = SimDisk::new(1);
-    let (payloads, offsets, _) = small_log(&disk);
-    let end = *offsets.last().expect("it has records");
-    for length in 0..=end {
-        let image = disk.image();
-        set_len(&image, length);
-        let (found, outcome) = read(&image, None);
-        let whole = offsets.iter().filter(|offset| **offset <= length).count().saturating_sub(1);
-        assert_eq!(found, payloads[..whole], "length {length}");
-        let expected = if length < HEADER_BYTES as u64 {
-            End::Torn(0)
-        } else if length == offsets[whole] {
-            End::Clean
-        } else {
-            End::Torn(offsets[whole])
-        };
-        assert_eq!(outcome, expected, "length {length}");
-        if length < end {
-            assert_eq!(read(&image, Some(end)), (Vec::new(), End::Corrupt(length)), "length {length}");
+    in_both_forms(|| {
+        let disk = SimDisk::new(1);
+        let (payloads, offsets, _) = small_log(&disk);
+        let end = *offsets.last().expect("it has records");
+        for length in 0..=end {
+            let image = disk.image();
+            set_len(&image, length);
+            let (found, outcome) = read(&image, None);
+            let whole = offsets.iter().filter(|offset| **offset <= length).count().saturating_sub(1);
+            assert_eq!(found, payloads[..whole], "length {length}");
+            let expected = if length < HEADER_BYTES as u64 {
+                End::Torn(0)
+            } else if length == offsets[whole] {
+                End::Clean
+            } else {
+                End::Torn(offsets[whole])
+            };
+            assert_eq!(outcome, expected, "length {length}");
+            if length < end {
+                assert_eq!(read(&image, Some(end)), (Vec::new(), End::Corrupt(length)), "length {length}");
+            }
         }
-    }
+    });
 }
 
 #[test]
 fn nothing_above_the_known_end_is_looked_at() {
-    let disk = SimDisk::new(1);
-    let (payloads, offsets, _) = small_log(&disk);
-    let image = disk.image();
-    image.flip_bit(PATH, offsets[10], 1);
-    assert_eq!(read(&image, Some(offsets[10])), (payloads[..10].to_vec(), End::Clean));
-    // A log cannot have ended inside a record.
-    assert_eq!(read(&disk, Some(offsets[10] + 8)), (payloads[..10].to_vec(), End::Corrupt(offsets[10])));
+    in_both_forms(|| {
+        let disk = SimDisk::new(1);
+        let (payloads, offsets, _) = small_log(&disk);
+        let image = disk.image();
+        image.flip_bit(PATH, offsets[10], 1);
+        assert_eq!(read(&image, Some(offsets[10])), (payloads[..10].to_vec(), End::Clean));
+        // A log cannot have ended inside a record.
+        assert_eq!(read(&disk, Some(offsets[10] + 8)), (payloads[..10].to_vec(), End::Corrupt(offsets[10])));
+    });
 }
 
 #[test]
 fn an_end_that_is_not_durable_limits_a_log_and_proves_nothing() {
-    let disk = SimDisk::new(1);
-    let (payloads, offsets, proven_end) = small_log(&disk);
-    let end = |at| Some(KnownEnd { at, is_durable: false });
-    let image = disk.read_all(Path::new(PATH)).expect("it is there");
-    assert_eq!(read_to(&disk, end(offsets[10])), (payloads[..10].to_vec(), End::Clean));
-    // Record 10 starts before the end that the next log states, but ends after it.
-    assert_eq!(read_to(&disk, end(offsets[10] + 8)), (payloads[..10].to_vec(), End::Torn(offsets[10])));
-    // Bytes before the end that the next log states are missing, but they may never have been written.
-    let last = *offsets.last().expect("there are records");
-    assert!(last >= proven_end, "the last record was not synced");
-    set_len(&disk, last);
-    assert_eq!(read_to(&disk, end(image.len() as u64)), (payloads[..offsets.len() - 1].to_vec(), End::Clean));
-    let mut reader =
-        RecordReader::open(&*disk, Path::new(PATH), LogKind::WriteAhead, end(image.len() as u64)).expect("it is whole");
-    while reader.next_record().expect("it is whole").is_some() {}
-    assert_eq!((reader.end(), reader.proven_end()), (last, proven_end), "what is missing can be seen");
-    // Although the stated end is not durable, a record in the log still proves what was.
-    write_at(&disk, b"damage", offsets[0] + 4);
-    assert_eq!(read_to(&disk, end(last)), (Vec::new(), End::Corrupt(offsets[0])));
+    in_both_forms(|| {
+        let disk = SimDisk::new(1);
+        let (payloads, offsets, proven_end) = small_log(&disk);
+        let end = |at| Some(KnownEnd { at, is_durable: false });
+        let image = disk.read_all(Path::new(PATH)).expect("it is there");
+        assert_eq!(read_to(&disk, end(offsets[10])), (payloads[..10].to_vec(), End::Clean));
+        // Record 10 starts before the end that the next log states, but ends after it.
+        assert_eq!(read_to(&disk, end(offsets[10] + 8)), (payloads[..10].to_vec(), End::Torn(offsets[10])));
+        // Bytes before the end that the next log states are missing, but they may never have been written.
+        let last = *offsets.last().expect("there are records");
+        assert!(last >= proven_end, "the last record was not synced");
+        set_len(&disk, last);
+        assert_eq!(read_to(&disk, end(image.len() as u64)), (payloads[..offsets.len() - 1].to_vec(), End::Clean));
+        let mut reader = RecordReader::open(&*disk, Path::new(PATH), LogKind::WriteAhead, end(image.len() as u64))
+            .expect("it is whole");
+        while reader.next_record().expect("it is whole").is_some() {}
+        assert_eq!((reader.end(), reader.proven_end()), (last, proven_end), "what is missing can be seen");
+        // Although the stated end is not durable, a record in the log still proves what was.
+        write_at(&disk, b"damage", offsets[0] + 4);
+        assert_eq!(read_to(&disk, end(last)), (Vec::new(), End::Corrupt(offsets[0])));
+    });
 }
 
 #[test]
 fn a_log_is_proven_to_be_synced_by_any_record_that_says_so() {
-    let disk = SimDisk::new(1);
-    let mut writer = writer(&disk);
-    let proof = |disk: &SimDisk| {
-        let mut reader =
-            RecordReader::open(disk, Path::new(PATH), LogKind::WriteAhead, None).expect("its header is whole");
-        while reader.next_record().is_ok_and(|record| record.is_some()) {}
-        reader.proof_of_sync().expect("the disk works").is_some()
-    };
-    let first = writer.end();
-    writer.append(&[b"one"]).expect("the disk works");
-    writer.append(&[b"two"]).expect("the disk works");
-    assert!(!proof(&disk), "the header is durable in every log");
-    writer.file().sync().expect("the disk works");
-    assert!(!proof(&disk), "no record says it yet");
-    writer.append(&[b"three"]).expect("the disk works");
-    assert!(proof(&disk));
-    write_at(&disk, b"damage", first + 4);
-    assert!(proof(&disk), "records before the proof do not matter");
+    in_both_forms(|| {
+        let disk = SimDisk::new(1);
+        let mut writer = writer(&disk);
+        let proof = |disk: &SimDisk| {
+            let mut reader =
+                RecordReader::open(disk, Path::new(PATH), LogKind::WriteAhead, None).expect("its header is whole");
+            while reader.next_record().is_ok_and(|record| record.is_some()) {}
+            reader.proof_of_sync().expect("the disk works").is_some()
+        };
+        let first = writer.end();
+        writer.append(&[b"one"]).expect("the disk works");
+        writer.append(&[b"two"]).expect("the disk works");
+        assert!(!proof(&disk), "the header is durable in every log");
+        writer.file().sync().expect("the disk works");
+        assert!(!proof(&disk), "no record says it yet");
+        writer.append(&[b"three"]).expect("the disk works");
+        assert!(proof(&disk));
+        write_at(&disk, b"damage", first + 4);
+        assert!(proof(&disk), "records before the proof do not matter");
+    });
 }
 
 #[test]
 fn zeros_after_the_last_record_are_a_torn_tail() {
-    let disk = SimDisk::new(1);
-    let (payloads, offsets, _) = small_log(&disk);
-    let end = *offsets.last().expect("it has records");
-    set_len(&disk, end + (3 << 20));
-    assert_eq!(read(&disk, None), (payloads, End::Torn(end)));
+    in_both_forms(|| {
+        let disk = SimDisk::new(1);
+        let (payloads, offsets, _) = small_log(&disk);
+        let end = *offsets.last().expect("it has records");
+        set_len(&disk, end + (3 << 20));
+        assert_eq!(read(&disk, None), (payloads, End::Torn(end)));
+    });
 }
 
 /// Damages a record of `distance` bytes, and checks that a later record, also of `distance` bytes, proves that it was
@@ -313,31 +376,35 @@ fn check_distant_proof(distance: usize) {
 
 #[test]
 fn proof_is_found_at_any_distance() {
-    // The search for a proof starts 8 bytes after the damaged record, and reads chunks of 1 MiB. At these distances,
-    // the proving record straddles the ends of chunks.
-    for around in [1 << 20, 2 << 20] {
-        for distance in (around - 48..around + 32).step_by(8) {
-            check_distant_proof(distance);
+    in_both_forms(|| {
+        // The search for a proof starts some bytes after the damaged record, and reads chunks of 1 MiB. At these distances,
+        // the proving record straddles the ends of chunks.
+        for around in [1 << 20, 2 << 20] {
+            for distance in (around - 48..around + 32).step_by(4) {
+                check_distant_proof(distance);
+            }
         }
-    }
-    check_distant_proof(100);
+        check_distant_proof(100);
+    });
 }
 
 #[test]
 fn a_copy_of_a_record_inside_a_payload_proves_nothing() {
-    let disk = SimDisk::new(1);
-    let mut writer = writer(&disk);
-    let first = writer.end();
-    writer.append(&[b"one"]).expect("the disk works");
-    writer.file().sync().expect("the disk works");
-    let second = writer.end();
-    writer.append(&[b"two"]).expect("the disk works");
-    let copy = disk.read_all(Path::new(PATH)).expect("it is there")[first as usize..].to_vec();
-    let third = writer.end();
-    writer.append(&[&copy]).expect("the disk works");
-    assert!(third > second);
-    disk.flip_bit(PATH, third, 0);
-    assert_eq!(read(&disk, None), (vec![b"one".to_vec(), b"two".to_vec()], End::Torn(third)));
+    in_both_forms(|| {
+        let disk = SimDisk::new(1);
+        let mut writer = writer(&disk);
+        let first = writer.end();
+        writer.append(&[b"one"]).expect("the disk works");
+        writer.file().sync().expect("the disk works");
+        let second = writer.end();
+        writer.append(&[b"two"]).expect("the disk works");
+        let copy = disk.read_all(Path::new(PATH)).expect("it is there")[first as usize..].to_vec();
+        let third = writer.end();
+        writer.append(&[&copy]).expect("the disk works");
+        assert!(third > second);
+        disk.flip_bit(PATH, third, 0);
+        assert_eq!(read(&disk, None), (vec![b"one".to_vec(), b"two".to_vec()], End::Torn(third)));
+    });
 }
 
 #[test]
@@ -359,18 +426,20 @@ fn a_record_that_claims_more_than_was_written_before_it_is_neither_read_nor_beli
 
 #[test]
 fn records_of_another_log_are_not_read() {
-    let disk = SimDisk::new(1);
-    let mut writer = writer(&disk);
-    writer.append(&[b"mine"]).expect("the disk works");
-    let end = writer.end();
-    let other = Header::new(LogKind::WriteAhead, LOG_ID + 1, 8, None);
-    let mut theirs = RecordWriter::create(&*disk, Path::new("other.log"), &other).expect("the disk works");
-    theirs.append(&[b"older"]).expect("the disk works");
-    theirs.file().sync().expect("the disk works");
-    theirs.append(&[b"theirs"]).expect("the disk works");
-    let bytes = disk.read_all(Path::new("other.log")).expect("it is there");
-    write_at(&disk, &bytes[HEADER_BYTES..], end);
-    assert_eq!(read(&disk, None), (vec![b"mine".to_vec()], End::Torn(end)));
+    in_both_forms(|| {
+        let disk = SimDisk::new(1);
+        let mut writer = writer(&disk);
+        writer.append(&[b"mine"]).expect("the disk works");
+        let end = writer.end();
+        let other = Header { log_id: LOG_ID + (1 << 20), number: 8, previous: None, ..header() };
+        let mut theirs = RecordWriter::create(&*disk, Path::new("other.log"), &other).expect("the disk works");
+        theirs.append(&[b"older"]).expect("the disk works");
+        theirs.file().sync().expect("the disk works");
+        theirs.append(&[b"theirs"]).expect("the disk works");
+        let bytes = disk.read_all(Path::new("other.log")).expect("it is there");
+        write_at(&disk, &bytes[HEADER_BYTES..], end);
+        assert_eq!(read(&disk, None), (vec![b"mine".to_vec()], End::Torn(end)));
+    });
 }
 
 #[test]
@@ -419,113 +488,126 @@ fn with_crc(mut bytes: [u8; HEADER_BYTES]) -> [u8; HEADER_BYTES] {
 
 #[test]
 fn what_must_be_understood_is_refused_by_name_and_the_rest_ignored() {
-    let feature = |bit: u32| with_crc(Header { features: 1 << bit, ..header() }.encode());
-    assert_eq!(open_error(&header().encode(), LogKind::WriteAhead), None);
-    for bit in 0..16 {
-        assert_eq!(open_error(&feature(bit), LogKind::WriteAhead), None);
-    }
-    let begin_record = Header { features: BEGIN_RECORD, previous: None, ..header() };
-    assert_eq!(open_error(&begin_record.encode(), LogKind::WriteAhead), None);
-    let error = open_error(&feature(16), LogKind::WriteAhead).expect("it is refused");
-    assert!(error.contains("corrupt at offset 0: the header names a previous log, which"), "{error}");
-    for bit in 17..32 {
-        let error = open_error(&feature(bit), LogKind::WriteAhead).expect("it is refused");
-        assert!(
-            error.contains(&format!("made by a newer Larch: feature {bit}; open it")) && error.contains(PATH),
-            "{error}"
-        );
-    }
-    let two = with_crc(Header { features: 0x8002_0001, ..header() }.encode());
-    let error = open_error(&two, LogKind::WriteAhead).expect("it is refused");
-    assert!(error.contains("features 17, 31"), "{error}");
+    in_both_forms(|| {
+        let feature = |bit: u32| with_crc(Header { features: 1 << bit, ..header() }.encode());
+        assert_eq!(open_error(&header().encode(), LogKind::WriteAhead), None);
+        for bit in 0..16 {
+            assert_eq!(open_error(&feature(bit), LogKind::WriteAhead), None);
+        }
+        let begin_record = Header { features: BEGIN_RECORD, previous: None, ..header() };
+        assert_eq!(open_error(&begin_record.encode(), LogKind::WriteAhead), None);
+        let error = open_error(&feature(16), LogKind::WriteAhead).expect("it is refused");
+        assert!(error.contains("corrupt at offset 0: the header names a previous log, which"), "{error}");
+        for bit in 18..32 {
+            let error = open_error(&feature(bit), LogKind::WriteAhead).expect("it is refused");
+            assert!(
+                error.contains(&format!("made by a newer Larch: feature {bit}; open it")) && error.contains(PATH),
+                "{error}"
+            );
+        }
+        let two = with_crc(Header { features: 0x8004_0001, ..header() }.encode());
+        let error = open_error(&two, LogKind::WriteAhead).expect("it is refused");
+        assert!(error.contains("features 18, 31"), "{error}");
 
-    let mut newer = header().encode();
-    newer[8] = 2;
-    let error = open_error(&with_crc(newer), LogKind::WriteAhead).expect("it is refused");
-    assert!(error.contains("made by a newer Larch: format version 2; open it"), "{error}");
+        let mut newer = header().encode();
+        newer[8] = 2;
+        let error = open_error(&with_crc(newer), LogKind::WriteAhead).expect("it is refused");
+        assert!(error.contains("made by a newer Larch: format version 2; open it"), "{error}");
 
-    let error = open_error(&header().encode(), LogKind::Manifest).expect("it is refused");
-    assert!(error.contains("the header says WriteAhead, expected Manifest"), "{error}");
+        let error = open_error(&header().encode(), LogKind::Manifest).expect("it is refused");
+        assert!(error.contains("the header says WriteAhead, expected Manifest"), "{error}");
+    });
 }
 
 #[test]
 fn errors_name_file_and_place_and_say_what_to_do() {
-    let disk = SimDisk::new(1);
-    let (_, offsets, _) = small_log(&disk);
-    disk.flip_bit(PATH, offsets[1], 0);
-    let mut reader =
-        RecordReader::open(&*disk, Path::new(PATH), LogKind::WriteAhead, None).expect("the header is whole");
-    reader.next_record().expect("the first is whole");
-    let error = reader.next_record().expect_err("the second is not").to_string();
-    let place = format!("{PATH} is corrupt at offset {}: a record's checksum does not match, but ", offsets[1]);
-    assert!(error.starts_with(&place) && error.ends_with("was durable; restore the database from a backup"), "{error}");
+    in_both_forms(|| {
+        let disk = SimDisk::new(1);
+        let (_, offsets, _) = small_log(&disk);
+        disk.flip_bit(PATH, offsets[1], 0);
+        let mut reader =
+            RecordReader::open(&*disk, Path::new(PATH), LogKind::WriteAhead, None).expect("the header is whole");
+        reader.next_record().expect("the first is whole");
+        let error = reader.next_record().expect_err("the second is not").to_string();
+        let place = format!("{PATH} is corrupt at offset {}: a record's checksum does not match, but ", offsets[1]);
+        assert!(
+            error.starts_with(&place) && error.ends_with("was durable; restore the database from a backup"),
+            "{error}"
+        );
 
-    disk.fail_operation(1, ErrorKind::PermissionDenied);
-    let error =
-        RecordReader::open(&*disk, Path::new(PATH), LogKind::WriteAhead, None).expect_err("it may not").to_string();
-    assert!(error.starts_with(&format!("cannot open {PATH}: ")), "{error}");
+        disk.fail_operation(1, ErrorKind::PermissionDenied);
+        let error =
+            RecordReader::open(&*disk, Path::new(PATH), LogKind::WriteAhead, None).expect_err("it may not").to_string();
+        assert!(error.starts_with(&format!("cannot open {PATH}: ")), "{error}");
+    });
 }
 
 #[test]
 fn a_failed_append_is_cut_back_and_may_be_tried_again() {
-    let disk = SimDisk::new(1);
-    let mut writer = writer(&disk);
-    let end = writer.append(&[b"one"]).expect("the disk works");
-    // Leave room for only a part of another record.
-    disk.set_capacity(disk.used_bytes() + 20);
-    let error = writer.append(&[&[b'2'; 100]]).expect_err("the disk is full").to_string();
-    assert!(error.starts_with(&format!("cannot write {PATH}: ")), "{error}");
-    assert_eq!((writer.end(), writer.file().appended_end()), (end, end));
-    assert_eq!(disk.used_bytes(), end, "what was written of it takes no room");
-    assert!(writer.append(&[&[b'2'; 100]]).is_err(), "the disk is still full");
-    disk.set_capacity(u64::MAX);
-    // The writer tries to cut the file again before the next append, and this fails.
-    disk.fail_operation(1, ErrorKind::Other);
-    assert!(writer.append(&[b"three"]).is_err());
-    writer.append(&[b"three"]).expect("the disk works");
-    assert_eq!(read(&disk, None), (vec![b"one".to_vec(), b"three".to_vec()], End::Clean));
+    in_both_forms(|| {
+        let disk = SimDisk::new(1);
+        let mut writer = writer(&disk);
+        let end = writer.append(&[b"one"]).expect("the disk works");
+        // Leave room for only a part of another record.
+        disk.set_capacity(disk.used_bytes() + 20);
+        let error = writer.append(&[&[b'2'; 100]]).expect_err("the disk is full").to_string();
+        assert!(error.starts_with(&format!("cannot write {PATH}: ")), "{error}");
+        assert_eq!((writer.end(), writer.file().appended_end()), (end, end));
+        assert_eq!(disk.used_bytes(), end, "what was written of it takes no room");
+        assert!(writer.append(&[&[b'2'; 100]]).is_err(), "the disk is still full");
+        disk.set_capacity(u64::MAX);
+        // The writer tries to cut the file again before the next append, and this fails.
+        disk.fail_operation(1, ErrorKind::Other);
+        assert!(writer.append(&[b"three"]).is_err());
+        writer.append(&[b"three"]).expect("the disk works");
+        assert_eq!(read(&disk, None), (vec![b"one".to_vec(), b"three".to_vec()], End::Clean));
+    });
 }
 
 /// Whichever appends fail, a recovery returns a prefix of the appended records.
 #[test]
 fn appends_that_fail_leave_nothing_behind_after_any_crash() {
-    for seed in 0..300 {
-        let mut random = StdRng::seed_from_u64(seed);
-        let disk = SimDisk::new(seed);
-        let mut writer = writer(&disk);
-        let (mut payloads, mut synced) = (Vec::new(), 0);
-        for _ in 0..random.random_range(1..30) {
-            let payload: Vec<u8> = (0..random.random_range(0..900)).map(|_| random.random()).collect();
-            let is_full = random.random_bool(0.3);
-            if is_full {
-                disk.set_capacity(disk.used_bytes() + random.random_range(0..500));
+    in_both_forms(|| {
+        for seed in 0..300 {
+            let mut random = StdRng::seed_from_u64(seed);
+            let disk = SimDisk::new(seed);
+            let mut writer = writer(&disk);
+            let (mut payloads, mut synced) = (Vec::new(), 0);
+            for _ in 0..random.random_range(1..30) {
+                let payload: Vec<u8> = (0..random.random_range(0..900)).map(|_| random.random()).collect();
+                let is_full = random.random_bool(0.3);
+                if is_full {
+                    disk.set_capacity(disk.used_bytes() + random.random_range(0..500));
+                }
+                match writer.append(&[&payload]) {
+                    Ok(_) => payloads.push(payload),
+                    Err(error) => assert!(is_full, "seed {seed}: {error}"),
+                }
+                disk.set_capacity(u64::MAX);
+                if random.random_bool(0.3) {
+                    writer.file().sync().expect("the disk works");
+                    synced = payloads.len();
+                }
             }
-            match writer.append(&[&payload]) {
-                Ok(_) => payloads.push(payload),
-                Err(error) => assert!(is_full, "seed {seed}: {error}"),
-            }
-            disk.set_capacity(u64::MAX);
-            if random.random_bool(0.3) {
-                writer.file().sync().expect("the disk works");
-                synced = payloads.len();
-            }
+            disk.crash();
+            let (found, end) = read(&disk, None);
+            assert!(!matches!(end, End::Corrupt(_)), "seed {seed}: {end:?}");
+            assert!(found.len() >= synced && found == payloads[..found.len()], "seed {seed}: {} records", found.len());
         }
-        disk.crash();
-        let (found, end) = read(&disk, None);
-        assert!(!matches!(end, End::Corrupt(_)), "seed {seed}: {end:?}");
-        assert!(found.len() >= synced && found == payloads[..found.len()], "seed {seed}: {} records", found.len());
-    }
+    });
 }
 
 #[test]
 fn after_a_failed_sync_every_append_and_sync_is_refused() {
-    let disk = SimDisk::new(1);
-    let mut writer = writer(&disk);
-    writer.append(&[b"one"]).expect("the disk works");
-    disk.fail_sync(1, ErrorKind::Other);
-    let error = writer.file().sync().expect_err("the sync fails").to_string();
-    assert_eq!(writer.file().sync().expect_err("it is final").to_string(), error);
-    assert_eq!(writer.append(&[b"two"]).expect_err("it is final").to_string(), error);
+    in_both_forms(|| {
+        let disk = SimDisk::new(1);
+        let mut writer = writer(&disk);
+        writer.append(&[b"one"]).expect("the disk works");
+        disk.fail_sync(1, ErrorKind::Other);
+        let error = writer.file().sync().expect_err("the sync fails").to_string();
+        assert_eq!(writer.file().sync().expect_err("it is final").to_string(), error);
+        assert_eq!(writer.append(&[b"two"]).expect_err("it is final").to_string(), error);
+    });
 }
 
 /// Appends and syncs records until a crash at a random operation. Then reads the log twice, because recovery must be
@@ -554,49 +636,55 @@ fn check_crash(seed: u64) {
 
 #[test]
 fn after_a_crash_a_prefix_with_everything_synced_is_left() {
-    for seed in seeds(400) {
-        check_crash(seed);
-    }
+    in_both_forms(|| {
+        for seed in seeds(400) {
+            check_crash(seed);
+        }
+    });
 }
 
 /// A crash during `create` leaves an unfinished creation or an empty log.
 #[test]
 fn a_crash_while_creating_leaves_no_log_or_an_empty_one() {
-    for seed in seeds(100) {
-        for operation in 0..5 {
-            let disk = SimDisk::new(seed);
-            disk.fail_all_after(operation, ErrorKind::Other);
-            let created = RecordWriter::create(&*disk, Path::new(PATH), &header());
-            disk.crash();
-            if disk.exists(Path::new(PATH)).expect("the disk works") {
-                let (found, end) = read(&disk, None);
-                assert!(found.is_empty() && matches!(end, End::Clean | End::Torn(0)), "seed {seed}: {end:?}");
-                assert!(created.is_err() || end == End::Clean, "seed {seed}");
-            } else {
-                assert!(created.is_err(), "seed {seed}");
+    in_both_forms(|| {
+        for seed in seeds(100) {
+            for operation in 0..5 {
+                let disk = SimDisk::new(seed);
+                disk.fail_all_after(operation, ErrorKind::Other);
+                let created = RecordWriter::create(&*disk, Path::new(PATH), &header());
+                disk.crash();
+                if disk.exists(Path::new(PATH)).expect("the disk works") {
+                    let (found, end) = read(&disk, None);
+                    assert!(found.is_empty() && matches!(end, End::Clean | End::Torn(0)), "seed {seed}: {end:?}");
+                    assert!(created.is_err() || end == End::Clean, "seed {seed}");
+                } else {
+                    assert!(created.is_err(), "seed {seed}");
+                }
             }
         }
-    }
+    });
 }
 
 /// Changes random bytes at random places. Every read must still return a prefix of the written records, and nothing
 /// may panic.
 #[test]
 fn no_change_of_bytes_yields_a_wrong_payload() {
-    for seed in seeds(300) {
-        let mut random = StdRng::seed_from_u64(seed);
-        let disk = SimDisk::new(seed);
-        let (payloads, offsets, _) = small_log(&disk);
-        let end = *offsets.last().expect("it has records");
-        for _ in 0..random.random_range(1..4) {
-            let offset = random.random_range(0..end);
-            let length = random.random_range(1..64).min(end - offset);
-            let bytes: Vec<u8> = (0..length).map(|_| random.random()).collect();
-            write_at(&disk, &bytes, offset);
+    in_both_forms(|| {
+        for seed in seeds(300) {
+            let mut random = StdRng::seed_from_u64(seed);
+            let disk = SimDisk::new(seed);
+            let (payloads, offsets, _) = small_log(&disk);
+            let end = *offsets.last().expect("it has records");
+            for _ in 0..random.random_range(1..4) {
+                let offset = random.random_range(0..end);
+                let length = random.random_range(1..64).min(end - offset);
+                let bytes: Vec<u8> = (0..length).map(|_| random.random()).collect();
+                write_at(&disk, &bytes, offset);
+            }
+            let (found, _) = read(&disk, None);
+            assert!(found.len() <= payloads.len() && found == payloads[..found.len()], "seed {seed}");
         }
-        let (found, _) = read(&disk, None);
-        assert!(found.len() <= payloads.len() && found == payloads[..found.len()], "seed {seed}");
-    }
+    });
 }
 
 /// The seeds of a random test. Prints each seed before its run, so after a failure the last printed seed is the

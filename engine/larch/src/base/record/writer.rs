@@ -14,7 +14,7 @@ use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, Mutex, OnceLock};
 use os::{Access, Disk, File};
 
-use super::{HEADER_BYTES, Header, LogError, RECORD_HEADER_BYTES, Result, padded_record_bytes};
+use super::{HEADER_BYTES, Header, LogError, RecordForm, Result};
 
 /// The longest payload, in bytes. The lengths of the payload and of the padded record must fit in a u32.
 pub const MAX_PAYLOAD_BYTES: usize = u32::MAX as usize - 64;
@@ -91,7 +91,7 @@ impl LogFile {
 #[derive(Debug)]
 pub struct RecordWriter {
     file: Arc<LogFile>,
-    log_id: u64,
+    form: RecordForm,
     end: u64,
     /// The synced end in the last record. Before the first record, this is the end of the header, which is durable.
     stated_end: u64,
@@ -146,7 +146,7 @@ impl EmptyLog {
         let io = |action, error| LogError::io(action, &path, error);
         file.write_at(&header.encode(), 0).map_err(|error| io("write the header of", error))?;
         file.sync().map_err(|error| io("sync", error))?;
-        Ok(RecordWriter { is_allocated_ahead, ..RecordWriter::after_header(file, &path, header.log_id) })
+        Ok(RecordWriter { is_allocated_ahead, ..RecordWriter::after_header(file, &path, RecordForm::of(header)) })
     }
 }
 
@@ -161,8 +161,8 @@ impl RecordWriter {
     }
 
     /// A writer for `file`, which has only a durable header.
-    pub(crate) fn after_header(file: Arc<dyn File>, path: &Path, log_id: u64) -> Self {
-        Self::at(file, path, log_id, HEADER_BYTES as u64)
+    pub(crate) fn after_header(file: Arc<dyn File>, path: &Path, form: RecordForm) -> Self {
+        Self::at(file, path, form, HEADER_BYTES as u64)
     }
 
     /// A writer for the log at `path`, written by an earlier process. The log ends at `end`, and all of it is
@@ -171,12 +171,12 @@ impl RecordWriter {
     /// # Errors
     ///
     /// Fails if the file cannot be opened.
-    pub fn go_on(disk: &dyn Disk, path: &Path, log_id: u64, end: u64) -> Result<Self> {
+    pub fn go_on(disk: &dyn Disk, path: &Path, form: RecordForm, end: u64) -> Result<Self> {
         let file = disk.open(path, Access::Write).map_err(|error| LogError::io("open", path, error))?;
-        Ok(Self::at(file, path, log_id, end))
+        Ok(Self::at(file, path, form, end))
     }
 
-    fn at(file: Arc<dyn File>, path: &Path, log_id: u64, end: u64) -> Self {
+    fn at(file: Arc<dyn File>, path: &Path, form: RecordForm, end: u64) -> Self {
         let file = Arc::new(LogFile {
             file,
             path: path.to_owned(),
@@ -185,7 +185,7 @@ impl RecordWriter {
             syncing: Mutex::new(None),
             failed: OnceLock::new(),
         });
-        Self { file, log_id, end, stated_end: end, scratch: Vec::new(), is_torn: false, is_allocated_ahead: false }
+        Self { file, form, end, stated_end: end, scratch: Vec::new(), is_torn: false, is_allocated_ahead: false }
     }
 
     /// Appends a record whose payload is the concatenation of `parts`, with one write, and returns its end. The
@@ -199,7 +199,9 @@ impl RecordWriter {
         self.file.check()?;
         self.mend()?;
         let synced_end = self.file.synced_end();
-        encode(&mut self.scratch, self.log_id, synced_end, parts);
+        let payload_bytes: usize = parts.iter().map(|part| part.len()).sum();
+        assert!(payload_bytes <= MAX_PAYLOAD_BYTES, "the caller keeps a record below {MAX_PAYLOAD_BYTES} bytes");
+        self.form.encode(&mut self.scratch, self.end, synced_end, parts);
         // Set before the write: if the write panics, a part of the record may stay in the file, as after an error.
         self.is_torn = true;
         if let Err(error) = self.file.file.write_at(&self.scratch, self.end) {
@@ -288,28 +290,4 @@ impl RecordWriter {
     pub fn end(&self) -> u64 {
         self.end
     }
-}
-
-/// Encodes a record into `record`, which may hold an older record.
-///
-/// ```text
-/// crc u32 | payload bytes u32 | log id u64 | synced end u64 | payload | zeros to a multiple of 8
-/// ```
-fn encode(record: &mut Vec<u8>, log_id: u64, synced_end: u64, parts: &[&[u8]]) {
-    let payload_bytes: usize = parts.iter().map(|part| part.len()).sum();
-    assert!(payload_bytes <= MAX_PAYLOAD_BYTES, "the caller keeps a record below {MAX_PAYLOAD_BYTES} bytes");
-    let padded_bytes = padded_record_bytes(payload_bytes);
-    let mut header = [0; RECORD_HEADER_BYTES];
-    header[4..8].copy_from_slice(&(payload_bytes as u32).to_le_bytes());
-    header[8..16].copy_from_slice(&log_id.to_le_bytes());
-    header[16..].copy_from_slice(&synced_end.to_le_bytes());
-    record.clear();
-    record.reserve(padded_bytes);
-    record.extend_from_slice(&header);
-    for part in parts {
-        record.extend_from_slice(part);
-    }
-    record.resize(padded_bytes, 0);
-    let crc = crc_fast::crc32_iscsi(&record[4..]);
-    record[..4].copy_from_slice(&crc.to_le_bytes());
 }

@@ -12,8 +12,8 @@ const TABLE: TableId = TableId(1);
 fn writer(disk: &Arc<SimDisk>) -> Writer {
     let machine = Machine::simulated_on(disk.clone(), 1);
     let sync = Arc::new(SyncPoint::new(Version(4)));
-    Writer::create(&machine, Path::new(""), Arc::new(MemSet::new(7, Arc::default())), None, sync, Version(5))
-        .expect("the disk works")
+    let of = (&machine, Path::new(""), Release::NEWEST);
+    Writer::create(of, Arc::new(MemSet::new(7, Arc::default())), None, sync, Version(5)).expect("the disk works")
 }
 
 fn put(key: &[u8], value: &[u8]) -> BatchOps {

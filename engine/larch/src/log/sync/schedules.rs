@@ -2,7 +2,7 @@
 //! loom, two threads and the worker run in all schedules with few preemptions.
 
 use super::*;
-use crate::base::record::RecordWriter;
+use crate::base::record::{RecordForm, RecordWriter};
 use os::File;
 use os::sync::atomic::AtomicBool;
 use os::sync::atomic::Ordering::SeqCst;
@@ -184,7 +184,7 @@ impl Log {
     fn rotate(&self) {
         let mut active = self.active.lock();
         let ends = SyncEnds::new(&self.syncs);
-        let mut writer = RecordWriter::after_header(ends.clone(), Path::new("next log"), 2);
+        let mut writer = RecordWriter::after_header(ends.clone(), Path::new("next log"), RecordForm::full(2));
         writer.follow(active.writer.file().clone());
         writer.append(&[b"the log before"]).expect("this log has not failed");
         self.point.continue_in(writer.file());
@@ -276,7 +276,7 @@ const SYNC_LOG: Act = |log| {
 fn check(threads: &[&[Act]], failing: u64) {
     let syncs = Arc::new(Syncs { count: AtomicU64::new(0), failing });
     let ends = SyncEnds::new(&syncs);
-    let writer = RecordWriter::after_header(ends.clone(), Path::new("log"), 1);
+    let writer = RecordWriter::after_header(ends.clone(), Path::new("log"), RecordForm::full(1));
     let point = SyncPoint::new(Version(0));
     point.continue_in(writer.file());
     let worker = Arc::new(ModelWorker::default());
