@@ -17,9 +17,9 @@ use sst::Version;
 
 use super::*;
 use crate::base::ops::{BatchOps, Op};
-use crate::base::record::tests::{features, in_both_forms, seeds};
+use crate::base::record::tests::{features, in_both_forms, seeds, set_features};
 use crate::base::record::{
-    EmptyLog, Header, KnownEnd, LEAN_RECORDS, LogError, LogFile, LogKind, Previous, RecordWriter,
+    BEGIN_RECORD, EmptyLog, Header, KnownEnd, LEAN_RECORDS, LogError, LogFile, LogKind, Previous, RecordWriter,
 };
 
 const PATH: &str = "000003.log";
@@ -123,11 +123,11 @@ fn a_lean_commit_has_the_bytes_of_the_format_page() {
     for (version, first) in [258, 265].into_iter().zip(firsts) {
         let end = writer.append_commit(Version(version), (&ops).into()).expect("the disk works") as usize;
         let bytes = disk.read_all(Path::new(PATH)).expect("it is there");
-        let unsynced = [start as u8 - 64];
-        // The lowest bits of the log id, payload bytes and unsynced bytes; then what the version is more than the one
-        // before, the op count, and the put.
+        let unsynced = [(start as u8 - 64) / 4];
+        // The lower half of the log id, payload bytes and a fourth of the unsynced bytes; then what the version is more
+        // than the one before, the op count, and the put.
         let payload = [first, b"\x01", b"\x00\x05\x00\x00\x00\x01k\x01v"].concat();
-        let golden = [b"\x63\x00".as_slice(), &[payload.len() as u8], &unsynced, &payload].concat();
+        let golden = [b"\x63\x00\x00\x00".as_slice(), &[payload.len() as u8], &unsynced, &payload].concat();
         assert!(bytes[start + 4..end].starts_with(&golden), "{:x?}", &bytes[start..end]);
         assert!(end - start - golden.len() < 8, "padding");
         start = end;
@@ -199,13 +199,14 @@ fn a_prepared_log_has_not_begun_until_its_first_record_is_there() {
 #[test]
 fn a_first_record_that_names_no_log_is_corruption() {
     for payload in [&[0; 15][..], &[0; 16], &[1; 17], &[[1, 0, 0, 0, 0, 0, 0, 0], [63, 0, 0, 0, 0, 0, 0, 0]].concat()] {
-        let disk = SimDisk::new(1);
-        let header =
-            Header { features: crate::base::record::BEGIN_RECORD, ..Header::new(LogKind::WriteAhead, 5, 3, None) };
-        let mut writer = RecordWriter::create(&*disk, Path::new(PATH), &header).expect("the disk works");
-        writer.append(&[payload]).expect("the disk works");
-        let error = LogReader::open(&*disk, Path::new(PATH), None).expect_err("it is damage").to_string();
-        assert!(error.contains("corrupt at offset 64: the first record names no log"), "{error}");
+        for features in [BEGIN_RECORD, BEGIN_RECORD | LEAN_RECORDS] {
+            let disk = SimDisk::new(1);
+            let header = Header { features, ..Header::new(LogKind::WriteAhead, 5, 3, None) };
+            let mut writer = RecordWriter::create(&*disk, Path::new(PATH), &header).expect("the disk works");
+            writer.append(&[payload]).expect("the disk works");
+            let error = LogReader::open(&*disk, Path::new(PATH), None).expect_err("it is damage").to_string();
+            assert!(error.contains("corrupt at offset 64: the first record names no log"), "{error}");
+        }
     }
 }
 
@@ -270,7 +271,7 @@ fn a_failed_sync_of_the_log_before_refuses_everything() {
 /// for the reason `why`.
 fn check_corrupt(payloads: &[&[u8]], whole: &[u64], why: &str) {
     let disk = SimDisk::new(1);
-    let header = Header::new(LogKind::WriteAhead, 5, 3, None);
+    let header = Header { features: features(), ..Header::new(LogKind::WriteAhead, 5, 3, None) };
     let mut writer = RecordWriter::create(&*disk, Path::new(PATH), &header).expect("the disk works");
     let mut last = 0;
     for payload in payloads {
@@ -295,6 +296,18 @@ fn whole_records_that_are_no_commits_are_corruption_even_at_the_end() {
     check_corrupt(&[&one_missing], &[], why);
     let unknown = commit(4, &[1, 0, 0, 0, 9, 0, 0, 0, 0, 0]);
     check_corrupt(&[&unknown], &[], "commit 4: the op at byte 0 of the batch has an unknown kind");
+}
+
+#[test]
+fn whole_lean_records_that_are_no_commits_are_corruption_even_at_the_end() {
+    set_features(LEAN_RECORDS);
+    check_corrupt(&[&[4, 0], &[0, 0]], &[4], "commit 4 comes after commit 4");
+    check_corrupt(&[&[4]], &[], "a record of 1 bytes does not begin as a commit");
+    let step = [&[0xff; 9][..], &[1, 0]].concat();
+    check_corrupt(&[&[4, 0], &step], &[4], "a record of 11 bytes does not begin as a commit");
+    check_corrupt(&[&[4, 0xff, 0xff, 0xff, 0xff, 0x1f]], &[], "a record of 6 bytes does not begin as a commit");
+    let why = "commit 4: the op at byte 0 of the batch is missing or too many: the count of ops does not match";
+    check_corrupt(&[&[4, 1]], &[], why);
 }
 
 #[test]

@@ -31,7 +31,8 @@ impl LogWriter {
     ///
     /// The errors of [`EmptyLog::begin`].
     pub fn begin(file: EmptyLog, header: &Header) -> Result<Self> {
-        Self::create(file, header)
+        let is_lean = header.has_lean_records();
+        Ok(Self { records: file.begin(header)?, begin_end: HEADER_BYTES as u64, is_lean, last: None })
     }
 
     /// Prepares a log in an empty file, and makes `header` durable, which names no other log. It then announces a begin
@@ -41,7 +42,8 @@ impl LogWriter {
     ///
     /// The errors of [`EmptyLog::begin`].
     pub fn prepare(file: EmptyLog, header: Header) -> Result<Self> {
-        Self::create(file, &Header { features: header.features | BEGIN_RECORD, ..header })
+        assert!(header.previous.is_none(), "the first record names the previous log");
+        Self::begin(file, &Header { features: header.features | BEGIN_RECORD, ..header })
     }
 
     /// A writer for the log at `path`, which an earlier process has left. The log is durable and ends at `end`. It
@@ -55,11 +57,6 @@ impl LogWriter {
         // harm.
         let records = RecordWriter::go_on(disk, path, RecordForm::full(0), end)?;
         Ok(Self { records, begin_end: end, is_lean: false, last: None })
-    }
-
-    fn create(file: EmptyLog, header: &Header) -> Result<Self> {
-        let is_lean = header.has_lean_records();
-        Ok(Self { records: file.begin(header)?, begin_end: HEADER_BYTES as u64, is_lean, last: None })
     }
 
     /// Begins a prepared log that continues log `number`, whose file is `before` and which takes no more commits.

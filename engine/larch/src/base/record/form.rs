@@ -5,20 +5,21 @@
 //! full:  crc u32 | payload bytes u32 | log id u64 | synced end u64 | payload | zeros to a multiple of 8
 //!        crc32c of everything after it in the record, padding included
 //!
-//! lean:  seal u32 | log u16 | payload bytes varint | unsynced varint | payload | zeros to a multiple of 4
-//!        log:       the lowest 16 bits of the log id
-//!        unsynced:  the record's offset less the synced end
-//!        seal:      crc32c of everything after it in the record, padding included, XOR bits 16..48 of the log id,
-//!                   XOR the record's offset divided by 4
+//! lean:  seal u32 | log u32 | payload bytes varint | unsynced varint | payload | zeros to a multiple of 4
+//!        log:       the lower half of the log id
+//!        unsynced:  the record's offset less the synced end, divided by 4
+//!        seal:      crc32c of everything after it in the record, padding included, XOR the upper half of the log id,
+//!                   XOR the lowest 32 bits of a fourth of the record's offset
 //! ```
 //!
-//! So a copy of a lean record at another offset, for example within a value, is no record: its seal does not match.
+//! So the seal of a copy of a lean record at another offset, for example within a value, does not match.
 
-use super::Header;
+use super::writer::MAX_PAYLOAD_BYTES;
+use super::{HEADER_BYTES, Header};
 use sst::format::varint;
 
 /// The most bytes of a record before its payload.
-pub const MAX_HEAD_BYTES: usize = 4 + 2 + 2 * varint::MAX_BYTES;
+pub const MAX_HEAD_BYTES: usize = 4 + 4 + 2 * varint::MAX_BYTES;
 
 /// Bytes of a full record before its payload.
 const FULL_HEAD_BYTES: usize = 24;
@@ -62,18 +63,19 @@ impl RecordForm {
 
     /// What the first four bytes of a record at `offset` are if its checksum is 0.
     fn seal(self, offset: u64) -> u32 {
-        if self.is_lean { (self.log_id >> 16) as u32 ^ (offset / 4) as u32 } else { 0 }
+        if self.is_lean { (self.log_id >> 32) as u32 ^ (offset / 4) as u32 } else { 0 }
     }
 
     /// Encodes the record at `offset` into `record`, which may hold an older record. Its payload is the concatenation
-    /// of `parts`.
+    /// of `parts`, and has at most [`MAX_PAYLOAD_BYTES`] bytes. Both offsets are those at which records start or end.
     pub fn encode(self, record: &mut Vec<u8>, offset: u64, synced_end: u64, parts: &[&[u8]]) {
         let payload_bytes: usize = parts.iter().map(|part| part.len()).sum();
+        assert!(payload_bytes <= MAX_PAYLOAD_BYTES, "the caller keeps a record below {MAX_PAYLOAD_BYTES} bytes");
         let mut head = [0; MAX_HEAD_BYTES];
         let head_bytes = if self.is_lean {
-            head[4..6].copy_from_slice(&(self.log_id as u16).to_le_bytes());
-            let at = 6 + varint::write(&mut head[6..], payload_bytes as u64);
-            at + varint::write(&mut head[at..], offset - synced_end)
+            head[4..8].copy_from_slice(&(self.log_id as u32).to_le_bytes());
+            let at = 8 + varint::write(&mut head[8..], payload_bytes as u64);
+            at + varint::write(&mut head[at..], (offset - synced_end) / 4)
         } else {
             head[4..8].copy_from_slice(&(payload_bytes as u32).to_le_bytes());
             head[8..16].copy_from_slice(&self.log_id.to_le_bytes());
@@ -129,19 +131,16 @@ impl RecordForm {
     fn lean_head(self, bytes: &[u8], offset: u64) -> Result<RecordHead, &'static str> {
         let Some((first, rest)) = bytes.split_first_chunk() else { return Err(WITHIN_HEAD) };
         let Some((log, mut rest)) = rest.split_first_chunk() else { return Err(WITHIN_HEAD) };
-        if u16::from_le_bytes(*log) != self.log_id as u16 {
+        if u32::from_le_bytes(*log) != self.log_id as u32 {
             return Err(ANOTHER_LOG);
         }
         let (Some(payload_bytes), Some(unsynced)) = (varint::take(&mut rest), varint::take(&mut rest)) else {
-            return Err(WITHIN_HEAD);
+            return Err(if bytes.len() < MAX_HEAD_BYTES { WITHIN_HEAD } else { NOT_WRITTEN });
         };
-        // A longer payload was refused when it was appended, so this is no record.
-        if payload_bytes > u64::from(u32::MAX) {
-            return Err("the file ends within a record");
-        }
-        let Some(synced_end) = offset.checked_sub(unsynced) else {
-            return Err("a record claims to have been written before the log began");
-        };
+        let synced_end = unsynced.checked_mul(4).and_then(|bytes| offset.checked_sub(bytes));
+        let synced_end =
+            synced_end.filter(|end| *end >= HEADER_BYTES as u64 && payload_bytes <= MAX_PAYLOAD_BYTES as u64);
+        let Some(synced_end) = synced_end else { return Err(NOT_WRITTEN) };
         let crc = u32::from_le_bytes(*first) ^ self.seal(offset);
         Ok(self.head(bytes.len() - rest.len(), payload_bytes, synced_end, crc))
     }
@@ -154,3 +153,4 @@ impl RecordForm {
 
 const WITHIN_HEAD: &str = "the file ends within a record's header";
 const ANOTHER_LOG: &str = "there is no record of this log";
+const NOT_WRITTEN: &str = "a record's length or synced end is none that is ever written";

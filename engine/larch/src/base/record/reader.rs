@@ -286,8 +286,8 @@ impl RecordReader {
     ///
     /// The search tries every offset at which the form of the records lets a record start. It computes the checksum of a
     /// candidate only if its synced end would be a proof, and so reads the rest of the file only about once, even if
-    /// many bytes look like records. A copy of an older record inside a value proves nothing, because its synced end
-    /// is before `bad`.
+    /// many bytes look like records. A copy of an older record inside a value proves nothing: the synced end of a
+    /// full one is before `bad`, and the seal of a lean one does not match at another offset.
     fn proof_after(&mut self, bad: u64) -> Result<Option<String>> {
         let form = self.form();
         let mut offset = bad + form.align_bytes() as u64;

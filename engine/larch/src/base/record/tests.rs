@@ -24,6 +24,11 @@ pub fn features() -> u32 {
     FEATURES.get()
 }
 
+/// From now on, new logs in this test have these feature bits.
+pub fn set_features(features: u32) {
+    FEATURES.set(features);
+}
+
 /// Runs a test with full records and with lean ones.
 pub fn in_both_forms(test: impl Fn()) {
     for features in [0, LEAN_RECORDS] {
@@ -136,21 +141,21 @@ fn a_lean_record_has_the_bytes_of_the_format_page() {
     let bytes = disk.read_all(Path::new(PATH)).expect("it is there");
     let golden = [
         "4b9710e0",         // seal
-        "8877",             // the lowest bits of the log id
+        "88776655",         // the lower half of the log id
         "08",               // payload bytes
         "00",               // everything before the record is durable
         "6162636465666768", // payload
         "ad6190fd",         // seal
-        "8877",             // the lowest bits of the log id
+        "88776655",         // the lower half of the log id
         "c801",             // payload bytes
-        "10",               // the record before it is not durable
+        "05",               // the record before it is not durable
         &"69".repeat(200),  // payload
-        "000000",           // padding
+        "0000",             // padding
     ];
     assert_eq!(hex(&bytes[HEADER_BYTES..]), golden.concat());
-    assert_eq!((bytes[14], end), (2, 64 + 16 + 212), "bit 17 says so");
-    // A seal is the checksum of what follows it, mixed with the middle of the log id and a fourth of the offset.
-    let crc = crc_fast::crc32_iscsi(&bytes[68..80]) ^ (LOG_ID >> 16) as u32 ^ 16;
+    assert_eq!((bytes[14], end), (2, 64 + 20 + 212), "bit 17 says so");
+    // A seal is the checksum of what follows it, mixed with the upper half of the log id and a fourth of the offset.
+    let crc = crc_fast::crc32_iscsi(&bytes[68..84]) ^ (LOG_ID >> 32) as u32 ^ 16;
     assert_eq!(bytes[64..68], crc.to_le_bytes());
 }
 
@@ -422,6 +427,64 @@ fn a_record_that_claims_more_than_was_written_before_it_is_neither_read_nor_beli
     assert_eq!(read(&disk, None), (vec![b"good".to_vec()], End::Torn(liar)));
     disk.flip_bit(PATH, HEADER_BYTES as u64, 0);
     assert_eq!(read(&disk, None), (Vec::new(), End::Torn(HEADER_BYTES as u64)));
+}
+
+/// Puts a lean record after a good one, changed by `change`, which is given the head: bytes 0 to 4 are the seal, which
+/// is corrected, and the payload is empty.
+fn read_changed(change: impl Fn(&mut Vec<u8>)) -> (Vec<Vec<u8>>, End) {
+    FEATURES.set(LEAN_RECORDS);
+    let disk = SimDisk::new(1);
+    let mut writer = writer(&disk);
+    writer.append(&[b"good"]).expect("the disk works");
+    let (form, offset) = (RecordForm::of(&header()), writer.end());
+    let mut record = Vec::new();
+    form.encode(&mut record, offset, offset, &[]);
+    record.truncate(10);
+    change(&mut record);
+    record.resize(record.len().next_multiple_of(4), 0);
+    form.close(&mut record, offset);
+    write_at(&disk, &record, offset);
+    read(&disk, None)
+}
+
+#[test]
+fn a_lean_record_with_numbers_that_are_never_written_is_none() {
+    let (good, at) = (vec![b"good".to_vec()], 80);
+    let whole = (vec![b"good".to_vec(), Vec::new()], End::Clean);
+    assert_eq!(read_changed(|_| {}), whole);
+    assert_eq!(read_changed(|record| record[9] = 4), whole, "64 bytes from here to the header");
+    let torn = (good, End::Torn(at));
+    assert_eq!(read_changed(|record| record[9] = 5), torn, "the header is durable");
+    assert_eq!(read_changed(|record| record[9] = 21), torn, "before the file begins");
+    let longest = |record: &mut Vec<u8>| record.splice(9.., [0xff; 9].into_iter().chain([1])).for_each(drop);
+    assert_eq!(read_changed(longest), torn, "four times this is more than 64 bits");
+    let too_long = |record: &mut Vec<u8>| record.splice(9.., [0xff; 11]).for_each(drop);
+    assert_eq!(read_changed(too_long), torn);
+    let payload = |record: &mut Vec<u8>| record.splice(8.., [0xff, 0xff, 0xff, 0xff, 0x0f, 0]).for_each(drop);
+    assert_eq!(read_changed(payload), torn);
+}
+
+#[test]
+fn a_lean_record_that_has_moved_is_none() {
+    FEATURES.set(LEAN_RECORDS);
+    let disk = SimDisk::new(1);
+    let mut writer = writer(&disk);
+    writer.append(&[b"good"]).expect("the disk works");
+    let at = writer.end();
+    writer.append(&[b"moved"]).expect("the disk works");
+    let record = disk.read_all(Path::new(PATH)).expect("it is there")[at as usize..].to_vec();
+    for by in [4, 8, 12] {
+        let image = disk.image();
+        set_len(&image, at);
+        write_at(&image, &record, at + by);
+        assert_eq!(read(&image, None), (vec![b"good".to_vec()], End::Torn(at)), "by {by}");
+        set_len(&image, at);
+        let next = Header { number: 8, log_id: LOG_ID ^ 1 << 40, ..header() };
+        let mut other = Vec::new();
+        RecordForm::of(&next).encode(&mut other, at, at, &[b"other"]);
+        write_at(&image, &other, at);
+        assert_eq!(read(&image, None), (vec![b"good".to_vec()], End::Torn(at)), "of a log with another id");
+    }
 }
 
 #[test]

@@ -199,8 +199,6 @@ impl RecordWriter {
         self.file.check()?;
         self.mend()?;
         let synced_end = self.file.synced_end();
-        let payload_bytes: usize = parts.iter().map(|part| part.len()).sum();
-        assert!(payload_bytes <= MAX_PAYLOAD_BYTES, "the caller keeps a record below {MAX_PAYLOAD_BYTES} bytes");
         self.form.encode(&mut self.scratch, self.end, synced_end, parts);
         // Set before the write: if the write panics, a part of the record may stay in the file, as after an error.
         self.is_torn = true;
