@@ -140,17 +140,17 @@ fn a_lean_record_has_the_bytes_of_the_format_page() {
     let end = writer.append(&[&[b'i'; 200]]).expect("the disk works");
     let bytes = disk.read_all(Path::new(PATH)).expect("it is there");
     let golden = [
-        "4b9710e0",         // seal
-        "88776655",         // the lower half of the log id
-        "08",               // payload bytes
-        "00",               // everything before the record is durable
-        "6162636465666768", // payload
-        "ad6190fd",         // seal
-        "88776655",         // the lower half of the log id
-        "c801",             // payload bytes
-        "05",               // the record before it is not durable
-        &"69".repeat(200),  // payload
-        "0000",             // padding
+        "8ead6605",             // seal
+        "88776655",             // the lower half of the log id
+        "08",                   // payload bytes
+        "00",                   // everything before the record is durable
+        "61626364656667680000", // payload and padding
+        "f1883d25",             // seal
+        "88776655",             // the lower half of the log id
+        "c801",                 // payload bytes
+        "05",                   // the record before it is not durable
+        &"69".repeat(200),      // payload
+        "00",                   // padding
     ];
     assert_eq!(hex(&bytes[HEADER_BYTES..]), golden.concat());
     assert_eq!((bytes[14], end), (2, 64 + 20 + 212), "bit 17 says so");
