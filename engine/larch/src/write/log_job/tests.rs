@@ -1,4 +1,6 @@
 use super::*;
+use crate::base::record::LEAN_RECORDS;
+use crate::base::release::Release;
 use crate::{Database, Durability};
 use os::sim::SimDisk;
 use os::sync::Arc;
@@ -35,7 +37,7 @@ fn a_log_that_grows_becomes_durable_and_has_a_successor_before_it_ends() {
     let table = db.table("t").expect("the disk works");
     table.insert("first", "1").expect("the disk works");
     assert_eq!(log_files(&disk).len(), 1, "a database with few writes has one log");
-    for i in 0..60u32 {
+    for i in 0..75u32 {
         table.insert(i.to_be_bytes(), [7; 100]).expect("the disk works");
     }
     assert_eq!(log_files(&disk)[1..], [64], "the file of the next log has a header");
@@ -51,12 +53,39 @@ fn a_log_that_grows_becomes_durable_and_has_a_successor_before_it_ends() {
     assert_eq!(log_files(&disk).len(), 1, "an open removes a log that never began");
 }
 
+/// The feature bits of all logs that have a header.
+fn features(disk: &SimDisk) -> Vec<u32> {
+    let entries = disk.list(Path::new("db")).expect("the disk works");
+    let logs = entries.iter().filter(|entry| entry.name.ends_with(".log") && entry.bytes > 0);
+    let bytes = logs.map(|log| disk.read_all(&Path::new("db").join(&log.name)).expect("it is there"));
+    bytes.map(|bytes| u32::from_le_bytes(bytes[12..16].try_into().expect("4 bytes"))).collect()
+}
+
+#[test]
+fn logs_are_lean_unless_an_older_release_must_read_them() {
+    for (compat, first, next) in [(Release::V0_1, 0, 0), (Release::V0_2, LEAN_RECORDS, LEAN_RECORDS | BEGIN_RECORD)] {
+        let disk = SimDisk::new(1);
+        let machine = Machine::simulated_on(disk.clone(), 1);
+        let builder = Database::builder("db").machine(machine).write_buffer_bytes(64 << 10).compat(compat);
+        let db = builder.open().expect("it opens");
+        let table = db.table("t").expect("the disk works");
+        table.insert("first", "1").expect("the disk works");
+        assert_eq!(features(&disk), [first], "{compat}");
+        for i in 0..75u32 {
+            table.insert(i.to_be_bytes(), [7; 100]).expect("the disk works");
+        }
+        db.flush().expect("the disk works");
+        table.insert("last", "1").expect("the disk works");
+        assert_eq!(features(&disk), [next], "{compat}");
+    }
+}
+
 #[test]
 fn a_rotation_takes_the_file_that_is_there() {
     let disk = SimDisk::new(1);
     let db = open(&disk, Durability::Synced);
     let table = db.table("t").expect("the disk works");
-    for i in 0..60u32 {
+    for i in 0..75u32 {
         table.insert(i.to_be_bytes(), [7; 100]).expect("the disk works");
     }
     let next = next_number(&db).expect("the job has run");
