@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// A source of readings. Thread safe.
 pub trait FreeMemory: Send + Sync + Debug {
-    /// What is free now; `None` where the system does not say.
+    /// What is free now; `None` where the system does not say, or cannot be asked at the moment.
     fn read(&self) -> Option<MemoryReading>;
 }
 

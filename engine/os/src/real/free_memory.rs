@@ -11,9 +11,9 @@
 mod groups;
 
 use crate::free_memory::{FreeMemory, MemoryReading, ScopeMemory};
-use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+use std::{fs, io};
 
 /// The memory of the system that the process runs on.
 #[derive(Clone, Debug)]
@@ -32,17 +32,32 @@ impl RealFreeMemory {
 
 impl FreeMemory for RealFreeMemory {
     fn read(&self) -> Option<MemoryReading> {
-        let machine = parse_machine(&fs::read_to_string(self.root.join("proc/meminfo")).ok()?)?;
+        let machine = parse_machine(&text(&self.root.join("proc/meminfo"))?)?;
         // A kernel without this file does not count the waits.
-        let pressure = fs::read_to_string(self.root.join("proc/pressure/memory")).unwrap_or_default();
+        let pressure = text(&self.root.join("proc/pressure/memory"))?;
         let mut scopes = vec![machine];
-        groups::read(&self.root, machine.total_bytes, &mut scopes);
-        let status = fs::read_to_string(self.root.join("proc/self/status")).unwrap_or_default();
+        groups::read(&self.root, machine.total_bytes, &mut scopes)?;
+        let status = text(&self.root.join("proc/self/status"))?;
         Some(MemoryReading {
             scopes,
             stalled: parse_stalled(&pressure).unwrap_or_default(),
             swapped_bytes: bytes_in(&status, "VmSwap").unwrap_or_default(),
         })
+    }
+}
+
+/// The text of a file; empty if the system does not have the file. `None` if the file could not be looked at.
+fn text(path: &Path) -> Option<String> {
+    text_or_absent(fs::read_to_string(path))
+}
+
+/// A process that has no descriptor left, or no memory, does not know whether there is such a file: a group whose
+/// limit could not be read is not a group without a limit. After all other errors the file counts as absent.
+fn text_or_absent(read: io::Result<String>) -> Option<String> {
+    match read {
+        Ok(text) => Some(text),
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM)) => None,
+        Err(_) => Some(String::new()),
     }
 }
 

@@ -9,8 +9,8 @@
 //! In a container, the path may be that of the host, while only the container's own group is mounted. So groups that
 //! are not there are passed over, and the last one, at the place of the mount, is always tried.
 
+use super::text;
 use crate::free_memory::ScopeMemory;
-use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 /// The names by which one version of control groups says what is used.
@@ -44,15 +44,17 @@ const VERSION_1: GroupFiles = GroupFiles {
     unwritten: ["total_dirty", "total_writeback"],
 };
 
-/// Adds the groups of this process whose limit is less than `machine_bytes`. The files lie under `root`.
-pub(super) fn read(root: &Path, machine_bytes: u64, scopes: &mut Vec<ScopeMemory>) {
-    let groups = fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
+/// Adds the groups of this process whose limit is less than `machine_bytes`. The files lie under `root`. Returns
+/// `None` if a file could not be looked at.
+pub(super) fn read(root: &Path, machine_bytes: u64, scopes: &mut Vec<ScopeMemory>) -> Option<()> {
+    let groups = text(&root.join("proc/self/cgroup"))?;
     for line in groups.lines() {
         let Some((files, path)) = parse_group(line) else { continue };
         for directory in directories(&root.join(files.mount), path) {
-            scopes.extend(files.read(&directory, machine_bytes));
+            scopes.extend(files.read(&directory, machine_bytes)?);
         }
     }
+    Some(())
 }
 
 /// A line `number:controllers:path`, if it is about memory.
@@ -75,23 +77,24 @@ fn directories(mount: &Path, path: &Path) -> Vec<PathBuf> {
 }
 
 impl GroupFiles {
-    /// The group in `directory`, if it has a limit below `machine_bytes`.
-    fn read(&self, directory: &Path, machine_bytes: u64) -> Option<ScopeMemory> {
-        let number = |name: &str| fs::read_to_string(directory.join(name)).ok()?.trim().parse::<u64>().ok();
+    /// The group in `directory`, if it has a limit below `machine_bytes`. The outer `None`: a file could not be looked
+    /// at.
+    fn read(&self, directory: &Path, machine_bytes: u64) -> Option<Option<ScopeMemory>> {
+        let number = |name: &str| Some(text(&directory.join(name))?.trim().parse::<u64>().ok());
         // The word `max` stands for no limit in version 2, and a huge number in version 1.
-        let total_bytes = self.limits.iter().filter_map(|name| number(name)).min()?;
-        if total_bytes >= machine_bytes {
-            return None;
-        }
+        let limits = self.limits.iter().map(|name| number(name)).collect::<Option<Vec<_>>>()?;
+        let Some(total_bytes) = limits.into_iter().flatten().min().filter(|total| *total < machine_bytes) else {
+            return Some(None);
+        };
         // If a group has a limit and does not say what it uses, it has nothing free.
-        let used_bytes = number(self.used).unwrap_or(total_bytes);
+        let used_bytes = number(self.used)?.unwrap_or(total_bytes);
         let free_bytes = total_bytes.saturating_sub(used_bytes);
-        let stat = fs::read_to_string(directory.join("memory.stat")).unwrap_or_default();
+        let stat = text(&directory.join("memory.stat"))?;
         let sum = |names: [&str; 2]| names.iter().filter_map(|name| line_of(&stat, name)).fold(0, u64::saturating_add);
         let cached_bytes = sum(self.cached).saturating_sub(sum(self.unwritten));
         // If the group is above its limit, cached files have to make up for that first.
         let available_bytes = total_bytes.saturating_add(cached_bytes).saturating_sub(used_bytes).min(total_bytes);
-        Some(ScopeMemory { total_bytes, available_bytes, free_bytes })
+        Some(Some(ScopeMemory { total_bytes, available_bytes, free_bytes }))
     }
 }
 
