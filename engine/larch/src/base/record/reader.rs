@@ -284,8 +284,8 @@ impl RecordReader {
     /// Looks for a proof that bytes after the bad record at `bad` were durable: a valid record after `bad` whose
     /// synced end is past `bad`. Returns the proof as text.
     ///
-    /// The search tries every offset at which the form of the records lets a record start. It computes the checksum of a
-    /// candidate only if its synced end would be a proof, and so reads the rest of the file only about once, even if
+    /// The search tries every offset at which the form of the records lets a record start. It computes the checksum of
+    /// a candidate only if its synced end would be a proof, and so reads the rest of the file only about once, even if
     /// many bytes look like records. A copy of an older record inside a value proves nothing: the synced end of a
     /// full one is before `bad`, and the seal of a lean one does not match at another offset.
     fn proof_after(&mut self, bad: u64) -> Result<Option<String>> {

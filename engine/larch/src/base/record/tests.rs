@@ -382,8 +382,8 @@ fn check_distant_proof(distance: usize) {
 #[test]
 fn proof_is_found_at_any_distance() {
     in_both_forms(|| {
-        // The search for a proof starts some bytes after the damaged record, and reads chunks of 1 MiB. At these distances,
-        // the proving record straddles the ends of chunks.
+        // The search for a proof starts some bytes after the damaged record, and reads chunks of 1 MiB. At these
+        // distances, the proving record straddles the ends of chunks.
         for around in [1 << 20, 2 << 20] {
             for distance in (around - 48..around + 32).step_by(4) {
                 check_distant_proof(distance);
