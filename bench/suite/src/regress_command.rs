@@ -184,13 +184,19 @@ fn check_parent(base: &Path) -> Result<(), Failure> {
     results::check_one("--base", &base.join("run.json"))
 }
 
-/// Writes `measured` to `place`, and removes the files of the old baseline, `stored`, that were not overwritten.
+/// Writes `measured` to `place`, and removes the files of the old baseline, `stored`, that were not overwritten. Of
+/// several rounds, the intervals are left out: they are seven eighths of a file, and the differences between the rounds
+/// say how sure a figure is.
 fn store(place: &Path, stored: &[PathBuf], measured: &Results) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Failure::session("output", format!("{}: {error}", place.display()));
     fs::create_dir_all(place).map_err(failed)?;
     let mut written = Vec::new();
     for (number, (_, report)) in (1..).zip(measured) {
         let file = place.join(format!("round-{number:02}.json"));
+        let mut report = report.clone();
+        if measured.len() > 1 {
+            report.runs.iter_mut().for_each(|run| run.measured.intervals.clear());
+        }
         results::write(&file, report.json().as_bytes())?;
         written.push(file);
     }
