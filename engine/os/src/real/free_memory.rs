@@ -9,11 +9,12 @@
 //! On other systems the files are missing, and there is no reading.
 
 mod groups;
+mod system_file;
 
 use crate::free_memory::{FreeMemory, MemoryReading, ScopeMemory};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
-use std::{fs, io};
+use system_file::text;
 
 /// The memory of the system that the process runs on.
 #[derive(Clone, Debug)]
@@ -43,21 +44,6 @@ impl FreeMemory for RealFreeMemory {
             stalled: parse_stalled(&pressure).unwrap_or_default(),
             swapped_bytes: bytes_in(&status, "VmSwap").unwrap_or_default(),
         })
-    }
-}
-
-/// The text of a file; empty if the system does not have the file. `None` if the file could not be looked at.
-fn text(path: &Path) -> Option<String> {
-    text_or_absent(fs::read_to_string(path))
-}
-
-/// A process that has no descriptor left, or no memory, does not know whether there is such a file: a group whose
-/// limit could not be read is not a group without a limit. After all other errors the file counts as absent.
-fn text_or_absent(read: io::Result<String>) -> Option<String> {
-    match read {
-        Ok(text) => Some(text),
-        Err(error) if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM)) => None,
-        Err(_) => Some(String::new()),
     }
 }
 

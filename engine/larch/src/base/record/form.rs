@@ -14,9 +14,11 @@
 //!
 //! So the seal of a copy of a lean record at another offset, for example within a value, does not match.
 
-use super::writer::MAX_PAYLOAD_BYTES;
 use super::{HEADER_BYTES, Header};
 use sst::format::varint;
+
+/// The longest payload, in bytes. The lengths of the payload and of the padded record must fit in a u32.
+const MAX_PAYLOAD_BYTES: usize = u32::MAX as usize - 64;
 
 /// The most bytes of a record before its payload.
 pub const MAX_HEAD_BYTES: usize = 4 + 4 + 2 * varint::MAX_BYTES;

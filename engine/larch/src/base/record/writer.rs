@@ -16,9 +16,6 @@ use os::{Access, Disk, File};
 
 use super::{HEADER_BYTES, Header, LogError, RecordForm, Result};
 
-/// The longest payload, in bytes. The lengths of the payload and of the padded record must fit in a u32.
-pub const MAX_PAYLOAD_BYTES: usize = u32::MAX as usize - 64;
-
 /// If a record grows the scratch buffer beyond this, the excess is freed after the write.
 const MAX_SCRATCH_BYTES: usize = 1 << 20;
 

@@ -9,7 +9,7 @@
 //! In a container, the path may be that of the host, while only the container's own group is mounted. So groups that
 //! are not there are passed over, and the last one, at the place of the mount, is always tried.
 
-use super::text;
+use super::system_file::text;
 use crate::free_memory::ScopeMemory;
 use std::path::{Component, Path, PathBuf};
 

@@ -1,10 +1,10 @@
 //! How the files of the system are read. A test writes them into a directory of its own.
 
-use super::{RealFreeMemory, text_or_absent};
+use super::RealFreeMemory;
 use crate::free_memory::{FreeMemory, MemoryReading, ScopeMemory};
 use crate::real::tests::Scratch;
+use std::fs;
 use std::time::Duration;
-use std::{fs, io};
 
 const MIB: u64 = 1 << 20;
 
@@ -65,18 +65,6 @@ fn a_machine_that_does_not_say_what_is_free_has_no_reading() {
     ] {
         assert_eq!(reading(&[("proc/meminfo", bad)]), None, "{bad:?}");
     }
-}
-
-#[test]
-fn a_file_that_cannot_be_looked_at_is_not_a_file_that_is_missing() {
-    let read = |errno| text_or_absent(Err(io::Error::from_raw_os_error(errno)));
-    for passing in [libc::EMFILE, libc::ENFILE, libc::ENOMEM] {
-        assert_eq!(read(passing), None);
-    }
-    for absent in [libc::ENOENT, libc::ENOTDIR, libc::EACCES, libc::EOPNOTSUPP] {
-        assert_eq!(read(absent).as_deref(), Some(""));
-    }
-    assert_eq!(text_or_absent(Ok("max\n".to_owned())).as_deref(), Some("max\n"));
 }
 
 #[test]
