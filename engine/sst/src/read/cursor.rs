@@ -26,8 +26,8 @@ pub struct SstCursor {
     sst: Arc<Sst>,
     main: Option<TreeCursor>,
     /// The place in the history where this cursor last looked up an older version. To a caller, such a look-up
-    /// does not move the cursor.
-    history: Option<RefCell<TreeCursor>>,
+    /// does not move the cursor. It is boxed because few files have a history, and each range moves its cursors.
+    history: Option<Box<RefCell<TreeCursor>>>,
     /// One cursor for each column group whose parts a caller has asked for. Each is made when it is first needed.
     groups: Vec<GroupCursor>,
     readahead: Readahead,
@@ -37,13 +37,13 @@ pub struct SstCursor {
 }
 
 impl SstCursor {
-    /// A cursor over `sst` that has no place yet. Allocates nothing.
+    /// A cursor over `sst` that has no place yet. Allocates nothing unless rows have older versions.
     pub fn new(sst: Arc<Sst>) -> Self {
         Self::within(sst, 0..u64::MAX)
     }
 
     /// A cursor over the main rows of `sst` that the table sees and whose ids are in `rows`, with all their
-    /// versions. It shows no other rows, and reads no page that has none of them. Allocates nothing.
+    /// versions. It shows no other rows, and reads no page that has none of them.
     pub fn within(sst: Arc<Sst>, rows: Range<u64>) -> Self {
         let cursor =
             |kind: TreeKind, tree, rows: RowRanges| TreeCursor::new(&sst.file, kind, tree, sst.prefer_flat, rows);
@@ -51,7 +51,7 @@ impl SstCursor {
         let history = sst.meta.history.get().map(|tree| cursor(TreeKind::History, tree, (0..u64::MAX).into()));
         let history = history.map(|mut history| {
             history.begin(Direction::Forward);
-            RefCell::new(history)
+            Box::new(RefCell::new(history))
         });
         let (groups, readahead, edge, key) = (Vec::new(), Readahead::NONE, None, Vec::new());
         Self { sst, main, history, groups, readahead, edge, direction: Direction::Forward, key }

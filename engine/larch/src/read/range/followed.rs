@@ -18,14 +18,28 @@ pub(super) struct Followed {
     pub rows: Option<Following>,
     /// The bytes of the cache that these rows pin.
     pub pins: Holding,
+    /// Whether the rows after the first one were looked at.
+    pub second: Second,
     /// Where the values of the rows of the last batch begin and end in their page.
     pub values: Vec<(u32, u32)>,
+}
+
+/// How far a range has come to its second row. The rows after the first one are looked at only when one of them is
+/// asked for: a seek of a cursor, or a range that is read for one row, often asks for no other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Second {
+    /// No row was found yet.
+    Unknown,
+    /// A merge has found the first row in this direction, and the rows after it were not looked at.
+    Due(Direction),
+    /// From now on, the rows after each row that a merge finds are looked at once it is found.
+    Passed,
 }
 
 impl Followed {
     /// Follows no rows yet. `pins` will count what they pin.
     pub fn none(pins: Holding) -> Self {
-        Self { rows: None, pins, values: Vec::new() }
+        Self { rows: None, pins, second: Second::Unknown, values: Vec::new() }
     }
 
     /// Follows `rows` from now on.

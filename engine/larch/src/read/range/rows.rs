@@ -6,7 +6,7 @@
 //! returned to the caller. Only then does a bound move to it, so a try that would fault or a dropped future loses no
 //! row.
 
-use super::followed::Followed;
+use super::followed::{Followed, Second};
 use super::rest::Rest;
 use super::search::Merging;
 use crate::base::bounds;
@@ -134,16 +134,22 @@ impl RangeRows {
             self.read = Some(read);
         }
         self.loader.session.release();
-        let gone = self.ends.as_ref().map(|ends| ends.lock().take_both());
-        drop(gone);
-        self.followed.set(None);
+        self.leave_places();
+        self.followed.second = Second::Unknown;
         self.beside_main.clear();
         self.rest.restart(low, high);
     }
 
+    /// Leaves both places and the rows that are followed. From now on, only the bounds say where the range goes on.
+    fn leave_places(&mut self) {
+        self.followed.stop(&mut self.rest);
+        let gone = self.ends.as_ref().map(|ends| ends.lock().take_both());
+        drop(gone);
+    }
+
     /// Splits the rest into at most `parts` ranges of about equal stored bytes.
     pub fn split(mut self, parts: usize) -> Result<Vec<Self>> {
-        self.followed.stop(&mut self.rest);
+        self.leave_places();
         let RowLoader { handle, table, pin, own, wanted, session: own_session, failed, .. } = &self.loader;
         if let Some(error) = failed.get() {
             return Err(error.clone());
@@ -432,6 +438,12 @@ impl RangeRows {
             return Ok(Tried::Ready(None));
         }
         self.loader.session.set_waits(waits);
+        let Self { loader, rest, ends, followed, beside_main, .. } = self;
+        if followed.second == Second::Due(direction)
+            && let Some(ends) = ends
+        {
+            Merging { loader, rest, followed, beside_main }.follow_second(ends, direction);
+        }
         let outcome = loop {
             let found = match self.follow(direction, &mut take) {
                 Some(Ok(row)) => break Ok(Tried::Ready(Some(row))),

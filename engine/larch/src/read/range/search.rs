@@ -1,7 +1,7 @@
 //! Finds the next row at one end of a range by merging. This module knows whether the reader waits for pages, but not
 //! in which form it takes rows.
 
-use super::followed::Followed;
+use super::followed::{Followed, Second};
 use super::limit::RowLimit;
 use super::rest::{Rest, close_in};
 use crate::base::error::Result;
@@ -31,7 +31,7 @@ pub(super) struct Merging<'r> {
 
 impl Merging<'_> {
     /// Finds the next row by merging, passes it to `take` and returns the result. If the rows after it need no
-    /// merging, they are [followed](Followed) from now on. A step.
+    /// merging, they are [followed](Followed) from now on, or from the [second row](Followed::second) on. A step.
     #[inline]
     pub fn find<T>(
         mut self,
@@ -62,6 +62,28 @@ impl Merging<'_> {
             self.make_room(ends);
         }
         Tried::of(outcome)
+    }
+
+    /// Called when the row after the range's first one is asked for. Follows the rows after the first one, if they need
+    /// no merging. While a reader waits for pages of the places, nothing is followed: the places have to be
+    /// [begun](RangeEnds::begin) first.
+    #[cold]
+    pub fn follow_second(self, ends: &Registered, direction: Direction) {
+        let Self { loader, rest, followed, .. } = self;
+        let mut places = ends.lock();
+        if places.is_asked {
+            return;
+        }
+        followed.second = Second::Passed;
+        let place = match direction {
+            Direction::Forward => &mut places.front,
+            Direction::Backward => &mut places.back,
+        };
+        if let Some(end) = place {
+            let (near, far) = direction.near_far(rest.bounds());
+            let search = Search { loader, direction, near, far, view: &OnceCell::new() };
+            followed.set(search.following(end, &rest.limit, false));
+        }
     }
 
     /// As [`Merging::find`], with the places locked.
@@ -101,8 +123,14 @@ impl Merging<'_> {
                 limit.given();
                 crowded = is_crowded(loader.session.cache(), end.pins.bytes() + followed.pins.bytes(), PLACES_SHARE);
                 // The followed pages are counted in addition to those of the place, because other ranges may take the
-                // place away.
-                followed.set(search.following(end, limit, crowded));
+                // place away. If the cache is crowded, the place itself is about to be given up.
+                let may_be_all = followed.second == Second::Unknown && !crowded && !limit.is_set();
+                if may_be_all {
+                    followed.second = Second::Due(direction);
+                } else {
+                    followed.second = Second::Passed;
+                    followed.set(search.following(end, limit, crowded));
+                }
                 close_in(near, end.merge.key());
             }
             // The place may be taken away before the range goes on. Even then it must not return to rows that the

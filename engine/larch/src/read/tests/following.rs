@@ -5,11 +5,12 @@ use super::forms::{Borrowed, Held, batch, next, open_held, together};
 use super::*;
 use crate::base::bounds;
 use crate::read::Tried;
-use crate::read::range::RangeRows;
+use crate::read::range::{Range, RangeRows};
 use os::Disk;
 use pages::PageKind;
 use sst::Direction;
 use std::ops::ControlFlow;
+use std::task::{Context, Waker};
 
 const KEYS: usize = 1_000;
 
@@ -285,4 +286,53 @@ fn rows_of_a_file_that_a_range_erase_hides_are_not_read_between_rows_in_memory()
 fn all(count: &mut usize) -> ControlFlow<()> {
     *count += 1;
     ControlFlow::Continue(())
+}
+
+/// A poll from one end that was given up leaves the range waiting, and rows from the other end go on in their page.
+#[test]
+fn rows_come_once_from_one_end_while_a_poll_from_the_other_waits() {
+    let Held { reads, db } = open_held(&SimDisk::new(1), 5 * 4400, 1);
+    let table = db.table_with("t", TableOptions { page_bytes: 2048, ..options(&[]) }).expect("the disk works");
+    (0..KEYS).for_each(|i| put(&table, &numbered(i), &["value"]));
+    flush(&table, 6, u64::MAX);
+    let wanted = PartList::nothing(1).with(0).expect("each once");
+    let pin = db.snapshot().pin_of(&table).expect("it is of this database").clone();
+    let range = bounds::owned(&..);
+    let mut rows = RangeRows::new(table.inner().session(Reason::Scan), table.inner(), wanted, pin, range);
+    let back =
+        |rows: &mut RangeRows| rows.wait(Direction::Backward, |row| Ok(row.key().to_vec())).expect("the disk works");
+    assert_eq!(back(&mut rows), Some(numbered(KEYS - 1)));
+    let mut nobody = Context::from_waker(Waker::noop());
+    assert!(rows.poll(&mut nobody, Direction::Forward, |_| Ok(())).is_pending(), "the first page is not in memory");
+    assert_eq!(back(&mut rows), Some(numbered(KEYS - 2)));
+    table.core().views.change(|_| {});
+    for i in (0..KEYS - 2).rev() {
+        assert_eq!(back(&mut rows), Some(numbered(i)));
+    }
+    assert_eq!(back(&mut rows), None);
+    drop(rows);
+    reads.finish();
+    assert_eq!(table.core().env.cache.usage().pinned_bytes, 0);
+}
+
+#[test]
+fn a_range_that_is_split_into_one_goes_on_where_it_was() {
+    let db = open(&SimDisk::new(1), 1 << 20);
+    let table = db.table_with("t", options(&[])).expect("the disk works");
+    (0..KEYS).for_each(|i| put(&table, &numbered(i), &["value"]));
+    flush(&table, 6, u64::MAX);
+    for limit in [KEYS as u64, u64::MAX] {
+        let mut range = table.range(..).limit(limit);
+        let key = |range: &mut Range| Some(range.next()?.expect("the disk works").0.to_vec());
+        for i in 0..5 {
+            assert_eq!(key(&mut range), Some(numbered(i)));
+        }
+        let mut parts = range.split(1).expect("the disk works");
+        let mut range = parts.pop().expect("one");
+        assert!(parts.is_empty());
+        for i in 5..KEYS {
+            assert_eq!(key(&mut range), Some(numbered(i)));
+        }
+        assert_eq!(key(&mut range), None);
+    }
 }
