@@ -89,7 +89,8 @@ fn sealed(mut input: Input<'_>) -> Vec<u8> {
     let mut record = Vec::new();
     while !input.is_empty() {
         let (offset, synced_end) = (log.len() as u64, input.number());
-        let synced_end = if synced_end % 2 == 0 { synced_end.min(offset) } else { 0 };
+        let least = if how[0] == 0 { HEADER_BYTES as u64 } else { 0 };
+        let synced_end = if synced_end % 2 == 0 { synced_end.clamp(least, offset) } else { least };
         // A lean commit begins with two numbers of variable length. Many of these bytes are such numbers.
         let count = u32::from(input.byte() % 8);
         let number = input.number().to_le_bytes();

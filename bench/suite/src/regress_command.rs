@@ -184,9 +184,9 @@ fn check_parent(base: &Path) -> Result<(), Failure> {
     results::check_one("--base", &base.join("run.json"))
 }
 
-/// Writes `measured` to `place`, and removes the files of the old baseline, `stored`, that were not overwritten. Of
-/// several rounds, the intervals are left out: they are seven eighths of a file, and the differences between the rounds
-/// say how sure a figure is.
+/// Writes `measured` to `place`, and removes the files of the old baseline, `stored`, that were not overwritten. If there
+/// are several rounds, their files leave out the intervals, which are seven eighths of a file: the differences between
+/// the rounds say how sure a figure is.
 fn store(place: &Path, stored: &[PathBuf], measured: &Results) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Failure::session("output", format!("{}: {error}", place.display()));
     fs::create_dir_all(place).map_err(failed)?;

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! payload of a record:   version u64 | op count u32 | ops (see `batch`)
-//! of a lean record:      version less that of the commit before it in the file, or less 0, varint |
+//! of a lean record:      version - version of the commit before it in the file (the first: - 0), varint |
 //!                        op count varint | ops
 //! of a begin record:     previous log's number u64 | previous log's end u64
 //! ```

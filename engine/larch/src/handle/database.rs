@@ -427,9 +427,9 @@ impl Builder {
     /// Sets the oldest release that must be able to read what this process writes, so that you can go back to it.
     /// The default is [`Release::NEWEST`], which is this release. The option is not stored in the database: a
     /// process that opens it without `compat` may write files that the older release cannot read. Opening with
-    /// `compat` then fails, with an error that names such a file. A log is no such file: opening writes its rows to
-    /// other files, and removes it. If the disk has no room for that, the log stays until it has, and with it the need
-    /// for this release.
+    /// `compat` then fails, with an error that names such a file. A log never makes the open fail: the open writes its
+    /// rows to other files, and removes it. If the disk has no room for that, the log stays until the disk has room.
+    /// Until then, only this release can open the database.
     pub fn compat(mut self, release: Release) -> Self {
         self.options.compat = release;
         self

@@ -62,7 +62,7 @@ pub struct Metrics {
     /// Warm states of the last close that could not be used, because they were incomplete or damaged, or belonged to
     /// another database.
     pub refused_states: u64,
-    /// Bytes appended to the log.
+    /// Bytes of the commits appended to the log, without the heads of their records.
     pub log_bytes: u64,
     /// Bytes of files written by flushes.
     pub flush_bytes: u64,

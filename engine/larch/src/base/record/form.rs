@@ -7,7 +7,7 @@
 //!
 //! lean:  seal u32 | log u32 | payload bytes varint | unsynced varint | payload | zeros to a multiple of 4
 //!        log:       the lower half of the log id
-//!        unsynced:  the record's offset less the synced end, divided by 4
+//!        unsynced:  (the record's offset - the synced end) / 4
 //!        seal:      crc32c of everything after it in the record, padding included, XOR the upper half of the log id,
 //!                   XOR the lowest 32 bits of a fourth of the record's offset
 //! ```
@@ -101,7 +101,7 @@ impl RecordForm {
         record[..4].copy_from_slice(&first.to_le_bytes());
     }
 
-    /// The head of the record at `offset`. `bytes` are those of the log from there to its end, or the first
+    /// The head of the record at `offset`. `bytes` are those of the log from there to its end, or at least the first
     /// [`MAX_HEAD_BYTES`] of them, and `limit` is where the log ends.
     ///
     /// # Errors

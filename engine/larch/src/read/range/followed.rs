@@ -18,7 +18,7 @@ pub(super) struct Followed {
     pub rows: Option<Following>,
     /// The bytes of the cache that these rows pin.
     pub pins: Holding,
-    /// Whether the rows after the first one were looked at.
+    /// How far the range has come to its second row.
     pub second: Second,
     /// Where the values of the rows of the last batch begin and end in their page.
     pub values: Vec<(u32, u32)>,
@@ -32,7 +32,7 @@ pub(super) enum Second {
     Unknown,
     /// A merge has found the first row in this direction, and the rows after it were not looked at.
     Due(Direction),
-    /// From now on, the rows after each row that a merge finds are looked at once it is found.
+    /// As soon as a merge finds a row, the range looks at the rows after it.
     Passed,
 }
 

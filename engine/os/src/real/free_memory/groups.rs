@@ -45,7 +45,7 @@ const VERSION_1: GroupFiles = GroupFiles {
 };
 
 /// Adds the groups of this process whose limit is less than `machine_bytes`. The files lie under `root`. Returns
-/// `None` if a file could not be looked at.
+/// `None` if the process has no descriptor or no memory left for a file.
 pub(super) fn read(root: &Path, machine_bytes: u64, scopes: &mut Vec<ScopeMemory>) -> Option<()> {
     let groups = text(&root.join("proc/self/cgroup"))?;
     for line in groups.lines() {
@@ -77,8 +77,8 @@ fn directories(mount: &Path, path: &Path) -> Vec<PathBuf> {
 }
 
 impl GroupFiles {
-    /// The group in `directory`, if it has a limit below `machine_bytes`. The outer `None`: a file could not be looked
-    /// at.
+    /// The group in `directory`, or `Some(None)` if it has no limit below `machine_bytes`. Returns `None` if the process
+    /// has no descriptor or no memory left for a file.
     fn read(&self, directory: &Path, machine_bytes: u64) -> Option<Option<ScopeMemory>> {
         let number = |name: &str| Some(text(&directory.join(name))?.trim().parse::<u64>().ok());
         // The word `max` stands for no limit in version 2, and a huge number in version 1.

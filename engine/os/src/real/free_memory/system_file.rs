@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::{fs, io};
 
-/// The text of a file; empty if the system does not have the file. `None` if the file could not be looked at.
+/// The text of a file; empty if the system does not have the file. `None` if the process has no descriptor or no memory
+/// left for it.
 pub(super) fn text(path: &Path) -> Option<String> {
     text_or_absent(fs::read_to_string(path))
 }
