@@ -37,7 +37,7 @@ pub struct SstCursor {
 }
 
 impl SstCursor {
-    /// A cursor over `sst` that has no place yet. Allocates nothing unless rows have older versions.
+    /// A cursor over `sst` that has no place yet. Allocates nothing unless the file has a history.
     pub fn new(sst: Arc<Sst>) -> Self {
         Self::within(sst, 0..u64::MAX)
     }
