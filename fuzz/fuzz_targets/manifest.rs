@@ -54,6 +54,7 @@ fn written(payloads: &[Vec<u8>]) -> Vec<u8> {
         writer.append(&[payload]).expect("the disk works");
     }
     let bytes = machine.disk.read_all(Path::new(PATH)).expect("the disk works");
+    // A full record has 24 bytes before its payload.
     assert!(bytes.len() >= HEADER_BYTES + payloads.iter().map(|payload| 24 + payload.len()).sum::<usize>());
     bytes
 }

@@ -3,8 +3,9 @@
 //!
 //! ```text
 //! payload of a record:   version u64 | op count u32 | ops (see `batch`)
-//! of a lean record:      version - version of the commit before it in the file (the first: - 0), varint |
-//!                        op count varint | ops
+//! of a lean record:      version step varint | op count varint | ops
+//!                        the step is the version less that of the commit before it in the file; the first commit of
+//!                        a file states its whole version
 //! of a begin record:     previous log's number u64 | previous log's end u64
 //! ```
 //!

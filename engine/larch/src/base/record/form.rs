@@ -106,7 +106,7 @@ impl RecordForm {
     ///
     /// # Errors
     ///
-    /// What is wrong with the record, as far as this is known without the payload.
+    /// Says why no record begins at `offset`. The checksum is not compared here, so the payload may still be damaged.
     #[inline]
     pub fn decode(self, bytes: &[u8], offset: u64, limit: u64) -> Result<RecordHead, &'static str> {
         let head = if self.is_lean { self.lean_head(bytes, offset)? } else { self.full_head(bytes)? };
