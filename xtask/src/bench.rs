@@ -66,9 +66,9 @@ pub fn run(root: &Path, arguments: &[&str]) -> ExitCode {
     match plan {
         Plan::Index(arguments) => {
             let mut cargo = cargo();
-            cargo.args(["run", "--quiet", "--profile", "dist", "--package", "larch-bench-experiments"]);
-            cargo.args(["--no-default-features", "--bin", "larch-bench-index", "--"]);
-            ends_as("bench", cargo.args(arguments).current_dir(root))
+            cargo.args(["run", "--profile", "dist", "--package", "larch-bench-experiments"]);
+            cargo.args(["--bin", "larch-bench-index", "--manifest-path"]).arg(root.join("Cargo.toml"));
+            ends_as("bench", cargo.arg("--").args(arguments))
         }
         Plan::Default(arguments) => {
             let mut cargo = cargo();

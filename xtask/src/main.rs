@@ -109,8 +109,8 @@ goals ends with exit status 1 if it misses one
                   setup|run|results|clean --target …, kv --target … -mode … -workload …
   … worker        a client process that does shares of runs, for --workers of the others: worker --listen PORT
                   --secret-file FILE
-  … index         what the parts of the index cost: index [--quick] [--json FILE]; minutes, 3 GB of disk, and valgrind
-                  where the processor cannot count instructions
+  … index         what the parts of the index cost, and its goals: index [--quick] [--parts|--goals|--only NAME]
+                  [--directory DIR]; minutes, 3 GB of disk, and valgrind where the processor cannot count instructions
   … peers, cold   10 M rows in memory, 32 M rows in 256 MiB (a control group, and fio); [--quick] is minutes. peers
                   --with all: an hour, 20 GB; --require-peers fails on what was not measured. cold: a quarter of an
                   hour, 24 GB; --with all: half an hour, 60 GB

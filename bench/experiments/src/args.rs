@@ -134,6 +134,9 @@ pub struct CommonArgs {
     /// Directory for the result, and for databases meanwhile [default: larch-experiment-NAME]
     #[arg(long)]
     pub dir: Option<PathBuf>,
+    /// Measures everything again, also what is in the directory already
+    #[arg(long)]
+    pub again: bool,
     /// Writes the tables as Markdown too
     #[arg(long, value_name = "FILE.md")]
     pub out: Option<PathBuf>,
@@ -142,14 +145,8 @@ pub struct CommonArgs {
 impl CommonArgs {
     /// The options of the experiment that a comparison is. Its goals are always checked.
     pub fn options(&self, quick: bool) -> ExperimentArgs {
-        ExperimentArgs {
-            scale: if quick { Scale::Small } else { Scale::Full },
-            out: self.dir.clone(),
-            check: true,
-            price: None,
-            markdown: self.out.clone(),
-            whole: self.require_peers,
-        }
+        let (again, markdown, whole) = (self.again, self.out.clone(), self.require_peers);
+        ExperimentArgs { again, markdown, whole, ..ExperimentArgs::checked(quick, self.dir.clone()) }
     }
 }
 
@@ -162,6 +159,9 @@ pub struct ExperimentArgs {
     /// Directory for the result, and for databases meanwhile [default: larch-experiment-NAME]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Measures everything again, also what is in the directory already
+    #[arg(long)]
+    pub again: bool,
     /// Fails (exit code 1) if a goal was missed
     #[arg(long)]
     pub check: bool,
@@ -174,6 +174,14 @@ pub struct ExperimentArgs {
     /// Whether something that was not measured is a failure. An option of comparisons with other engines.
     #[arg(skip)]
     pub whole: bool,
+}
+
+impl ExperimentArgs {
+    /// The options of an experiment that has two scales, and whose goals are always checked.
+    pub fn checked(quick: bool, out: Option<PathBuf>) -> Self {
+        let scale = if quick { Scale::Small } else { Scale::Full };
+        Self { scale, out, again: false, check: true, price: None, markdown: None, whole: false }
+    }
 }
 
 /// Options of `larch bench experiment sharing`.

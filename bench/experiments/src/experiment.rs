@@ -99,8 +99,17 @@ impl Kept {
 ///
 /// Returns the errors of the experiment, and fails if a result cannot be written. After ^C, the failure is
 /// [`suite::stop::INTERRUPTED`].
-pub fn run<E: Experiment>(mut experiment: E, args: &ExperimentArgs) -> Result<bool, Failure> {
-    let mut ground = Ground::open(E::ABOUT.name, args, experiment.most_bytes(), Stop::catch()?)?;
+pub fn run<E: Experiment>(experiment: E, args: &ExperimentArgs) -> Result<bool, Failure> {
+    run_until(experiment, args, Stop::catch()?)
+}
+
+/// [`run`] in a process that catches ^C itself.
+///
+/// # Errors
+///
+/// As [`run`].
+pub fn run_until<E: Experiment>(mut experiment: E, args: &ExperimentArgs, stop: Stop) -> Result<bool, Failure> {
+    let mut ground = Ground::open(E::ABOUT.name, args, experiment.most_bytes(), stop)?;
     measure_all(&mut experiment, &mut ground)?;
     outcome_of(&experiment, &ground)?.finish(&ground, args)
 }
@@ -147,7 +156,7 @@ pub mod tests {
     /// The options of an experiment whose directory is in `scratch`.
     pub fn options(scratch: &Scratch, scale: Scale) -> ExperimentArgs {
         let out = Some(scratch.join("out"));
-        ExperimentArgs { scale, out, check: true, price: None, markdown: None, whole: false }
+        ExperimentArgs { scale, out, again: false, check: true, price: None, markdown: None, whole: false }
     }
 
     /// A directory without cells.

@@ -63,7 +63,7 @@ struct Line {
 
 impl Ground {
     /// Opens the directory of experiment `name`, whose databases take at most `most_bytes`, and reads the cells
-    /// that are there.
+    /// that are there, unless everything is to be measured again.
     ///
     /// # Errors
     ///
@@ -81,8 +81,8 @@ impl Ground {
             Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
             Err(error) => return Err(refused(format!("cannot read {}: {error}", path.display()))),
         };
-        let cells = known(&text, &head);
-        let advice = "name a directory with more by --out, or a smaller --scale";
+        let cells = known(&text, &head).filter(|_| !args.again);
+        let advice = "name a directory with more, or measure less";
         // Files left by an interrupted experiment take no new room.
         let needed_bytes = most_bytes.saturating_sub(bytes_under(&directory));
         check_room(&directory, needed_bytes, advice).map_err(refused)?;
@@ -100,7 +100,7 @@ impl Ground {
         let cells = cells.unwrap_or_default();
         if !cells.is_empty() {
             let count = cells.len();
-            suite::say(&format!("{count} cells are in {} already; remove it to measure them again", path.display()));
+            suite::say(&format!("{count} cells are in {} already; --again measures them again", path.display()));
         }
         Ok(Self { scale: args.scale, stop, directory, cells, failures: BTreeMap::new(), file })
     }

@@ -1,6 +1,6 @@
 //! `larch bench experiment …`: experiments that others published about their engines, repeated on Larch with the
 //! parts of `suite`; and `larch bench peers`, `cold`, `writes` and `transactions`, which compare Larch with other
-//! engines; and `larch bench cache-trace`.
+//! engines; and `larch bench cache-trace`. The program of `cargo x bench index` is an experiment in the same frame.
 //!
 //! Each experiment is a module with its cells, how a cell is measured, and what its tables and goals say. The frame of
 //! all of them is `experiment`: it goes through the cells, resumes an interrupted run, and writes the result (`outcome`)
@@ -17,12 +17,12 @@ mod databases;
 mod disk;
 mod disk_alone;
 mod engines;
-mod experiment;
+pub mod experiment;
 mod figures;
-mod ground;
+pub mod ground;
 mod index;
 mod made;
-mod outcome;
+pub mod outcome;
 mod page_size;
 mod peers;
 mod precharge;
@@ -36,7 +36,7 @@ mod ycsb_run;
 use experiment::run as experiment;
 use std::process::ExitCode;
 
-pub use args::{Command, PeersCommand};
+pub use args::{Command, ExperimentArgs, PeersCommand, Scale};
 
 /// The failure kind for rows that differ from what was written.
 const WRONG: &str = "wrong";

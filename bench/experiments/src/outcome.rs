@@ -6,7 +6,7 @@ use harness::Failure;
 use harness::report::Environment;
 use kit::goals::{Bound, summary, word};
 use page::{Axis, Block, Chart, Curve, Page, Table, figure};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use suite::{report_page, results};
@@ -22,23 +22,58 @@ pub struct About {
 }
 
 /// A goal, and its result.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Goal {
     /// The figure.
     pub what: String,
     /// What it should be.
     pub wanted: String,
     /// What it is, if it was measured.
-    pub measured: Option<f64>,
+    pub measured: Option<Measured>,
     /// Whether it is as it should be.
     pub is_reached: bool,
+    /// What explains the figure.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// What was measured for a goal.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Measured {
+    /// A figure.
+    Figure(f64),
+    /// Several figures, or a figure with its unit.
+    Words(String),
 }
 
 impl Goal {
     /// A goal for a figure.
     pub fn new(what: impl Into<String>, bound: Bound, measured: Option<f64>) -> Self {
         let is_reached = measured.is_some_and(|measured| bound.is_reached(measured));
-        Self { what: what.into(), wanted: bound.to_string(), measured, is_reached }
+        let (what, wanted, measured) = (what.into(), bound.to_string(), measured.map(Measured::Figure));
+        Self { what, wanted, measured, is_reached, notes: Vec::new() }
+    }
+
+    /// A goal whose measurement is a text.
+    pub fn in_words(what: &str, wanted: impl Into<String>, measured: impl Into<String>, is_reached: bool) -> Self {
+        let (what, wanted, measured) = (what.to_owned(), wanted.into(), Some(Measured::Words(measured.into())));
+        Self { what, wanted, measured, is_reached, notes: Vec::new() }
+    }
+
+    /// Adds a sentence that explains the figure.
+    pub fn note(mut self, note: impl Into<String>) -> Self {
+        self.notes.push(note.into());
+        self
+    }
+
+    /// What was measured, as text.
+    pub fn shown(&self) -> String {
+        match &self.measured {
+            None => "not measured".to_owned(),
+            Some(Measured::Figure(number)) => figure(*number),
+            Some(Measured::Words(words)) => words.clone(),
+        }
     }
 
     /// A goal for a figure that should be `least` or more.
@@ -176,20 +211,30 @@ impl Outcome {
                 Block::Chart(_) | Block::Timeline(_) | Block::Folded(..) => {}
             }
         }
-        if let Some(Block::Table(goals)) = self.goal_table() {
-            text.push('\n');
-            text.push_str(&written(&goals));
+        match (self.explained(), self.goal_table()) {
+            (Some(list), _) => text.push_str(&format!("\nGoals\n{list}\n")),
+            (None, Some(Block::Table(goals))) => text.push_str(&format!("\n{}", written(&goals))),
+            _ => {}
         }
         text
     }
 
+    /// If goals have notes, all goals line by line with their notes: a terminal is too narrow for a table of them.
+    fn explained(&self) -> Option<String> {
+        let lines = |goal: &Goal| {
+            let notes: String = goal.notes.iter().map(|note| format!("    {note}\n")).collect();
+            format!("{} | {} | {} | {}\n{notes}", goal.what, goal.wanted, goal.shown(), word(goal.is_reached))
+        };
+        let has_notes = self.goals.iter().any(|goal| !goal.notes.is_empty());
+        has_notes.then(|| self.goals.iter().map(lines).collect())
+    }
+
     /// The table of the goals, if there are any.
     fn goal_table(&self) -> Option<Block> {
-        let measured = |goal: &&Goal| goal.measured.map_or("not measured".to_owned(), figure);
         let columns: [Column<'_, &Goal>; 4] = [
             ("goal", &|goal| goal.what.clone()),
             ("wanted", &|goal| goal.wanted.clone()),
-            ("measured", &measured),
+            ("measured", &|goal| goal.shown()),
             ("", &|goal| word(goal.is_reached).to_owned()),
         ];
         (!self.goals.is_empty()).then(|| table("Goals", &self.goals, &columns))
@@ -202,6 +247,8 @@ impl Outcome {
         if let Some(goals) = self.goal_table() {
             page.blocks.extend([Block::Heading("Goals".to_owned()), goals]);
         }
+        let notes = self.explained().map(|list| vec![Block::Code(list)]);
+        page.blocks.extend(notes.map(|list| Block::Folded("What explains the figures".to_owned(), list)));
         let costs = ground.costs().into_iter().map(|(cell, million)| (cell, million.priced(price)));
         let costs: Vec<_> = costs.collect();
         if !costs.is_empty() {

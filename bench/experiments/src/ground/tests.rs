@@ -33,6 +33,18 @@ fn cells_of_another_scale_are_measured_again() {
 }
 
 #[test]
+fn all_cells_are_measured_again_if_that_is_asked_for() {
+    let scratch = Scratch::new("ground");
+    opened(&scratch, Scale::Tiny).keep("a", 7.into()).expect("there is room");
+    let args = ExperimentArgs { again: true, ..options(&scratch, Scale::Tiny) };
+    let mut again = Ground::open("test", &args, 1 << 20, Stop::never()).expect("there is room");
+    assert!(!again.has("a"));
+    again.keep("b", 8.into()).expect("there is room");
+    let ground = opened(&scratch, Scale::Tiny);
+    assert!(ground.has("b") && !ground.has("a"), "what was measured before is gone");
+}
+
+#[test]
 fn a_database_is_built_again_unless_it_was_built_whole() {
     let scratch = Scratch::new("ground");
     let built = |rows: u64| {

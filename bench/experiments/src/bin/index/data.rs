@@ -3,6 +3,7 @@
 
 use crate::rows::{HOT_BYTES, Key, key, mix, value};
 use crate::{Extent, Result};
+use harness::report::text::grouped;
 use kit::Scratch;
 use larch::options::{LevelOptions, PageIndexKind};
 use larch::{Database, Durability, Selection, Table, TableOptions};
@@ -12,6 +13,7 @@ use os::sync::Arc;
 use pages::{Admit, PageCache, Reason, Session, retry};
 use serde::{Deserialize, Serialize};
 use sst::{Sst, SstCursor, TreeKind, Version};
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 const TABLE: &str = "t";
@@ -34,6 +36,14 @@ pub struct Shape {
     pub groups: bool,
     /// Whether seven of ten rows have an older version, too.
     pub history: bool,
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let history = if self.history { "of 0.7 of the rows" } else { "none" };
+        let (rows, groups) = (grouped(self.rows), self.group_names().len());
+        write!(out, "rows {rows}, files {}, column groups {groups}, older versions {history}", self.files)
+    }
 }
 
 impl Shape {

@@ -4,6 +4,7 @@
 use crate::Result;
 use kit::hints::on_debian;
 use perf_event::events::Hardware;
+use std::fmt;
 use std::process::Command;
 
 /// The way to count instructions.
@@ -30,6 +31,19 @@ impl Counter {
         match Command::new("valgrind").arg("--version").output() {
             Ok(output) if output.status.success() => Self::Valgrind,
             _ => Self::None(format!("{why}, and there is no valgrind; {}", on_debian("valgrind"))),
+        }
+    }
+}
+
+/// How instructions were counted.
+impl fmt::Display for Counter {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Hardware(_) => out.write_str("counted by the processor, in the timed process, few operations"),
+            Self::Valgrind => out.write_str(
+                "counted by callgrind in a process of its own on fewer operations, the loop around them subtracted",
+            ),
+            Self::None(why) => write!(out, "not counted here: {why}"),
         }
     }
 }

@@ -1,12 +1,13 @@
 //! The benchmark of the index, `cargo x bench index`: what single operations cost with the B-tree and with the flat
 //! index, and whether the index reaches its goals.
 //!
-//! This file has the arguments and the order of the measurements. `operations` are measured on `data`; `measure`
-//! takes times, and `instructions` counts instructions. `goals` has a file for each subject. Files are on the real
-//! disk unless a goal says otherwise, in a directory that is removed at the end, even after an error or ^C.
+//! It is an experiment in the frame of all others, and a program of its own because it counts its allocations and runs
+//! itself under valgrind. This file has the arguments; `experiment` has the cells. `operations` are measured on `data`;
+//! `measure` takes times, and `instructions` counts instructions. `goals` has a file for each subject. Files are on the
+//! real disk unless a goal says otherwise, in the directory of the result, and are removed after each cell.
 //!
-//! Exit status 0: all goals that can be measured are reached. 1: some goals are not reached. 2: an error ended the
-//! benchmark.
+//! Exit status 0: all goals that can be measured are reached. 1: some goals are not reached. 2: wrong arguments. 3: an
+//! error ended the benchmark. 130: interrupted by ^C; the same command goes on.
 
 #![allow(
     clippy::disallowed_types,
@@ -15,28 +16,35 @@
 )]
 
 mod data;
-mod digits;
+mod experiment;
 mod file;
 mod goals;
 mod instructions;
 mod measure;
 mod operations;
 mod peer;
-mod report;
 mod rows;
 mod statistics;
 
 use clap::Parser;
-use kit::Scratch;
+use clap::builder::PossibleValuesParser;
+use experiment::{Cell, Index};
+use experiments::ExperimentArgs;
+use experiments::experiment::run;
+use harness::Failure;
 use kit::allocations::{Counting, Thread};
 use measure::Effort;
-use report::Report;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Errors are only reported, so any type will do.
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+/// An error as the frame reports it.
+fn failure(error: Box<dyn std::error::Error>) -> Failure {
+    Failure::session("index", error.to_string())
+}
 
 #[global_allocator]
 static COUNTING: Counting<Thread> = Counting::new();
@@ -55,19 +63,35 @@ struct Arguments {
     /// Times and instructions of single operations only.
     #[arg(long)]
     parts: bool,
-    /// Only these goals; may be given again. If a name is not the name of a goal, all names are listed.
+    /// Only these goals; may be given again.
     #[arg(long, value_name = "NAME", conflicts_with = "parts")]
+    #[arg(value_parser = PossibleValuesParser::new(goals::ALL.map(|(name, _)| name)))]
     only: Vec<String>,
-    /// Writes the results as JSON, too.
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-    /// Where the temporary directory is made. By default, the directory is made beside the programs that cargo
-    /// built.
+    /// Directory for the result, and for data meanwhile [default: larch-experiment-bench-index]
     #[arg(long, value_name = "DIRECTORY")]
     directory: Option<PathBuf>,
+    /// Measures everything again, also what is in the directory already.
+    #[arg(long)]
+    again: bool,
     /// Runs every operation on the data in this directory, for valgrind to count.
     #[arg(long, value_name = "DIRECTORY", hide = true)]
     count: Option<PathBuf>,
+}
+
+impl Arguments {
+    /// The cells that are asked for, in the order of the report.
+    fn cells(&self, extent: Extent) -> Vec<Cell> {
+        let mut cells = Vec::new();
+        if !self.goals && self.only.is_empty() {
+            cells.extend(data::Shape::all(extent).into_iter().map(Cell::Operations));
+            cells.push(Cell::Nodes);
+        }
+        if !self.parts {
+            let is_asked = |name: &str| self.only.is_empty() || self.only.iter().any(|only| only == name);
+            cells.extend(goals::ALL.into_iter().filter(|(name, _)| is_asked(name)).map(Cell::Goals));
+        }
+        cells
+    }
 }
 
 /// How much to measure.
@@ -92,52 +116,12 @@ impl Extent {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    match run(&arguments) {
-        Ok(code) => code,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::from(2)
-        }
-    }
-}
-
-fn run(arguments: &Arguments) -> Result<ExitCode> {
     if let Some(directory) = &arguments.count {
-        operations::run_all_for_counting(&data::DataSet::at(directory)?)?;
-        return Ok(ExitCode::SUCCESS);
+        let counted = data::DataSet::at(directory).and_then(|data| operations::run_all_for_counting(&data));
+        return suite::ended(counted.map(|()| true).map_err(failure));
     }
-    let goals = goals::named(&arguments.only)?;
-    let started = Instant::now();
     let extent = Extent { quick: arguments.quick };
-    let scratch = Scratch::for_benchmark(arguments.directory.as_deref(), "bench-index", || ())?;
-    let mut report = Report::new(arguments.quick);
-    report.print_machine();
-    if !arguments.goals && arguments.only.is_empty() {
-        let counter = instructions::Counter::find();
-        report.print_counter(&counter);
-        for shape in data::Shape::all(extent) {
-            let data = data::DataSet::build(&scratch, shape)?;
-            let parts = operations::measure(&data, &counter, &scratch, extent)?;
-            report.print_parts(&data, parts)?;
-            scratch.clear()?;
-        }
-        report.print_nodes(operations::measure_nodes(&counter, extent)?);
-    }
-    if !arguments.parts {
-        report.print_goals_head();
-        for (name, goal) in goals {
-            eprintln!("measuring {name}");
-            let lines = goal(&scratch, extent)?;
-            report.print_goals(lines);
-            scratch.clear()?;
-        }
-    }
-    scratch.remove()?;
-    println!("\ntook {:.0} s", started.elapsed().as_secs_f64());
-    if let Some(path) = &arguments.json {
-        report.write_json(path)?;
-    }
-    let short = report.falls_short();
-    print!("{}", kit::goals::summary(short));
-    Ok(if short == 0 { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    let index = Index::of(extent, arguments.cells(extent));
+    let checked = ExperimentArgs::checked(arguments.quick, arguments.directory);
+    suite::ended(run(index, &ExperimentArgs { again: arguments.again, ..checked }))
 }

@@ -8,6 +8,7 @@
 use crate::Result;
 use kit::{median, spread};
 use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// How much to measure.
@@ -20,7 +21,7 @@ pub struct Effort {
 }
 
 /// The time of an operation.
-#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Timed {
     /// Nanoseconds for one operation, the median of the turns.
     pub nanos: f64,

@@ -2,7 +2,7 @@
 //!
 //! Operations on one file bypass the database. Operations over several files go through it, and it merges them.
 
-use crate::data::{DataSet, Opened};
+use crate::data::{DataSet, Opened, Shape};
 use crate::instructions::Counter;
 use crate::measure::{Timed, in_turns};
 use crate::rows::{Key, Probe, key, probes, stamp, stamp_of};
@@ -11,7 +11,7 @@ use crate::{Extent, Result};
 use kit::callgrind::counted_region;
 use kit::{Scratch, callgrind};
 use pages::retry;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sst::format::node::{Child, IndexNode, NodeBuilder, Totals};
 use sst::{AtMost, Seek, SstCursor, TreeCursor, TreeKind};
 use std::hint::black_box;
@@ -65,8 +65,22 @@ const ALL: [Operation; 16] = [
     Operation::Histogram,
 ];
 
+/// What was measured on one data set.
+#[derive(Serialize, Deserialize)]
+pub struct Parts {
+    /// The shape of the data.
+    #[serde(flatten)]
+    pub shape: Shape,
+    /// The sizes of the data and of both indexes.
+    pub sizes: String,
+    /// How instructions were counted.
+    pub counted: String,
+    /// The operations.
+    pub parts: Vec<Part>,
+}
+
 /// A row of the report.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 pub struct Part {
     /// The name of the operation.
     pub operation: String,
@@ -77,7 +91,7 @@ pub struct Part {
 }
 
 /// The cost of an operation.
-#[derive(Clone, Copy, Serialize)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 pub struct Cost {
     /// Time.
     pub time: Timed,
@@ -250,7 +264,7 @@ impl<'d> Runner<'d> {
 }
 
 /// Measures times and instructions of all operations that `data` allows.
-pub fn measure(data: &DataSet, counter: &Counter, scratch: &Scratch, extent: Extent) -> Result<Vec<Part>> {
+pub fn measure(data: &DataSet, counter: &Counter, scratch: &Scratch, extent: Extent) -> Result<Parts> {
     let (btree, flat) = (data.open(false)?, data.open(true)?);
     for opened in [&btree, &flat] {
         opened.warm()?;
@@ -294,7 +308,10 @@ pub fn measure(data: &DataSet, counter: &Counter, scratch: &Scratch, extent: Ext
         let cost = |side: usize| Cost { time: timed[side], instructions: instructions_of(side, i) };
         parts.push(Part { operation: operation.name(), btree: cost(0), flat: cost(1) });
     }
-    Ok(parts)
+    let ((levels, tree, rows), (_, list, _)) = (btree.index(), flat.index());
+    let [tree, rows, list] = [tree, rows, list].map(|bytes| bytes as f64 / f64::from(1 << 20));
+    let sizes = format!("{rows:.0} MiB of data, index {tree:.2} MiB in {levels} levels, flat list {list:.2} MiB");
+    Ok(Parts { shape: data.shape, sizes, counted: counter.to_string(), parts })
 }
 
 /// Runs each operation once to warm up, and once in the region that valgrind counts, in the order of [`measure`].
@@ -316,10 +333,10 @@ pub fn run_all_for_counting(data: &DataSet) -> Result<()> {
 }
 
 /// The cost of a search among the separators of a node.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 pub struct NodeSearch {
     /// The kind of keys.
-    pub keys: &'static str,
+    pub keys: String,
     /// Children of a node.
     pub children: usize,
     /// Bytes of a node.
@@ -356,7 +373,7 @@ pub fn measure_nodes(counter: &Counter, extent: Extent) -> Result<Vec<NodeSearch
             }
             Counter::Valgrind | Counter::None(_) => None,
         };
-        searches.push(NodeSearch { keys, children, bytes, cost: Cost { time, instructions } });
+        searches.push(NodeSearch { keys: keys.to_owned(), children, bytes, cost: Cost { time, instructions } });
     }
     Ok(searches)
 }

@@ -3,6 +3,9 @@
 //! fails this check, even on a busy machine.
 //!
 //! The database is on the simulated machine, where one thread does all the work in a fixed order.
+//!
+//! It is no `Experiment`, because it keeps nothing but compares with files of the repository, and because CI builds it
+//! without what the frame of experiments needs, in a quarter of the time.
 
 #![allow(
     clippy::disallowed_types,

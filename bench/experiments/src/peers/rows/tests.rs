@@ -1,5 +1,6 @@
 use super::*;
 use crate::experiment::tests::ground;
+use crate::outcome::Measured;
 use crate::peers::orders::micros;
 use kit::Scratch;
 
@@ -61,7 +62,8 @@ impl Seen {
 
     fn goals(&self) -> Vec<(String, Option<f64>, bool)> {
         let goals = self.part.goals(&self.ground).into_iter();
-        goals.map(|goal| (goal.what, goal.measured, goal.is_reached)).collect()
+        let figure = |measured| if let Measured::Figure(figure) = measured { Some(figure) } else { None };
+        goals.map(|goal| (goal.what, goal.measured.and_then(figure), goal.is_reached)).collect()
     }
 }
 

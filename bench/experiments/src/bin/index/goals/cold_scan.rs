@@ -1,11 +1,11 @@
 //! Measures how often a scan of a large, uncached file waits for the disk: forward, backward, and without admission
 //! to the cache. Readahead and cache are those of a range over a table with a cache of 1 GiB.
 
-use super::MeasuredGoal;
-use crate::digits::count;
 use crate::file::{Lone, load_nodes, point_session};
 use crate::rows::{sequential_key, stamp, stamp_of, value};
 use crate::{Extent, Result};
+use experiments::outcome::Goal;
+use harness::report::text::grouped;
 use kit::Scratch;
 use pages::{Admit, PageCache, PageKind, Reason, Session, retry};
 use sst::{BuildOptions, Readahead, SstCursor};
@@ -21,10 +21,10 @@ const ROW_BYTES: u64 = 24 + 150;
 const MOST_ROUNDS: u64 = 35;
 
 /// Runs each kind of scan with a cursor and a cache of its own.
-pub fn measure(scratch: &Scratch, extent: Extent) -> Result<Vec<MeasuredGoal>> {
+pub fn measure(scratch: &Scratch, extent: Extent) -> Result<Vec<Goal>> {
     let data_bytes: u64 = if extent.quick { 256 << 20 } else { 2 << 30 };
     let rows = data_bytes / ROW_BYTES;
-    eprintln!("  building a file of {} rows", count(rows));
+    eprintln!("  building a file of {} rows", grouped(rows));
     let lone = Lone::build(
         scratch,
         "file.sst",
@@ -62,7 +62,7 @@ pub fn measure(scratch: &Scratch, extent: Extent) -> Result<Vec<MeasuredGoal>> {
         let reads =
             format!("{index_reads} reads of {index_pages} index pages, {data_reads} of {} data pages", tree.data_pages);
         lines.push(
-            MeasuredGoal::new(
+            Goal::in_words(
                 metric,
                 format!("<= {MOST_ROUNDS} rounds of waiting{way}"),
                 format!("{rounds} rounds"),
@@ -70,12 +70,12 @@ pub fn measure(scratch: &Scratch, extent: Extent) -> Result<Vec<MeasuredGoal>> {
             )
             .note(format!(
                 "{} rows, {:.2} s, {:.0} MB/s; windows that grow to 128 MiB, a cache of 1 GiB, direct reads",
-                count(rows),
+                grouped(rows),
                 seconds,
                 tree.totals.bytes as f64 / 1e6 / seconds
             )),
         );
-        lines.push(MeasuredGoal::new(
+        lines.push(Goal::in_words(
             metric,
             format!("each index page and each data page read once{way}"),
             reads,

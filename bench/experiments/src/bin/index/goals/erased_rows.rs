@@ -1,8 +1,8 @@
 //! Measures a seek to the first of 100,000 neighbouring rows that were erased one by one.
 
-use super::MeasuredGoal;
 use crate::rows::{sequential_key, stamp, stamp_of, value};
 use crate::{Extent, Result};
+use experiments::outcome::Goal;
 use kit::Scratch;
 use kit::median;
 use larch::{Database, Durability, Table};
@@ -14,7 +14,7 @@ const ROWS: u64 = 300_000;
 const SEEKS: usize = 101;
 
 /// The goal is for the median time of seeks after a compaction. The time before it is shown for comparison.
-pub fn measure(scratch: &Scratch, _: Extent) -> Result<Vec<MeasuredGoal>> {
+pub fn measure(scratch: &Scratch, _: Extent) -> Result<Vec<Goal>> {
     let database = Database::builder(scratch.join("database")).durability(Durability::Buffered).open()?;
     let table = database.table("t")?;
     let mut import = table.import()?;
@@ -32,7 +32,7 @@ pub fn measure(scratch: &Scratch, _: Extent) -> Result<Vec<MeasuredGoal>> {
     let first = seeks(&table, 1)?;
     let micros = seeks(&table, SEEKS)?;
     let metric = "seek across 100,000 erased rows";
-    let line = MeasuredGoal::new(metric, "<= 100 us after compaction has had its turn", format!("{micros:.1} us"), micros <= 100.0)
+    let line = Goal::in_words(metric, "<= 100 us after compaction has had its turn", format!("{micros:.1} us"), micros <= 100.0)
         .note(format!(
             "median of {SEEKS} seeks to the first row after, through a range of the table; the first one after the compaction \
              {first:.0} us; before it, erased rows in memory {in_memory:.0} us, in a file {flushed:.0} us"

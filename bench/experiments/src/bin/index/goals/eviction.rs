@@ -6,9 +6,9 @@
 //! The disk is in memory and pages are not validated, so the times contain little else than copying a page and
 //! verifying its checksum.
 
-use super::MeasuredGoal;
 use crate::measure::processor_time;
 use crate::{Extent, Result};
+use experiments::outcome::Goal;
 use kit::Scratch;
 use kit::median;
 use os::sim::SimDisk;
@@ -27,7 +27,7 @@ const ADMISSIONS: usize = 2000;
 const HELD: usize = 2 * ADMISSIONS + 100;
 
 /// Measures nodes of two sizes. The result is the worse one.
-pub fn measure(_: &Scratch, extent: Extent) -> Result<Vec<MeasuredGoal>> {
+pub fn measure(_: &Scratch, extent: Extent) -> Result<Vec<Goal>> {
     let mut worst = f64::MIN;
     let mut notes = Vec::new();
     for node_bytes in [4 << 10, 16 << 10] {
@@ -44,8 +44,7 @@ pub fn measure(_: &Scratch, extent: Extent) -> Result<Vec<MeasuredGoal>> {
         ));
     }
     let measured = format!("{worst:.2} us");
-    let mut line =
-        MeasuredGoal::new("eviction of an index page", "<= 0.3 us, whatever it holds", measured, worst <= 0.3);
+    let mut line = Goal::in_words("eviction of an index page", "<= 0.3 us, whatever it holds", measured, worst <= 0.3);
     line.notes = notes;
     Ok(vec![line])
 }

@@ -1,10 +1,10 @@
 //! Measures how many pages a get reads in a table of several levels, with and without filters, and with a cache that
 //! is smaller than the data.
 
-use super::MeasuredGoal;
-use crate::digits::count;
 use crate::rows::{random, sequential_key, value};
 use crate::{Extent, Result};
+use experiments::outcome::Goal;
+use harness::report::text::grouped;
 use kit::Scratch;
 use larch::options::{FilterKind, Filters, LevelOptions};
 use larch::stats::PageKind;
@@ -72,11 +72,11 @@ fn reads(database: &Database, table: &Table, seed: u64, gets: u64, rows: u64, is
 }
 
 /// Measures two read-only databases with the same rows in the same places.
-pub fn measure(scratch: &Scratch, extent: Extent) -> Result<Vec<MeasuredGoal>> {
+pub fn measure(scratch: &Scratch, extent: Extent) -> Result<Vec<Goal>> {
     let (rows, gets) = (extent.of(1_000_000), if extent.quick { QUICK_GETS } else { GETS });
     let directories: [PathBuf; 2] = [scratch.join("with"), scratch.join("without")];
     for (directory, filters) in directories.iter().zip([Filters::default(), Filters::all(FilterKind::None)]) {
-        eprintln!("  building {} rows, filters {filters}", count(rows));
+        eprintln!("  building {} rows, filters {filters}", grouped(rows));
         build(directory, rows, filters)?;
     }
     let open = |directory: &Path, cache_bytes: u64| -> Result<(Database, Table)> {
@@ -96,11 +96,11 @@ pub fn measure(scratch: &Scratch, extent: Extent) -> Result<Vec<MeasuredGoal>> {
     let levels: Vec<String> = stats.levels.iter().map(|level| format!("{}: {}", level.level, level.files)).collect();
     let data = format!(
         "{} rows, files by level {}; {} bytes of data, {} of filters, {} of index",
-        count(rows),
+        grouped(rows),
         levels.join(", "),
-        count(stats.data_bytes),
-        count(stats.filter_bytes),
-        count(stats.index_bytes)
+        grouped(stats.data_bytes),
+        grouped(stats.filter_bytes),
+        grouped(stats.index_bytes)
     );
 
     // Room for twice the filters and indexes, and for a twentieth of the data.
@@ -116,7 +116,7 @@ pub fn measure(scratch: &Scratch, extent: Extent) -> Result<Vec<MeasuredGoal>> {
     let (cold, warm, resident) = absent[0];
     let a_key = |pages: u64| pages as f64 / gets as f64;
     let mut lines = vec![
-        MeasuredGoal::new(
+        Goal::in_words(
             "page reads of an absent key, filters resident",
             format!("<= {MOST_ABSENT}"),
             format!("{:.5}", a_key(warm.0)),
@@ -128,18 +128,18 @@ pub fn measure(scratch: &Scratch, extent: Extent) -> Result<Vec<MeasuredGoal>> {
         .note(format!(
             "{} gets, a cache of {} bytes, {} of it filters: {} pages read, {} without filters; in as many gets before, \
              while filters came, {}, of these {} of filters",
-            count(gets),
-            count(cache_bytes),
-            count(resident),
-            count(warm.0),
-            count(absent[1].1.0),
-            count(cold.0),
-            count(cold.1)
+            grouped(gets),
+            grouped(cache_bytes),
+            grouped(resident),
+            grouped(warm.0),
+            grouped(absent[1].1.0),
+            grouped(cold.0),
+            grouped(cold.1)
         )),
     ];
     for part in [40, 10, 4] {
         let cache_bytes = stats.data_bytes / part;
-        eprintln!("  present keys, a cache of {} bytes", count(cache_bytes));
+        eprintln!("  present keys, a cache of {} bytes", grouped(cache_bytes));
         let mut present = Vec::new();
         for directory in &directories {
             let (database, table) = open(directory, cache_bytes)?;
@@ -148,7 +148,7 @@ pub fn measure(scratch: &Scratch, extent: Extent) -> Result<Vec<MeasuredGoal>> {
         }
         let [with, without] = present[..] else { return Err("two databases were read".into()) };
         lines.push(
-            MeasuredGoal::new(
+            Goal::in_words(
                 "page reads of a present key",
                 "with filters <= without",
                 format!("{:.3} with, {:.3} without", a_key(with.0), a_key(without.0)),
@@ -156,11 +156,11 @@ pub fn measure(scratch: &Scratch, extent: Extent) -> Result<Vec<MeasuredGoal>> {
             )
             .note(format!(
                 "a cache of {} bytes, 1/{part} of the data; {} gets after as many: {} pages, of these {} of filters, and {}",
-                count(cache_bytes),
-                count(gets),
-                count(with.0),
-                count(with.1),
-                count(without.0)
+                grouped(cache_bytes),
+                grouped(gets),
+                grouped(with.0),
+                grouped(with.1),
+                grouped(without.0)
             )),
         );
     }

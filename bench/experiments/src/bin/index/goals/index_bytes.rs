@@ -1,15 +1,15 @@
 //! Measures the size of the index relative to the data.
 
-use super::MeasuredGoal;
 use crate::file::Lone;
 use crate::rows::{KEY_KINDS, Key, value};
 use crate::{Extent, Result};
+use experiments::outcome::Goal;
 use kit::Scratch;
 use sst::BuildOptions;
 
 /// Keys of 24 bytes, values of 150 bytes, uncompressed pages of 16 KiB. The result is the worst of several kinds of
 /// keys.
-pub fn measure(scratch: &Scratch, extent: Extent) -> Result<Vec<MeasuredGoal>> {
+pub fn measure(scratch: &Scratch, extent: Extent) -> Result<Vec<Goal>> {
     let rows = extent.of(2_000_000);
     let mut worst: f64 = 0.0;
     let mut notes = Vec::new();
@@ -35,8 +35,7 @@ pub fn measure(scratch: &Scratch, extent: Extent) -> Result<Vec<MeasuredGoal>> {
         ));
     }
     let measured = format!("{:.3} %", worst * 100.0);
-    let mut line =
-        MeasuredGoal::new("index bytes / data bytes", "<= 0.15 %, totals included", measured, worst <= 0.0015);
+    let mut line = Goal::in_words("index bytes / data bytes", "<= 0.15 %, totals included", measured, worst <= 0.0015);
     line.notes = notes;
     Ok(vec![line])
 }

@@ -5,12 +5,12 @@
 //! 256 data pages, so both touch the same number of data pages. The 32 nodes of the additional level have 160 KB in
 //! total: they fit into L2 but not into L1.
 
-use super::MeasuredGoal;
-use crate::digits::count;
 use crate::file::{Lone, point_session};
 use crate::measure::in_turns;
 use crate::rows::{Key, random, sequential_key, value};
 use crate::{Extent, Result};
+use experiments::outcome::Goal;
+use harness::report::text::grouped;
 use kit::Scratch;
 use os::sync::Arc;
 use pages::{PageCache, PageKind, PageLender, PageSource, Resident, retry};
@@ -23,7 +23,7 @@ const FAN_OUT: u64 = 256;
 const LEAVES: u64 = 32;
 
 /// The result is the difference between the medians over the same turns.
-pub fn measure(scratch: &Scratch, extent: Extent) -> Result<Vec<MeasuredGoal>> {
+pub fn measure(scratch: &Scratch, extent: Extent) -> Result<Vec<Goal>> {
     let options = BuildOptions { max_page_rows: 1, max_node_children: FAN_OUT as usize, ..BuildOptions::default() };
     // A page holds one row, so each row has an index entry of its own.
     let build = |name: &str, rows: u64| -> Result<Lone> {
@@ -83,7 +83,7 @@ pub fn measure(scratch: &Scratch, extent: Extent) -> Result<Vec<MeasuredGoal>> {
     let bare = in_turns(extent.effort(), &inputs, &mut [&mut bare])?[0];
 
     let nanos = through_cache[1].nanos - through_cache[0].nanos;
-    let line = MeasuredGoal::new("one more index level, its node in L2", "<= 60 ns", format!("{nanos:.0} ns"), nanos <= 60.0)
+    let line = Goal::in_words("one more index level, its node in L2", "<= 60 ns", format!("{nanos:.0} ns"), nanos <= 60.0)
         .note(format!(
             "Sst::get through a session over the cache: {:.0} ns in 1 level (+- {:.0} %), {:.0} ns in 2 (+- {:.0} %)",
             through_cache[0].nanos,
@@ -93,7 +93,7 @@ pub fn measure(scratch: &Scratch, extent: Extent) -> Result<Vec<MeasuredGoal>> {
         ))
         .note(format!(
             "nodes of {FAN_OUT} children, {} bytes; 32 of the level that is more are read, at random",
-            count(leaves[0].len() as u64)
+            grouped(leaves[0].len() as u64)
         ))
         .note(format!(
             "through the resident source of tests and tools, a plain hash map: {:.0} ns; the bare search and address: {:.0} ns",

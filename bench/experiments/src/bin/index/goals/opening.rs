@@ -3,9 +3,9 @@
 //! The engine writes 16,000 files to a simulated disk. The manifest and the log are then copied to the real disk,
 //! where the SSTs are empty files, so that any read of them would fail.
 
-use super::MeasuredGoal;
 use crate::rows::{sequential_key, value};
 use crate::{Extent, Result};
+use experiments::outcome::Goal;
 use kit::Scratch;
 use kit::allocations::Thread;
 use kit::median;
@@ -52,7 +52,7 @@ fn hollow(scratch: &Scratch, name: &str, files: u64) -> Result<PathBuf> {
 }
 
 /// Measures how long opening takes.
-pub fn measure(scratch: &Scratch, extent: Extent) -> Result<Vec<MeasuredGoal>> {
+pub fn measure(scratch: &Scratch, extent: Extent) -> Result<Vec<Goal>> {
     let directory = hollow(scratch, "many", FILES)?;
     let manifest_bytes = manifest_bytes(&directory)?;
     let mut times = Vec::new();
@@ -70,7 +70,7 @@ pub fn measure(scratch: &Scratch, extent: Extent) -> Result<Vec<MeasuredGoal>> {
     let metric = "opening a database, 16,000 files in the manifest";
     let note =
         format!("opened for writing on the real disk: a manifest of {manifest_bytes} bytes is read and written anew");
-    Ok(vec![MeasuredGoal::new(metric, "<= 1 s", format!("{time:.3} s"), time <= 1.0).note(note)])
+    Ok(vec![Goal::in_words(metric, "<= 1 s", format!("{time:.3} s"), time <= 1.0).note(note)])
 }
 
 fn manifest_bytes(directory: &Path) -> Result<u64> {
@@ -79,7 +79,7 @@ fn manifest_bytes(directory: &Path) -> Result<u64> {
 }
 
 /// Measures the heap memory that an open database keeps for each file of which no page is in memory.
-pub fn resident_memory(scratch: &Scratch, _: Extent) -> Result<Vec<MeasuredGoal>> {
+pub fn resident_memory(scratch: &Scratch, _: Extent) -> Result<Vec<Goal>> {
     let live = |files: u64| -> Result<i64> {
         let directory = hollow(scratch, &format!("files-{files}"), files)?;
         let before = Thread::so_far().live_bytes();
@@ -103,7 +103,7 @@ pub fn resident_memory(scratch: &Scratch, _: Extent) -> Result<Vec<MeasuredGoal>
     if bytes_per_file <= 0.0 {
         return Err("no memory was counted".into());
     }
-    let line = MeasuredGoal::new("memory that cannot be evicted", "<= 4 MB/TB", format!("{mb:.2} MB/TB"), mb <= 4.0)
+    let line = Goal::in_words("memory that cannot be evicted", "<= 4 MB/TB", format!("{mb:.2} MB/TB"), mb <= 4.0)
         .note(format!(
             "{bytes_per_file:.0} bytes of heap a file (keys of 24 bytes at both ends), files of {} MiB as the deepest level has \
              them by default",

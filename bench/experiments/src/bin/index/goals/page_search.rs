@@ -1,12 +1,12 @@
 //! Measures searches in our pages of 16 KiB, in turns with searches in slot pages of 4 KiB by memcmp. Both kinds of
 //! pages hold the same rows.
 
-use super::MeasuredGoal;
-use crate::digits::count;
 use crate::measure::{Timed, in_turns};
 use crate::peer::{SlotPage, SlotPageBuilder};
 use crate::rows::{binary_key, mix, random, sequential_key, value};
 use crate::{Extent, Result};
+use experiments::outcome::Goal;
+use harness::report::text::grouped;
 use kit::Scratch;
 use os::Buffer;
 use sst::format::PageRows;
@@ -149,7 +149,7 @@ impl Pages {
 }
 
 /// The result is the worst ratio of the two search times over all kinds of keys and all places.
-pub fn measure(_: &Scratch, extent: Extent) -> Result<Vec<MeasuredGoal>> {
+pub fn measure(_: &Scratch, extent: Extent) -> Result<Vec<Goal>> {
     let mut worst: f64 = 0.0;
     let mut notes = Vec::new();
     for shape in SHAPES {
@@ -163,7 +163,7 @@ pub fn measure(_: &Scratch, extent: Extent) -> Result<Vec<MeasuredGoal>> {
                 "{}, {} rows that lie in {place}: {:.0} ns against {:.0} ns, {ratio:.2}x; slots in 16 KiB {:.0} ns, {:.2}x; \
                  {}, {} and {} rows a page; +- {:.0} %, {:.0} %, {:.0} %",
                 shape.0,
-                count(pages.keys.len() as u64),
+                grouped(pages.keys.len() as u64),
                 timed[0].nanos,
                 timed[1].nanos,
                 timed[2].nanos,
@@ -178,8 +178,7 @@ pub fn measure(_: &Scratch, extent: Extent) -> Result<Vec<MeasuredGoal>> {
         }
     }
     let metric = "searching a 16K page";
-    let mut line =
-        MeasuredGoal::new(metric, "<= 0.6x of the 4K slot page", format!("{worst:.2}x at worst"), worst <= 0.6);
+    let mut line = Goal::in_words(metric, "<= 0.6x of the 4K slot page", format!("{worst:.2}x at worst"), worst <= 0.6);
     line.notes = notes;
     Ok(vec![line])
 }

@@ -1,10 +1,10 @@
 //! Measures the cost of many range erases: of compacting them, compared with the same number of rows; and of reading
 //! a range without erased rows, compared with the same range of a table without range erases.
 
-use super::MeasuredGoal;
-use crate::digits::count;
 use crate::rows::{sequential_key, value};
 use crate::{Extent, Result};
+use experiments::outcome::Goal;
+use harness::report::text::grouped;
 use kit::Scratch;
 use kit::median;
 use larch::options::LevelOptions;
@@ -17,7 +17,7 @@ const ROUNDS: usize = 7;
 /// Rows in a short range.
 const SHORT: u64 = 100;
 
-pub fn measure(scratch: &Scratch, extent: Extent) -> Result<Vec<MeasuredGoal>> {
+pub fn measure(scratch: &Scratch, extent: Extent) -> Result<Vec<Goal>> {
     let mut lines = vec![compaction(scratch, extent)?];
     lines.extend(ranges(scratch, extent)?);
     Ok(lines)
@@ -74,7 +74,7 @@ fn scattered(count: u64) -> Vec<u64> {
     (0..count).map(|i| i * 7919 % count).collect()
 }
 
-fn compaction(scratch: &Scratch, extent: Extent) -> Result<MeasuredGoal> {
+fn compaction(scratch: &Scratch, extent: Extent) -> Result<Goal> {
     let erases = extent.of(200_000);
     let mut ratios = Vec::new();
     let mut millis = [Vec::new(), Vec::new()];
@@ -109,15 +109,14 @@ fn compaction(scratch: &Scratch, extent: Extent) -> Result<MeasuredGoal> {
     let note = format!(
         "{} of each over as many rows of 100 bytes, three times, in turns: {figures}median {:.0} ms with rows, {:.0} ms \
          with range erases",
-        count(erases),
+        grouped(erases),
         median(&rows),
         median(&erased)
     );
-    Ok(MeasuredGoal::new("compaction of range erases", goal, format!("{worst:.2}"), worst <= MOST_COMPACTION)
-        .note(note))
+    Ok(Goal::in_words("compaction of range erases", goal, format!("{worst:.2}"), worst <= MOST_COMPACTION).note(note))
 }
 
-fn ranges(scratch: &Scratch, extent: Extent) -> Result<Vec<MeasuredGoal>> {
+fn ranges(scratch: &Scratch, extent: Extent) -> Result<Vec<Goal>> {
     let rows = extent.of(400_000);
     // The numbers outside the half that is read.
     let elsewhere: Vec<u64> =
@@ -158,8 +157,8 @@ fn ranges(scratch: &Scratch, extent: Extent) -> Result<Vec<MeasuredGoal>> {
         let note = format!(
             "median of {ROUNDS} rounds in turns, {} range erases elsewhere: a range of {} rows {long:.2}, ranges of {SHORT} \
              {short:.2}, gets {:.2}",
-            count(elsewhere.len() as u64),
-            count(rows / 2),
+            grouped(elsewhere.len() as u64),
+            grouped(rows / 2),
             ratio(&gets, 1)
         );
         let among = format!(
@@ -170,7 +169,7 @@ fn ranges(scratch: &Scratch, extent: Extent) -> Result<Vec<MeasuredGoal>> {
         );
         let nanos: Vec<f64> = longs[0].iter().map(|micros| micros * 1e3 / (rows / 2) as f64).collect();
         let goal = format!("<= {MOST_RANGE} of the time without any");
-        let line = MeasuredGoal::new(metric, goal, format!("{worst:.2}"), worst <= MOST_RANGE).note(note).note(among);
+        let line = Goal::in_words(metric, goal, format!("{worst:.2}"), worst <= MOST_RANGE).note(note).note(among);
         lines.push(line.note(format!("without any a row of the long range takes {:.0} ns", median(&nanos))));
         for ((database, table), name) in tables.into_iter().zip(names) {
             drop(table);

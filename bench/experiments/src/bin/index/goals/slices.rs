@@ -1,10 +1,10 @@
 //! Measures the cost of removing most of a table and of cloning a table. Neither writes rows: tables then see slices
 //! of files.
 
-use super::MeasuredGoal;
-use crate::digits::count;
 use crate::rows::{sequential_key, value};
 use crate::{Extent, Result};
+use experiments::outcome::Goal;
+use harness::report::text::grouped;
 use kit::Scratch;
 use larch::stats::Metrics;
 use larch::{Database, Readable, Table};
@@ -47,13 +47,13 @@ fn millis(start: Instant) -> f64 {
 
 /// Imports a table, clones it, and removes nine tenths of the rows of both: first of the clone, without older
 /// readers, then of the table itself, while a snapshot is open.
-pub fn measure(scratch: &Scratch, extent: Extent) -> Result<Vec<MeasuredGoal>> {
+pub fn measure(scratch: &Scratch, extent: Extent) -> Result<Vec<Goal>> {
     let rows = extent.of(10_000_000);
     let (first, end) = (rows / 20, rows / 20 + rows / 10 * 9);
     let directory = scratch.join("database");
     let database = Database::open(&directory)?;
     let table = database.table("t")?;
-    eprintln!("  importing {} rows", count(rows));
+    eprintln!("  importing {} rows", grouped(rows));
     let mut import = table.import()?;
     for number in 0..rows {
         import.add(&key(number), &value(number)[..100])?;
@@ -71,17 +71,17 @@ pub fn measure(scratch: &Scratch, extent: Extent) -> Result<Vec<MeasuredGoal>> {
     }
     let metric = if extent.quick { "clone of a table of 0.1 GB" } else { "clone of a table of 1 GB" };
     lines.push(
-        MeasuredGoal::new(metric, format!("< {MOST_MILLIS} ms"), format!("{cloned:.1} ms"), cloned < MOST_MILLIS).note(
+        Goal::in_words(metric, format!("< {MOST_MILLIS} ms"), format!("{cloned:.1} ms"), cloned < MOST_MILLIS).note(
             format!(
                 "{} rows, {} bytes in {} files; a synced edit of the manifest",
-                count(rows),
-                count(imported.bytes),
+                grouped(rows),
+                grouped(imported.bytes),
                 imported.files
             ),
         ),
     );
     let copied = written(&after) - written(&before);
-    lines.push(MeasuredGoal::new(
+    lines.push(Goal::in_words(
         metric,
         "no file copied",
         format!("{copied} bytes written, {} files before, {} after", before.files, after.files),
@@ -114,7 +114,7 @@ pub fn measure(scratch: &Scratch, extent: Extent) -> Result<Vec<MeasuredGoal>> {
     let metric = if extent.quick { "remove_range of 90 % of 1 M rows" } else { "remove_range of 90 % of 10 M rows" };
     let all = seen + cut;
     lines.push(
-        MeasuredGoal::new(
+        Goal::in_words(
             metric,
             format!("< {MOST_MILLIS} ms, commit, flush and slices"),
             format!("{all:.1} ms"),
@@ -137,7 +137,7 @@ pub fn measure(scratch: &Scratch, extent: Extent) -> Result<Vec<MeasuredGoal>> {
     }
     let sees = clone.stats()?;
     lines.push(
-        MeasuredGoal::new(
+        Goal::in_words(
             metric,
             "no data page written",
             format!("{merged} bytes by compactions, {flush_bytes} by the flush of the erase"),
@@ -145,9 +145,9 @@ pub fn measure(scratch: &Scratch, extent: Extent) -> Result<Vec<MeasuredGoal>> {
         )
         .note(format!(
             "the clone sees {} rows in {} files then, {} readable",
-            count(sees.rows),
+            grouped(sees.rows),
             sees.files,
-            count(left)
+            grouped(left)
         )),
     );
     drop(clone);
@@ -179,21 +179,21 @@ pub fn measure(scratch: &Scratch, extent: Extent) -> Result<Vec<MeasuredGoal>> {
     let least = full / 100 * 99;
     let most = full / 100 * 12;
     lines.push(
-        MeasuredGoal::new(
+        Goal::in_words(
             metric,
             "space returned by the next compaction once no snapshot sees it, not before",
             format!(
                 "{} bytes on disk, {} after a compaction under a snapshot, {} after one without",
-                count(full),
-                count(held.1),
-                count(freed.1)
+                grouped(full),
+                grouped(held.1),
+                grouped(freed.1)
             ),
             is_seen && held.0 >= least && held.1 >= least && freed.0 <= most && freed.1 <= most,
         )
         .note(format!(
             "the snapshot {} a row that was removed; the last compaction wrote {} bytes in {took:.0} ms",
             if is_seen { "read" } else { "DID NOT READ" },
-            count(after.compaction_bytes - before.compaction_bytes)
+            grouped(after.compaction_bytes - before.compaction_bytes)
         )),
     );
     Ok(lines)

@@ -1,11 +1,11 @@
 //! Measures random gets by the B-tree and by the flat index of the same file, with a cache of half a percent of the
 //! data.
 
-use super::MeasuredGoal;
-use crate::digits::count;
 use crate::file::{Lone, point_session};
 use crate::rows::{random, sequential_key, stamp, stamp_of, value};
 use crate::{Extent, Result};
+use experiments::outcome::Goal;
+use harness::report::text::grouped;
 use kit::Scratch;
 use kit::median;
 use os::Machine;
@@ -21,7 +21,7 @@ struct CachedFile {
 }
 
 /// The goal is for the bytes that a get reads. Its time is shown as well.
-pub fn measure(scratch: &Scratch, extent: Extent) -> Result<Vec<MeasuredGoal>> {
+pub fn measure(scratch: &Scratch, extent: Extent) -> Result<Vec<Goal>> {
     let rows = extent.of(3_000_000);
     let options = BuildOptions { index: PageIndexKind::Both, ..BuildOptions::default() };
     let lone =
@@ -67,7 +67,7 @@ pub fn measure(scratch: &Scratch, extent: Extent) -> Result<Vec<MeasuredGoal>> {
     }
     let ratio = flat_bytes / btree_bytes;
     let flat = tree.flat.map_or(0, |root| root.index_bytes);
-    let line = MeasuredGoal::new(
+    let line = Goal::in_words(
         "cache = 0.5 % of data",
         ">= 2x over flat",
         format!("{ratio:.2}x fewer bytes read"),
@@ -75,17 +75,17 @@ pub fn measure(scratch: &Scratch, extent: Extent) -> Result<Vec<MeasuredGoal>> {
     )
     .note(format!(
         "{} bytes read a get by the B-tree, {} by the flat list; {:.0} us against {:.0} us, {:.2}x",
-        count(btree_bytes as u64),
-        count(flat_bytes as u64),
+        grouped(btree_bytes as u64),
+        grouped(flat_bytes as u64),
         micros[0],
         micros[1],
         micros[1] / micros[0]
     ))
     .note(format!(
         "{} of data, a cache of {}, a flat list of {}, which is one page",
-        count(tree.totals.bytes),
-        count(cache_bytes),
-        count(flat)
+        grouped(tree.totals.bytes),
+        grouped(cache_bytes),
+        grouped(flat)
     ));
     Ok(vec![line])
 }
