@@ -1,6 +1,6 @@
 //! `larch bench experiment …`: experiments that others published about their engines, repeated on Larch with the
 //! parts of `suite`; and `larch bench peers`, `cold`, `writes` and `transactions`, which compare Larch with other
-//! engines; and `larch bench cache-trace`. The program of `cargo x bench index` is an experiment in the same frame.
+//! engines; and `larch bench cache-trace`. The program of `cargo x bench index` has one more experiment.
 //!
 //! Each experiment is a module with its cells, how a cell is measured, and what its tables and goals say. The frame of
 //! all of them is `experiment`: it goes through the cells, resumes an interrupted run, and writes the result (`outcome`)

@@ -1,5 +1,6 @@
 //! The command line of `larch bench cache-trace`.
 
+use crate::args::ExperimentArgs;
 use crate::cache::unfit;
 use clap::Args;
 use harness::Failure;
@@ -9,9 +10,12 @@ const EXAMPLES: &str = "\
 Examples:
   larch bench cache-trace
   larch bench cache-trace --records 200000 --cache-sizes 1MiB,16MiB
-  larch bench cache-trace --save ycsb.trace && larch bench cache-trace --trace ycsb.trace --json
+  larch bench cache-trace --save ycsb.trace && larch bench cache-trace --trace ycsb.trace
 
-Exit codes: 0 all was replayed; 1 a trace is empty; 2 wrong arguments; 3 something failed.";
+The counts are in result.json in the directory of the result, beside index.html, a page with charts.
+
+Exit codes: 0 all was replayed; 1 a trace is empty; 2 wrong arguments; 3 something failed; 130 interrupted by ^C: what was
+replayed until then is kept, and the same command goes on.";
 
 /// Options of `larch bench cache-trace`.
 #[derive(Clone, Debug, Args)]
@@ -30,15 +34,23 @@ pub struct CacheTrace {
     /// Writes the traces that were recorded
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
-    /// Prints JSON
+    /// Directory for the result [default: larch-experiment-cache-trace]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Replays everything again, also what the directory has already
     #[arg(long)]
-    pub json: bool,
+    pub again: bool,
 }
 
 impl CacheTrace {
     /// The number of records in the table.
     pub fn records(&self) -> u64 {
         self.records.unwrap_or(500_000)
+    }
+
+    /// The options of the experiment.
+    pub fn experiment(&self) -> ExperimentArgs {
+        ExperimentArgs { again: self.again, ..ExperimentArgs::checked(false, self.out.clone()) }
     }
 
     /// Refuses options that the parser accepts but that make no sense.

@@ -4,7 +4,6 @@
 //! The cache holds a twentieth of the data meanwhile, so that scans read ahead and steps are run again after page
 //! faults, as in real use. A replay treats recorded hits and misses alike, as pages that were needed.
 
-use crate::cache::CacheTrace;
 use crate::cache::recorded::Trace;
 use crate::made::broken;
 use harness::{Blocking, Client, Extra, Failure, Next, Reply, Rows as _, Strings, Workload as _};
@@ -13,8 +12,9 @@ use os::Machine;
 use ycsb::{Load, Run, RunClient, Settings};
 
 /// The workload of a trace.
-struct Course {
-    name: &'static str,
+pub struct Course {
+    /// The name of the trace.
+    pub name: &'static str,
     workload: &'static str,
     /// The distribution of the keys, or empty for the workload's own.
     distribution: &'static str,
@@ -28,7 +28,8 @@ const fn course(name: &'static str, workload: &'static str) -> Course {
     Course { name, workload, distribution: "", scanned_rows: 0, percent: 100 }
 }
 
-const COURSES: [Course; 9] = [
+/// The workloads of all traces.
+pub const COURSES: [Course; 9] = [
     course("A, updates", "a"),
     course("B, few updates", "b"),
     course("C, zipfian reads", "c"),
@@ -47,14 +48,22 @@ const PAGE_BYTES: u32 = 4 << 10;
 /// The most page accesses of an operation, for the size of the trace buffer.
 const MOST_ACCESSES_EACH: u64 = 1000;
 
-/// Records all traces. `say` gets progress messages.
-pub fn all(options: &CacheTrace, say: &mut dyn FnMut(&str)) -> Result<Vec<Trace>, Failure> {
-    COURSES.iter().map(|course| record(course, options.records(), say)).collect()
+/// Records all traces.
+///
+/// # Errors
+///
+/// As [`record`].
+pub fn all(records: u64) -> Result<Vec<Trace>, Failure> {
+    COURSES.iter().map(|course| record(course, records)).collect()
 }
 
-fn record(course: &Course, records: u64, say: &mut dyn FnMut(&str)) -> Result<Trace, Failure> {
+/// Records the trace of one workload on a table of `records`.
+///
+/// # Errors
+///
+/// Fails if the database or an operation failed.
+pub fn record(course: &Course, records: u64) -> Result<Trace, Failure> {
     let operations = (records / 5 * course.percent / 100).max(100);
-    say(&format!("{}: {operations} operations on {records} records", course.name));
     let settings = settings(course, records, operations)?;
     let (db, table) = load(&settings)?;
     // A tenth of the file bytes are filters and indexes, which are read through the same cache.

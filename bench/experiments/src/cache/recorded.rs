@@ -67,6 +67,18 @@ pub enum What {
     Dead,
 }
 
+impl Trace {
+    /// A number that tells the trace from others of the same name.
+    pub fn hash(&self) -> u64 {
+        let mixed = |sum, access: &TracedAccess| {
+            let place = u64::from(access.file) << 32 | u64::from(access.unit);
+            let more = u64::from(access.bytes) << 24 | (access.kind as u64) << 16 | (access.how as u64) << 8;
+            hash(hash(sum ^ place) ^ more ^ access.reason as u64)
+        };
+        self.accesses.iter().fold(self.operations, mixed)
+    }
+}
+
 impl Recorded {
     /// Numbers the pages of `trace` in the order of their first access.
     pub fn new(trace: &Trace) -> Result<Self, Failure> {

@@ -6,9 +6,10 @@
 use crate::cache::policies::Kind;
 use crate::cache::recorded::{Recorded, What, index};
 use pages::policy::Class;
+use serde::{Deserialize, Serialize};
 
 /// The results of a policy.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// Pages needed: index pages, data pages.
     pub needed: [u64; 2],
