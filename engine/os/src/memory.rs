@@ -21,10 +21,11 @@
 //!
 //! A new slab gets a huge page if the limit has room for the whole slab. All of the slab then counts as backed,
 //! because the system backs a huge page when its first byte is touched. Random accesses to huge pages cost a third
-//! less. All other slabs refuse huge pages, and are backed block by block. Arenas with a limit below
-//! [`HUGE_LIMIT_BYTES`] use no huge pages, because one slab would be a large part of their limit. When blocks of a
-//! huge page are given back, the system splits the page, and the slab becomes an ordinary slab. So these blocks are
-//! given back last. A slab without a backed block is unmapped.
+//! less, and a disk reads a buffer that is one piece of memory faster than one of scattered pages. All other slabs
+//! refuse huge pages, and are backed block by block. Arenas with a limit below [`HUGE_LIMIT_BYTES`] use no huge pages,
+//! because one slab would be most of their limit. When blocks of a huge page are given back, the system splits the
+//! page, and the slab becomes an ordinary slab. So these blocks are given back last. A slab without a backed block is
+//! unmapped.
 //!
 //! The arena itself takes 144 bytes for each slab (the address, and two bits for each block), 12 bytes for each slab
 //! in the three trees that find slabs, and 8 bytes for each spare run. For 24 GiB (12,288 slabs), this is 1.9 MiB
@@ -63,9 +64,9 @@ const SLAB_BYTES: usize = SLAB_BLOCKS * BLOCK_BYTES;
 /// The longest run of a buffer. Two such runs fit into a slab. Longer ones would leave large parts of slabs unused.
 const LONGEST_BLOCKS: usize = SLAB_BLOCKS / 2;
 
-/// Arenas with at least this limit use huge pages. It is 16 huge pages, so that partly used ones are a small part of
-/// the arena.
-pub const HUGE_LIMIT_BYTES: u64 = 32 << 20;
+/// Arenas with at least this limit use huge pages. It is two huge pages, so that an arena with a few buffers takes at
+/// most half of its limit.
+pub const HUGE_LIMIT_BYTES: u64 = 4 << 20;
 
 /// How many blocks [`Arena::set_limit`] gives back before it lets other threads take the lock.
 const STEP_BLOCKS: usize = 2 * SLAB_BLOCKS;

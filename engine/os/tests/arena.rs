@@ -3,6 +3,7 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "threads of its own")]
 
+use larch_os::memory::HUGE_LIMIT_BYTES;
 use larch_os::{Arena, Buffer, process};
 use std::thread;
 
@@ -77,7 +78,7 @@ fn the_memory_of_the_process_follows_the_limit() {
     }
 
     // In a small arena, a block is backed alone, and not with a huge page.
-    let arena = Arena::new(16 * MIB);
+    let arena = Arena::new(HUGE_LIMIT_BYTES - 1);
     let present = anonymous_bytes();
     arena.buffer(1).expect("the arena is empty").fill(1);
     assert!(anonymous_bytes().saturating_sub(present) < MIB);

@@ -48,7 +48,7 @@ const fn engine(name: &'static str, scheme: &'static str, options: &'static str,
 }
 
 /// Larch comes first: the goals are those of the first engine.
-const ENGINES: [Engine; 11] = [
+const ENGINES: [Engine; 12] = [
     engine(OURS, "larch", "cache=64MiB&page=16KiB", 64 * MIB),
     Engine { of: Some(OURS), ..engine("larch 16K, 16 MiB", "larch", "cache=16MiB&page=16KiB&read_only=1", 16 * MIB) },
     engine("larch 4K", "larch", "cache=64MiB&page=4KiB", 64 * MIB),
@@ -59,11 +59,14 @@ const ENGINES: [Engine; 11] = [
     engine("redb", "redb", "cache=64MiB", 64 * MIB),
     engine("lmdb", "lmdb", "readahead=0", 0),
     engine(DISK, "disk", "page=16KiB", 0),
+    Engine { of: Some(DISK), ..engine(WHOLE, "disk", "page=16KiB&buffers=whole", 0) },
     Engine { of: Some(DISK), ..engine(FIO, "fio", "page=16KiB", 0) },
 ];
 
 const OURS: &str = "larch 16K";
 const DISK: &str = "disk 16K";
+/// The disk alone, read into buffers each of which is one piece of memory, as those of Larch's cache are.
+const WHOLE: &str = "disk 16K, whole buffers";
 const FIO: &str = "fio 16K";
 
 const WAITING: &str = "Gets by threads that wait for each";

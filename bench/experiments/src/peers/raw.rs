@@ -7,18 +7,24 @@ use harness::{
     Blocking, Clock, Counter, Failure, Opening, Outcome, Reply, Request, Rows, Scheme, Session, Setting, Store,
     StoreUse, Strings, Table, Target,
 };
+use os::{Arena, BLOCK_BYTES, Buffer};
 use rustix::fs::{Mode, OFlags};
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// A scheme for comparisons only: it returns no real rows.
 pub const SCHEME: Scheme = Scheme {
     name: "disk",
     form: "disk:DIR",
     about: "the disk alone: a read is one block of a file, an insert a synced write",
-    options: &[("page", "bytes of a read: 16KiB"), ("durability", "synced")],
+    options: &[
+        ("page", "bytes of a read: 16KiB"),
+        ("buffers", "scattered: memory as an allocator gives it, whole: one piece of the machine's memory for each"),
+        ("durability", "synced"),
+    ],
     networked: false,
     open,
 };
@@ -26,23 +32,26 @@ pub const SCHEME: Scheme = Scheme {
 /// The file that is read and written.
 pub const FILE: &str = "blocks";
 
-/// The alignment that direct I/O demands of memory addresses and offsets.
-const ALIGNMENT: usize = 4096;
-
 struct Raw {
     path: PathBuf,
     page_bytes: usize,
+    /// Where buffers that are one piece of memory come from.
+    whole: Option<Arc<Arena>>,
 }
+
+/// The most memory of such buffers, and so of the sessions that have one.
+const WHOLE_BYTES: u64 = 64 << 20;
 
 fn open(target: &Target, _: &Table, opening: Opening) -> Result<Box<dyn Store>, Failure> {
     let mut options = target.options()?;
     let page_bytes = options.bytes("page", 16 << 10)? as usize;
+    let is_whole = options.choice("buffers", &[("scattered", false), ("whole", true)])?;
     options.choice("durability", &[("synced", ())])?;
     options.finish()?;
-    if page_bytes == 0 || !page_bytes.is_multiple_of(ALIGNMENT) {
+    if page_bytes == 0 || !page_bytes.is_multiple_of(BLOCK_BYTES) {
         return Err(Failure::session(
             "target",
-            format!("a read of {page_bytes} bytes is not a multiple of {ALIGNMENT}"),
+            format!("a read of {page_bytes} bytes is not a multiple of {BLOCK_BYTES}"),
         ));
     }
     let directory = target.directory()?;
@@ -53,7 +62,7 @@ fn open(target: &Target, _: &Table, opening: Opening) -> Result<Box<dyn Store>, 
             File::create(&path).map_err(|error| failed(&path, &error))?;
         }
     }
-    Ok(Box::new(Raw { path, page_bytes }))
+    Ok(Box::new(Raw { path, page_bytes, whole: is_whole.then(|| Arena::new(WHOLE_BYTES)) }))
 }
 
 fn failed(path: &std::path::Path, error: &dyn std::fmt::Display) -> Failure {
@@ -65,6 +74,10 @@ impl Store for Raw {
         vec![
             Setting::new("engine", "none: direct reads of one file"),
             Setting::new("page", format!("{} bytes", self.page_bytes)),
+            Setting::new(
+                "buffers",
+                if self.whole.is_some() { "in huge pages, each in one piece" } else { "scattered" },
+            ),
         ]
     }
 
@@ -74,9 +87,14 @@ impl Store for Raw {
         let file = File::from(file);
         let length = file.metadata().map_err(|error| failed(&self.path, &error))?.len();
         let blocks = length / self.page_bytes as u64;
-        let memory = vec![0; self.page_bytes + ALIGNMENT];
+        let memory = match &self.whole {
+            Some(arena) => arena.buffer(self.page_bytes).ok_or_else(|| {
+                Failure::session("memory", format!("no memory for one more buffer of {} bytes", self.page_bytes))
+            })?,
+            None => Buffer::zeroed(self.page_bytes),
+        };
         let end = File::options().append(true).open(&self.path).map_err(|error| failed(&self.path, &error))?;
-        Ok(Session::Blocking(Box::new(Direct { file, end, blocks, page_bytes: self.page_bytes, memory })))
+        Ok(Session::Blocking(Box::new(Direct { file, end, blocks, memory, row: Vec::new() })))
     }
 
     fn bulk_load(&self, rows: &mut dyn Rows) -> Result<Option<u64>, Failure> {
@@ -121,9 +139,10 @@ struct Direct {
     /// The same file, opened for appending.
     end: File,
     blocks: u64,
-    page_bytes: usize,
-    /// A buffer with room for one aligned page.
-    memory: Vec<u8>,
+    /// One page.
+    memory: Buffer,
+    /// The bytes of a row that is appended.
+    row: Vec<u8>,
 }
 
 impl Blocking for Direct {
@@ -139,10 +158,10 @@ impl Blocking for Direct {
 impl Direct {
     fn append(&mut self, key: &[u8], record: &Strings) -> Result<Outcome, Failure> {
         let failed = |error: std::io::Error| Failure::request("io", error.to_string());
-        self.memory.clear();
-        self.memory.extend_from_slice(key);
-        record.encode(&mut self.memory);
-        self.end.write_all(&self.memory).map_err(failed)?;
+        self.row.clear();
+        self.row.extend_from_slice(key);
+        record.encode(&mut self.row);
+        self.end.write_all(&self.row).map_err(failed)?;
         self.end.sync_data().map_err(failed)?;
         Ok(Outcome::Ok)
     }
@@ -157,12 +176,11 @@ impl Direct {
             (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
         });
         let block = ((u128::from(hash.wrapping_mul(0x9e37_79b9_7f4a_7c15)) * u128::from(self.blocks)) >> 64) as u64;
-        let start = self.memory.as_ptr().align_offset(ALIGNMENT);
-        let page = &mut self.memory[start..start + self.page_bytes];
+        let page_bytes = self.memory.len() as u64;
         self.file
-            .read_exact_at(page, block * self.page_bytes as u64)
+            .read_exact_at(&mut self.memory, block * page_bytes)
             .map_err(|error| Failure::request("io", error.to_string()))?;
-        let row = &page[..100];
+        let row = &self.memory[..100];
         reply.row_of_fields(key, |fields| {
             fields.push(row);
             Ok::<(), Failure>(())
