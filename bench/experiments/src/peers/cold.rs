@@ -65,7 +65,7 @@ const ENGINES: [Engine; 12] = [
 
 const OURS: &str = "larch 16K";
 const DISK: &str = "disk 16K";
-/// The disk alone, read into buffers each of which is one piece of memory, as those of Larch's cache are.
+/// The disk alone, read into buffers each of which is one piece of memory, as those in huge pages of Larch's cache are.
 const WHOLE: &str = "disk 16K, whole buffers";
 const FIO: &str = "fio 16K";
 

@@ -22,7 +22,7 @@ pub const SCHEME: Scheme = Scheme {
     about: "the disk alone: a read is one block of a file, an insert a synced write",
     options: &[
         ("page", "bytes of a read: 16KiB"),
-        ("buffers", "scattered: memory as an allocator gives it, whole: one piece of the machine's memory for each"),
+        ("buffers", "scattered: memory as an allocator gives it, whole: each in a huge page, if the machine has them"),
         ("durability", "synced"),
     ],
     networked: false,
@@ -39,8 +39,11 @@ struct Raw {
     whole: Option<Arc<Arena>>,
 }
 
-/// The most memory of such buffers, and so of the sessions that have one.
+/// The most memory of such buffers. This also limits the number of sessions.
 const WHOLE_BYTES: u64 = 64 << 20;
+
+/// The largest such buffer.
+const LARGEST_WHOLE_BYTES: usize = 1 << 20;
 
 fn open(target: &Target, _: &Table, opening: Opening) -> Result<Box<dyn Store>, Failure> {
     let mut options = target.options()?;
@@ -53,6 +56,10 @@ fn open(target: &Target, _: &Table, opening: Opening) -> Result<Box<dyn Store>, 
             "target",
             format!("a read of {page_bytes} bytes is not a multiple of {BLOCK_BYTES}"),
         ));
+    }
+    if is_whole && page_bytes > LARGEST_WHOLE_BYTES {
+        let text = format!("a whole buffer of {page_bytes} bytes is more than {LARGEST_WHOLE_BYTES}");
+        return Err(Failure::session("target", text));
     }
     let directory = target.directory()?;
     let path = directory.join(FILE);
@@ -76,7 +83,7 @@ impl Store for Raw {
             Setting::new("page", format!("{} bytes", self.page_bytes)),
             Setting::new(
                 "buffers",
-                if self.whole.is_some() { "in huge pages, each in one piece" } else { "scattered" },
+                if self.whole.is_some() { "in huge pages, if the machine has them" } else { "scattered" },
             ),
         ]
     }
