@@ -19,7 +19,7 @@
 //!   other free blocks are given back to the system first. So a buffer is refused only if the buffers alone would
 //!   exceed the limit, and never because free memory is fragmented. Addresses are plentiful.
 //!
-//! A new slab gets a huge page if the limit has room for the whole slab. All of the slab then counts as backed,
+//! A new slab gets a huge page if the limit has room for the whole slab and some more. All of it then counts as backed,
 //! because the system backs a huge page when its first byte is touched. Random accesses to huge pages cost a third
 //! less, and a disk reads a buffer that is one piece of memory faster than one of scattered pages. All other slabs
 //! refuse huge pages, and are backed block by block. Arenas with a limit below [`HUGE_LIMIT_BYTES`] use no huge pages,
@@ -67,6 +67,10 @@ const LONGEST_BLOCKS: usize = SLAB_BLOCKS / 2;
 /// Arenas with at least this limit use huge pages. It is two huge pages, so that an arena with a few buffers takes at
 /// most half of its limit.
 pub const HUGE_LIMIT_BYTES: u64 = 4 << 20;
+
+/// The last 1/`LOOSE_SHARE` of the limit is never backed by a whole slab. A cache pays for what it knows of its pages from
+/// the same budget, so it does not fill its arena, and a whole slab at the end would be memory that no page uses.
+const LOOSE_SHARE: usize = 32;
 
 /// How many blocks [`Arena::set_limit`] gives back before it lets other threads take the lock.
 const STEP_BLOCKS: usize = 2 * SLAB_BLOCKS;
@@ -290,7 +294,7 @@ impl ArenaState {
     }
 
     /// A slab with a free run of `blocks` blocks: a new slab, all of it backed, if the arena uses huge pages and the
-    /// limit has room for a whole slab; otherwise the first slab with a long enough hole, or a new slab without backed
+    /// limit has room for a whole slab and some more; otherwise the first slab with a long enough hole, or a new slab without backed
     /// blocks. If the system takes back only whole slabs, always a new slab, all of it backed.
     fn slab_for(&mut self, blocks: usize) -> Option<usize> {
         let room = self.limit().saturating_sub(self.backed);
@@ -298,7 +302,7 @@ impl ArenaState {
             let excess = SLAB_BLOCKS.saturating_sub(room);
             return (self.give_back(excess) >= excess).then(|| self.open(true)).flatten();
         }
-        let huge = self.limit_bytes >= HUGE_LIMIT_BYTES && room >= SLAB_BLOCKS;
+        let huge = self.limit_bytes >= HUGE_LIMIT_BYTES && room >= SLAB_BLOCKS + self.limit() / LOOSE_SHARE;
         let whole = if huge { self.open(true) } else { None };
         whole.or_else(|| self.free_runs.first(blocks as u16)).or_else(|| self.open(false))
     }
