@@ -116,8 +116,8 @@ goals ends with exit status 1 if it misses one
                   hour, 24 GB; --with all: half an hour, 60 GB
   … pgbench, kv-client-cost  our clients beside pgbench (apt-get install postgresql; 90 seconds) and, --with
                   cassandra, beside cassandra-stress (a quarter of an hour); the processor time of each; [--quick]
-  … cache-trace   eviction policies on traces of YCSB beside the best possible one: [--records N]; a minute, 1 GB of
-                  memory
+  … cache-trace   eviction policies on traces of YCSB beside the best possible one, for pages and for rows:
+                  [--records N]; a few minutes, 1 GB of memory
   … generator     operations that the client of YCSB makes in a second of processor time, without a store; [--quick]
   … regress       YCSB A, C, E and TPC-C beside a stored baseline of this kind of machine, or another build; five
                   minutes: regress [--store] [--base-program PROGRAM]

@@ -1,5 +1,5 @@
 //! `larch bench cache-trace`: replays traces of YCSB workloads with several eviction policies, and counts how many
-//! pages each one reads. It measures no time. A cell is the replay of one trace.
+//! pages each one reads. It measures no time. A cell is the replay of one trace, or the gets of one table.
 //!
 //! ```text
 //!   YCSB ──> Larch on a disk in memory ──pages::Trace──> Recorded ──replay──> Policies ──> Replayed
@@ -7,9 +7,12 @@
 //!                                                          └──┘ --save, --trace
 //! ```
 //!
+//! Gets are replayed as pages and as rows, beside Larch's own cache, which keeps both (`gets`).
+//!
 //! The database is on a simulated machine, so the command records the same trace each time and leaves nothing behind
 //! but its result. Pages are identified as in the cache: when a compaction rewrites rows, they are on new pages.
 
+mod gets;
 mod options;
 mod policies;
 mod policy;
@@ -25,6 +28,7 @@ use crate::ended;
 use crate::experiment::{Experiment, Kept, run as experiment};
 use crate::ground::Ground;
 use crate::outcome::About;
+use gets::{Compared, GETS};
 use harness::Failure;
 use page::Block;
 use record::COURSES;
@@ -88,10 +92,12 @@ impl Experiment for Replays {
         text: &[
             "Which pages YCSB requests from the page cache was recorded, and is replayed with several eviction policies: that of Larch's cache, \
              three of other systems, the clock that Larch had before, and OPT, which knows the future. No time is measured.",
+            "Gets of rows of one size are replayed as pages and as rows, beside what Larch's cache does, which keeps \
+             pages and copies of hot rows.",
         ],
     };
 
-    /// A trace, with the sizes of the cache if they were given.
+    /// A trace, or the gets of a table, with the sizes of the cache if they were given.
     type Cell = String;
 
     /// The databases are in memory.
@@ -104,12 +110,21 @@ impl Experiment for Replays {
         let (records, traces) = (self.options.records(), self.traces.iter());
         match self.options.trace {
             Some(_) => traces.map(|trace| format!("{}, trace {:x}{sizes}", trace.name, trace.hash())).collect(),
-            None => COURSES.iter().map(|course| format!("{}, {records} records{sizes}", course.name)).collect(),
+            None => {
+                let courses = COURSES.iter().map(|course| format!("{}, {records} records{sizes}", course.name));
+                let gets = GETS.iter().map(|gets| format!("{}, {} rows{sizes}", gets.name, gets.rows(records)));
+                courses.chain(gets).collect()
+            }
         }
     }
 
     fn measure(&mut self, cell: &String, _ground: &mut Ground) -> Result<Kept, Failure> {
         let number = self.cells().iter().position(|name| name == cell).expect("it is one of them");
+        if self.options.trace.is_none() && number >= COURSES.len() {
+            let gets = &GETS[number - COURSES.len()];
+            let compared = gets.compare(self.options.records(), self.options.cache_sizes.as_deref())?;
+            return Ok(Kept::new(&compared, compared.line()));
+        }
         let recorded = match self.traces.get(number) {
             Some(trace) => Recorded::new(trace),
             None => Recorded::new(&record::record(&COURSES[number], self.options.records())?),
@@ -120,8 +135,16 @@ impl Experiment for Replays {
     }
 
     fn tables(&self, ground: &Ground) -> Result<Vec<Block>, Failure> {
+        let legend = |text: &str| Block::Text(text.to_owned());
         let replayed = self.cells().into_iter().filter_map(|cell| ground.known::<Replayed>(cell));
-        Ok(replayed.flat_map(|replayed| replayed.blocks()).chain([Block::Text(tables::LEGEND.to_owned())]).collect())
+        let mut blocks: Vec<Block> = replayed.flat_map(|replayed| replayed.blocks()).collect();
+        blocks.push(legend(tables::LEGEND));
+        if self.options.trace.is_none() {
+            let compared = self.cells().into_iter().filter_map(|cell| ground.known::<Compared>(cell));
+            blocks.extend(compared.flat_map(|compared| compared.blocks()));
+            blocks.push(legend(gets::LEGEND));
+        }
+        Ok(blocks)
     }
 }
 

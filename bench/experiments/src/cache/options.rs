@@ -12,6 +12,9 @@ Examples:
   larch bench cache-trace --records 200000 --cache-sizes 1MiB,16MiB
   larch bench cache-trace --save ycsb.trace && larch bench cache-trace --trace ycsb.trace
 
+After the traces, gets are replayed as pages and as rows, and made in Larch's cache itself. A file of traces does not
+have them, because they need the database.
+
 The counts are in result.json in the directory of the result, beside index.html, a page with charts.
 
 Exit codes: 0 all was replayed; 1 a trace is empty; 2 wrong arguments; 3 something failed; 130 interrupted by ^C: what was
@@ -21,14 +24,15 @@ replayed until then is kept, and the same command goes on.";
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct CacheTrace {
-    /// Records of the table, 123 bytes each; a fifth as many operations are recorded for each workload [default:
-    /// 500000]
+    /// Records of the table, 123 bytes each; a fifth as many operations are recorded for each workload. Gets are of
+    /// tables with two fifths and twice as many rows [default: 500000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1000..=20_000_000))]
     pub records: Option<u64>,
-    /// Sizes of the cache to try [default: 0.5 %, 1 %, 5 % and 20 % of the pages of each trace]
+    /// Sizes of the cache to try [default: 0.5 %, 1 %, 5 % and 20 % of the pages of each trace; 5 %, 20 % and 50 %
+    /// for gets]
     #[arg(long, value_name = "SIZE,…", value_delimiter = ',', value_parser = kit::size::parse)]
     pub cache_sizes: Option<Vec<u64>>,
-    /// Replays the traces of this file instead of recording some
+    /// Replays the traces of this file instead of recording some, without gets
     #[arg(long, value_name = "FILE", conflicts_with_all = ["records", "save"])]
     pub trace: Option<PathBuf>,
     /// Writes the traces that were recorded

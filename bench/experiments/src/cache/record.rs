@@ -6,7 +6,7 @@
 
 use crate::cache::recorded::Trace;
 use crate::made::broken;
-use harness::{Blocking, Client, Extra, Failure, Next, Reply, Rows as _, Strings, Workload as _};
+use harness::{Blocking, Client, Extra, Failure, Next, Reply, Request, Rows as _, Strings, Workload as _};
 use larch::{Database, Durability, Table, TableOptions};
 use os::Machine;
 use ycsb::{Load, Run, RunClient, Settings};
@@ -78,7 +78,7 @@ pub fn record(course: &Course, records: u64) -> Result<Trace, Failure> {
         if number == warm_up {
             db.cache().inner().trace().start((operations * MOST_ACCESSES_EACH).min(100_000_000) as usize);
         }
-        operate(&mut client, &mut session, &mut reply)?;
+        operate(&mut client, &mut session, &mut reply, |_| {})?;
         full_scan.advance(course.scanned_rows)?;
     }
     Ok(Trace { name: course.name.to_owned(), operations, accesses: db.cache().inner().trace().finish() })
@@ -108,23 +108,45 @@ fn load(settings: &Settings) -> Result<(Database, Table), Failure> {
     let table = db
         .table_with("usertable", TableOptions { page_bytes: PAGE_BYTES, ..TableOptions::default() })
         .map_err(broken)?;
+    import(settings, &table, |_, _| {})?;
+    Ok((db, table))
+}
+
+/// Imports all records into `table`. Calls `each` with each key and value.
+///
+/// # Errors
+///
+/// Fails if the database failed.
+pub fn import(settings: &Settings, table: &Table, mut each: impl FnMut(&[u8], &[u8])) -> Result<(), Failure> {
     let mut import = table.import().map_err(broken)?;
     let mut rows = Load::new(settings, 1).in_order();
     let (mut key, mut record, mut value) = (Vec::new(), Strings::new(), Vec::new());
     while rows.next_row(&mut key, &mut record) {
-        import.add(&key, harness::key_value::encoded(&record, &mut value)).map_err(broken)?;
+        let value = harness::key_value::encoded(&record, &mut value);
+        each(&key, value);
+        import.add(&key, value).map_err(broken)?;
     }
     import.finish(|_| {}).map_err(broken)?;
-    Ok((db, table))
+    Ok(())
 }
 
-/// Runs one operation with all its requests.
-fn operate(client: &mut RunClient, session: &mut dyn Blocking, reply: &mut Reply) -> Result<(), Failure> {
+/// Runs one operation with all its requests. Calls `each` with each request.
+///
+/// # Errors
+///
+/// Fails if the operation failed.
+pub fn operate(
+    client: &mut RunClient,
+    session: &mut dyn Blocking,
+    reply: &mut Reply,
+    mut each: impl FnMut(&Request<'_>),
+) -> Result<(), Failure> {
     client.begin();
     let (mut note, mut retries) = (|_, _, _| {}, 0);
     loop {
         reply.clear();
         let (_, request) = client.request();
+        each(&request);
         let result = session.call(&request, reply);
         match client.served(result.as_ref().map(|outcome| *outcome), reply, &mut Extra::new(&mut note, &mut retries)) {
             Next::More | Next::Wait(_) => {}

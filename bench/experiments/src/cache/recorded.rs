@@ -29,6 +29,8 @@ pub struct Recorded {
     pub pages: Vec<Page>,
     /// What happened to the pages.
     pub events: Vec<Event>,
+    /// How many of the events, from the first, only fill the cache and are not counted.
+    pub warm_up: usize,
     /// The bytes of index and data pages that were alive when their sum was at its peak. A page lives from its
     /// first access until its file is dead.
     pub live_bytes: [u64; 2],
@@ -119,7 +121,7 @@ impl Recorded {
             });
             events.push(Event { page, what, is_point: access.reason == Reason::Point });
         }
-        Ok(Self { name: trace.name.clone(), operations: trace.operations, pages, events, live_bytes })
+        Ok(Self { name: trace.name.clone(), operations: trace.operations, pages, events, warm_up: 0, live_bytes })
     }
 
     /// The peak of the bytes of all living pages.
@@ -137,7 +139,7 @@ pub fn index(class: Class) -> usize {
 }
 
 /// SplitMix64 of Steele, Lea and Flood. Every bit of the result depends on every bit of `place`.
-fn hash(place: u64) -> u64 {
+pub fn hash(place: u64) -> u64 {
     let mut mixed = place.wrapping_add(0x9E37_79B9_7F4A_7C15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

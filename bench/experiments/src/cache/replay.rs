@@ -58,7 +58,7 @@ fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 { 100.0 } else { part as f64 * 100.0 / whole as f64 }
 }
 
-/// Replays the trace with an initially empty cache of `budget` bytes.
+/// Replays the trace with an initially empty cache of `budget` bytes. Counts what happens after the warm-up.
 ///
 /// # Panics
 ///
@@ -67,7 +67,11 @@ pub fn replay(recorded: &Recorded, kind: Kind, budget: u64) -> Tally {
     let mut policy = kind.policy(recorded, budget);
     let mut tally = Tally::default();
     let mut is_ahead = vec![false; recorded.pages.len()];
-    for event in &recorded.events {
+    let mut looks_before = (0, 0);
+    for (number, event) in recorded.events.iter().enumerate() {
+        if number == recorded.warm_up {
+            (tally, looks_before) = (Tally::default(), policy.looks());
+        }
         let page = &recorded.pages[event.page as usize];
         let class = index(page.class);
         let is_ahead = &mut is_ahead[event.page as usize];
@@ -99,7 +103,8 @@ pub fn replay(recorded: &Recorded, kind: Kind, budget: u64) -> Tally {
             assert!(policy.bytes() <= budget, "{} exceeds the budget", kind.name());
         }
     }
-    (tally.looks, tally.evicted) = policy.looks();
+    let (looks, evicted) = policy.looks();
+    (tally.looks, tally.evicted) = (looks - looks_before.0, evicted - looks_before.1);
     tally
 }
 

@@ -36,22 +36,27 @@ struct Size {
 
 /// What a policy did.
 #[derive(Serialize, Deserialize)]
-struct Played {
-    policy: String,
+pub struct Played {
+    /// Its name.
+    pub policy: String,
+    /// What was counted.
     #[serde(flatten)]
-    tally: Tally,
+    pub tally: Tally,
+}
+
+impl Played {
+    /// Replays a trace with a policy and a cache of `cache_bytes`.
+    pub fn of(recorded: &Recorded, kind: Kind, cache_bytes: u64) -> Self {
+        Self { policy: kind.name().to_owned(), tally: replay(recorded, kind, cache_bytes) }
+    }
 }
 
 impl Replayed {
     /// Replays a trace with all policies and these sizes of the cache.
     pub fn of(recorded: &Recorded, sizes: &[u64]) -> Self {
-        let played = |kind: &Kind, cache_bytes| Played {
-            policy: kind.name().to_owned(),
-            tally: replay(recorded, *kind, cache_bytes),
-        };
         let size = |cache_bytes: &u64| Size {
             cache_bytes: *cache_bytes,
-            policies: Kind::ALL.iter().map(|kind| played(kind, *cache_bytes)).collect(),
+            policies: Kind::ALL.map(|kind| Played::of(recorded, kind, *cache_bytes)).into(),
         };
         Self {
             trace: recorded.name.clone(),
@@ -84,15 +89,13 @@ impl Replayed {
             mebibytes(self.live_bytes),
             mebibytes(self.live_index_bytes)
         );
-        let share =
-            |bytes: u64| format!("{} = {:.1} %", mebibytes(bytes), bytes as f64 * 100.0 / self.live_bytes as f64);
         let points = |tally: &Tally| match tally.points[0] {
             0 => "-".to_owned(),
             _ => percent(tally.point_hit_percent()),
         };
         let columns: [Column<'_, (&Size, &Played)>; 8] = [
             ("policy", &|(_, played)| played.policy.clone()),
-            ("cache", &|(size, _)| share(size.cache_bytes)),
+            ("cache", &|(size, _)| share(size.cache_bytes, self.live_bytes)),
             ("all", &|(_, played)| percent(played.tally.hit_percent())),
             ("index", &|(_, played)| percent(played.tally.class_hit_percent(Class::Index))),
             ("data", &|(_, played)| percent(played.tally.class_hit_percent(Class::Data))),
@@ -115,10 +118,17 @@ impl Replayed {
     }
 }
 
-fn mebibytes(bytes: u64) -> String {
+/// The size of a cache, also as a share of the bytes of the pages.
+pub fn share(bytes: u64, live_bytes: u64) -> String {
+    format!("{} = {:.1} %", mebibytes(bytes), bytes as f64 * 100.0 / live_bytes as f64)
+}
+
+/// A size as text.
+pub fn mebibytes(bytes: u64) -> String {
     format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
 }
 
-fn percent(percent: f64) -> String {
+/// A percentage as text.
+pub fn percent(percent: f64) -> String {
     format!("{percent:.1}")
 }

@@ -49,14 +49,22 @@ fn every_policy_is_told_of_on_every_trace_and_saved_traces_give_the_same() {
     let scratch = Scratch::new("cache");
     let file = &path_in(&scratch, "saved.trace");
     let recorded = tables(&["--records", "5000", "--save", file]);
-    assert_eq!(recorded.len(), COURSES.len());
-    for (table, course) in recorded.iter().zip(COURSES) {
+    assert_eq!(recorded.len(), COURSES.len() + GETS.len());
+    let (traces, gets) = recorded.split_at(COURSES.len());
+    for (table, course) in traces.iter().zip(COURSES) {
         assert!(table.caption.starts_with(&format!("{}: ", course.name)), "{}", table.caption);
         for kind in Kind::ALL {
             assert_eq!(table.rows.iter().filter(|row| row[0] == kind.name()).count(), SHARES.len(), "{table:?}");
         }
     }
-    assert_eq!(tables(&["--trace", file]), recorded);
+    for (table, of) in gets.iter().zip(GETS) {
+        assert!(table.caption.starts_with(&format!("{}: ", of.name)), "{}", table.caption);
+        let lines_of = |keeps| table.rows.iter().filter(|row| row[0] == keeps).count();
+        let sizes = lines_of("both");
+        assert!(sizes > 0 && [lines_of("pages"), lines_of("rows")] == [3 * sizes; 2], "{table:?}");
+    }
+    // Gets are not in the file.
+    assert_eq!(tables(&["--trace", file]), traces);
     assert_eq!(tables(&["--records", "5000"]), recorded);
     let sized = tables(&["--trace", file, "--cache-sizes", "64KiB,1MiB"]);
     assert!(sized.iter().all(|table| table.rows.len() == 2 * Kind::ALL.len()));
@@ -81,6 +89,11 @@ fn an_interrupted_run_goes_on_and_leaves_all_counts_as_json() {
     let size = &json["C beside a full scan, 2000 records, cache 65536"]["sizes"][0];
     assert_eq!((&size["cache_bytes"], size["policies"].as_array().map(Vec::len)), (&65_536.into(), Some(6)));
     assert!(size["policies"][0]["needed"][1].as_u64().is_some_and(|needed| needed > 0), "{size}");
+    let size = &json["Gets of 1 KB, zipfian, 800 rows, cache 65536"]["sizes"][0];
+    let count = |of: &serde_json::Value| of.as_u64().expect("it is a count");
+    let (opt, larch) = (&size["rows"][2], &size["larch"]);
+    assert_eq!((&opt["policy"], count(&opt["points"][0])), (&"OPT".into(), 800), "{size}");
+    assert!(count(&larch["reads"][1]) > 0 && count(&larch["excerpts"]) == 0, "{size}");
 }
 
 #[test]

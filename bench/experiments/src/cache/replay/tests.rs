@@ -30,7 +30,7 @@ fn recorded(text: &str) -> Recorded {
         }
     }
     let live_bytes = [0, pages.len() as u64 * 100];
-    Recorded { name: text.to_owned(), operations: 1, pages, events, live_bytes }
+    Recorded { name: text.to_owned(), operations: 1, pages, events, warm_up: 0, live_bytes }
 }
 
 /// Replays `text` with a cache of `pages` pages. `expected` has a `.` for each miss, and the page's letter for each
@@ -129,7 +129,7 @@ fn random(random: &mut StdRng, pages: u32, events: usize) -> Recorded {
     };
     let events = (0..events).map(event).collect();
     let live_bytes = [0, pages.len() as u64 * 100];
-    Recorded { name: "random".to_owned(), operations: 1, pages, events, live_bytes }
+    Recorded { name: "random".to_owned(), operations: 1, pages, events, warm_up: 0, live_bytes }
 }
 
 #[test]
