@@ -343,6 +343,7 @@ fn counters_of(db: &Database) -> Vec<Counter> {
         Counter::of("flushes", metrics.flushes),
         Counter::of("compactions", metrics.compactions),
         Counter::of("stalled micros", metrics.slowed_micros),
+        Counter::of("yielded micros", metrics.yielded_micros),
         Counter::of("stops at level 0", metrics.level0_stalls),
         Counter::of("stops at the write buffer", metrics.write_buffer_stalls),
         Counter::of("stopped micros", metrics.level0_stall_micros + metrics.write_buffer_stall_micros),

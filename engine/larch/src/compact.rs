@@ -9,6 +9,7 @@ pub mod cut;
 pub mod execute;
 pub mod offering;
 pub mod result;
+pub mod yielding;
 
 use crate::base::error::{Error, Result};
 use crate::base::table::{TableId, TableInfo};
@@ -24,6 +25,7 @@ use crate::view::View;
 use offering::Merger;
 use os::sync::{Arc, Weak};
 use os::{Job, Polled};
+use yielding::Yielding;
 
 /// The name that this work has in the error about cancelled work.
 pub const WORK: &str = "the compaction";
@@ -115,7 +117,11 @@ fn compact_once(
         (levels, _) => Some((claimed, levels)),
     };
     let Some(own) = own else { return Ok(Compacted::Something) };
-    let outcome = execute::execute(core, table, &pick, &mut |_, _| true);
+    let mut yielding = Yielding::new(core, table.info.id);
+    let outcome = execute::execute(core, table, &pick, &mut |_, _| {
+        yielding.offer();
+        true
+    });
     drop(own);
     let is_done = outcome.map_err(|error| (table.info.clone(), error))?;
     if is_done {

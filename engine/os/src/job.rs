@@ -84,6 +84,11 @@ pub trait Threads: Send + Sync + Debug {
     }
     /// Whether threads poll the jobs. If not, the callers of [`Worker::drive`] do.
     fn are_real(&self) -> bool;
+    /// How long the calling thread has been ready to run since it was started, but had no processor. `None` if the
+    /// machine does not say.
+    fn waited_for_processor(&self) -> Option<Duration> {
+        None
+    }
 }
 
 thread_local! {

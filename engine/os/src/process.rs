@@ -108,6 +108,12 @@ pub fn cpu() -> Option<Cpu> {
     parse_cpu(&fs::read_to_string("/proc/self/stat").ok()?, ticks_per_second()?)
 }
 
+/// How long the calling thread has been ready to run since it was started, but had no processor; `None` where the system
+/// does not report it.
+pub fn waited_for_processor() -> Option<Duration> {
+    parse_wait(&fs::read_to_string("/proc/thread-self/schedstat").ok()?)
+}
+
 /// Lines of `name: <number> kB`.
 fn parse_memory(status: &str) -> ProcessMemory {
     let bytes = |name: &str| {
@@ -119,6 +125,13 @@ fn parse_memory(status: &str) -> ProcessMemory {
         resident_bytes: bytes("VmRSS"),
         peak_resident_bytes: bytes("VmHWM"),
     }
+}
+
+/// Parses one line of three numbers: the nanoseconds that the thread has run, those that it was ready to run and did not,
+/// and how often it began to run.
+fn parse_wait(schedstat: &str) -> Option<Duration> {
+    let nanos = schedstat.split_whitespace().nth(1)?.parse().ok()?;
+    Some(Duration::from_nanos(nanos))
 }
 
 /// Parses one line: the process id, the name in parentheses (which may contain spaces and parentheses), and numbers.

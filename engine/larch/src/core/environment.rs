@@ -111,6 +111,8 @@ pub struct WriteCounts {
     pub failed_renewals: AtomicU64,
     /// Total time for which commits were slowed down, in nanoseconds.
     pub slowed_nanos: AtomicU64,
+    /// Total time for which compactions yielded, in nanoseconds.
+    pub yielded_nanos: AtomicU64,
 }
 
 /// Memory that writing needs for a while, by purpose. Memory that stays is counted elsewhere.

@@ -19,7 +19,7 @@ use sst::{
 };
 
 /// A merge asks whether to go on each time it has copied this many bytes of values.
-const ASK_BYTES: u64 = 1 << 20;
+const ASK_BYTES: u64 = 128 << 10;
 
 /// Each version and each range erase counts as this many more bytes towards [`ASK_BYTES`].
 const ROW_WORK_BYTES: u64 = 128;

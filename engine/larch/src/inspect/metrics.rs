@@ -62,7 +62,7 @@ pub struct Metrics {
     /// Warm states of the last close that could not be used, because they were incomplete or damaged, or belonged to
     /// another database.
     pub refused_states: u64,
-    /// Bytes of the commits appended to the log, without the heads of their records.
+    /// Bytes of the commits appended to the log, with the heads of their records.
     pub log_bytes: u64,
     /// Bytes of files written by flushes.
     pub flush_bytes: u64,
@@ -93,6 +93,8 @@ pub struct Metrics {
     pub failed_cleanups: u64,
     /// How long commits were slowed down because background work was behind, in microseconds.
     pub slowed_micros: u64,
+    /// How long compactions slept to leave the processors to commits, in microseconds.
+    pub yielded_micros: u64,
     /// Commits, flushes and imports that waited because level 0 of a table had too many files.
     pub level0_stalls: u64,
     /// How long these commits, flushes and imports waited in all, in microseconds.
@@ -174,6 +176,7 @@ impl Metrics {
             held_files: core.env.opener.leftovers.held(),
             failed_cleanups: core.env.opener.leftovers.failures() + load(&written.failed_renewals),
             slowed_micros: load(&written.slowed_nanos) / 1000,
+            yielded_micros: load(&written.yielded_nanos) / 1000,
             level0_stalls: level0.0,
             level0_stall_micros: level0.1,
             write_buffer_stalls: write_buffer.0,

@@ -151,6 +151,12 @@ fn is_level0_due(table: &TableFiles, base: usize, options: &LevelOptions, level0
             && (level0.is_at_rest || level0.looks.saturating_mul(LOOK_BYTES) >= merged())
 }
 
+/// Whether level 0 has more than one and a half times the files at which writes begin to be slowed down, so that
+/// compactions have to be fast.
+pub fn is_behind(table: &TableFiles, options: &LevelOptions) -> bool {
+    table.levels[0].len() > options.slow_files.saturating_add(options.slow_files / 2)
+}
+
 /// The best next compaction of `table`, one that can run beside the compactions that have claimed `under_way`.
 /// `oldest` is the oldest version that a reader may read at, and `level0` says how level 0 is used.
 ///

@@ -454,8 +454,9 @@ fn log<'c>(
         }
         let visible = core.views.visible_versions();
         visible.wait_for_slot(writer.next_version()).map_err(|broken| core.commit_broke(broken))?;
+        let begin = writer.log_end();
         let version = writer.append(ops, bytes, written).map_err(|error| core.not_appended(error))?;
-        core.env.written.log.fetch_add(ops.encoded_bytes() as u64, Ordering::Relaxed);
+        core.env.written.log.fetch_add(writer.log_end() - begin, Ordering::Relaxed);
         core.env.held.log.store(writer.buffer_bytes(), Ordering::Relaxed);
         log_job::appended(core, writer);
         return Ok(Logged { applying: visible.begin(version), version, memory: writer.memory().clone() });

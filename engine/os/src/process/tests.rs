@@ -1,6 +1,6 @@
 //! How the reports of the system are read.
 
-use super::{Cpu, ProcessMemory, cpu, memory, parse_cpu, parse_memory};
+use super::{Cpu, ProcessMemory, cpu, memory, parse_cpu, parse_memory, parse_wait, waited_for_processor};
 use std::time::Duration;
 
 #[test]
@@ -23,6 +23,22 @@ fn processor_time_is_read_past_any_process_name() {
     let expected = Cpu { user: Duration::from_millis(2500), system: Duration::from_millis(500) };
     assert_eq!(parse_cpu(stat, 100), Some(expected));
     assert_eq!(parse_cpu("7 (a) S 1", 100), None);
+}
+
+#[test]
+fn the_wait_of_a_thread_is_the_second_number() {
+    assert_eq!(parse_wait("1200 345 6\n"), Some(Duration::from_nanos(345)));
+    assert_eq!(parse_wait("1200"), None);
+    assert_eq!(parse_wait("1200 much 6"), None);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+#[cfg_attr(miri, ignore = "reads /proc")]
+fn the_wait_of_this_thread_only_grows() {
+    let before = waited_for_processor().expect("the system reports it");
+    std::thread::yield_now();
+    assert!(waited_for_processor() >= Some(before));
 }
 
 #[test]

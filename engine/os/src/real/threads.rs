@@ -21,6 +21,7 @@
 //! * Jobs are polled and dropped while no lock is held.
 
 use crate::job::Duty;
+use crate::process;
 use crate::sync::{Arc, Condvar, Mutex};
 use crate::{Job, Polled, Priority, Threads, Worker};
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -208,6 +209,10 @@ impl Threads for ThreadPool {
 
     fn are_real(&self) -> bool {
         true
+    }
+
+    fn waited_for_processor(&self) -> Option<Duration> {
+        process::waited_for_processor()
     }
 }
 

@@ -181,6 +181,7 @@ impl Metrics {
             gauge("leftover_files", "Files that nothing needs and that could not be removed yet.", self.leftover_files),
             counter("failed_cleanups", "Failed attempts to remove a file or renew a manifest.", self.failed_cleanups),
             counter("slowed_micros", "How long commits were slowed down, in microseconds.", self.slowed_micros),
+            counter("yielded_micros", "How long compactions yielded to commits, in microseconds.", self.yielded_micros),
             Family {
                 name: "stalls",
                 help: "Commits that waited for background work, by the reason.",
