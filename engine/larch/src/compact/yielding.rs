@@ -45,8 +45,8 @@ impl<'c> Yielding<'c> {
         Self { core, table, since, waited, newest: core.views.visible() }
     }
 
-    /// Sleeps if since the last call the thread has waited for a processor and commits have been made, unless
-    /// compactions of the table are behind.
+    /// Sleeps if since the last call the thread has waited for a processor and commits have been made, unless somebody
+    /// waits for the compaction.
     pub fn offer(&mut self) {
         let machine = &self.core.env.machine;
         let Some(before) = self.waited else { return };
@@ -55,15 +55,19 @@ impl<'c> Yielding<'c> {
         let has_commits = newest != self.newest;
         let work = machine.clock.now().saturating_sub(self.since);
         let sleep = sleep_after(work, waited.saturating_sub(before));
-        if sleep >= SHORTEST_SLEEP && has_commits && !self.is_behind() {
+        if sleep >= SHORTEST_SLEEP && has_commits && !self.is_awaited() {
             machine.clock.sleep(sleep);
             self.core.env.written.yielded_nanos.fetch_add(sleep.as_nanos() as u64, Ordering::Relaxed);
         }
         (self.since, self.waited, self.newest) = (machine.clock.now(), Some(waited), newest);
     }
 
-    /// Whether level 0 has so many files that commits will soon wait for the compaction, or the table is gone.
-    fn is_behind(&self) -> bool {
+    /// Whether a change of all levels waits for the compaction, commits will soon wait because of the files in level 0,
+    /// or the table is gone.
+    fn is_awaited(&self) -> bool {
+        if self.core.writes.levels.is_wanted() {
+            return true;
+        }
         let view = self.core.views.newest();
         let levels = &self.core.env.options.levels;
         view.files.tables.get(&self.table).is_none_or(|table| pick::is_behind(table, levels))

@@ -97,6 +97,25 @@ fn a_compaction_yields_after_waits_for_a_processor_while_commits_come() {
 }
 
 #[test]
+fn a_compaction_does_not_yield_while_a_change_of_all_levels_waits_for_it() {
+    let crowded = Crowded::new();
+    let core = crowded.table.core();
+    let mut yielding = Yielding::new(core, crowded.table.id());
+    let levels = core.writes.levels.try_share().expect("no other compaction runs");
+    std::thread::scope(|scope| {
+        scope.spawn(|| drop(core.writes.levels.own()));
+        while !core.writes.levels.is_wanted() {
+            std::thread::yield_now();
+        }
+        crowded.commit();
+        assert_eq!(crowded.offer(&mut yielding, MILLI, MILLI), Duration::ZERO);
+        drop(levels);
+    });
+    crowded.commit();
+    assert_eq!(crowded.offer(&mut yielding, MILLI, MILLI), 8 * MILLI, "it got the lock");
+}
+
+#[test]
 fn a_compaction_does_not_yield_once_level_0_is_nearly_full() {
     let crowded = Crowded::new();
     let table = crowded.table.id();
