@@ -1,5 +1,7 @@
 //! Tests when a compaction yields, on a machine that says what the test wants about waits for a processor.
 
+#![allow(clippy::disallowed_methods, reason = "a thread of the test waits for the lock")]
+
 use super::{LONGEST_SLEEP, Yielding};
 use crate::options::LevelOptions;
 use crate::{Database, Durability, Table};
