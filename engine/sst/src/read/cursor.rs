@@ -14,7 +14,6 @@ use crate::copied_page::CopiedPage;
 use crate::format::meta::TreeKind;
 use crate::format::{PageRows, Seen, history_key};
 use crate::row::Version;
-use crate::slice::RowRanges;
 use os::sync::Arc;
 use pages::{PageSource, Stop};
 use std::cell::RefCell;
@@ -36,6 +35,22 @@ pub struct SstCursor {
     key: Vec<u8>,
 }
 
+/// A cursor over the main rows of `sst` whose ids are in `rows`.
+#[inline]
+fn main_of(sst: &Sst, rows: Range<u64>) -> Option<TreeCursor> {
+    let cursor = |tree| TreeCursor::new(&sst.file, TreeKind::Main, tree, sst.prefer_flat, sst.rows().within(rows));
+    sst.meta.main.map(cursor)
+}
+
+/// A cursor over the history of `sst`.
+#[inline]
+fn history_of(sst: &Sst) -> Option<TreeCursor> {
+    let tree = sst.meta.history.get()?;
+    let mut history = TreeCursor::new(&sst.file, TreeKind::History, tree, sst.prefer_flat, 0..u64::MAX);
+    history.begin(Direction::Forward);
+    Some(history)
+}
+
 impl SstCursor {
     /// A cursor over `sst` that has no place yet. Allocates nothing unless the file has a history.
     pub fn new(sst: Arc<Sst>) -> Self {
@@ -45,14 +60,8 @@ impl SstCursor {
     /// A cursor over the main rows of `sst` that the table sees and whose ids are in `rows`, with all their
     /// versions. It shows no other rows, and reads no page that has none of them.
     pub fn within(sst: Arc<Sst>, rows: Range<u64>) -> Self {
-        let cursor =
-            |kind: TreeKind, tree, rows: RowRanges| TreeCursor::new(&sst.file, kind, tree, sst.prefer_flat, rows);
-        let main = sst.meta.main.map(|tree| cursor(TreeKind::Main, tree, sst.rows().within(rows)));
-        let history = sst.meta.history.get().map(|tree| cursor(TreeKind::History, tree, (0..u64::MAX).into()));
-        let history = history.map(|mut history| {
-            history.begin(Direction::Forward);
-            Box::new(RefCell::new(history))
-        });
+        let main = main_of(&sst, rows);
+        let history = history_of(&sst).map(|history| Box::new(RefCell::new(history)));
         let (groups, readahead, edge, key) = (Vec::new(), Readahead::NONE, None, Vec::new());
         Self { sst, main, history, groups, readahead, edge, direction: Direction::Forward, key }
     }
@@ -60,6 +69,12 @@ impl SstCursor {
     /// Lets the cursor ask ahead as `readahead` says when it goes from page to page. The trees of the file share
     /// the readahead window in proportion to their lengths.
     pub fn with_readahead(mut self, readahead: Readahead) -> Self {
+        self.set_readahead(readahead);
+        self
+    }
+
+    #[inline]
+    fn set_readahead(&mut self, readahead: Readahead) {
         if let Some(main) = &mut self.main {
             self.sst.share(TreeKind::Main, main, readahead);
         }
@@ -67,20 +82,70 @@ impl SstCursor {
             self.sst.share(TreeKind::History, history.get_mut(), readahead);
         }
         self.readahead = readahead;
-        self
     }
 
     /// Lets the cursor ask ahead only for rows from the start of the scan to the key `far`, and for the parts and
     /// older versions of these rows. The cursor itself may go beyond `far`.
     pub fn until(mut self, far: Bound<&[u8]>) -> Self {
-        self.edge = Far::new(far).map(|far| ScanEnd { sst: Arc::clone(&self.sst), far });
+        self.set_far(far);
+        self
+    }
+
+    #[inline]
+    fn set_far(&mut self, far: Bound<&[u8]>) {
+        let is_set = match &self.edge {
+            Some(edge) => Arc::ptr_eq(&edge.sst, &self.sst) && edge.far.is_at(far),
+            None => matches!(far, Bound::Unbounded),
+        };
+        if is_set {
+            return;
+        }
+        let known = self.edge.take().map(|edge| edge.far).filter(|known| known.is_at(far));
+        self.edge = known.or_else(|| Far::new(far)).map(|far| ScanEnd { sst: Arc::clone(&self.sst), far });
         if let Some(main) = &mut self.main {
             main.set_edge(self.edge.clone());
         }
         if let Some(history) = &mut self.history {
             history.get_mut().set_edge(self.edge.clone());
         }
-        self
+    }
+
+    /// Leaves the place of the cursor and drops all its pages. It keeps the memory that it has allocated, for the next
+    /// walk. Until [`SstCursor::restart`] is called, it must not be moved.
+    pub fn leave_place(&mut self) {
+        if let Some(main) = &mut self.main {
+            main.leave_place();
+        }
+        if let Some(history) = &mut self.history {
+            history.get_mut().leave_place();
+        }
+        self.groups.clear();
+    }
+
+    /// Makes this a cursor over `sst` that has no place yet, in the memory that it has allocated for its last walk. It
+    /// asks ahead as `readahead` says, for rows up to the key `far`. The cursor must have been made for all rows of
+    /// its file.
+    pub fn restart(&mut self, sst: &Arc<Sst>, readahead: Readahead, far: Bound<&[u8]>) {
+        self.groups.clear();
+        self.direction = Direction::Forward;
+        if Arc::ptr_eq(&self.sst, sst) {
+            if let Some(main) = &mut self.main {
+                main.restart();
+            }
+            if let Some(history) = &mut self.history {
+                history.get_mut().restart();
+                history.get_mut().begin(Direction::Forward);
+            }
+        } else {
+            self.main = main_of(sst, 0..u64::MAX);
+            match (&mut self.history, history_of(sst)) {
+                (Some(place), Some(history)) => *place.get_mut() = history,
+                (place, history) => *place = history.map(|history| Box::new(RefCell::new(history))),
+            }
+            self.sst.clone_from(sst);
+        }
+        self.set_readahead(readahead);
+        self.set_far(far);
     }
 
     /// Whether the readahead window reaches beyond the end of this file, so that pages of the next file of the

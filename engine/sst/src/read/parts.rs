@@ -78,8 +78,11 @@ impl Sst {
 
     /// The stored bytes of all data pages for which a walk over the rows of the file may ask ahead.
     fn page_bytes(&self) -> u64 {
-        let trees = self.meta.trees().filter(|(kind, _)| *kind != TreeKind::RangeErases);
-        trees.map(|(_, tree)| tree.totals.bytes).fold(0, u64::saturating_add)
+        let filter = self.meta.filter.as_ref().map(|filter| &filter.tree);
+        let keyed = [self.meta.main.as_ref(), self.meta.history.tree(), filter];
+        let groups = self.meta.groups.iter().flat_map(|trees| [trees.newest.as_ref(), trees.older.as_ref()]);
+        let trees = keyed.into_iter().chain(groups).flatten();
+        trees.map(|tree| tree.totals.bytes).fold(0, u64::saturating_add)
     }
 
     /// The stored bytes of the values that lie outside the pages of a tree.

@@ -139,6 +139,15 @@ impl Far {
         &self.key
     }
 
+    /// Whether a scan to `bound` ends here.
+    pub fn is_at(&self, bound: Bound<&[u8]>) -> bool {
+        match bound {
+            Bound::Unbounded => false,
+            Bound::Included(key) => self.is_included && *key == *self.key,
+            Bound::Excluded(key) => !self.is_included && *key == *self.key,
+        }
+    }
+
     pub fn is_included(&self) -> bool {
         self.is_included
     }

@@ -217,6 +217,19 @@ impl<L: PageRows> TreeCursor<L> {
         self.here = None;
     }
 
+    /// Leaves the cursor at no row and drops its pages.
+    #[inline]
+    pub(super) fn leave_place(&mut self) {
+        (self.here, self.leaf) = (None, None);
+    }
+
+    /// Leaves the cursor as a new one: it has no place and does not ask ahead. It keeps its bounds and the end of the
+    /// scan.
+    pub(super) fn restart(&mut self) {
+        self.leave_place();
+        (self.ahead, self.values, self.beside_values) = (Ahead::NONE, ValuesAhead::NONE, None);
+    }
+
     /// Goes to `place` if the row there is within the bounds. Otherwise the cursor is at no row afterwards.
     fn stand_at(&mut self, place: Option<TreePlace<L>>) -> bool {
         self.here = place;
