@@ -6,7 +6,7 @@
 use kit::allocations::{Counting, Thread};
 use larch::options::{LevelOptions, PageIndexKind};
 use larch::stats::Reason;
-use larch::{Compression, Database, Table, TableOptions};
+use larch::{Compression, Database, Readable, Table, TableOptions};
 use os::sim::{DiskCounts, SimDisk};
 use os::sync::Arc;
 use os::{Access, Disk, Machine};
@@ -163,6 +163,42 @@ fn cursors_and_reads_through_them_of_what_is_in_memory_do_not_allocate() {
     };
     assert!(Thread::count(&mut read_all) > 0, "what is read from disk is allocated, and the allocator counts");
     assert_eq!(Thread::count(&mut read_all), 0);
+}
+
+/// The table has files in two levels, versions that only a snapshot sees, and rows in memory. Some keys come after all
+/// keys of the newer files.
+#[test]
+fn the_seeks_of_a_cursor_after_its_first_ones_do_not_allocate() {
+    let levels = LevelOptions { file_bytes: 64 << 10, ..LevelOptions::default() };
+    let db = builder(&SimDisk::new(1)).levels(levels).open().expect("the disk works");
+    let table = db.table("t").expect("the disk works");
+    import(&table, 20_000);
+    let snapshot = db.snapshot();
+    for i in (0..10_000).step_by(3) {
+        table.insert(key(2 * i), [b'n'; 100]).expect("the disk works");
+    }
+    db.flush().expect("the disk works");
+    for i in (0..10_000).step_by(7) {
+        table.insert(key(2 * i), [b'm'; 100]).expect("the disk works");
+    }
+    let cursors = [
+        ("all", table.cursor()),
+        ("a range", table.cursor_in(key(1_000)..key(35_000))),
+        ("a snapshot", snapshot.cursor(&table)),
+    ];
+    for (name, mut cursor) in cursors {
+        let mut seek_all = || {
+            for i in 0..300 {
+                let to = key(2_000 + i * 977 % 32_000);
+                assert!(cursor.seek(&to).expect("the disk works"));
+                assert!(cursor.seek_back(&to).expect("the disk works") && cursor.value().is_some());
+                assert!(cursor.seek(&to).expect("the disk works"));
+            }
+        };
+        assert!(Thread::count(&mut seek_all) > 0, "what is read first is allocated, and the allocator counts");
+        let keys = Thread::count(|| (0..300).for_each(|i| drop(key(i))));
+        assert_eq!(Thread::count(&mut seek_all), keys, "a cursor over {name}");
+    }
 }
 
 #[test]

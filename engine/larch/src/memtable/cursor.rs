@@ -43,6 +43,11 @@ impl MemCursor {
         Self { table, at, place: CursorPlace::Before }
     }
 
+    /// The memtable.
+    pub fn memtable(&self) -> &Arc<Memtable> {
+        &self.table
+    }
+
     /// The version of the cursor: it sees rows up to this version.
     #[cfg(test)]
     pub fn at(&self) -> Version {

@@ -11,8 +11,8 @@
 //!   backward one at the start.
 //! * The place changes only when a move is done: after a try that would fault, or after a dropped future, the cursor
 //!   is where it was. But it no longer lends its row, because it releases the row's pages before it waits for others.
-//! * Between two moves the cursor keeps what a range keeps. It also keeps the bytes of its row, in the same way as a
-//!   [`Value`] keeps its bytes.
+//! * Between two moves the cursor keeps what a range keeps. It keeps the merges of both directions, but only the one
+//!   that found its row pins pages. It also keeps the bytes of its row, in the same way as a [`Value`] keeps its bytes.
 
 use super::Tried;
 use super::content::Content;
@@ -42,8 +42,8 @@ use std::ops::Bound;
 ///
 /// The cursor shows the rows as of the moment at which it was made, or those of its snapshot, whatever is written in
 /// the meantime. It holds on to the same things as a range; see [`Table::range`](crate::Reader::range). A move in the
-/// same direction as the last move costs as much as one row of a range. A seek or a change of direction costs as much
-/// as the first row of a new range, but allocates less.
+/// same direction as the last move costs as much as one row of a range. A seek or a change of direction costs less
+/// than the first row of a new range, and usually allocates nothing.
 ///
 /// The key and the value are lent until the cursor moves. A move also loads the values or parts that lie outside
 /// their pages, so reading them afterwards never blocks. To see only keys, select no column group: then no value is

@@ -32,6 +32,7 @@ mod excerpts;
 mod following;
 mod forms;
 mod moving;
+mod seeking;
 
 type Row = Vec<Vec<u8>>;
 type Model = BTreeMap<Vec<u8>, Row>;

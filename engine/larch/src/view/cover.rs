@@ -70,6 +70,14 @@ impl MergeCovers {
         Self { direction, sources: 0, erased: Vec::new(), through: Vec::new(), edge: None }
     }
 
+    /// Forgets all sources and answers, and drops their pages. Keeps the allocated memory.
+    pub fn clear(&mut self) {
+        self.sources = 0;
+        self.erased.clear();
+        self.through.clear();
+        self.edge = None;
+    }
+
     /// Adds a memtable as the next source, read at version `at`.
     pub fn add_memtable(&mut self, memtable: &Arc<Memtable>, at: Version) {
         if memtable.has_range_erases() {

@@ -7,6 +7,8 @@
 //! * A place keeps the view in which its merge reads. When a new view is made, places in older views are dropped,
 //!   except those of ranges that a thread is using at that moment. The range later makes its place again from the
 //!   last key that it gave.
+//! * A place that a cursor has *left* for a seek pins no pages. It keeps its merge, which the next search in the same
+//!   direction restarts. In all else it is like other places, so it is dropped with its view.
 //! * The bytes that all places together pin are limited. Beyond the limit, places that were not used lately are
 //!   dropped.
 //!
@@ -17,10 +19,11 @@ use super::follow::Following;
 use super::merge::Merge;
 use super::precharge::Precharge;
 use os::sync::{Arc, Mutex, MutexGuard};
-use pages::PageCache;
 use pages::gauge::Holding;
-use sst::Direction;
+use pages::{PageCache, PageSource};
+use sst::{Direction, Readahead};
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 /// The two places of a range.
 #[derive(Debug, Default)]
@@ -72,6 +75,21 @@ impl RangeEnds {
         self.front.iter().chain(&self.back).map(|end| end.pins.bytes()).sum()
     }
 
+    /// Leaves both places, even if a reader waited for their pages. None does after this call. Takes the places that
+    /// cannot be restarted.
+    pub fn leave(&mut self) -> Vec<End> {
+        self.is_asked = false;
+        let mut gone = Vec::new();
+        for place in [&mut self.front, &mut self.back] {
+            if let Some(end) = place
+                && !end.leave()
+            {
+                gone.extend(place.take());
+            }
+        }
+        gone
+    }
+
     /// Takes both places, even if a reader waited for their pages. None does after this call.
     pub fn take_both(&mut self) -> [Option<End>; 2] {
         self.is_asked = false;
@@ -95,12 +113,44 @@ pub struct End {
     pub pins: Holding,
     /// How many more rows are given before the pins are counted again.
     uncounted: u8,
+    /// Whether the place was left. Then its merge must be [restarted](Self::restart) before it is used.
+    is_left: bool,
 }
 
 impl End {
     /// A place for `merge`, which reads in the view with this `generation`.
     pub fn new(merge: Merge, generation: u64, cache: &PageCache) -> Self {
-        Self { merge, generation, precharge: None, pins: cache.cursors().holding(), uncounted: 0 }
+        let pins = cache.cursors().holding();
+        Self { merge, generation, precharge: None, pins, uncounted: 0, is_left: false }
+    }
+
+    /// Whether the place was left.
+    #[inline]
+    pub fn is_left(&self) -> bool {
+        self.is_left
+    }
+
+    /// Leaves the place: nothing is pinned any more. Returns whether the place can be restarted.
+    fn leave(&mut self) -> bool {
+        if self.merge.is_whole() && !self.is_left {
+            self.merge.leave_place();
+            self.precharge = None;
+            self.pins.set(0);
+            self.is_left = true;
+        }
+        self.is_left
+    }
+
+    /// Restarts the merge of a place that was left. After this call, the place is like a new one.
+    pub fn restart<S: PageSource + ?Sized>(
+        &mut self,
+        source: &S,
+        bounds: (Bound<&[u8]>, Bound<&[u8]>),
+        readahead: Readahead,
+    ) {
+        self.merge.restart(source, bounds, readahead);
+        self.uncounted = 0;
+        self.is_left = false;
     }
 
     /// Called when the row that the merge has found was given.

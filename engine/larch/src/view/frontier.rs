@@ -54,6 +54,12 @@ impl<C: Sorted, M> Frontier<C, M> {
         Self { direction, sources: cursors.into_iter().map(source).collect(), has_arrived: false }
     }
 
+    /// Begins another walk. `first` returns the first move of each cursor.
+    pub fn restart(&mut self, first: impl Fn() -> M) {
+        self.has_arrived = false;
+        self.sources.iter_mut().for_each(|source| source.progress = Progress::Moving(first()));
+    }
+
     /// Whether every source has arrived.
     #[inline]
     pub fn has_arrived(&self) -> bool {
@@ -159,6 +165,11 @@ impl<C: Sorted, M> Frontier<C, M> {
     /// All sources, newest first.
     pub fn cursors(&self) -> impl Iterator<Item = &C> {
         self.sources.iter().map(|source| &source.cursor)
+    }
+
+    /// All sources, newest first.
+    pub fn cursors_mut(&mut self) -> impl Iterator<Item = &mut C> {
+        self.sources.iter_mut().map(|source| &mut source.cursor)
     }
 }
 

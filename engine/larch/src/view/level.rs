@@ -21,6 +21,9 @@ pub struct LevelCursor {
     /// The index of the file in which the cursor stands or, after a fault, in which the step will go on.
     at: usize,
     cursor: Option<SstCursor>,
+    /// Whether the cursor was [restarted](Self::restart) and has opened no file since. `cursor` has no place then and
+    /// is only memory for the next one.
+    is_left: bool,
     /// Cursors over the next files, in walk order, which have already asked for pages.
     ready: VecDeque<(usize, SstCursor)>,
     direction: Direction,
@@ -69,12 +72,18 @@ pub fn files_asked_between<S: PageSource + ?Sized>(
     start..end
 }
 
+/// The prefix that all keys from `low` to `high` share, if the filters of `files` have prefixes of this length.
+fn shared_prefix<'k>(files: &[Arc<DbFile>], low: Bound<&'k [u8]>, high: Bound<&[u8]>) -> Option<&'k [u8]> {
+    files.first()?.sst.filtered_prefix(low, high)
+}
+
 impl LevelCursor {
     /// A cursor over all of `files`. It stands nowhere yet.
     pub fn new(files: Level, readahead: Readahead) -> Self {
         let walked = 0..files.len();
         let (prefix, cursor, ready, far) = (None, None, VecDeque::new(), Bound::Unbounded);
-        Self { at: 0, prefix, files, walked, cursor, ready, direction: Direction::Forward, readahead, far }
+        let (at, is_left, direction) = (0, false, Direction::Forward);
+        Self { at, prefix, files, walked, cursor, is_left, ready, direction, readahead, far }
     }
 
     /// A cursor over those `files` that may have keys from `low` to `high`, or `None` if there are none. It walks in
@@ -89,10 +98,69 @@ impl LevelCursor {
         readahead: Readahead,
     ) -> Option<Box<Self>> {
         let walked = files_asked_between(source, &files, low, high);
-        let prefix = files[walked.clone()].first()?.sst.filtered_prefix(low, high).map(<[u8]>::to_vec);
+        if walked.is_empty() { None } else { Some(Self::through(files, walked, (low, high), direction, readahead)) }
+    }
+
+    /// As [`LevelCursor::within`], but there is a cursor even if no file may have such a key: then it finds no row
+    /// before it is [restarted](Self::restart).
+    pub fn within_any<S: PageSource + ?Sized>(
+        source: &S,
+        files: Level,
+        (low, high): (Bound<&[u8]>, Bound<&[u8]>),
+        direction: Direction,
+        readahead: Readahead,
+    ) -> Box<Self> {
+        let walked = files_asked_between(source, &files, low, high);
+        Self::through(files, walked, (low, high), direction, readahead)
+    }
+
+    /// A cursor through those of `files` that are `walked`.
+    #[inline]
+    fn through(
+        files: Level,
+        walked: Range<usize>,
+        (low, high): (Bound<&[u8]>, Bound<&[u8]>),
+        direction: Direction,
+        readahead: Readahead,
+    ) -> Box<Self> {
+        let prefix = shared_prefix(&files[walked.clone()], low, high).map(<[u8]>::to_vec);
         let far = direction.near_far((low, high)).1.map(Arc::from);
-        let (at, cursor, ready) = (walked.start, None, VecDeque::new());
-        Some(Box::new(Self { at, prefix, files, walked, cursor, ready, direction, readahead, far }))
+        let (at, cursor, is_left, ready) = (walked.start, None, false, VecDeque::new());
+        Box::new(Self { at, prefix, files, walked, cursor, is_left, ready, direction, readahead, far })
+    }
+
+    /// Leaves the place of the cursor and drops all its pages. Until [`LevelCursor::restart`] is called, it must not
+    /// be moved.
+    pub fn leave_place(&mut self) {
+        if let Some(cursor) = &mut self.cursor {
+            cursor.leave_place();
+        }
+        self.ready.clear();
+    }
+
+    /// Begins another walk in `direction`, as a new cursor [within](Self::within) these bounds would, in the memory
+    /// that the cursor has allocated for its last walk. It must have left its place. It reads ahead as far as in its
+    /// last walk. Returns whether it walks through the same files as in that walk.
+    pub fn restart<S: PageSource + ?Sized>(
+        &mut self,
+        source: &S,
+        (low, high): (Bound<&[u8]>, Bound<&[u8]>),
+        direction: Direction,
+    ) -> bool {
+        self.is_left = true;
+        let walked = files_asked_between(source, &self.files, low, high);
+        let is_same = walked == self.walked;
+        self.walked = walked;
+        match (shared_prefix(&self.files[self.walked.clone()], low, high), &mut self.prefix) {
+            (Some(new), Some(prefix)) => new.clone_into(prefix),
+            (new, prefix) => *prefix = new.map(<[u8]>::to_vec),
+        }
+        let far = direction.near_far((low, high)).1;
+        if self.far.as_ref().map(|key| &**key) != far {
+            self.far = far.map(Arc::from);
+        }
+        self.direction = direction;
+        is_same
     }
 
     /// Sets how far the cursor reads ahead from now on.
@@ -124,6 +192,16 @@ impl LevelCursor {
         }
     }
 
+    /// The cursor of the last walk, if it is left, as a cursor over file `at`.
+    fn take_left(&mut self, at: usize) -> Option<SstCursor> {
+        if !std::mem::take(&mut self.is_left) {
+            return None;
+        }
+        let mut cursor = self.cursor.take()?;
+        cursor.restart(&self.files[at].sst, self.readahead, self.far.as_ref().map(|key| &**key));
+        Some(cursor)
+    }
+
     /// The file in which the cursor stands.
     pub fn file(&self) -> &Arc<DbFile> {
         &self.files[self.at]
@@ -131,10 +209,15 @@ impl LevelCursor {
 
     fn open(&mut self, at: usize) -> &mut SstCursor {
         self.ready.clear();
-        if self.at != at || self.cursor.is_none() {
-            self.at = at;
-            self.cursor = Some(self.cursor_of(&self.files[at]));
+        let is_new = self.at != at || self.is_left;
+        match &mut self.cursor {
+            Some(cursor) if is_new => {
+                cursor.restart(&self.files[at].sst, self.readahead, self.far.as_ref().map(|key| &**key));
+            }
+            Some(_) => {}
+            None => self.cursor = Some(self.cursor_of(&self.files[at])),
         }
+        (self.at, self.is_left) = (at, false);
         self.cursor.as_mut().expect("opened above")
     }
 
@@ -196,7 +279,7 @@ impl LevelCursor {
             Some((ready, cursor)) if ready == at => cursor,
             _ => {
                 self.ready.clear();
-                self.cursor_of(&self.files[at])
+                self.take_left(at).unwrap_or_else(|| self.cursor_of(&self.files[at]))
             }
         };
         match seek(&mut cursor) {

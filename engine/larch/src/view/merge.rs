@@ -21,7 +21,7 @@ use super::found::FoundRow;
 use super::frontier::{Frontier, Sorted};
 use super::level::LevelCursor;
 use crate::manifest::Level;
-use crate::memtable::{CopiedRows, MemCursor};
+use crate::memtable::{CopiedRows, MemCursor, Memtable};
 use os::sync::Arc;
 use pages::{PageSource, Stop};
 use sst::{Direction, Groups, Readahead, RowKind, Seek, StoredValue, Streak, StreakRow, StreakStart, Version};
@@ -44,6 +44,11 @@ pub struct Merge {
     /// Whether this merge can use streaks. They assume that memory is newer than all files, but a transaction's own
     /// files are newer than the memtables.
     has_streaks: bool,
+    /// Whether the merge has a source for each memtable and level of the table, so that it can be
+    /// [restarted](Merge::restart) with other bounds.
+    is_whole: bool,
+    /// How far all levels together read ahead.
+    readahead: Readahead,
     /// How many rows of a memtable are copied at once. The number starts small, and doubles each time that all copies
     /// were used up.
     copies: usize,
@@ -128,47 +133,114 @@ impl Merge {
         source: &S,
         table: TableView<'_>,
         direction: Direction,
+        bounds: (Bound<&[u8]>, Bound<&[u8]>),
+        readahead: Readahead,
+    ) -> Self {
+        Self::of(table, direction, bounds, readahead, |level| {
+            LevelCursor::within(source, level.clone(), bounds, direction, Readahead::NONE)
+        })
+    }
+
+    /// As [`Merge::new`], but leaves out no file, so that the merge can be [restarted](Self::restart).
+    pub fn whole<S: PageSource + ?Sized>(
+        source: &S,
+        table: TableView<'_>,
+        direction: Direction,
+        bounds: (Bound<&[u8]>, Bound<&[u8]>),
+        readahead: Readahead,
+    ) -> Self {
+        Self::of(table, direction, bounds, readahead, |level| {
+            Some(LevelCursor::within_any(source, level.clone(), bounds, direction, Readahead::NONE))
+        })
+    }
+
+    /// A merge of those levels of `table` for which `cursor` returns a cursor, and of all memtables.
+    #[inline]
+    fn of(
+        table: TableView<'_>,
+        direction: Direction,
         (low, high): (Bound<&[u8]>, Bound<&[u8]>),
         readahead: Readahead,
+        cursor: impl Fn(&Level) -> Option<Box<LevelCursor>>,
     ) -> Self {
         let at = table.at;
         let (level0, deeper) = table.files.levels.split_first().expect("a table has levels");
         let mut sources = Vec::with_capacity(table.view.memory.len() + level0.len() + deeper.len());
         let mut covers = MergeCovers::new(direction);
-        let add_level = |level: &Level, at, covers: &mut MergeCovers, sources: &mut Vec<(Cursor, Version)>| {
-            let cursor = LevelCursor::within(source, level.clone(), (low, high), direction, Readahead::NONE);
-            if let Some(cursor) = cursor {
+        let mut is_whole = true;
+        let mut add_level = |level: &Level, at, covers: &mut MergeCovers, sources: &mut Vec<MergeSource>| {
+            if let Some(cursor) = cursor(level) {
                 covers.add_level(&cursor, at, low, high);
-                sources.push((Cursor::Level(cursor), at));
+                sources.push(MergeSource { cursor: Cursor::Level(cursor), at, hidden: 0 });
+            } else {
+                is_whole = false;
             }
+        };
+        let memory = |memtable: &Arc<Memtable>, at| {
+            let cursor = Cursor::Memory(MemCursor::new(memtable.clone(), at));
+            MergeSource { cursor, at, hidden: 0 }
         };
         if let Some(own) = table.own {
             covers.add_memtable(&own.memtable, own.at);
-            sources.push((Cursor::Memory(MemCursor::new(own.memtable.clone(), own.at)), own.at));
+            sources.push(memory(&own.memtable, own.at));
             own.files().iter().for_each(|file| add_level(file, own.at, &mut covers, &mut sources));
         }
         for memtable in table.memtables() {
             covers.add_memtable(memtable, at);
-            sources.push((Cursor::Memory(MemCursor::new(memtable.clone(), at)), at));
+            sources.push(memory(memtable, at));
         }
         let level0 = level0.iter().map(|file| Arc::new(vec![file.clone()]));
         let levels = level0.chain(deeper.iter().filter(|level| !level.is_empty()).cloned());
         levels.for_each(|level| add_level(&level, at, &mut covers, &mut sources));
+        let mut sources = Frontier::new(direction, sources, || NextMove::Seek);
         if !readahead.is_none() {
-            let bytes = |cursor: &Cursor| if let Cursor::Level(cursor) = cursor { cursor.bytes() } else { 0 };
-            let all_bytes = sources.iter().map(|(cursor, _)| bytes(cursor)).sum();
-            for (cursor, _) in &mut sources {
-                if let Cursor::Level(cursor) = cursor {
-                    cursor.set_readahead(readahead.share(cursor.bytes(), all_bytes));
-                }
-            }
+            share_readahead(&mut sources, readahead);
         }
-        let sources = sources.into_iter().map(|(cursor, at)| MergeSource { cursor, at, hidden: 0 });
-        let sources = Frontier::new(direction, sources, || NextMove::Seek);
         let (key, came, giver) = (Vec::new(), Came::Nowhere, None);
         let has_streaks = table.own.is_none_or(|own| own.files().is_empty());
         let (expects_streaks, copies) = (has_streaks, FIRST_COPIES);
-        Self { direction, sources, key, came, covers, giver, expects_streaks, has_streaks, copies }
+        Self { direction, sources, key, came, covers, giver, expects_streaks, has_streaks, is_whole, readahead, copies }
+    }
+
+    /// Whether the merge can be [restarted](Self::restart).
+    pub fn is_whole(&self) -> bool {
+        self.is_whole
+    }
+
+    /// Leaves the place of the merge and drops all its pages, as if it were dropped. It keeps its files, its memtables
+    /// and the memory that it has allocated. Until [`Merge::restart`] is called, it must not be used.
+    pub fn leave_place(&mut self) {
+        self.sources.cursors_mut().filter_map(|source| source.cursor.level()).for_each(LevelCursor::leave_place);
+        self.covers.clear();
+        (self.came, self.giver) = (Came::Nowhere, None);
+    }
+
+    /// Begins anew for keys from `low` to `high`, as a new merge of the same table would. The merge must be
+    /// [whole](Self::is_whole), and must have left its place.
+    pub fn restart<S: PageSource + ?Sized>(
+        &mut self,
+        source: &S,
+        (low, high): (Bound<&[u8]>, Bound<&[u8]>),
+        readahead: Readahead,
+    ) {
+        assert!(self.is_whole, "a file that was left out may have keys between the new bounds");
+        let mut is_shared = readahead == self.readahead;
+        for MergeSource { cursor, at, hidden } in self.sources.cursors_mut() {
+            *hidden = 0;
+            match cursor {
+                Cursor::Memory(cursor) => self.covers.add_memtable(cursor.memtable(), *at),
+                Cursor::Level(cursor) => {
+                    is_shared &= cursor.restart(source, (low, high), self.direction);
+                    self.covers.add_level(cursor, *at, low, high);
+                }
+            }
+        }
+        if !is_shared {
+            self.readahead = readahead;
+            share_readahead(&mut self.sources, readahead);
+        }
+        self.sources.restart(|| NextMove::Seek);
+        (self.expects_streaks, self.copies) = (self.has_streaks, FIRST_COPIES);
     }
 
     /// The key of the row that was found last.
@@ -457,6 +529,15 @@ impl Merge {
     }
 }
 
+/// Lets the levels among `sources` read ahead, each in proportion to its bytes.
+fn share_readahead(sources: &mut Frontier<MergeSource, NextMove>, readahead: Readahead) {
+    let levels = |source: &MergeSource| if let Cursor::Level(cursor) = &source.cursor { cursor.bytes() } else { 0 };
+    let all_bytes = sources.cursors().map(levels).sum();
+    for cursor in sources.cursors_mut().filter_map(|source| source.cursor.level()) {
+        cursor.set_readahead(readahead.share(cursor.bytes(), all_bytes));
+    }
+}
+
 /// The start of a walk that continues after `edge`, the end of a range.
 fn after(edge: &Bound<Vec<u8>>) -> Start<'_> {
     match edge {
@@ -563,6 +644,10 @@ impl Sorted for MergeSource {
 impl Cursor {
     fn is_level(&self) -> bool {
         matches!(self, Self::Level(..))
+    }
+
+    fn level(&mut self) -> Option<&mut LevelCursor> {
+        if let Self::Level(cursor) = self { Some(cursor) } else { None }
     }
 
     fn key(&self) -> Option<&[u8]> {

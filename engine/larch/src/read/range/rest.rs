@@ -17,13 +17,17 @@ pub(super) struct Rest {
     pub limit: RowLimit,
     /// Whether the range has ended: at the end of its keys, or at its limit.
     pub is_over: bool,
+    /// Whether the range was restarted, as the range of a cursor is at each seek.
+    pub has_restarted: bool,
+    /// The memory of bounds that became unbounded, for later bounds.
+    spare: Vec<Vec<u8>>,
 }
 
 impl Rest {
     /// All rows with keys in these bounds.
     pub fn new((low, high): bounds::Owned, admit: Admit) -> Self {
         let is_over = is_empty(&low.as_ref().map(Vec::as_slice), &high.as_ref().map(Vec::as_slice));
-        Self { low, high, limit: RowLimit::none(admit), is_over }
+        Self { low, high, limit: RowLimit::none(admit), is_over, has_restarted: false, spare: Vec::new() }
     }
 
     /// Gives at most `rows` of these rows.
@@ -38,9 +42,10 @@ impl Rest {
     /// Continues with the rows between these bounds. There must be no limit.
     pub fn restart(&mut self, low: Bound<&[u8]>, high: Bound<&[u8]>) {
         debug_assert!(!self.limit.is_set(), "a limit counts the rows of one range");
+        self.has_restarted = true;
         self.is_over = is_empty(&low, &high);
-        replace(&mut self.low, low);
-        replace(&mut self.high, high);
+        replace(&mut self.low, low, &mut self.spare);
+        replace(&mut self.high, high, &mut self.spare);
     }
 
     /// The bounds.
@@ -84,23 +89,29 @@ impl Rest {
 #[inline]
 pub(super) fn close_in(near: &mut Bound<Vec<u8>>, key: &[u8]) {
     match near {
-        Bound::Excluded(last) => {
-            last.clear();
-            last.extend_from_slice(key);
+        Bound::Excluded(last) => key.clone_into(last),
+        Bound::Included(last) => {
+            let mut last = std::mem::take(last);
+            key.clone_into(&mut last);
+            *near = Bound::Excluded(last);
         }
-        Bound::Included(_) | Bound::Unbounded => *near = Bound::Excluded(key.to_vec()),
+        Bound::Unbounded => *near = Bound::Excluded(key.to_vec()),
     }
 }
 
-/// Replaces a bound, reusing its memory.
-fn replace(bound: &mut Bound<Vec<u8>>, with: Bound<&[u8]>) {
-    let mut key = match std::mem::replace(bound, Bound::Unbounded) {
-        Bound::Included(key) | Bound::Excluded(key) => key,
-        Bound::Unbounded => Vec::new(),
+/// Replaces a bound, reusing its memory or that of a `spare` key.
+fn replace(bound: &mut Bound<Vec<u8>>, with: Bound<&[u8]>, spare: &mut Vec<Vec<u8>>) {
+    let key = match std::mem::replace(bound, Bound::Unbounded) {
+        Bound::Included(key) | Bound::Excluded(key) => Some(key),
+        Bound::Unbounded => None,
     };
-    key.clear();
+    if matches!(with, Bound::Unbounded) {
+        spare.extend(key);
+        return;
+    }
+    let mut key = key.or_else(|| spare.pop()).unwrap_or_default();
     *bound = with.map(|with| {
-        key.extend_from_slice(with);
+        with.clone_into(&mut key);
         key
     });
 }

@@ -134,7 +134,16 @@ impl RangeRows {
             self.read = Some(read);
         }
         self.loader.session.release();
-        self.leave_places();
+        // Without generations, a place would not notice that there is a newer view, and would go on in older files. A
+        // range that has failed needs no place.
+        let may_go_on = self.loader.failed.get().is_none() && self.loader.handle.core().views.has_generations();
+        if may_go_on {
+            self.followed.stop(&mut self.rest);
+            let gone = self.ends.as_ref().map(|ends| ends.lock().leave());
+            drop(gone);
+        } else {
+            self.leave_places();
+        }
         self.followed.second = Second::Unknown;
         self.beside_main.clear();
         self.rest.restart(low, high);

@@ -103,15 +103,17 @@ impl Merging<'_> {
             places.resume(&following);
             followed.pins.set(0);
         }
-        let Rest { low, high, limit, .. } = rest;
+        let Rest { low, high, limit, has_restarted, .. } = rest;
         let (place, near, far) = match direction {
             Direction::Forward => (&mut places.front, low, &*high),
             Direction::Backward => (&mut places.back, high, &*low),
         };
         let (near_now, far) = (near.as_ref().map(Vec::as_slice), far.as_ref().map(Vec::as_slice));
         let search = Search { loader, direction, near: near_now, far, view };
-        if place.is_none() {
-            *place = Some(search.begin(limit)?);
+        match place {
+            Some(end) if !end.is_left() => {}
+            Some(end) => search.restart(end, limit),
+            None => *place = Some(search.begin(limit, *has_restarted)?),
         }
         let end = place.as_mut().expect("it was made above");
         let generation = end.generation;
@@ -193,18 +195,30 @@ impl Search<'_> {
         Ok(view.table(table, pin.version())?.under(own.as_ref()))
     }
 
-    /// Makes a place at the bound `near`.
-    fn begin(&self, limit: &RowLimit) -> Result<End> {
-        let session = &self.loader.session;
-        // A precharge asks for all that the range needs, while readahead would also read pages beyond the limit.
-        let env = &self.loader.handle.core().env;
-        let ahead = || readahead(&env.cache, &*env.machine.reads);
-        let readahead = if limit.uses_precharge() { Readahead::NONE } else { ahead() };
-        // Orders the bounds as low and high.
-        let bounds = self.direction.near_far((self.near, self.far));
+    /// Makes a place at the bound `near`. If the range `has_restarted`, it will probably do so again, so the place can
+    /// be restarted.
+    fn begin(&self, limit: &RowLimit, has_restarted: bool) -> Result<End> {
+        let (session, readahead, bounds) = (&self.loader.session, self.readahead(limit), self.bounds());
         let table = self.table()?;
-        let merge = Merge::new(session, table, self.direction, bounds, readahead);
+        let merge = if has_restarted { Merge::whole } else { Merge::new };
+        let merge = merge(session, table, self.direction, bounds, readahead);
         Ok(End::new(merge, table.view.generation, session.cache()))
+    }
+
+    /// Restarts a place at the bound `near`. It is in the newest view, because older places were taken.
+    fn restart(&self, end: &mut End, limit: &RowLimit) {
+        end.restart(&self.loader.session, self.bounds(), self.readahead(limit));
+    }
+
+    fn readahead(&self, limit: &RowLimit) -> Readahead {
+        let env = &self.loader.handle.core().env;
+        // A precharge asks for all that the range needs, while readahead would also read pages beyond the limit.
+        if limit.uses_precharge() { Readahead::NONE } else { readahead(&env.cache, &*env.machine.reads) }
+    }
+
+    /// The bounds, as low and high.
+    fn bounds(&self) -> (Bound<&[u8]>, Bound<&[u8]>) {
+        self.direction.near_far((self.near, self.far))
     }
 
     /// Passes the next row of `end` to `take`, and returns the result. A step.

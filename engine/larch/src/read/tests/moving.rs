@@ -12,7 +12,7 @@ use std::task::{Context, Poll, Waker};
 
 /// A move of a cursor.
 #[derive(Clone, Debug)]
-enum Move {
+pub(super) enum Move {
     Seek(Vec<u8>),
     SeekBack(Vec<u8>),
     First,
@@ -44,7 +44,7 @@ impl Move {
         }
     }
 
-    fn go(&self, cursor: &mut PartCursor) -> Result<bool> {
+    pub(super) fn go(&self, cursor: &mut PartCursor) -> Result<bool> {
         match self {
             Self::Seek(key) => cursor.seek(key),
             Self::SeekBack(key) => cursor.seek_back(key),
@@ -78,7 +78,7 @@ impl Move {
     }
 
     /// Makes the move in the rows of a model.
-    fn in_model(&self, rows: &[(Vec<u8>, Row)], place: &mut usize) {
+    pub(super) fn in_model(&self, rows: &[(Vec<u8>, Row)], place: &mut usize) {
         *place = match self {
             Self::Seek(key) => 1 + rows.partition_point(|(row, _)| row < key),
             Self::SeekBack(key) => rows.partition_point(|(row, _)| row <= key),
@@ -95,7 +95,12 @@ fn nobody() -> Context<'static> {
 }
 
 /// Makes the move in some form. `Break` if the move was given up halfway. Calls `happen` while a poll is pending.
-fn in_any_form(rng: &mut StdRng, cursor: &mut PartCursor, to: &Move, happen: &dyn Fn()) -> ControlFlow<(), bool> {
+pub(super) fn in_any_form(
+    rng: &mut StdRng,
+    cursor: &mut PartCursor,
+    to: &Move,
+    happen: &dyn Fn(),
+) -> ControlFlow<(), bool> {
     match rng.random_range(0..8) {
         0..3 => ControlFlow::Continue(to.go(cursor).expect("the disk works")),
         3..5 => match to.try_go(cursor).expect("the disk works") {
@@ -117,7 +122,7 @@ fn in_any_form(rng: &mut StdRng, cursor: &mut PartCursor, to: &Move, happen: &dy
 }
 
 /// The row that a cursor lends.
-fn lent(cursor: &PartCursor) -> Option<(Vec<u8>, Row)> {
+pub(super) fn lent(cursor: &PartCursor) -> Option<(Vec<u8>, Row)> {
     let parts = (0..cursor.part_count()).map(|i| cursor.part(i).map(<[u8]>::to_vec)).collect::<Option<_>>();
     let key = cursor.key().map(<[u8]>::to_vec);
     if cursor.part_count() > 0 {
