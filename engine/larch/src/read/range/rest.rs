@@ -17,9 +17,9 @@ pub(super) struct Rest {
     pub limit: RowLimit,
     /// Whether the range has ended: at the end of its keys, or at its limit.
     pub is_over: bool,
-    /// Whether the range was restarted, as the range of a cursor is at each seek.
-    pub has_restarted: bool,
-    /// The memory of bounds that became unbounded, for later bounds.
+    /// How often the range was restarted, at most 255. The range of a cursor is restarted at each seek.
+    pub restarts: u8,
+    /// The memory of at most two bounds that became unbounded, for later bounds.
     spare: Vec<Vec<u8>>,
 }
 
@@ -27,7 +27,7 @@ impl Rest {
     /// All rows with keys in these bounds.
     pub fn new((low, high): bounds::Owned, admit: Admit) -> Self {
         let is_over = is_empty(&low.as_ref().map(Vec::as_slice), &high.as_ref().map(Vec::as_slice));
-        Self { low, high, limit: RowLimit::none(admit), is_over, has_restarted: false, spare: Vec::new() }
+        Self { low, high, limit: RowLimit::none(admit), is_over, restarts: 0, spare: Vec::new() }
     }
 
     /// Gives at most `rows` of these rows.
@@ -42,7 +42,7 @@ impl Rest {
     /// Continues with the rows between these bounds. There must be no limit.
     pub fn restart(&mut self, low: Bound<&[u8]>, high: Bound<&[u8]>) {
         debug_assert!(!self.limit.is_set(), "a limit counts the rows of one range");
-        self.has_restarted = true;
+        self.restarts = self.restarts.saturating_add(1);
         self.is_over = is_empty(&low, &high);
         replace(&mut self.low, low, &mut self.spare);
         replace(&mut self.high, high, &mut self.spare);
@@ -99,6 +99,9 @@ pub(super) fn close_in(near: &mut Bound<Vec<u8>>, key: &[u8]) {
     }
 }
 
+/// A range has two bounds, so it can use no more spare keys at once.
+const MAX_SPARE: usize = 2;
+
 /// Replaces a bound, reusing its memory or that of a `spare` key.
 fn replace(bound: &mut Bound<Vec<u8>>, with: Bound<&[u8]>, spare: &mut Vec<Vec<u8>>) {
     let key = match std::mem::replace(bound, Bound::Unbounded) {
@@ -106,7 +109,9 @@ fn replace(bound: &mut Bound<Vec<u8>>, with: Bound<&[u8]>, spare: &mut Vec<Vec<u
         Bound::Unbounded => None,
     };
     if matches!(with, Bound::Unbounded) {
-        spare.extend(key);
+        if spare.len() < MAX_SPARE {
+            spare.extend(key);
+        }
         return;
     }
     let mut key = key.or_else(|| spare.pop()).unwrap_or_default();
@@ -114,4 +119,20 @@ fn replace(bound: &mut Bound<Vec<u8>>, with: Bound<&[u8]>, spare: &mut Vec<Vec<u
         with.clone_into(&mut key);
         key
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_that_become_unbounded_again_and_again_keep_no_more_memory() {
+        let mut rest = Rest::new((Bound::Unbounded, Bound::Unbounded), Admit::Keep);
+        for _ in 0..1000 {
+            rest.restart(Bound::Unbounded, Bound::Unbounded);
+            close_in(&mut rest.low, b"the first");
+            close_in(&mut rest.high, b"the last");
+        }
+        assert_eq!(rest.spare.len(), MAX_SPARE);
+    }
 }

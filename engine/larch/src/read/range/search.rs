@@ -103,7 +103,7 @@ impl Merging<'_> {
             places.resume(&following);
             followed.pins.set(0);
         }
-        let Rest { low, high, limit, has_restarted, .. } = rest;
+        let Rest { low, high, limit, restarts, .. } = rest;
         let (place, near, far) = match direction {
             Direction::Forward => (&mut places.front, low, &*high),
             Direction::Backward => (&mut places.back, high, &*low),
@@ -113,7 +113,7 @@ impl Merging<'_> {
         match place {
             Some(end) if !end.is_left() => {}
             Some(end) => search.restart(end, limit),
-            None => *place = Some(search.begin(limit, *has_restarted)?),
+            None => *place = Some(search.begin(limit, *restarts)?),
         }
         let end = place.as_mut().expect("it was made above");
         let generation = end.generation;
@@ -195,12 +195,12 @@ impl Search<'_> {
         Ok(view.table(table, pin.version())?.under(own.as_ref()))
     }
 
-    /// Makes a place at the bound `near`. If the range `has_restarted`, it will probably do so again, so the place can
-    /// be restarted.
-    fn begin(&self, limit: &RowLimit, has_restarted: bool) -> Result<End> {
+    /// Makes a place at the bound `near`. A range with two `restarts` will probably be restarted again, so its place
+    /// can be. Such a place costs more, because it has a cursor for each level, even where there is nothing to find.
+    fn begin(&self, limit: &RowLimit, restarts: u8) -> Result<End> {
         let (session, readahead, bounds) = (&self.loader.session, self.readahead(limit), self.bounds());
         let table = self.table()?;
-        let merge = if has_restarted { Merge::whole } else { Merge::new };
+        let merge = if restarts > 1 { Merge::whole } else { Merge::new };
         let merge = merge(session, table, self.direction, bounds, readahead);
         Ok(End::new(merge, table.view.generation, session.cache()))
     }
