@@ -19,9 +19,9 @@
 //!   other free blocks are given back to the system first. So a buffer is refused only if the buffers alone would
 //!   exceed the limit, and never because free memory is fragmented. Addresses are plentiful.
 //!
-//! A new slab gets a huge page if the limit has room for the whole slab and some more. All of it then counts as backed,
-//! because the system backs a huge page when its first byte is touched. Random accesses to huge pages cost a third
-//! less, and a disk reads a buffer that is one piece of memory faster than one of scattered pages. All other slabs
+//! A new slab gets a huge page if the limit has room for the whole slab and some more. All of it then counts as
+//! backed, because the system backs a huge page when its first byte is touched. Random accesses to huge pages cost a
+//! third less, and a disk reads a buffer that is one piece of memory faster than one of scattered pages. All other slabs
 //! refuse huge pages, and are backed block by block. Arenas with a limit below [`HUGE_LIMIT_BYTES`] use no huge pages,
 //! because one slab would be most of their limit. When blocks of a huge page are given back, the system splits the
 //! page, and the slab becomes an ordinary slab. So these blocks are given back last. A slab without a backed block is
@@ -68,8 +68,8 @@ const LONGEST_BLOCKS: usize = SLAB_BLOCKS / 2;
 /// most half of its limit.
 pub const HUGE_LIMIT_BYTES: u64 = 4 << 20;
 
-/// The last 1/`LOOSE_SHARE` of the limit is never backed by a whole slab. A cache pays for what it knows of its pages from
-/// the same budget, so it does not fill its arena, and a whole slab at the end would be memory that no page uses.
+/// The last 1/`LOOSE_SHARE` of the limit is never backed by a whole slab. A cache pays for what it knows of its pages
+/// from the same budget, so it does not fill its arena, and a whole slab at the end would be memory that no page uses.
 const LOOSE_SHARE: usize = 32;
 
 /// How many blocks [`Arena::set_limit`] gives back before it lets other threads take the lock.
@@ -294,8 +294,8 @@ impl ArenaState {
     }
 
     /// A slab with a free run of `blocks` blocks: a new slab, all of it backed, if the arena uses huge pages and the
-    /// limit has room for a whole slab and some more; otherwise the first slab with a long enough hole, or a new slab without backed
-    /// blocks. If the system takes back only whole slabs, always a new slab, all of it backed.
+    /// limit has room for a whole slab and some more; otherwise the first slab with a long enough hole, or a new slab
+    /// without backed blocks. If the system takes back only whole slabs, always a new slab, all of it backed.
     fn slab_for(&mut self, blocks: usize) -> Option<usize> {
         let room = self.limit().saturating_sub(self.backed);
         if !self.discards_blocks {

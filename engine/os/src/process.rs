@@ -108,8 +108,8 @@ pub fn cpu() -> Option<Cpu> {
     parse_cpu(&fs::read_to_string("/proc/self/stat").ok()?, ticks_per_second()?)
 }
 
-/// How long the calling thread has been ready to run since it was started, but had no processor; `None` where the system
-/// does not report it.
+/// How long the calling thread has been ready to run since it was started, but had no processor; `None` where the
+/// system does not report it.
 pub fn waited_for_processor() -> Option<Duration> {
     parse_wait(&fs::read_to_string("/proc/thread-self/schedstat").ok()?)
 }
@@ -127,8 +127,8 @@ fn parse_memory(status: &str) -> ProcessMemory {
     }
 }
 
-/// Parses one line of three numbers: the nanoseconds that the thread has run, those that it was ready to run and did not,
-/// and how often it began to run.
+/// Parses one line of three numbers: the nanoseconds that the thread has run, those that it was ready to run and did
+/// not, and how often it began to run.
 fn parse_wait(schedstat: &str) -> Option<Duration> {
     let nanos = schedstat.split_whitespace().nth(1)?.parse().ok()?;
     Some(Duration::from_nanos(nanos))

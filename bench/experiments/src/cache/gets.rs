@@ -62,8 +62,8 @@ const SHARES: [u64; 3] = [5, 20, 50];
 /// The smallest cache that is tried by default, in bytes. Larch's own cache needs a few pages at a time.
 const LEAST_BYTES: u64 = 256 << 10;
 
-/// Gets before those that are counted, for each row. With eight, the reads of Larch's cache change by at most 2 %, except
-/// where a large cache goes on to collect excerpts.
+/// Gets before those that are counted, for each row. With eight, the reads of Larch's cache change by at most 2 %,
+/// except where a large cache goes on to collect excerpts.
 const WARM_UP_EACH: u64 = 2;
 
 impl Gets {
@@ -183,7 +183,7 @@ impl Made {
     }
 }
 
-/// Makes so many gets. Calls `each` with each key.
+/// Makes the next `gets` gets of the client, and calls `each` with the key of each.
 fn get(
     client: &mut RunClient,
     session: &mut dyn Blocking,

@@ -45,8 +45,8 @@ impl<'c> Yielding<'c> {
         Self { core, table, since, waited, newest: core.views.visible() }
     }
 
-    /// Sleeps if since the last call the thread has waited for a processor and commits have been made, unless somebody
-    /// waits for the compaction.
+    /// Sleeps if two things have happened since the last call: the thread has waited for a processor, and commits have
+    /// been made. Does not sleep if somebody waits for the compaction.
     pub fn offer(&mut self) {
         let machine = &self.core.env.machine;
         let Some(before) = self.waited else { return };

@@ -138,9 +138,9 @@ impl LevelCursor {
         self.ready.clear();
     }
 
-    /// Begins another walk in `direction`, as a new cursor [within](Self::within) these bounds would, in the memory
-    /// that the cursor has allocated for its last walk. It must have left its place. It reads ahead as far as in its
-    /// last walk. Returns whether it walks through the same files as in that walk.
+    /// Begins another walk in `direction`, as a new cursor [within](Self::within) these bounds would. The cursor must
+    /// have left its place. It reuses the memory of its last walk, and reads ahead as far as in that walk. Returns
+    /// whether it walks through the same files as in that walk.
     pub fn restart<S: PageSource + ?Sized>(
         &mut self,
         source: &S,

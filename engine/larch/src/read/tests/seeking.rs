@@ -1,5 +1,5 @@
-//! Tests that a cursor that seeks again and again, and restarts its merge each time, comes to the same rows as a new
-//! cursor, and pins no more than a new one.
+//! Tests cursors that seek again and again, so that each seek restarts the merge of the one before. Such a cursor comes
+//! to the same rows as a new cursor, and pins no more than a new one.
 
 use super::forms::{Held, open_held};
 use super::moving::{Move, in_any_form, lent};
