@@ -39,6 +39,7 @@ pub const SCHEME: Scheme = Scheme {
     about: "RocksDB, embedded",
     options: &[
         ("cache", "HyperClock cache in bytes: 256MiB"),
+        ("row_cache", "memory for the results of gets, beside the cache: 0"),
         ("write_buffer", "memory for rows not yet in files: 64MiB"),
         ("durability", "buffered: log written, not synced; synced: every commit"),
         ("compression", "none, lz4 or zstd: none"),
@@ -70,6 +71,8 @@ enum Index {
 #[derive(Clone)]
 struct Choices {
     cache_bytes: u64,
+    /// 0 for none.
+    row_cache_bytes: u64,
     write_buffer_bytes: u64,
     synced: bool,
     compression: &'static str,
@@ -87,6 +90,7 @@ impl Choices {
         let mut options = target.options()?;
         let choices = Self {
             cache_bytes: options.bytes("cache", 256 << 20)?,
+            row_cache_bytes: options.bytes("row_cache", 0)?,
             write_buffer_bytes: options.bytes("write_buffer", 64 << 20)?,
             synced: options.choice("durability", &[("buffered", false), ("synced", true)])?,
             compression: options.choice("compression", &[("none", "none"), ("lz4", "lz4"), ("zstd", "zstd")])?,
@@ -144,6 +148,9 @@ impl Choices {
         let mut options = Options::default();
         options.create_if_missing(create);
         options.set_block_based_table_factory(&tables);
+        if self.row_cache_bytes > 0 {
+            options.set_row_cache(&Cache::new_lru_cache(self.row_cache_bytes as usize));
+        }
         options.set_write_buffer_size(self.write_buffer_bytes as usize);
         options.set_compression_type(match self.compression {
             "lz4" => DBCompressionType::Lz4,
@@ -222,10 +229,15 @@ impl Store for RocksDb {
             false => "buffered: every write in the log, with the system, not synced",
             true => "synced: a write returns once the log is synced",
         };
+        let row_cache = match choices.row_cache_bytes {
+            0 => "none".to_owned(),
+            bytes => format!("{}, LRU", bytes_text(bytes)),
+        };
         vec![
             Setting::new("engine", format!("RocksDB {}", self.version)),
             Setting::new("durability", durability),
             Setting::new("cache", format!("{}, HyperClock", bytes_text(choices.cache_bytes))),
+            Setting::new("row cache", row_cache),
             Setting::new("compression", choices.compression),
             Setting::new("page", bytes_text(choices.page_bytes)),
             Setting::new("index", choices.index_text()),

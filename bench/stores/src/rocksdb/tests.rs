@@ -20,7 +20,7 @@ fn it_does_so_with_partitions() {
 
 #[test]
 fn it_does_so_synced_without_filters() {
-    check("?durability=synced&filter_bits=0&compression=zstd&statistics=1");
+    check("?durability=synced&filter_bits=0&compression=zstd&statistics=1&row_cache=1MiB");
 }
 
 #[test]

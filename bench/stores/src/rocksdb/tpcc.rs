@@ -57,6 +57,7 @@ fn choices_of(target: &Target) -> Result<Choices, Failure> {
     let mut options = target.options()?;
     let choices = Choices {
         cache_bytes: options.bytes("cache", 256 << 20)?,
+        row_cache_bytes: 0,
         write_buffer_bytes: options.bytes("write_buffer", 256 << 20)?,
         synced: options.choice("durability", &[("synced", true), ("buffered", false)])?,
         compression: options.choice("compression", &[("none", "none"), ("lz4", "lz4"), ("zstd", "zstd")])?,
