@@ -20,12 +20,15 @@ use os::Machine;
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
 use rustyline::{ColorMode, CompletionType, Config, Editor};
+use signal_hook::consts::SIGINT;
+use signal_hook::flag;
 use std::env;
 use std::ffi::OsString;
 use std::io::{self, BufRead as _, IsTerminal as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{self, Command, ExitCode, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The variable that names the file with the history. If it is empty, no history is kept.
@@ -33,16 +36,14 @@ const HISTORY: &str = "LARCH_HISTORY";
 /// The history has at most this many lines.
 const HISTORY_LINES: usize = 10_000;
 
-/// Whether a command runs, so that ^C is for the command.
-static RUNS: AtomicBool = AtomicBool::new(false);
-
 /// Runs the command.
 pub fn run(common: &Common, args: &Shell) -> ExitCode {
     let ended = open(common, args).and_then(|mut lines| {
+        let breaks = Breaks::catch();
         if io::stdin().is_terminal() && io::stdout().is_terminal() {
             converse(common, args, &mut lines)
         } else {
-            run_script(common, &mut lines)
+            run_script(common, &mut lines, &breaks)
         }
     });
     ended.unwrap_or_else(|failure| failure.report())
@@ -54,14 +55,39 @@ fn open(common: &Common, args: &Shell) -> Result<Lines> {
     let program = env::current_exe().map_err(|error| {
         CommandFailure::Input(format!("cannot find the program that runs commands: {error}; try again"))
     })?;
-    let caught = ctrlc::set_handler(|| {
-        if !RUNS.load(Ordering::Acquire) {
-            std::process::exit(interrupt::EXIT_CODE.into());
-        }
-    });
-    // If this process cannot catch ^C, it ends together with the command.
-    caught.ok();
     Ok(Lines::new(program, &args.dir))
+}
+
+/// What ^C does to the shell. The system sends ^C to the shell and to its command together, so the shell decides in
+/// the signal's handler: a thread that decided later could find that the command has ended.
+#[derive(Debug, Default)]
+struct Breaks {
+    /// Whether ^C was pressed.
+    is_pressed: Arc<AtomicBool>,
+    /// Whether ^C ends the process at once.
+    ends: Arc<AtomicBool>,
+}
+
+impl Breaks {
+    /// Catches ^C from now on. If this process cannot catch ^C, it ends together with the command.
+    fn catch() -> Self {
+        let breaks = Self::default();
+        let (is_pressed, ends) = (breaks.is_pressed.clone(), breaks.ends.clone());
+        flag::register(SIGINT, is_pressed).ok();
+        flag::register_conditional_shutdown(SIGINT, interrupt::EXIT_CODE.into(), ends).ok();
+        breaks
+    }
+
+    /// Waits for something outside the process. ^C ends the process meanwhile.
+    fn wait<T>(&self, wait: impl FnOnce() -> T) -> T {
+        self.ends.store(true, Ordering::SeqCst);
+        if self.is_pressed.load(Ordering::SeqCst) {
+            process::exit(interrupt::EXIT_CODE.into());
+        }
+        let result = wait();
+        self.ends.store(false, Ordering::SeqCst);
+        result
+    }
 }
 
 /// Takes lines from a terminal until its end.
@@ -113,17 +139,17 @@ fn about(common: &Common, dir: &Path) -> Result<String> {
 
 /// Runs the lines of standard input up to the first that fails, and returns its exit code. The commands themselves
 /// have no input.
-fn run_script(common: &Common, lines: &mut Lines) -> Result<ExitCode> {
+fn run_script(common: &Common, lines: &mut Lines, breaks: &Breaks) -> Result<ExitCode> {
     let mut statement = String::new();
     let failed = |number: usize, code: ExitCode| {
         eprintln!("larch: this was line {number}; the lines after it were not run");
         code
     };
     let mut input = io::stdin().lock().lines().enumerate().peekable();
-    while let Some((at, text)) = input.next() {
+    while let Some((at, text)) = breaks.wait(|| input.next()) {
         statement +=
             &text.map_err(|error| CommandFailure::Input(format!("standard input: {error}; give lines of text")))?;
-        if !line::is_whole(&statement) && input.peek().is_some() {
+        if !line::is_whole(&statement) && breaks.wait(|| input.peek().is_some()) {
             statement.push('\n');
             continue;
         }
@@ -154,9 +180,7 @@ fn run_line(common: &Common, lines: &mut Lines, line: Line, input: Stdio) -> Res
         }
         Line::Run { program, words, rest, .. } => {
             let mut command = command(program, words, rest.as_deref());
-            RUNS.store(true, Ordering::Release);
             let ended = command.envs(common.given.iter().cloned()).stdin(input).status();
-            RUNS.store(false, Ordering::Release);
             let ended = ended.map_err(|error| {
                 CommandFailure::Input(format!("cannot start {}: {error}; try again", command.get_program().display()))
             })?;

@@ -151,10 +151,11 @@ fn is_level0_due(table: &TableFiles, base: usize, options: &LevelOptions, level0
             && (level0.is_at_rest || level0.looks.saturating_mul(LOOK_BYTES) >= merged())
 }
 
-/// Whether level 0 has more than one and a half times the files at which writes begin to be slowed down, so that
-/// compactions have to be fast.
+/// Whether compactions have to be fast: level 0 has more than one and a half times the files at which writes begin to
+/// be slowed down, or more than three quarters of the files at which writes stop.
 pub fn is_behind(table: &TableFiles, options: &LevelOptions) -> bool {
-    table.levels[0].len() > options.slow_files.saturating_add(options.slow_files / 2)
+    let slow = options.slow_files.saturating_add(options.slow_files / 2);
+    table.levels[0].len() > slow.min(stop_files(options) / 4 * 3)
 }
 
 /// The best next compaction of `table`, one that can run beside the compactions that have claimed `under_way`.

@@ -181,3 +181,13 @@ fn level_0_waits_for_more_files_unless_the_table_is_at_rest_or_reads_have_paid_f
     assert_eq!((is_due(9, read(100_000)), is_due(9, read(150_000))), (false, true), "a larger merge costs more looks");
     assert!(!is_due(3, read(u64::MAX)), "few files stay");
 }
+
+#[test]
+fn compactions_have_to_be_fast_before_writes_stop_even_if_writes_are_never_slowed_down() {
+    let is_behind = |files: usize, slow_files: usize| {
+        let level0: Vec<Described> = std::iter::repeat_n((0, "a", "z", 10_000, 0, 3), files).collect();
+        super::is_behind(&table(&level0), &LevelOptions { slow_files, ..LevelOptions::default() })
+    };
+    assert_eq!((is_behind(30, 20), is_behind(31, 20)), (false, true));
+    assert_eq!((is_behind(36, usize::MAX), is_behind(37, usize::MAX)), (false, true));
+}
