@@ -52,6 +52,13 @@ Examples:
   larch ingest db people monday tuesday
   larch ingest db people /mnt/disk/shard-* --verify --move";
 
+const KEEP_EXAMPLES: &str = "\
+Examples:
+  larch keep db before-the-migration
+  larch get db people 7 --at before-the-migration
+  larch scan db people --at before-the-migration --format jsonl
+  larch forget db before-the-migration";
+
 const GET_EXAMPLES: &str = "\
 Examples:
   larch get db people 7 --json
@@ -803,6 +810,16 @@ pub enum Command {
     Backup(Backup),
     /// List the backups in a directory
     Backups(InspectBackups),
+    /// Keep the rows as they are now under a name, to read them later with --at
+    ///
+    /// No row is copied. Rows that are changed or removed from now on take space until `forget` takes the name away.
+    /// A table that is dropped takes its past with it.
+    #[command(after_help = KEEP_EXAMPLES)]
+    Keep(Keep),
+    /// List the versions that `keep` has kept
+    Kept(InspectKept),
+    /// Take a name away that `keep` has given, so that what only it shows is dropped
+    Forget(Keep),
     /// Make a database from a backup, as it was when the backup was made
     Restore(Restore),
     /// Read every byte of all backups in a directory, and say what is missing or damaged
@@ -982,6 +999,8 @@ pub struct Sql {
     /// Read statements from a file, or from the standard input if it is -
     #[arg(long, value_name = "FILE")]
     pub file: Option<PathBuf>,
+    #[command(flatten)]
+    pub at: At,
     /// How rows are printed
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub format: QueryFormat,
@@ -992,7 +1011,7 @@ pub struct Sql {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
     /// Have the executors of this `sql-scheduler` answer; they find the database under the same DIR
-    #[arg(long, value_name = "HOST:PORT")]
+    #[arg(long, value_name = "HOST:PORT", conflicts_with = "at")]
     pub scheduler: Option<String>,
 }
 
@@ -1095,6 +1114,31 @@ pub struct Backup {
     /// Print the report as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Keep {
+    /// Directory of the database
+    pub dir: PathBuf,
+    /// Name of the version
+    pub name: String,
+}
+
+#[derive(Debug, Args)]
+pub struct InspectKept {
+    /// Directory of the database
+    pub dir: PathBuf,
+    /// Print as JSON, an object for each version
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The version that is read.
+#[derive(Clone, Debug, Args)]
+pub struct At {
+    /// Read the rows as `keep` has kept them under this name, or the version with this number if it is kept
+    #[arg(long, value_name = "NAME|VERSION")]
+    pub at: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -1357,6 +1401,8 @@ pub struct Row {
 pub struct Get {
     #[command(flatten)]
     pub row: Row,
+    #[command(flatten)]
+    pub at: At,
     /// Print the whole row, as scan prints it in this format
     #[arg(long)]
     pub format: Option<ScanFormat>,
@@ -1464,6 +1510,8 @@ pub struct Scan {
     pub by: Option<String>,
     #[command(flatten)]
     pub range: KeyRange,
+    #[command(flatten)]
+    pub at: At,
     /// Begin at the end
     #[arg(long)]
     pub reverse: bool,
@@ -1501,6 +1549,8 @@ pub struct Export {
     pub compress: Option<CompressArg>,
     #[command(flatten)]
     pub range: KeyRange,
+    #[command(flatten)]
+    pub at: At,
     /// Replace files that exist
     #[arg(long)]
     pub overwrite: bool,
@@ -1535,6 +1585,8 @@ pub struct Count {
     pub table: String,
     #[command(flatten)]
     pub range: KeyRange,
+    #[command(flatten)]
+    pub at: At,
     /// Count rows one by one where the indexes give no exact number
     #[arg(long)]
     pub exact: bool,
@@ -1569,6 +1621,8 @@ pub struct Nth {
     #[command(flatten)]
     pub range: KeyRange,
     #[command(flatten)]
+    pub at: At,
+    #[command(flatten)]
     pub shown: Shown,
 }
 
@@ -1586,6 +1640,8 @@ pub struct Sample {
     pub seed: Option<u64>,
     #[command(flatten)]
     pub range: KeyRange,
+    #[command(flatten)]
+    pub at: At,
     #[command(flatten)]
     pub shown: Shown,
 }

@@ -17,6 +17,7 @@ pub mod follow;
 pub mod import;
 pub mod index;
 pub mod ingest;
+pub mod keep;
 pub mod load;
 pub mod metrics;
 pub mod options;

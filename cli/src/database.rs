@@ -1,12 +1,12 @@
 //! Finds the databases and the tables that are named on the command line.
 
-use crate::args::{Common, KeyTypes};
+use crate::args::{At, Common, KeyTypes};
 use crate::failure::{CommandFailure, Result};
 use crate::layout::Layout;
 use crate::places;
 use crate::schema::{Schema, groups};
 use ::rows::Declaration;
-use larch::{Database, Follow, Index, Selection, Table, TableOptions};
+use larch::{Database, Follow, Index, Selection, Snapshot, Table, TableOptions, Version};
 use os::Machine;
 use std::path::Path;
 
@@ -20,6 +20,17 @@ pub fn open(dir: &Path, common: &Common) -> Result<Database> {
     let builder = common.builder(dir)?.create(false);
     let builder = if common.read_only { builder.read_only(true) } else { builder.follow(Follow::Commits) };
     Ok(builder.open()?)
+}
+
+/// What a command reads: the newest rows, or those of the version that it was told to read. All reads of the command
+/// see the same rows.
+pub fn snapshot(database: &Database, at: &At) -> Result<Snapshot> {
+    let Some(name) = &at.at else { return Ok(database.snapshot()) };
+    let found = match (database.at(name.as_str()), name.parse()) {
+        (Err(larch::Error::NoSuchKept { .. }), Ok(number)) => database.at(Version(number)),
+        (found, _) => found,
+    };
+    Ok(found?)
 }
 
 /// Opens an existing database to copy it. This function takes no lock and changes nothing in the database, so

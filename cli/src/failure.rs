@@ -54,7 +54,10 @@ impl CommandFailure {
         }
         match self {
             Self::Output(_) if self.is_silent() => ExitCode::SUCCESS,
-            Self::NotFound(_) | Self::Damaged(_) | Self::Engine(larch::Error::NoSuchBackup { .. }) => ExitCode::from(1),
+            Self::NotFound(_) | Self::Damaged(_) => ExitCode::from(1),
+            Self::Engine(
+                larch::Error::NoSuchBackup { .. } | larch::Error::NoSuchKept { .. } | larch::Error::NotKept { .. },
+            ) => ExitCode::from(1),
             Self::Usage(_) => ExitCode::from(2),
             Self::Lost(_) => ExitCode::from(4),
             Self::Engine(larch::Error::Cancelled(_)) | Self::Write { error: larch::Error::Cancelled(_), .. } => {
@@ -94,8 +97,9 @@ impl fmt::Display for CommandFailure {
 /// Whether the engine refused an argument, so that the exit code is that of wrong usage.
 fn is_of_arguments(error: &larch::Error) -> bool {
     use larch::Error::{
-        BadIndexName, BadOptions, BadTableName, CopyTarget, HasIndexes, IndexExists, KeyTooLong, NotBackups,
-        NotBuiltFiles, OtherDatabase, OtherGroups, RepairTarget, TableExists, ValueTooLong, WithinDatabase,
+        BadIndexName, BadKeptName, BadOptions, BadTableName, CopyTarget, HasIndexes, IndexExists, KeptAlready,
+        KeyTooLong, NotBackups, NotBuiltFiles, OtherDatabase, OtherGroups, RepairTarget, TableExists, TooManyKept,
+        ValueTooLong, WithinDatabase,
     };
     matches!(
         error,
@@ -110,6 +114,9 @@ fn is_of_arguments(error: &larch::Error) -> bool {
             | NotBuiltFiles(_)
             | OtherGroups { .. }
             | BadTableName(_)
+            | BadKeptName(_)
+            | KeptAlready { .. }
+            | TooManyKept(_)
             | TableExists(_)
             | BadOptions(_)
             | KeyTooLong { .. }

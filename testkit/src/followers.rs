@@ -178,7 +178,9 @@ impl World {
         match (keeps, &kept) {
             (0, _) => *kept = Some((snapshot, rows)),
             (1, Some((snapshot, before))) => {
-                let still = |name: &str| is_known(name) && before.contains_key(name);
+                // A snapshot of a version that has got a name meanwhile sees the tables that the follower shows now.
+                let is_old = |name: &str| self.changed.get(name).is_none_or(|changed| *changed < snapshot.version());
+                let still = |name: &str| is_known(name) && is_old(name) && before.contains_key(name);
                 match rows_of(db, snapshot, &still) {
                     // A drop has no version, so only tables that still exist are compared.
                     Ok(now) => now

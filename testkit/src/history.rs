@@ -1,5 +1,5 @@
 //! Random histories of one database on a simulated machine. Their steps are writes, reads, moves of open iterators
-//! and cursors, snapshots, flushes, compactions, imports, ingested files, creating and dropping tables, closing and
+//! and cursors, snapshots, names of versions, flushes, compactions, imports, ingested files, creating and dropping tables, closing and
 //! opening. Everything that is read is compared with the model.
 //!
 //! A wrong answer is a panic. An error of the disk is returned to the caller, who goes on with [`History::recover`].
@@ -52,6 +52,10 @@ pub struct History {
     flushed: Version,
     /// A table that was being created or dropped when an error occurred.
     table_in_doubt: Option<String>,
+    /// The versions that are kept, by name.
+    kept: BTreeMap<String, Version>,
+    /// A name that was being given or taken away when an error occurred.
+    name_in_doubt: Option<String>,
     /// The options of each table.
     stored: BTreeMap<String, TableOptions>,
     /// A table whose options were being changed when an error occurred, and its new options.
@@ -112,6 +116,8 @@ impl History {
             acknowledged: Version(0),
             flushed: Version(0),
             table_in_doubt: None,
+            kept: BTreeMap::new(),
+            name_in_doubt: None,
             stored: BTreeMap::new(),
             alter_in_doubt: None,
             values: 0,
@@ -310,6 +316,14 @@ impl History {
                 None => self.model.drop_table(&name),
             }
         }
+        let kept = kept_by(db);
+        if let Some(name) = self.name_in_doubt.take() {
+            match kept.get(&name) {
+                Some(version) => self.kept.insert(name, *version),
+                None => self.kept.remove(&name),
+            };
+        }
+        assert_eq!(kept, self.kept, "versions with names");
         self.model.lose_after(there);
         Ok(there)
     }
@@ -352,10 +366,15 @@ impl History {
         let Open { db, snapshots, tables, iterators, cursors, .. } = self.open.as_mut().expect("the database is open");
         assert_eq!(db.tables(), self.model.tables(), "tables");
         assert_eq!(db.version(), self.model.newest(), "version");
+        assert_eq!(kept_by(db), self.kept, "versions with names");
+        let mut past = self.kept.keys().map(|name| db.at(&**name)).collect::<Result<Vec<Snapshot>>>()?;
+        if let Some(from) = db.retained_from().filter(|from| *from <= self.model.newest()) {
+            past.push(db.at(from)?);
+        }
         for (name, table) in tables.iter() {
             assert_eq!(table.options(), self.stored[name], "options of {name:?}");
         }
-        for snapshot in std::iter::once(None).chain(snapshots.iter().map(Some)) {
+        for snapshot in std::iter::once(None).chain(snapshots.iter().chain(&past).map(Some)) {
             for (name, table) in tables.iter() {
                 let groups = self.stored[name].groups.len();
                 for wanted in Wanted::each(groups) {
@@ -448,17 +467,28 @@ impl History {
     /// version `at`.
     fn expect_tables(&self, db: &Database, at: Version, place: &str) -> Result<()> {
         assert_eq!(db.tables(), self.model.tables(), "tables {place}");
+        // A read-only database does not show what is not in files yet.
+        let kept = self.kept.values().filter(|version| **version <= at);
+        let past = kept.map(|version| db.at(*version)).collect::<Result<Vec<Snapshot>>>()?;
         for name in self.model.tables() {
             let table = db.table(&name)?;
             assert_eq!(table.options(), self.stored[&name], "options of {name:?} {place}");
             for wanted in Wanted::each(table.options().groups.len()) {
-                let what = || format!("{name:?} {place} at {at:?}, {wanted:?}");
-                let reader = Reader::new(&table, None, wanted.clone());
-                expect_rows(&what, &reader, reader.all(), self.model.rows(&name, at))?;
+                for snapshot in std::iter::once(None).chain(past.iter().map(Some)) {
+                    let reader = Reader::new(&table, snapshot, wanted.clone());
+                    let at = reader.at(at);
+                    let what = || format!("{name:?} {place} at {at:?}, {wanted:?}");
+                    expect_rows(&what, &reader, reader.all(), self.model.rows(&name, at))?;
+                }
             }
         }
         Ok(())
     }
+}
+
+/// The versions that have names, by name.
+fn kept_by(db: &Database) -> BTreeMap<String, Version> {
+    db.kept().into_iter().map(|kept| (kept.name, kept.version)).collect()
 }
 
 /// Checks that all bytes of the database are as they were written.

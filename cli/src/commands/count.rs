@@ -22,14 +22,16 @@ struct Report<'r> {
 pub fn run(common: &Common, args: &Count) -> Result<()> {
     let database = database::open(&args.dir, common)?;
     let table = database::table(&database, &args.dir, &args.table)?;
+    let snapshot = database::snapshot(&database, &args.at)?;
+    let rows = table.at(&snapshot)?;
     let range = scan::range(&args.range, &database::layout(&table, &args.range.types)?)?;
     let rows = match range {
         None => Estimate { low: 0, high: 0 },
         Some(range) if args.exact => {
-            let rows = table.count_exact(range)?;
+            let rows = rows.count_exact(range)?;
             Estimate { low: rows, high: rows }
         }
-        Some(range) => table.count(range)?,
+        Some(range) => rows.count(range)?,
     };
     let mut output = Output::new();
     match (args.json, rows) {

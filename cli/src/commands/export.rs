@@ -40,7 +40,7 @@ pub fn run(common: &Common, args: &Export) -> Result<()> {
     }
     let database = database::open(&args.dir, common)?;
     let tables = database::tables(&database, &args.dir, args.table.as_deref())?;
-    let snapshot = database.snapshot();
+    let snapshot = database::snapshot(&database, &args.at)?;
     if let Some(directory) = &args.all {
         Machine::real().disk.create_dir(directory).map_err(|error| {
             CommandFailure::Usage(format!("{error}; name a directory that may be made, or one that you may write to"))

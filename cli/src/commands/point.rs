@@ -8,7 +8,7 @@ use crate::layout::Layout;
 use crate::new_database::{with_database, with_table};
 use crate::output::{Output, Printer};
 use crate::portion::{Columns, Keys};
-use larch::{Table, Value};
+use larch::{Readable as _, Table, Value};
 
 /// Prints a row: its columns without those of the key, or the whole row in the form in which `scan` prints it.
 pub fn get(common: &Common, args: &args::Get) -> Result<()> {
@@ -19,9 +19,9 @@ pub fn get(common: &Common, args: &args::Get) -> Result<()> {
     let layout = database::layout(&table, &args.row.types)?;
     let parts = database::parts(&table, &args.groups)?;
     let key = layout.key_from_text(args.row.key.as_encoded_bytes()).map_err(CommandFailure::Usage)?;
+    let snapshot = database::snapshot(&database, &args.at)?;
     let mut output = Output::new();
     if let Some(format) = format {
-        let snapshot = database.snapshot();
         if !table.at(&snapshot)?.contains_key(&key[..])? {
             return Err(missing(&args.row, &layout, &key));
         }
@@ -33,8 +33,10 @@ pub fn get(common: &Common, args: &args::Get) -> Result<()> {
     let mut printer = Printer::of_parts(&layout, &parts);
     let mut print = |row: &[Value]| output.write(|line| printer.value(row, line));
     match database::selection(&table, &parts)? {
-        Some(selection) => print(&selection.get(&key[..])?.ok_or_else(|| missing(&args.row, &layout, &key))?)?,
-        None => print(&[table.get(&key[..])?.ok_or_else(|| missing(&args.row, &layout, &key))?])?,
+        Some(selection) => {
+            print(&snapshot.select(&selection)?.get(&key[..])?.ok_or_else(|| missing(&args.row, &layout, &key))?)?
+        }
+        None => print(&[table.at(&snapshot)?.get(&key[..])?.ok_or_else(|| missing(&args.row, &layout, &key))?])?,
     }
     output.finish()
 }

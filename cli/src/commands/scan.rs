@@ -39,6 +39,7 @@ pub fn run(common: &Common, args: &Scan) -> Result<()> {
     let database = database::open(&args.dir, common)?;
     let table = database::table(&database, &args.dir, &args.table)?;
     let layout = database::layout(&table, &args.range.types)?;
+    let snapshot = database::snapshot(&database, &args.at)?;
     let (mut output, work) = match &args.out {
         Some(file) => (Output::to_file(file, args.overwrite)?, Some(Work::new(Interrupt::caught()))),
         None => (Output::new(), None),
@@ -55,12 +56,12 @@ pub fn run(common: &Common, args: &Scan) -> Result<()> {
         let mut view = View::new(&table, &layout, args.shown.columns(), text, work)?;
         view.begin(false, &mut output)?;
         if let Some(range) = bounds(&args.range, |text| index_text::bound(&index, text))? {
-            view.print_by(&index, range, limit, reverse, &mut output)?;
+            view.print_by((&snapshot, &index), range, limit, reverse, &mut output)?;
         }
     } else {
         let keys = Keys { reverse, limit, ..Keys::of(range(&args.range, &layout)?) };
         let printing = Printing { table: &table, layout: &layout, columns: args.shown.columns(), format, names: false };
-        printing.print(&database.snapshot(), &keys, work, &mut output)?;
+        printing.print(&snapshot, &keys, work, &mut output)?;
     }
     output.finish()
 }
@@ -72,7 +73,7 @@ pub fn nth(common: &Common, args: &Nth) -> Result<()> {
     let table = database::table(&database, &args.dir, &args.table)?;
     let layout = database::layout(&table, &args.range.types)?;
     // One snapshot serves both reads, so the number and the row come from the same state.
-    let snapshot = database.snapshot();
+    let snapshot = database::snapshot(&database, &args.at)?;
     let key = match range(&args.range, &layout)? {
         Some(range) => table.at(&snapshot)?.nth_key(range, args.number)?,
         None => None,
@@ -98,7 +99,7 @@ pub fn sample(common: &Common, args: &Sample) -> Result<()> {
     let mut output = Output::new();
     let mut keys = Keys::of(None);
     // One snapshot serves all reads, so the keys and the rows come from the same state.
-    let snapshot = database.snapshot();
+    let snapshot = database::snapshot(&database, &args.at)?;
     if let Some(range) = range(&args.range, &layout)? {
         let seed = args.seed.unwrap_or_else(|| Machine::real().random.next_u64());
         for key in table.at(&snapshot)?.sample(range, args.rows, seed)? {
@@ -229,17 +230,18 @@ impl<'t> View<'t> {
         }
     }
 
-    /// Prints at most `limit` rows of `range`, from its beginning or from its end, in the order of `index`.
+    /// Prints at most `limit` rows of `range`, from its beginning or from its end, in the order of `index`, as they are
+    /// in `snapshot`.
     pub fn print_by(
         &mut self,
-        index: &Index,
+        (snapshot, index): (&Snapshot, &Index),
         range: Range,
         limit: u64,
         reverse: bool,
         output: &mut Output,
     ) -> Result<()> {
         if self.columns.keys {
-            let mut entries = index.entries(range);
+            let mut entries = snapshot.entries(index, range);
             let mut next = || if reverse { entries.next_back() } else { entries.next() };
             let mut left = limit;
             while let Some(entry) = if left > 0 { next() } else { None } {
@@ -250,11 +252,11 @@ impl<'t> View<'t> {
         }
         match &self.selection {
             Some(selection) => {
-                let rows = selection.range_by(index, range).limit(limit);
+                let rows = snapshot.select(selection)?.range_by(index, range).limit(limit);
                 print_by(rows, reverse, |key, parts| self.print_parts(key, parts, output))
             }
             None => {
-                let rows = index.range_by(range).limit(limit);
+                let rows = snapshot.range_by(index, range).limit(limit);
                 print_by(rows, reverse, |key, value| self.print_parts(key, &[value], output))
             }
         }

@@ -35,6 +35,7 @@ mod groups;
 mod import;
 mod indexes;
 mod inspect;
+mod keep;
 mod kill;
 mod load;
 mod options;

@@ -157,7 +157,7 @@ fn choose(core: &Arc<Core>, is_asked: bool, may: &impl Fn(TableId) -> bool) -> R
     let picks = &core.writes.picks;
     let Some(_choosing) = picks.try_choose() else { return Ok(Choice::Elsewhere) };
     let boundaries = core.views.boundaries();
-    let oldest = boundaries[0];
+    let oldest = boundaries.oldest();
     let looks = level0::looks(&core.env.cache.counters().snapshot());
     let now = Now { time: core.env.machine.clock.now(), is_asked, looks };
     let mut tables = picks.take(oldest, now).into_iter();

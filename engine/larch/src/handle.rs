@@ -16,6 +16,7 @@ pub mod give_way;
 pub mod index;
 pub mod index_build;
 pub mod indexes;
+pub mod keep;
 pub mod own_thread;
 pub mod readable;
 pub mod selection;

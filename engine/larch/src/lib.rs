@@ -146,7 +146,9 @@ mod warm;
 mod workers;
 mod write;
 
-pub use public::{backup, bulk, check, event, explain, index, machine, options, rows, stats, transaction, worker};
+pub use public::{
+    backup, bulk, check, event, explain, index, machine, options, past, rows, stats, transaction, worker,
+};
 
 use pages::gauge;
 

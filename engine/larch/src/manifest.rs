@@ -13,6 +13,7 @@ pub mod origin;
 pub mod table_files;
 pub mod tables;
 pub mod tail;
+pub mod times;
 
 pub use db_file::DbFile;
 pub use edit::{Edit, NewFile};

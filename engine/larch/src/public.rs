@@ -9,6 +9,7 @@ pub mod explain;
 pub mod index;
 pub mod machine;
 pub mod options;
+pub mod past;
 pub mod rows;
 pub mod stats;
 pub mod transaction;

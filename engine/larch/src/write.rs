@@ -7,6 +7,7 @@ pub mod define;
 pub mod flush;
 pub mod indexed;
 mod joined;
+pub mod keep;
 pub mod large;
 pub mod limits;
 pub mod log_job;

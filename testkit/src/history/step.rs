@@ -6,7 +6,8 @@ use super::rows::{batch_insert, build_add, import_add, insert, parts};
 use super::{History, Open, OpenCursor, OpenRange, OwnedRow, expect_row, expect_row_of, expect_rows, shown};
 use crate::model::{Op, is_empty_range};
 use larch::bulk::IngestOptions;
-use larch::{Commit, Durability, Error, Result, TableOptions};
+use larch::past::Retention;
+use larch::{Commit, Durability, Error, Result, TableOptions, Version};
 use os::sync::{Arc, Mutex};
 use rand::RngExt;
 use rand::seq::{IndexedRandom, SliceRandom};
@@ -14,6 +15,9 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
+
+/// Names of versions.
+const NAMES: [&str; 3] = ["june", "july", "august"];
 
 const TABLES: [&str; 4] = ["apples", "beans", "cherries", "dates"];
 
@@ -37,8 +41,11 @@ impl History {
             783..795 => self.open_cursor(),
             795..840 => self.advance_iterator(),
             840..870 => self.move_cursor(),
-            870..890 => self.take_snapshot(),
-            890..905 => self.drop_snapshot(),
+            870..886 => self.take_snapshot(),
+            886..891 => self.keep(),
+            891..894 => self.forget(),
+            894..897 => self.retain(),
+            897..905 => self.drop_snapshot(),
             905..920 => self.flush(),
             920..928 => self.compact(),
             928..935 => self.sync(),
@@ -357,12 +364,80 @@ impl History {
     }
 
     fn take_snapshot(&mut self) -> Result<()> {
+        let kept: Vec<&String> = self.kept.keys().collect();
+        let name = if self.rng.random() { kept.choose(&mut self.rng) } else { None };
         let Open { db, snapshots, .. } = self.open.as_mut().expect("the database is open");
+        let newest = self.model.newest();
+        let retained = db.retained_from().filter(|from| *from <= newest && name.is_none());
+        let past = retained.map(|from| Version(self.rng.random_range(from.0..=newest.0)));
         if snapshots.len() < 4 {
-            let snapshot = db.snapshot();
-            assert_eq!(snapshot.version(), self.model.newest(), "version of a snapshot");
+            let (snapshot, version) = match (name, past) {
+                (Some(&name), _) => (db.at(&**name)?, self.kept[name]),
+                (None, Some(version)) => (db.at(version)?, version),
+                (None, None) => (db.snapshot(), newest),
+            };
+            assert_eq!(snapshot.version(), version, "version of a snapshot");
             snapshots.push(snapshot);
         }
+        Ok(())
+    }
+
+    /// Has the database keep more or less of its past.
+    fn retain(&mut self) -> Result<()> {
+        let retention = match self.rng.random_range(0..4) {
+            0 => Retention::None,
+            1 => Retention::Everything,
+            _ => Retention::Versions(self.rng.random_range(0..60)),
+        };
+        let db = &self.opened().db;
+        db.retain(retention)?;
+        assert_eq!(db.retention(), retention);
+        Ok(())
+    }
+
+    /// Gives a name to the newest version, or to that of a snapshot.
+    fn keep(&mut self) -> Result<()> {
+        let name = *NAMES.choose(&mut self.rng).expect("there are names");
+        let view = self.view();
+        let Open { db, snapshots, .. } = self.opened();
+        let (outcome, version) = match view {
+            None => (db.keep(name), self.model.newest()),
+            Some(view) => (db.keep_at(name, &snapshots[view]), snapshots[view].version()),
+        };
+        match (outcome, self.kept.get(name).copied()) {
+            (Ok(kept), None) => {
+                assert_eq!((&*kept.name, kept.version), (name, version), "what was kept");
+                self.durable = self.durable.max(version);
+                self.kept.insert(kept.name, version);
+                Ok(())
+            }
+            (Err(Error::KeptAlready { version, .. }), Some(kept)) => {
+                assert_eq!(version, kept, "the version of {name}");
+                Ok(())
+            }
+            (Err(error), None) => {
+                self.name_in_doubt = Some(name.to_owned());
+                Err(error)
+            }
+            (Err(error), Some(_)) => Err(error),
+            (Ok(kept), Some(_)) => panic!("{kept:?} has a name that is taken"),
+        }
+    }
+
+    /// Takes a name away from its version. Snapshots of this version stay.
+    fn forget(&mut self) -> Result<()> {
+        let name = *NAMES.choose(&mut self.rng).expect("there are names");
+        let outcome = self.opened().db.forget(name);
+        if outcome.is_err() {
+            self.name_in_doubt = Some(name.to_owned());
+        }
+        assert_eq!(outcome?.map(|kept| kept.version), self.kept.remove(name), "the version of {name}");
+        let Open { db, snapshots, .. } = self.opened();
+        for snapshot in snapshots {
+            assert_eq!(db.at(snapshot.version())?.version(), snapshot.version(), "a snapshot pins its version");
+        }
+        let found = db.at(name).map(|found| found.version());
+        assert!(matches!(found, Err(Error::NoSuchKept { .. })), "{name} is forgotten: {found:?}");
         Ok(())
     }
 

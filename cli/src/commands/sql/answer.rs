@@ -1,7 +1,7 @@
 //! `larch sql`: runs statements on the tables of a database, here or in other processes, and prints rows as they
 //! come.
 
-use crate::args::{Common, QueryFormat, Sql};
+use crate::args::{At, Common, QueryFormat, Sql};
 use crate::database;
 use crate::failure::{CommandFailure, Result};
 use crate::layout::columns;
@@ -44,6 +44,8 @@ struct Query {
     database: Database,
     /// The directory of the database, for messages.
     directory: PathBuf,
+    /// The version that is read.
+    at: At,
     /// Statements with a `;` between them.
     statements: String,
     /// How rows are printed.
@@ -89,7 +91,8 @@ pub fn run(common: &Common, args: &Sql) -> Result<()> {
     let database = builder.open()?;
     let directory = args.dir.clone();
     let Sql { format, memory, threads, .. } = *args;
-    let query = Query { database, directory, statements, format, memory_bytes: memory, threads };
+    let at = args.at.clone();
+    let query = Query { database, directory, at, statements, format, memory_bytes: memory, threads };
     run_on(&query, elsewhere.as_deref())
 }
 
@@ -160,7 +163,7 @@ fn with_threads(mut runtime: tokio::runtime::Builder, threads: Option<u16>) -> t
 }
 
 async fn answer(query: &Query, elsewhere: Option<&dyn Elsewhere>, output: &mut Output) -> Result<(), Stopped> {
-    let snapshot = query.database.snapshot();
+    let snapshot = database::snapshot(&query.database, &query.at)?;
     let context = context(query, &snapshot, elsewhere)?;
     let statements = DFParser::parse_sql(&query.statements).map_err(failure)?;
     let mut has_printed = false;

@@ -138,12 +138,56 @@ pub enum Error {
     /// A table has this name already.
     #[error("there is a table {0:?} already; choose another name or drop it first")]
     TableExists(String),
+    /// A version cannot be kept under this name.
+    #[error("a version cannot be kept as {0:?}; a name has 1 to 255 bytes and no control characters")]
+    BadKeptName(String),
+    /// A version is kept under this name already.
+    #[error("version {} is kept as {name:?} already; choose another name, or forget that one first", .version.0)]
+    KeptAlready {
+        /// The name.
+        name: String,
+        /// The version that has it.
+        version: Version,
+    },
+    /// As many versions have names as a database can keep.
+    #[error("{0} versions are kept already; forget one of them first")]
+    TooManyKept(usize),
+    /// No version is kept under this name.
+    #[error("{}", no_such_kept(.name, .kept))]
+    NoSuchKept {
+        /// The name.
+        name: String,
+        /// The names that are there.
+        kept: Vec<String>,
+    },
+    /// The database is not kept as of this version.
+    #[error(
+        "version {} is not kept, and the newest one is {}; a version can be read later only if it was given a name while a reader saw it",
+        .version.0, .newest.0
+    )]
+    NotKept {
+        /// The version that was asked for.
+        version: Version,
+        /// The newest version.
+        newest: Version,
+    },
+    /// It is not known which version was the newest at this time, or that version is not kept.
+    #[error("{}", no_time(.asked, .oldest))]
+    NoTime {
+        /// The time that was asked for, in microseconds after the beginning of 1970.
+        asked: u64,
+        /// The oldest time whose version can be read, in the same unit; `None` if the database keeps no past.
+        oldest: Option<u64>,
+    },
     /// The given options of a database or a table cannot be used.
     #[error("the options cannot be used: {0}")]
     BadOptions(String),
     /// A batch or a read was given a table of another database.
     #[error("the table {0:?} belongs to another database; use a handle from this one")]
     ForeignTable(String),
+    /// A call was given a snapshot of another database.
+    #[error("the snapshot is of another database; take one of this database")]
+    OtherSnapshot,
     /// The table has no column group with this name.
     #[error("{}", no_such_group(.table, .group, .groups))]
     NoSuchGroup {
@@ -499,6 +543,26 @@ fn no_such_group(table: &str, group: &str, groups: &[String]) -> String {
     }
 }
 
+fn no_such_kept(name: &str, kept: &[String]) -> String {
+    match kept {
+        [] => format!("no version is kept as {name:?}, nor under any other name; keep one before it changes"),
+        _ => format!("no version is kept as {name:?}; choose from {}", listed(kept)),
+    }
+}
+
+fn no_time(asked: &u64, oldest: &Option<u64>) -> String {
+    let seconds = |micros: &u64| micros / 1_000_000;
+    match oldest {
+        None => "the database keeps no past; have it keep some, or give names to versions".to_owned(),
+        Some(oldest) => format!(
+            "second {} since the beginning of 1970 is before the past that is kept, which begins in second {}; ask for a later \
+             time, or have more kept from now on",
+            seconds(asked),
+            seconds(oldest)
+        ),
+    }
+}
+
 fn part_count(table: &str, groups: &[String], parts: usize) -> String {
     let given = if parts == 1 { "1 was given".to_owned() } else { format!("{parts} were given") };
     match groups {
@@ -587,16 +651,24 @@ impl Error {
         match self {
             Self::Page(pages::Error::Io { source, .. }) | Self::Log(LogError::Io { source, .. }) => source.kind(),
             Self::Full { cause, .. } => cause.kind(),
-            Self::NotADatabase(_) | Self::NoSuchTable(_) | Self::NoSuchIndex { .. } | Self::NoSuchBackup { .. } => {
-                ErrorKind::NotFound
+            Self::NotADatabase(_)
+            | Self::NoSuchTable(_)
+            | Self::NoSuchIndex { .. }
+            | Self::NoSuchBackup { .. }
+            | Self::NoSuchKept { .. }
+            | Self::NotKept { .. }
+            | Self::NoTime { .. } => ErrorKind::NotFound,
+            Self::TableExists(_) | Self::IndexExists { .. } | Self::Duplicate { .. } | Self::KeptAlready { .. } => {
+                ErrorKind::AlreadyExists
             }
-            Self::TableExists(_) | Self::IndexExists { .. } | Self::Duplicate { .. } => ErrorKind::AlreadyExists,
             Self::Locked(_) | Self::BackupsLocked(_) => ErrorKind::ResourceBusy,
             Self::ReadOnly => ErrorKind::ReadOnlyFilesystem,
             Self::Cancelled(_) => ErrorKind::Interrupted,
-            Self::BadOptions(_) | Self::BadTableName(_) | Self::KeyTooLong { .. } | Self::ValueTooLong { .. } => {
-                ErrorKind::InvalidInput
-            }
+            Self::BadOptions(_)
+            | Self::BadTableName(_)
+            | Self::BadKeptName(_)
+            | Self::KeyTooLong { .. }
+            | Self::ValueTooLong { .. } => ErrorKind::InvalidInput,
             error if error.is_corruption() => ErrorKind::InvalidData,
             _ => ErrorKind::Other,
         }

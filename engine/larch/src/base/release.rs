@@ -63,6 +63,12 @@ impl Release {
         self >= Self::V0_2
     }
 
+    /// Whether the release can read a manifest in which versions have names, and keeps these versions. As for indexes,
+    /// there is no feature bit.
+    pub(crate) fn reads_kept(self) -> bool {
+        self >= Self::V0_2
+    }
+
     /// Whether the release can read zstd pages, and the options of a table that asks for them.
     pub(crate) fn reads_zstd(self) -> bool {
         self.features(Format::Sst) & sst::ZSTD != 0

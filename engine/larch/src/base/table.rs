@@ -46,8 +46,7 @@ pub struct IndexInfo {
     /// Whether the index has the entries of all rows.
     pub state: IndexState,
     /// Once the index is ready, reads at this version or later find all entries; reads at older versions may miss
-    /// some. No such read survives the process, so the manifest does not store this version, and after an open it is
-    /// 0.
+    /// some. 0 while the index is built, and in manifests without the field.
     pub since: Version,
     /// Describes the keys of the index. Only the extractors that the program registers understand it.
     pub declaration: Vec<u8>,

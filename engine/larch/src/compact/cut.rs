@@ -7,6 +7,7 @@
 //! erase itself stays in its file, until a merge drops it because no deeper level has keys in the range of the
 //! merge.
 
+use crate::base::boundaries::Boundaries;
 use crate::base::error::Result;
 use crate::core::Core;
 use crate::manifest::directory::fresh::FreshFiles;
@@ -50,18 +51,13 @@ pub fn is_waiting(table: &TableFiles) -> bool {
 }
 
 /// Whether `table` has range erases that [`cut`] may turn into slices now.
-pub fn is_due(table: &TableFiles, boundaries: &[Version]) -> bool {
-    table.files().any(|(_, file)| may_cut(file, oldest(boundaries)))
+pub fn is_due(table: &TableFiles, boundaries: &Boundaries) -> bool {
+    table.files().any(|(_, file)| may_cut(file, boundaries.oldest()))
 }
 
 /// Whether `file` may have range erases up to `oldest` that were not turned into slices yet.
 fn may_cut(file: &DbFile, oldest: Version) -> bool {
     file.sst.meta.range_erases.is_some() && file.cut_through.load(Ordering::Relaxed) < file.age().min(oldest.0)
-}
-
-/// The oldest version at which a reader may read.
-fn oldest(boundaries: &[Version]) -> Version {
-    *boundaries.first().expect("the newest version is one")
 }
 
 /// Cuts off rows that range erases of `table` hide from all readers, who read at `boundaries`. Returns whether
@@ -73,11 +69,11 @@ fn oldest(boundaries: &[Version]) -> Version {
 /// # Errors
 ///
 /// Fails as [`Core::install`] does.
-pub fn cut(core: &Core, table: &TableFiles, boundaries: &[Version]) -> Result<bool> {
+pub fn cut(core: &Core, table: &TableFiles, boundaries: &Boundaries) -> Result<bool> {
     if !is_due(table, boundaries) {
         return Ok(false);
     }
-    let oldest = oldest(boundaries);
+    let oldest = boundaries.oldest();
     let is_new = |file: &DbFile| may_cut(file, oldest);
     let session = Session::new(&core.env.cache, Reason::Compaction, Admit::Pass);
     let mut regions: Vec<KeyRange> = Vec::new();

@@ -3,6 +3,7 @@
 //!
 //! The caller either holds the levels lock exclusively, or shares it and has claimed what the pick changes.
 
+use crate::base::boundaries::Boundaries;
 use crate::base::error::Result;
 use crate::base::event::{CompactionReason, Event};
 use crate::core::Core;
@@ -17,7 +18,6 @@ use crate::manifest::{Edit, Level, TableFiles};
 use crate::warm;
 use os::sync::Arc;
 use os::sync::atomic::Ordering;
-use sst::Version;
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -101,7 +101,7 @@ pub fn merge_work(
     core: &Arc<Core>,
     table: &TableFiles,
     work: &MergeWork,
-    boundaries: &[Version],
+    boundaries: &Boundaries,
     go_on: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<Option<MergeResult>> {
     let below = table.levels[work.to + 1..].iter().find(|level| !level.is_empty()).cloned().unwrap_or_default();

@@ -129,6 +129,8 @@ impl Moment {
         // Number 0 means that no log is needed.
         edits.extend([Edit::OldestLog(0), Edit::NextNumber(core.writes.next_number())]);
         edits.extend([Edit::LastVersion(version), Edit::FlushedVersion(version)]);
+        // The copy gives versions after its own to commits of its own.
+        edits.extend(self.files.forgets_after(version));
         let manifest = manifest_name(number);
         all.fresh.add(place.directory.join(&manifest));
         let machine = Machine { disk: place.disk.clone(), ..core.env.machine.clone() };

@@ -57,6 +57,17 @@ impl Snapshots {
         self.pin_with(Some(view), || version)
     }
 
+    /// Pins `version` if it is pinned already, or if `is_there` returns true. `is_there` is called under the lock, so a
+    /// version that nobody keeps is never pinned, not even for a moment.
+    pub fn pin_if(self: &Arc<Self>, version: Version, is_there: impl FnOnce() -> bool) -> Option<PinnedVersion> {
+        let mut pinned = self.pinned.lock();
+        if !pinned.is_pinned(version) && !is_there() {
+            return None;
+        }
+        pinned.add(version);
+        Some(PinnedVersion { version, snapshots: self.clone(), view: None })
+    }
+
     fn pin_with(self: &Arc<Self>, view: Option<Arc<View>>, newest: impl FnOnce() -> Version) -> PinnedVersion {
         let mut pinned = self.pinned.lock();
         let version = newest();
@@ -127,6 +138,10 @@ impl PinCounts {
                 self.counts.remove(&version);
             }
         }
+    }
+
+    fn is_pinned(&self, version: Version) -> bool {
+        version == self.last && self.last_count > 0 || self.counts.contains_key(&version)
     }
 
     /// The pinned versions, in ascending order.

@@ -10,6 +10,7 @@
 
 use super::snapshots::{PinnedVersion, Snapshots};
 use super::visible::Visible;
+use crate::base::boundaries::Boundaries;
 use crate::base::table::{TableId, TableInfo};
 use crate::view::View;
 use crate::view::ends::Ranges;
@@ -118,30 +119,37 @@ impl Views {
         &self.visible
     }
 
-    /// All versions at which a reader may read, in ascending order: the pinned versions and the newest one. Also the
-    /// versions at which a read-only database beside the writer reads: the version up to which rows are in files
-    /// and, after later flushes, the last versions of the memtables.
-    pub fn boundaries(&self) -> Vec<Version> {
+    /// All versions at which a reader may read: the pinned versions, those with names, those of the past that is kept,
+    /// and the newest one. Also the versions at which a read-only database beside the writer reads: the version up to
+    /// which rows are in files and, after later flushes, the last versions of the memtables.
+    pub fn boundaries(&self) -> Boundaries {
         self.boundaries_without(&[])
     }
 
     /// Like [`Views::boundaries`], for a flush that writes the memtables of all `logs` at once. No reader sees only
     /// some of these, so the versions at which one of them ends and the next begins are left out.
-    pub fn boundaries_without(&self, logs: &[u64]) -> Vec<Version> {
-        let mut boundaries = self.snapshots.boundaries(|| self.visible());
+    pub fn boundaries_without(&self, logs: &[u64]) -> Boundaries {
+        let (view, mut boundaries) = loop {
+            let view = self.newest();
+            let boundaries = self.snapshots.boundaries(|| self.visible());
+            // A version may lose its pin once it has a name, and its name once it has a pin. So the pins must be those of
+            // a moment at which the names are known.
+            if self.generation() == view.generation {
+                break (view, boundaries);
+            }
+        };
         let newest = *boundaries.last().expect("the newest version is one");
-        let view = self.newest();
         let memory = view.memory.iter().filter(|memory| !logs.contains(&memory.log));
         let before_memory = memory.filter_map(|memory| memory.oldest().0.checked_sub(1).map(Version));
         boundaries.extend(before_memory.chain([view.files.flushed_version]).filter(|&version| version < newest));
-        boundaries.sort_unstable();
-        boundaries.dedup();
-        boundaries
+        // Until the logs are recovered, reads do not see all versions with names.
+        boundaries.extend(view.files.all_kept().map(|kept| kept.version));
+        Boundaries::new(boundaries, view.files.retained_from())
     }
 
     /// The oldest version at which a reader may read now or later.
     pub fn oldest_seen(&self) -> Version {
-        self.boundaries()[0]
+        self.boundaries().oldest()
     }
 
     /// The view and the version for a read that begins now.
@@ -192,6 +200,19 @@ impl Views {
         self.snapshots.pin_in(view, version)
     }
 
+    /// Pins `version`; `None` if no reader could see it, because it is neither kept nor pinned nor the newest.
+    pub fn pin_at(&self, version: Version) -> Option<PinnedVersion> {
+        if self.shows != Shows::Own {
+            let (view, newest) = self.now();
+            let is_there = version == newest || version < newest && view.files.is_kept(version);
+            return is_there.then(|| self.snapshots.pin_in(view, version));
+        }
+        self.snapshots.pin_if(version, || {
+            let newest = self.visible();
+            version == newest || version < newest && self.newest().files.is_kept(version)
+        })
+    }
+
     /// The newest view that still shows the version of `pin`.
     pub fn of_pin(&self, pin: &PinnedVersion) -> Arc<View> {
         let newest = self.newest();
@@ -207,7 +228,8 @@ impl Views {
     }
 
     fn is_shown_by(&self, version: Version, view: &View) -> bool {
-        self.shows == Shows::Files && view.files.flushed_version == version
+        let flushed = view.files.flushed_version;
+        self.shows == Shows::Files && (version == flushed || version < flushed && view.files.is_kept(version))
     }
 
     /// Replaces the newest view with a changed copy. Idle ranges keep the old view until [`Views::free_old`] is

@@ -18,6 +18,7 @@ use crate::levels::offers::Offers;
 use crate::levels::picks::Picks;
 use crate::log::SyncPoint;
 use crate::manifest::ManifestLog;
+use crate::manifest::times::Times;
 use crate::view::View;
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, Mutex, OnceLock, RwLock};
@@ -61,6 +62,8 @@ pub struct Writes {
     pub recent: Arc<Recent>,
     /// Keys that transactions have reserved.
     pub reserved: Reserved,
+    /// When versions were made that a flush has not noted in the manifest yet. Used only if the past is kept.
+    pub times: Mutex<Times>,
     /// Why writes are refused. Unset while writes are allowed.
     stopped: OnceLock<String>,
 }
@@ -91,6 +94,7 @@ impl Writes {
             ahead: LogAhead::new(write_buffer_bytes),
             recent: Arc::new(Recent::new((write_buffer_bytes / RECENT_SHARE).max(LEAST_RECENT_BYTES))),
             reserved: Reserved::default(),
+            times: Mutex::default(),
             stopped: OnceLock::new(),
         }
     }

@@ -14,6 +14,7 @@
 //! newest, see [`keep`].
 
 use super::keep;
+use crate::base::boundaries::Boundaries;
 use crate::base::error::Result;
 use crate::gauge::Holding;
 use crate::manifest::{DbFile, Level};
@@ -24,7 +25,7 @@ use sst::{EraseCursor, KeyRange, RangeErase, Readahead, Version};
 /// The fragments of the range erases of several files, in key order.
 pub struct EraseMerge<'s> {
     session: &'s Session,
-    boundaries: &'s [Version],
+    boundaries: &'s Boundaries,
     readahead: Readahead,
     all_bytes: u64,
     /// Files that were not opened yet, because their range erases all lie after the fragments so far. Sorted by low
@@ -50,7 +51,7 @@ impl<'s> EraseMerge<'s> {
     pub fn new(
         session: &'s Session,
         sources: &[Level],
-        boundaries: &'s [Version],
+        boundaries: &'s Boundaries,
         (readahead, all_bytes): (Readahead, u64),
         memory: Holding,
     ) -> Self {

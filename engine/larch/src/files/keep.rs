@@ -1,28 +1,20 @@
 //! Decides which versions some reader may still see. This module knows only versions, no rows and no files, and its
-//! functions are pure.
-//!
-//! Readers read at the *boundaries*: the pinned versions and the newest version. The versions after one boundary,
-//! up to the next, form an *interval*. Of several versions of a key in an interval, readers can see only the
-//! newest.
+//! functions are pure. Readers read at [`Boundaries`]; of several versions of a key in one interval between these, they
+//! can see only the newest.
 
+use crate::base::boundaries::Boundaries;
 use sst::Version;
 
-/// The number of the interval of `version`: how many boundaries are less than it. Versions newer than all
-/// boundaries form the last interval.
-fn interval(boundaries: &[Version], version: Version) -> usize {
-    boundaries.partition_point(|&boundary| boundary < version)
-}
-
 /// Whether all boundaries are at or after `version`, so that no reader sees anything older than `version`.
-pub fn is_in_oldest_interval(boundaries: &[Version], version: Version) -> bool {
-    interval(boundaries, version) == 0
+pub fn is_in_oldest_interval(boundaries: &Boundaries, version: Version) -> bool {
+    boundaries.interval(version) == 0
 }
 
 /// The newest version of each interval. `versions` must be sorted from newest to oldest, and so is the result.
-pub fn newest_of_each_interval(boundaries: &[Version], versions: &[Version]) -> Vec<Version> {
+pub fn newest_of_each_interval(boundaries: &Boundaries, versions: &[Version]) -> Vec<Version> {
     let mut kept: Vec<Version> = Vec::new();
     for &version in versions {
-        if kept.last().is_none_or(|&last| interval(boundaries, last) != interval(boundaries, version)) {
+        if kept.last().is_none_or(|&last| boundaries.interval(last) != boundaries.interval(version)) {
             kept.push(version);
         }
     }
@@ -33,20 +25,20 @@ pub fn newest_of_each_interval(boundaries: &[Version], versions: &[Version]) -> 
 #[derive(Debug, Default)]
 pub struct KeyFilter {
     /// The interval of the last version asked about.
-    last: Option<usize>,
+    last: Option<u64>,
 }
 
 impl KeyFilter {
     /// Whether some reader can see `version` of the key. `covers` are the versions of the range erases over the
     /// key, newest first, with at least the newest of each interval.
-    pub fn keep(&mut self, boundaries: &[Version], version: Version, covers: &[Version]) -> bool {
-        let interval_here = interval(boundaries, version);
+    pub fn keep(&mut self, boundaries: &Boundaries, version: Version, covers: &[Version]) -> bool {
+        let interval_here = boundaries.interval(version);
         if self.last.replace(interval_here) == Some(interval_here) {
             return false;
         }
         // The oldest cover that is newer than the version was the first to hide it.
         let hidden_by = covers.iter().rev().find(|&&cover| cover > version);
-        hidden_by.is_none_or(|&cover| interval(boundaries, cover) != interval_here)
+        hidden_by.is_none_or(|&cover| boundaries.interval(cover) != interval_here)
     }
 }
 
@@ -55,8 +47,13 @@ mod tests {
     use super::*;
 
     fn kept(boundaries: &[u64], versions: &[u64], covers: &[u64]) -> Vec<u64> {
+        kept_from(boundaries, None, versions, covers)
+    }
+
+    fn kept_from(boundaries: &[u64], all_from: Option<u64>, versions: &[u64], covers: &[u64]) -> Vec<u64> {
         let versions_of = |numbers: &[u64]| numbers.iter().map(|&n| Version(n)).collect::<Vec<_>>();
-        let (boundaries, covers) = (versions_of(boundaries), versions_of(covers));
+        let boundaries = Boundaries::new(versions_of(boundaries), all_from.map(Version));
+        let covers = versions_of(covers);
         let mut filter = KeyFilter::default();
         versions.iter().copied().filter(|&n| filter.keep(&boundaries, Version(n), &covers)).collect()
     }
@@ -91,6 +88,13 @@ mod tests {
             }
             let mut boundaries = readers.clone();
             boundaries.push(7);
+            // A window from each version on is the same as a reader at each of its versions.
+            for from in 1..=7 {
+                let all: Vec<u64> =
+                    boundaries.iter().copied().filter(|&reader| reader < from).chain(from..=7).collect();
+                let windowed = kept_from(&boundaries, Some(from), &versions, &covers);
+                assert_eq!(windowed, kept(&all, &versions, &covers), "from {from} beside {boundaries:?}");
+            }
             let kept = kept(&boundaries, &versions, &covers);
             for reader in boundaries {
                 let see = |rows: &[u64]| {

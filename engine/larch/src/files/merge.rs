@@ -4,6 +4,7 @@
 use super::erases::{CoverStream, EraseMerge};
 use super::keep::{self, KeyFilter};
 use super::kept_files::{KeptFiles, is_after};
+use crate::base::boundaries::Boundaries;
 use crate::base::error::Result;
 use crate::base::parts::MAX_GROUPS;
 use crate::base::table::TableInfo;
@@ -81,7 +82,7 @@ pub fn merge_files(
     core: &Arc<Core>,
     table: &Arc<TableInfo>,
     plan: MergePlan,
-    boundaries: &[Version],
+    boundaries: &Boundaries,
     go_on: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<Option<MergeResult>> {
     // Compactions read into memory of their own, half of the memory for work. So they neither wait for readers nor

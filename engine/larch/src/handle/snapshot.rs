@@ -36,7 +36,17 @@ pub struct Snapshot {
 
 impl Snapshot {
     pub(super) fn new(handle: &Arc<DatabaseHandle>) -> Self {
-        Self { handle: handle.clone(), pin: Arc::new(handle.core().views.pin()) }
+        Self::of_pin(handle, handle.core().views.pin())
+    }
+
+    /// The database as it was at a version that `pin` pins.
+    pub(super) fn of_pin(handle: &Arc<DatabaseHandle>, pin: PinnedVersion) -> Self {
+        Self { handle: handle.clone(), pin: Arc::new(pin) }
+    }
+
+    /// The pin of the snapshot's version, for a snapshot of the database `handle`.
+    pub(super) fn pin_in(&self, handle: &Arc<DatabaseHandle>) -> Option<&PinnedVersion> {
+        Arc::ptr_eq(&self.handle, handle).then(|| &*self.pin)
     }
 
     /// The version that the snapshot shows.

@@ -7,6 +7,7 @@
 //! was added several times, its last value stays. If a run is dropped, its files are removed. Runs that will be
 //! merged again are in the [place for temporary files](crate::core::scratch).
 
+use crate::base::boundaries::Boundaries;
 use crate::base::error::{Error, Result};
 use crate::base::options::LevelOptions;
 use crate::base::parts;
@@ -272,7 +273,9 @@ impl RowSorter {
         let (below, kept) = (Level::default(), KeptFiles::default());
         let plan = MergePlan { sources, bottom: true, file_bytes, below, kept, rewrite: None, is_run: false, target };
         let merged =
-            merge_files(core, &self.table.info(), plan, &[RUN_VERSION], &mut |done, total| watch.tell(done, total))?;
+            merge_files(core, &self.table.info(), plan, &Boundaries::only(RUN_VERSION), &mut |done, total| {
+                watch.tell(done, total)
+            })?;
         match merged {
             Some(merged) => {
                 let new = merged.outputs.finish(0, 0)?;

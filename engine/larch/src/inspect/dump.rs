@@ -5,11 +5,13 @@ use crate::base::error::{Error, Result};
 use crate::base::ops::Op;
 use crate::base::options::TableOptions;
 use crate::base::record::{LogError, LogKind, RecordReader};
+use crate::base::retention::Retained;
 use crate::base::table::IndexInfo;
 use crate::log::LogReader;
 use crate::manifest::db_file::sst_name;
 use crate::manifest::edit::Framing;
 use crate::manifest::origin::FileOrigin;
+use crate::manifest::times::VersionTime;
 use crate::manifest::{Edit, NewFile, TableFiles, origin};
 use crate::view::ahead::near_bytes;
 use os::sync::Arc;
@@ -148,11 +150,13 @@ fn print_edit(edit: &Edit, detail: DumpDetail, out: &mut dyn Write) -> Result<()
             line(out, format_args!("  alter table {} since file {since} {}", id.0, shown(options)))
         }
         Edit::Index { info, options } => {
-            let IndexInfo { id, table, name, is_unique, state, since: _, declaration } = info;
+            let IndexInfo { id, table, name, is_unique, state, since, declaration } = info;
             let unique = if *is_unique { "unique " } else { "" };
             let (id, table, declaration) = (id.0, table.0, declaration.escape_ascii());
             let shown = shown(options);
-            line(out, format_args!("  {unique}index {id} {name:?} of table {table} {state:?} {declaration} {shown}"))
+            let since = if since.0 > 0 { format!(" since {}", since.0) } else { String::new() };
+            let index = format_args!("{unique}index {id} {name:?} of table {table} {state:?}{since}");
+            line(out, format_args!("  {index} {declaration} {shown}"))
         }
         Edit::AlterIndex { id, table, state } => {
             line(out, format_args!("  alter index {} of table {} {state:?}", id.0, table.0))
@@ -203,6 +207,18 @@ fn print_edit(edit: &Edit, detail: DumpDetail, out: &mut dyn Write) -> Result<()
         ),
         Edit::MoveFile { table, level, number, to } => {
             line(out, format_args!("  move table {} level {level} file {number} to level {to}", table.0))
+        }
+        Edit::Keep(kept) => {
+            line(out, format_args!("  keep version {} as {:?} since {} us", kept.version.0, kept.name, kept.micros()))
+        }
+        Edit::Forget(name) => line(out, format_args!("  forget {name:?}")),
+        Edit::Retain(None) => line(out, format_args!("  retain nothing")),
+        Edit::Retain(Some(Retained { retention, from, is_sure })) => {
+            let unsure = if *is_sure { "" } else { ", which reads do not rely on yet" };
+            line(out, format_args!("  retain {retention:?} from version {}{unsure}", from.0))
+        }
+        Edit::Time(VersionTime { version, micros }) => {
+            line(out, format_args!("  time {micros} us version {}", version.0))
         }
         Edit::OldestLog(number) => line(out, format_args!("  oldest log {number}")),
         Edit::NextNumber(number) => line(out, format_args!("  next number {number}")),

@@ -22,7 +22,13 @@
 //!  15 move file    table | level | number | to level
 //!  16 index        table of its entries | table | flags u8: bit 0 unique, bit 1 ready | name, length-prefixed
 //!                    | declaration, length-prefixed | options, length-prefixed
+//!                    | field 1: since, the first version at which reads may use the index
 //!  17 alter index  table of its entries | table | flags u8: bit 1 ready
+//!  18 keep         version | microseconds since 1970 | name, length-prefixed
+//!  19 forget       name, length-prefixed
+//!  20 retain       from version | kind u8: 0 nothing, 1 versions, 2 time, 3 everything; bit 7: reads must not rely on it
+//!                    | how many versions or microseconds
+//!  21 time         version | microseconds since 1970
 //! 128 written for  release, the rest of the edit
 //! extension: fields that later releases may add, see sst::format::field
 //! ```
@@ -34,15 +40,19 @@
 //!
 //! A record of the manifest is a sequence of edits that take effect together.
 
+use crate::base::kept::Kept;
 use crate::base::options::TableOptions;
 use crate::base::record::EDIT_FIELDS;
+use crate::base::retention::{Retained, Retention};
 use crate::base::table::{IndexInfo, IndexState, TableId};
+use crate::manifest::times::VersionTime;
 use sst::format::features::Unreadable;
 use sst::format::field::{self, Field};
 use sst::format::meta::MAX_BOUND_BYTES;
 use sst::format::varint;
 use sst::{KeyBounds, Meta, RowRanges, Slice, Version};
 use std::ops::Range;
+use std::time::Duration;
 
 /// A slice has at most this many ranges of rows, to keep the description of a file small in memory.
 pub const MAX_RANGES: usize = 8;
@@ -169,6 +179,14 @@ pub enum Edit {
         /// The new state of the index.
         state: IndexState,
     },
+    /// A version gets a name, and compactions keep it.
+    Keep(Kept),
+    /// The version with this name loses its name.
+    Forget(String),
+    /// How much of the past is kept from now on, and from which version on it is there.
+    Retain(Option<Retained>),
+    /// A version was the newest at this time.
+    Time(VersionTime),
     /// The number of the oldest log that is needed. The rows of all older logs are in files.
     OldestLog(u64),
     /// The next free file number: no file has it or a greater one.
@@ -271,6 +289,9 @@ impl Edit {
                 varint::put_bytes(out, info.name.as_bytes());
                 varint::put_bytes(out, &info.declaration);
                 encode_options(out, options);
+                if info.since > Version(0) {
+                    field::put_number(out, SINCE, info.since.0);
+                }
                 16
             }
             Self::AlterIndex { id, table, state } => {
@@ -289,6 +310,23 @@ impl Edit {
                 encode_options(out, options);
                 12
             }
+            Self::Keep(kept) => {
+                put(18, &[kept.version.0, kept.micros()]);
+                varint::put_bytes(out, kept.name.as_bytes());
+                18
+            }
+            Self::Forget(name) => {
+                varint::put_bytes(out, name.as_bytes());
+                19
+            }
+            Self::Retain(retained) => {
+                let (kind, amount) = retention_code(retained.map_or(Retention::None, |retained| retained.retention));
+                put(20, &[retained.map_or(0, |retained| retained.from.0)]);
+                out.push(kind | if retained.is_some_and(|retained| !retained.is_sure) { UNSURE } else { 0 });
+                varint::put(out, amount);
+                20
+            }
+            Self::Time(VersionTime { version, micros }) => put(21, &[version.0, *micros]),
             Self::WrittenFor(release) => {
                 out.extend_from_slice(release.as_bytes());
                 128
@@ -320,7 +358,7 @@ impl Edit {
 
     /// Takes the fields off the front of `bytes`; `None` if the tag is not known.
     fn decode_body(tag: u8, bytes: &mut &[u8], framing: Framing) -> Result<Option<Self>, Unreadable> {
-        if !matches!(tag, 1..=15) && (!matches!(tag, 16 | 17 | 128) || framing == Framing::Plain) {
+        if !matches!(tag, 1..=15) && (!matches!(tag, 16..=21 | 128) || framing == Framing::Plain) {
             return Ok(None);
         }
         let mut why = malformed();
@@ -350,7 +388,7 @@ impl Edit {
             2 => Self::Epoch(number()?),
             3 => {
                 let id = id(number())?;
-                let name = String::from_utf8(varint::take_bytes(bytes)?.to_vec()).ok()?;
+                let name = take_name(bytes)?;
                 let options = options(bytes, &name)?;
                 Self::Table { id, name, options }
             }
@@ -390,18 +428,32 @@ impl Edit {
             16 => {
                 let (id, table) = (id(number())?, id(number())?);
                 let flags = take_flags(bytes, UNIQUE | READY, why)?;
-                let name = String::from_utf8(varint::take_bytes(bytes)?.to_vec()).ok()?;
+                let name = take_name(bytes)?;
                 let declaration = varint::take_bytes(bytes)?.to_vec();
                 let options = take_options(bytes, framing);
                 let options = options.map_err(|wrong| *why = wrong.within(format_args!("index {name}"))).ok()?;
                 let (is_unique, state) = (flags & UNIQUE != 0, state_of(flags));
-                let since = Version(0);
+                let since = Version(field::take_number(bytes, SINCE)?.unwrap_or(0));
                 Self::Index { info: IndexInfo { id, table, name, is_unique, state, since, declaration }, options }
             }
             17 => {
                 let (id, table) = (id(number())?, id(number())?);
                 Self::AlterIndex { id, table, state: state_of(take_flags(bytes, READY, why)?) }
             }
+            18 => {
+                let (version, micros) = (Version(number()?), number()?);
+                Self::Keep(Kept::new(&take_name(bytes)?, version, micros))
+            }
+            19 => Self::Forget(take_name(bytes)?),
+            20 => {
+                let from = Version(number()?);
+                let (&kind, rest) = bytes.split_first()?;
+                *bytes = rest;
+                let (is_sure, kind) = (kind & UNSURE == 0, kind & !UNSURE);
+                let retention = retention_of(kind, varint::take(bytes)?, why)?;
+                Self::Retain((retention != Retention::None).then_some(Retained { retention, from, is_sure }))
+            }
+            21 => Self::Time(VersionTime { version: Version(number()?), micros: number()? }),
             128 => Self::WrittenFor(String::from_utf8(std::mem::take(bytes).to_vec()).ok()?),
             _ => return None,
         })
@@ -411,6 +463,36 @@ impl Edit {
 /// The flags of an index.
 const UNIQUE: u8 = 1;
 const READY: u8 = 2;
+
+/// The field of an index that says from which version on reads may use it.
+const SINCE: u8 = 1;
+
+/// The bit beside the number of a retention if reads must not rely on it.
+const UNSURE: u8 = 0x80;
+
+/// The number of a retention, and how many versions or microseconds it is about.
+fn retention_code(retention: Retention) -> (u8, u64) {
+    match retention {
+        Retention::None => (0, 0),
+        Retention::Versions(versions) => (1, versions),
+        Retention::Time(time) => (2, u64::try_from(time.as_micros()).unwrap_or(u64::MAX)),
+        Retention::Everything => (3, 0),
+    }
+}
+
+/// What [`retention_code`] encodes. An unknown number comes from a newer release.
+fn retention_of(kind: u8, amount: u64, why: &mut Unreadable) -> Option<Retention> {
+    Some(match kind {
+        0 => Retention::None,
+        1 => Retention::Versions(amount),
+        2 => Retention::Time(Duration::from_micros(amount)),
+        3 => Retention::Everything,
+        _ => {
+            *why = Unreadable::Newer(format!("retention {kind}"));
+            return None;
+        }
+    })
+}
 
 fn ready_flag(state: IndexState) -> u8 {
     match state {
@@ -432,6 +514,11 @@ fn take_flags(bytes: &mut &[u8], known: u8, why: &mut Unreadable) -> Option<u8> 
         return None;
     }
     Some(flags)
+}
+
+/// Takes a name with its length off the front of `bytes`.
+fn take_name(bytes: &mut &[u8]) -> Option<String> {
+    String::from_utf8(varint::take_bytes(bytes)?.to_vec()).ok()
 }
 
 fn malformed() -> Unreadable {
@@ -509,6 +596,18 @@ mod tests {
         let (id, table, name, declaration) = (TableId(9), TableId(1), "i".to_owned(), b"d".to_vec());
         let info = IndexInfo { id, table, name, is_unique: true, state, since: Version(0), declaration };
         Edit::Index { info, options: TableOptions::default() }
+    }
+
+    /// An index that reads may use from `version` on.
+    fn since(version: Version) -> Edit {
+        match index(IndexState::Ready) {
+            Edit::Index { info, options } => Edit::Index { info: IndexInfo { since: version, ..info }, options },
+            other => other,
+        }
+    }
+
+    fn retain(retention: Retention) -> Edit {
+        Edit::Retain(Some(Retained { retention, from: Version(300), is_sure: true }))
     }
 
     fn from_hex(text: &str) -> Vec<u8> {
@@ -622,9 +721,19 @@ mod tests {
         let mut bytes = Vec::new();
         Edit::WrittenFor("0.1".to_owned()).encode(&mut bytes);
         assert_eq!(bytes, b"\x80\x030.1");
+        let (retention, from) = (Retention::Everything, Version(300));
+        let unsure = Edit::Retain(Some(Retained { retention, from, is_sure: false }));
         for (edit, fields) in [
             (index(IndexState::Ready), "10 15 09 01 03 0169 0164 0d 808001 808001 00 00 00 00 00 06 00"),
+            (since(Version(300)), "10 19 09 01 03 0169 0164 0d 808001 808001 00 00 00 00 00 06 00 01 02 ac02"),
             (Edit::AlterIndex { id: TableId(9), table, state: IndexState::Building }, "11 03 09 01 00"),
+            (Edit::Keep(Kept::new("a", Version(300), 5)), "12 05 ac02 05 0161"),
+            (Edit::Forget("a".to_owned()), "13 02 0161"),
+            (Edit::Retain(None), "14 03 00 00 00"),
+            (retain(Retention::Versions(5)), "14 04 ac02 01 05"),
+            (retain(Retention::Time(Duration::from_micros(300))), "14 05 ac02 02 ac02"),
+            (unsure, "14 04 ac02 83 00"),
+            (Edit::Time(VersionTime { version: Version(300), micros: 5 }), "15 03 ac02 05"),
         ] {
             let mut bytes = Vec::new();
             edit.encode(&mut bytes);
@@ -673,6 +782,7 @@ mod tests {
         check(b"\x02\x04\x09\x80\x01x", Ok(Some(Edit::Epoch(9))));
         check(b"\x02\x04\x09\x07\x01x", Err("in edit 2, field 7"));
         check(b"\x11\x03\x09\x01\x04", Err("flags 0x4 of an index"));
+        check(b"\x14\x03\x09\x04\x00", Err("retention 4"));
         // Options of a table and fields of an edit have separate numbers, so both may use the same one.
         let name = "t".to_owned();
         let edit = Edit::Table { id: TableId(1), name, options: TableOptions::default() };
@@ -732,6 +842,12 @@ mod tests {
             Edit::NextTable(8),
             index(IndexState::Building),
             Edit::AlterIndex { id: TableId(9), table: TableId(1), state: IndexState::Ready },
+            since(Version(1 << 40)),
+            Edit::Keep(Kept::new("before the migration", Version(1 << 40), 1 << 50)),
+            Edit::Forget("before the migration".to_owned()),
+            Edit::Retain(None),
+            retain(Retention::Everything),
+            Edit::Time(VersionTime { version: Version(1 << 40), micros: 1 << 50 }),
             Edit::WrittenFor("0.1".to_owned()),
             Edit::DropTable(table),
         ];

@@ -9,9 +9,12 @@ use super::db_file::{DbFile, FileOpener, sst_name};
 use super::edit::{Edit, NewFile};
 use super::table_files::TableFiles;
 use super::tables::Tables;
+use super::times::Times;
 use crate::base::error::{Error, Result};
+use crate::base::kept::{Kept, MAX_KEPT};
 use crate::base::options::TableOptions;
 use crate::base::release::{Format, Release};
+use crate::base::retention::Retained;
 use crate::base::table::{IndexInfo, IndexState, TableId, TableInfo};
 use os::sync::Arc;
 use pages::PagedFile;
@@ -44,6 +47,12 @@ pub struct FileSet {
     pub flushed_version: Version,
     /// The next free table id.
     pub next_table: u32,
+    /// The versions with names, by name.
+    kept: RedBlackTreeMap<String, Kept, archery::ArcK>,
+    /// What is kept of the past; `None` if nothing is, beside versions with names.
+    pub retained: Option<Retained>,
+    /// When versions were made that are kept.
+    pub times: Times,
     /// See [`Edit::WrittenFor`]; `None` in a manifest of an earlier release, which did not know this edit.
     pub written_for: Option<String>,
 }
@@ -126,8 +135,79 @@ impl FileSet {
             Edit::NextTable(id) => self.next_table = self.next_table.max(*id),
             Edit::FlushedVersion(version) => self.flushed_version = self.flushed_version.max(*version),
             Edit::WrittenFor(release) => self.written_for = Some(release.clone()),
+            Edit::Retain(retained) => {
+                retained.map_or(Ok(()), |retained| not_last(retained.from.0, u64::MAX, "version").map(drop))?;
+                self.retained = *retained;
+                match retained {
+                    Some(retained) => self.times.forget_before(retained.from),
+                    None => self.times = Times::default(),
+                }
+            }
+            Edit::Time(moment) => {
+                not_last(moment.version.0, u64::MAX, "version")?;
+                self.times.add(*moment);
+            }
+            Edit::Keep(kept) => self.keep(kept)?,
+            Edit::Forget(name) => {
+                if !self.kept.remove_mut(name) {
+                    return Err(format!("no version has the name {name:?}").into());
+                }
+            }
         }
         Ok(())
+    }
+
+    fn keep(&mut self, kept: &Kept) -> Result<(), EditRefusal> {
+        not_last(kept.version.0, u64::MAX, "version")?;
+        if self.kept.contains_key(&kept.name) {
+            return Err(format!("two versions have the name {:?}", kept.name).into());
+        }
+        if self.kept.size() == MAX_KEPT {
+            return Err(format!("more than {MAX_KEPT} versions have names").into());
+        }
+        self.kept.insert_mut(kept.name.clone(), kept.clone());
+        Ok(())
+    }
+
+    /// The version with this name.
+    pub fn kept(&self, name: &str) -> Option<&Kept> {
+        self.kept.get(name)
+    }
+
+    /// All versions with names, sorted by name.
+    pub fn all_kept(&self) -> impl ExactSizeIterator<Item = &Kept> {
+        self.kept.values()
+    }
+
+    /// The version from which on every version is kept, if the database keeps its past.
+    pub fn retained_from(&self) -> Option<Version> {
+        self.retained.map(|retained| retained.from)
+    }
+
+    /// The edits that take the names of versions after `version` away.
+    pub fn forgets_after(&self, version: Version) -> impl Iterator<Item = Edit> + use<'_> {
+        let later = self.kept.values().filter(move |kept| kept.version > version);
+        later.map(|kept| Edit::Forget(kept.name.clone()))
+    }
+
+    /// Takes the names of versions after `version` away, which do not exist.
+    pub fn forget_after(&mut self, version: Version) {
+        let names: Vec<String> =
+            self.kept.values().filter(|kept| kept.version > version).map(|kept| kept.name.clone()).collect();
+        for name in names {
+            self.kept.remove_mut(&name);
+        }
+    }
+
+    /// The version from which on reads can see every version, if the database keeps its past.
+    pub fn readable_from(&self) -> Option<Version> {
+        self.retained.filter(|retained| retained.is_sure).map(|retained| retained.from)
+    }
+
+    /// Whether reads can see `version`, because it has a name or lies in the past that is kept.
+    pub fn is_kept(&self, version: Version) -> bool {
+        self.readable_from().is_some_and(|from| from <= version)
+            || self.kept.values().any(|kept| kept.version == version)
     }
 
     fn add_table(&mut self, id: TableId, name: &str, options: &TableOptions) -> Result<(), EditRefusal> {
@@ -262,6 +342,19 @@ impl FileSet {
     ///
     /// [`Error::BadOptions`], which names the file and its feature, the index, or the table.
     pub fn check_readable_by(&self, release: Release) -> Result<()> {
+        if let Some(kept) = self.kept.values().next().filter(|_| !release.reads_kept()) {
+            return Err(Error::BadOptions(format!(
+                "compat {release}: version {} is kept as {:?}, and Larch {release} does not keep versions; forget it, or open \
+                 the database without compat",
+                kept.version.0, kept.name
+            )));
+        }
+        if self.retained.is_some() && !release.reads_kept() {
+            return Err(Error::BadOptions(format!(
+                "compat {release}: the database keeps its past, and Larch {release} would drop it; have it keep nothing, or open \
+                 the database without compat"
+            )));
+        }
         if let Some(index) = self.tables.indexes().next().filter(|_| !release.reads_indexes()) {
             return Err(Error::BadOptions(format!(
                 "compat {release}: there is an index, {}, and Larch {release} does not read databases with indexes; open the \
@@ -401,6 +494,10 @@ impl FileSet {
             Edit::NextTable(self.next_table),
         ];
         let written_for = self.written_for.clone().map(Edit::WrittenFor);
+        let kept = self.kept.values().cloned().map(Edit::Keep);
+        let retained = self.retained.map(|retained| Edit::Retain(Some(retained)));
+        // The edit before them would forget moments.
+        let past = retained.into_iter().chain(self.times.iter().copied().map(Edit::Time)).chain(kept);
         // The table and level of the edit that adds each file. Other tables get the file by edits that share it.
         let mut named: HashMap<*const PagedFile, (TableId, u8)> = HashMap::new();
         let mut slices: Vec<Edit> = Vec::new();
@@ -445,7 +542,7 @@ impl FileSet {
                 }
             }
         }
-        head.into_iter().chain(written_for).chain(edits).chain(slices)
+        head.into_iter().chain(written_for).chain(past).chain(edits).chain(slices)
     }
 }
 

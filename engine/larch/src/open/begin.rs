@@ -109,7 +109,7 @@ impl Beginning<'_> {
         core.writes.reserve.give_back_left();
         let mut recovered = replay_to_memory(core, self.listed)?;
         let (numbers, files, newest) = self.numbered(recovered.newest);
-        let (manifest, is_old_manifest) = self.manifest_without_room(numbers.manifest, &files)?;
+        let (manifest, is_old_manifest) = self.manifest_without_room(numbers.manifest, (&files, newest))?;
         let mut begun = Begun {
             manifest: manifest.number(),
             is_old_manifest,
@@ -148,6 +148,12 @@ impl Beginning<'_> {
         let mut files = FileSet::clone(&self.core.views.newest().files);
         files.next_number = numbers.log + 1;
         let newest = recovered.max(files.last_version);
+        // A name is written after its version is durable, so there are later names only if the disk has lost commits.
+        files.forget_after(newest);
+        // No compaction of an earlier process is under way.
+        if let Some(retained) = files.retained.as_mut().filter(|retained| !retained.is_sure) {
+            (retained.from, retained.is_sure) = (newest, true);
+        }
         (numbers, files, newest)
     }
 
@@ -165,7 +171,7 @@ impl Beginning<'_> {
 
     /// Creates a new manifest or, if the disk has no room for one, continues the old one. Returns whether it did the
     /// latter.
-    fn manifest_without_room(&self, number: u64, files: &FileSet) -> Result<(ManifestLog, bool)> {
+    fn manifest_without_room(&self, number: u64, (files, newest): (&FileSet, Version)) -> Result<(ManifestLog, bool)> {
         let env = &self.core.env;
         let old = self.current_manifest()?;
         let error = match (self.create_manifest(number, files), old) {
@@ -178,6 +184,8 @@ impl Beginning<'_> {
             (Err(error), Some(old)) if error.is_disk_full() && self.current_manifest()?.as_ref() == Some(&old) => {
                 let mut pending = vec![Edit::Epoch(files.epoch), Edit::NextNumber(files.next_number)];
                 pending.extend(files.written_for.clone().map(Edit::WrittenFor));
+                pending.extend(files.retained.map(|retained| Edit::Retain(Some(retained))));
+                pending.extend(self.core.views.newest().files.forgets_after(newest));
                 pending.extend(self.dropped.iter().map(|table| Edit::DropTable(*table)));
                 match ManifestLog::go_on(&env.log_machine, &old, pending, env.options.compat)? {
                     Some(manifest) => return Ok((manifest, true)),

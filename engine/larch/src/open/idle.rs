@@ -5,6 +5,7 @@
 
 use crate::base::error::Error;
 use crate::core::{Core, StopOnPanic};
+use crate::write::keep;
 use crate::write::room::freeze_idle;
 use os::sync::Weak;
 use os::sync::atomic::{AtomicU64, Ordering};
@@ -47,6 +48,8 @@ impl Job for IdleJob {
         if core.check_writable().is_err() {
             return Polled::Idle;
         }
+        // While there are commits, this job runs once a second.
+        keep::note_time(&core);
         let uses = core.env.log_disk.uses();
         if self.seen.swap(uses, Ordering::Relaxed) != uses || !self.tidy_up(&core) {
             core.background.wake_idle_after(IDLE_TIME);

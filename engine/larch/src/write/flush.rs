@@ -5,14 +5,16 @@
 //! an older set that a newer set erases are then not written, so the flush needs less room.
 
 use super::joined::{Joined, joined_erases};
+use super::keep;
 use super::room::{freeze_for_room, rotate, wait_for_flushes, wait_for_level0};
+use crate::base::boundaries::Boundaries;
 use crate::base::error::{Error, Result};
 use crate::base::event::Event;
 use crate::base::table::{TableId, TableInfo};
 use crate::core::writer::log_path;
 use crate::core::{Core, StopOnPanic};
 use crate::files::erases::CoverStream;
-use crate::files::keep::{self, KeyFilter};
+use crate::files::keep::{KeyFilter, newest_of_each_interval};
 use crate::files::output::{Outputs, Target};
 use crate::levels::pick;
 use crate::manifest::directory::place::Place;
@@ -126,7 +128,8 @@ pub fn flush(core: &Arc<Core>, sets: &[Arc<MemSet>]) -> Result<()> {
     let oldest = core.views.snapshots.oldest().unwrap_or(Version::MAX);
     sets.iter().for_each(|set| core.writes.recent.note_flush(set, oldest));
     let state = [Edit::OldestLog(next_log), Edit::LastVersion(flushed), Edit::FlushedVersion(flushed)];
-    let edits = |added: Vec<Edit>| added.into_iter().chain(state).collect();
+    let past = keep::edits_of_flush(core, flushed);
+    let edits = |added: Vec<Edit>| added.into_iter().chain(state).chain(past).collect();
     let change = |view: &mut View| view.memory.retain(|other| !logs.contains(&other.log));
     warm::install::install(core, new, Vec::new(), edits, change)?;
     core.writes.sync.note_durable(flushed);
@@ -153,7 +156,7 @@ fn flushed_with(core: &Core, logs: &[u64]) -> Version {
 /// # Errors
 ///
 /// An error if a file cannot be written.
-pub fn write_files(core: &Arc<Core>, memory: &MemSet, boundaries: &[Version]) -> Result<NewFiles> {
+pub fn write_files(core: &Arc<Core>, memory: &MemSet, boundaries: &Boundaries) -> Result<NewFiles> {
     write_files_to(core, memory, boundaries, &core.env.place())
 }
 
@@ -162,7 +165,7 @@ pub fn write_files(core: &Arc<Core>, memory: &MemSet, boundaries: &[Version]) ->
 /// # Errors
 ///
 /// The errors of [`write_files`].
-pub fn write_files_to(core: &Arc<Core>, memory: &MemSet, boundaries: &[Version], place: &Place) -> Result<NewFiles> {
+pub fn write_files_to(core: &Arc<Core>, memory: &MemSet, boundaries: &Boundaries, place: &Place) -> Result<NewFiles> {
     let info = &|table| core.views.table_info(table);
     write_tables(
         core,
@@ -171,8 +174,8 @@ pub fn write_files_to(core: &Arc<Core>, memory: &MemSet, boundaries: &[Version],
     )
 }
 
-/// Like [`write_files`], but writes to `place`, and only the rows that a reader at the version `at` sees in the
-/// tables of `files`. All commits up to `at` must have been applied. Meanwhile, later commits may be applied and
+/// Like [`write_files`], but writes to `place`, and only the rows that a reader at the version `at`, or at an older one
+/// with a name, sees in the tables of `files`. All commits up to `at` must have been applied. Meanwhile, later commits may be applied and
 /// tables may be dropped.
 ///
 /// # Errors
@@ -185,10 +188,12 @@ pub fn write_version_to(
     place: &Place,
 ) -> Result<NewFiles> {
     let info = &|table| files.tables.get(&table).map(|table| table.info.clone());
+    let boundaries = files.all_kept().map(|kept| kept.version.min(at)).chain([at]).collect();
+    let boundaries = Boundaries::new(boundaries, files.retained_from());
     write_tables(
         core,
         &[memory],
-        &Extract { info, boundaries: &[at], up_to: at, is_run: false, target: &Target::Place(place.clone()) },
+        &Extract { info, boundaries: &boundaries, up_to: at, is_run: false, target: &Target::Place(place.clone()) },
     )
 }
 
@@ -197,7 +202,7 @@ pub fn write_version_to(
 /// # Errors
 ///
 /// The errors of [`write_files`].
-pub fn write_run(core: &Arc<Core>, memory: &MemSet, boundaries: &[Version], target: &Target) -> Result<NewFiles> {
+pub fn write_run(core: &Arc<Core>, memory: &MemSet, boundaries: &Boundaries, target: &Target) -> Result<NewFiles> {
     let info = &|table| core.views.table_info(table);
     write_tables(core, &[memory], &Extract { info, boundaries, up_to: Version::MAX, is_run: true, target })
 }
@@ -207,7 +212,7 @@ struct Extract<'a> {
     /// Returns a table by its id. A table for which this returns `None` is skipped.
     info: &'a dyn Fn(TableId) -> Option<Arc<TableInfo>>,
     /// Only rows that readers at these versions see are written.
-    boundaries: &'a [Version],
+    boundaries: &'a Boundaries,
     /// Rows that are newer than this version are left out.
     up_to: Version,
     /// Whether these are the rows of a transaction that has not committed.
@@ -238,7 +243,7 @@ fn write_table(
     let joined_erases = joined_erases(memtables);
     let mut erases = joined_erases.range_erases().map(|mut erase| {
         erase.versions.retain(|&version| version <= up_to);
-        let versions = keep::newest_of_each_interval(boundaries, &erase.versions);
+        let versions = newest_of_each_interval(boundaries, &erase.versions);
         RangeErase { keys: erase.keys.to_vecs(), versions }
     });
     let mut outputs = Outputs::new(core, table, u64::MAX, false).of_run(is_run).to(target);

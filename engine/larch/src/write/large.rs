@@ -12,6 +12,7 @@ use super::indexed::Indexed;
 use super::not_committed::NotCommitted;
 use super::room::memory_bytes;
 use super::validation::Validation;
+use crate::base::boundaries::Boundaries;
 use crate::base::ops::CommitOps;
 use crate::base::table::TableInfo;
 use crate::core::Core;
@@ -68,7 +69,7 @@ fn write_and_install(
     let bytes = memory_bytes(ops);
     rows.note_commit(FILE_VERSION, bytes);
     apply(&rows, FILE_VERSION, ops, bytes);
-    let new = write_files(core, &rows, &[FILE_VERSION])?;
+    let new = write_files(core, &rows, &Boundaries::only(FILE_VERSION))?;
     drop(rows);
     install(core, new, ops, tables, validation)
 }

@@ -22,6 +22,7 @@ use super::indexed::Indexed;
 use super::large;
 use super::not_committed::NotCommitted;
 use super::validation::Validation;
+use crate::base::boundaries::Boundaries;
 use crate::base::error::{Error, Result};
 use crate::base::table::{TableId, TableInfo};
 use crate::core::Core;
@@ -112,7 +113,7 @@ fn run_of(
     core: &Arc<Core>,
     writes: &OwnWrites,
     runs: &[Run],
-    boundaries: &[Version],
+    boundaries: &Boundaries,
     rewrite: Option<Rewrite>,
 ) -> Result<Vec<(TableId, Arc<DbFile>)>> {
     let scratch = core.env.scratch.get()?;
@@ -169,7 +170,7 @@ pub fn commit(
     let is_erases_only = writes.is_erases_only();
     let installed = loop {
         let new = with_reserve(core, is_erases_only, || {
-            merge(core, writes.runs(), &[through], Some(rewrite), &Target::Database)
+            merge(core, writes.runs(), &Boundaries::only(through), Some(rewrite), &Target::Database)
         })?;
         let (ops, tables) = (writes.ops(), writes.tables());
         let installed = large::install(core, new, ops.into(), (tables, indexed), Some(&mut validation));
@@ -187,11 +188,9 @@ pub fn commit(
 
 /// The versions at which the transaction may read a run whose last write is the transaction's write number
 /// `through`.
-fn boundaries(writes: &OwnWrites, savepoints: &[u64], through: u64) -> Vec<Version> {
+fn boundaries(writes: &OwnWrites, savepoints: &[u64], through: u64) -> Boundaries {
     let before = savepoints.iter().copied().filter(|&savepoint| savepoint < through);
-    let mut all: Vec<Version> = before.chain([through]).map(|count| writes.version(count)).collect();
-    all.dedup();
-    all
+    Boundaries::new(before.chain([through]).map(|count| writes.version(count)).collect(), None)
 }
 
 /// Opens the parts of one file.
@@ -206,7 +205,7 @@ fn open(opener: &FileOpener, mut new: NewFiles) -> Vec<(TableId, Arc<DbFile>)> {
 fn merge(
     core: &Arc<Core>,
     runs: &[Run],
-    boundaries: &[Version],
+    boundaries: &Boundaries,
     rewrite: Option<Rewrite>,
     target: &Target,
 ) -> Result<NewFiles> {

@@ -49,6 +49,24 @@ pub fn put(out: &mut Vec<u8>, number: u8, bytes: &[u8]) {
     varint::put_bytes(out, bytes);
 }
 
+/// Appends a field that holds a varint.
+pub fn put_number(out: &mut Vec<u8>, number: u8, value: u64) {
+    let mut bytes = Vec::new();
+    varint::put(&mut bytes, value);
+    put(out, number, &bytes);
+}
+
+/// Takes the field with this number, which holds a varint, off the front of `bytes`. `Some(None)` if `bytes` begin with
+/// something else; `None` if the field does not hold a varint.
+pub fn take_number(bytes: &mut &[u8], number: u8) -> Option<Option<u64>> {
+    let mut rest = *bytes;
+    let Some(field) = Field::take(&mut rest).filter(|field| field.number == number) else { return Some(None) };
+    let mut content = field.bytes;
+    let value = varint::take(&mut content).filter(|_| content.is_empty())?;
+    *bytes = rest;
+    Some(Some(value))
+}
+
 /// Reads the fields to the end of `bytes`, for a reader that knows none of them. It skips optional fields. It
 /// refuses a required field with an error that names `what` and the number of the field.
 ///
@@ -65,6 +83,18 @@ pub fn pass_over_all(mut bytes: &[u8], what: &str) -> Result<(), Unreadable> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_is_taken_if_it_comes_next() {
+        let mut bytes = Vec::new();
+        put_number(&mut bytes, 1, 300);
+        put(&mut bytes, 2, b"\x80");
+        let mut left = &bytes[..];
+        assert_eq!(take_number(&mut left, 2), Some(None));
+        assert_eq!(take_number(&mut left, 1), Some(Some(300)));
+        assert_eq!((take_number(&mut left, 2), left.len()), (None, 3), "it is cut");
+        assert_eq!(take_number(&mut &[][..], 1), Some(None));
+    }
 
     #[test]
     fn optional_fields_are_passed_over_and_required_ones_are_refused_by_number() {

@@ -2,6 +2,7 @@
 //! no files.
 
 use super::exchange::JobName;
+use crate::base::boundaries::Boundaries;
 use crate::base::event::CompactionReason;
 use crate::base::sealed::{seal, unseal};
 use crate::base::table::TableId;
@@ -12,6 +13,9 @@ use sst::format::{field, varint};
 use std::ops::Range;
 
 const MAGIC: &[u8; 8] = b"LARCHJOB";
+
+/// The field with the version from which on readers read at every version.
+const ALL_FROM: u8 = 1;
 
 /// A compaction that a writer offers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +39,7 @@ pub struct OfferedJob {
     /// Target size of a new file, in bytes.
     pub file_bytes: u64,
     /// The versions at which readers read, see [`Views::boundaries`](crate::core::views::Views::boundaries).
-    pub boundaries: Vec<Version>,
+    pub boundaries: Boundaries,
     /// Level and number of each file to merge.
     pub inputs: Vec<(usize, u64)>,
     /// The oldest release that must be able to read the new files.
@@ -55,7 +59,7 @@ impl OfferedJob {
     /// table | level of the new files | reason        0 level 0, 1 size of a level, 2 sparse, 3 erased rows, 4 asked
     /// bottom          u8: 1 if no deeper level has keys in the range of the files
     /// target size of a file
-    /// boundaries      count | each
+    /// boundaries      count | each version; field 1: the version from which on each is one
     /// inputs          count | each: level, number
     /// compat          bytes varint | UTF-8
     /// numbered fields that later releases may add, see sst::format::field
@@ -77,14 +81,18 @@ impl OfferedJob {
             }
             out.push(self.bottom.into());
             varint::put(out, self.file_bytes);
-            varint::put(out, self.boundaries.len() as u64);
-            self.boundaries.iter().for_each(|version| varint::put(out, version.0));
+            let versions = self.boundaries.versions();
+            varint::put(out, versions.len() as u64);
+            versions.iter().for_each(|version| varint::put(out, version.0));
             varint::put(out, self.inputs.len() as u64);
             for (level, number) in &self.inputs {
                 varint::put(out, *level as u64);
                 varint::put(out, *number);
             }
             varint::put_bytes(out, self.compat.as_bytes());
+            if let Some(from) = self.boundaries.all_from() {
+                field::put_number(out, ALL_FROM, from.0);
+            }
         })
     }
 
@@ -109,10 +117,11 @@ impl OfferedJob {
         let (&bottom, rest) = left.split_first()?;
         *left = rest;
         let file_bytes = varint::take(left)?;
-        let boundaries = (0..varint::take(left)?).map(|_| varint::take(left).map(Version)).collect::<Option<_>>()?;
+        let versions = (0..varint::take(left)?).map(|_| varint::take(left).map(Version)).collect::<Option<_>>()?;
         let inputs = (0..varint::take(left)?).map(|_| Some((take_level(left)?, varint::take(left)?)));
         let inputs = inputs.collect::<Option<Vec<_>>>()?;
         let compat = String::from_utf8(varint::take_bytes(left)?.to_vec()).ok()?;
+        let boundaries = Boundaries::new(versions, field::take_number(left, ALL_FROM)?.map(Version));
         let is_sound = bottom < 2 && first < end && file_bytes > 0 && !inputs.is_empty();
         let (numbers, bottom) = (first..end, bottom == 1);
         is_sound.then_some(Self {
@@ -162,7 +171,7 @@ pub mod tests {
             reason: CompactionReason::LevelSize,
             bottom: true,
             file_bytes: 64 << 20,
-            boundaries: vec![Version(10), Version(12)],
+            boundaries: Boundaries::new(vec![Version(10), Version(12)], None),
             inputs: vec![(0, 40), (6, 12)],
             compat: "0.2.0".to_owned(),
         }
@@ -173,6 +182,9 @@ pub mod tests {
         let bytes = job().encode();
         assert_eq!(OfferedJob::decode(&bytes), Ok(job()));
         expect_damage_found(&bytes, OfferedJob::decode);
+        let boundaries = Boundaries::new(vec![Version(10)], Some(Version(300)));
+        let windowed = OfferedJob { boundaries, ..job() };
+        assert_eq!(OfferedJob::decode(&windowed.encode()), Ok(windowed));
     }
 
     #[test]

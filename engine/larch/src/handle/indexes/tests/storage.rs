@@ -271,3 +271,25 @@ fn a_range_of_many_write_buffers_is_removed_with_its_entries_or_not_at_all() {
     assert_eq!((table.iter().count(), index.entries(..).count()), (0, 0));
     is_clean(&index);
 }
+
+#[test]
+fn an_index_is_not_asked_about_a_time_before_it_was_made() {
+    let (disk, mut db, mut table) = with_table();
+    table.insert("1", "red").expect("it is taken");
+    db.keep("before").expect("the disk works");
+    table.remove("1").expect("it is taken");
+    table.insert("2", "red").expect("it is taken");
+    create(&table, "words", "words", false).expect("it is built");
+    db.keep("after").expect("the disk works");
+    for seed in 2..5 {
+        let index = table.index("words").expect("it is there");
+        let before = db.at("before").expect("it is kept");
+        let refused = before.get_by(&index, ended("red")).map(drop).expect_err("it has no entries of that time");
+        assert!(matches!(refused, Error::IndexNotReady { .. }), "{refused}");
+        db.at("after").expect("it is kept").get_by(&index, ended("red")).expect("it was ready");
+        assert_eq!(get_by(&index, "red"), "2");
+        drop((before, index, table, db));
+        db = on(&disk, seed).open().expect("the disk works");
+        table = db.table("t").expect("it is there");
+    }
+}
