@@ -130,7 +130,7 @@ impl Moment {
         edits.extend([Edit::OldestLog(0), Edit::NextNumber(core.writes.next_number())]);
         edits.extend([Edit::LastVersion(version), Edit::FlushedVersion(version)]);
         // The copy gives versions after its own to commits of its own.
-        edits.extend(self.files.forgets_after(version));
+        edits.extend(self.files.names_after(version).into_iter().map(Edit::Forget));
         let manifest = manifest_name(number);
         all.fresh.add(place.directory.join(&manifest));
         let machine = Machine { disk: place.disk.clone(), ..core.env.machine.clone() };

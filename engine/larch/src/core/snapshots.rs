@@ -57,8 +57,8 @@ impl Snapshots {
         self.pin_with(Some(view), || version)
     }
 
-    /// Pins `version` if it is pinned already, or if `is_there` returns true. `is_there` is called under the lock, so a
-    /// version that nobody keeps is never pinned, not even for a moment.
+    /// Pins `version` if it is pinned already, or if `is_there` returns true. The call holds the lock
+    /// while it calls `is_there`, so no other thread sees a pin on a version that nobody keeps.
     pub fn pin_if(self: &Arc<Self>, version: Version, is_there: impl FnOnce() -> bool) -> Option<PinnedVersion> {
         let mut pinned = self.pinned.lock();
         if !pinned.is_pinned(version) && !is_there() {

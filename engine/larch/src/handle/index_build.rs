@@ -28,7 +28,7 @@ use crate::read::Reader;
 use crate::view::part_list::PartList;
 use crate::view::value::Parts;
 use crate::write::change::TableChange;
-use crate::write::define::has_control;
+use crate::write::define::is_new_name;
 use crate::write::flush::flush_all;
 use os::sync::Arc;
 use sst::Version;
@@ -77,7 +77,7 @@ pub fn create(
     watch: &Watch<'_>,
 ) -> Result<Arc<TableInfo>> {
     let core = handle.core();
-    if new.name.is_empty() || new.name.len() > 255 || has_control(new.name) {
+    if !is_new_name(new.name) {
         return Err(Error::BadIndexName(new.name.to_owned()));
     }
     if !core.env.options.compat.reads_indexes() {

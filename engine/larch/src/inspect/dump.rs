@@ -217,6 +217,9 @@ fn print_edit(edit: &Edit, detail: DumpDetail, out: &mut dyn Write) -> Result<()
             let unsure = if *is_sure { "" } else { ", which reads do not rely on yet" };
             line(out, format_args!("  retain {retention:?} from version {}{unsure}", from.0))
         }
+        Edit::RetainFrom { retention, from } => {
+            line(out, format_args!("  retain {retention:?}, now from version {}", from.0))
+        }
         Edit::Time(VersionTime { version, micros }) => {
             line(out, format_args!("  time {micros} us version {}", version.0))
         }

@@ -29,6 +29,7 @@
 //!  20 retain       from version | kind u8: 0 nothing, 1 versions, 2 time, 3 everything; bit 7: reads must not rely on it
 //!                    | how many versions or microseconds
 //!  21 time         version | microseconds since 1970
+//!  22 retain from  from version | kind u8 | how many versions or microseconds
 //! 128 written for  release, the rest of the edit
 //! extension: fields that later releases may add, see sst::format::field
 //! ```
@@ -185,6 +186,13 @@ pub enum Edit {
     Forget(String),
     /// How much of the past is kept from now on, and from which version on it is there.
     Retain(Option<Retained>),
+    /// The past now begins with this version, if it is kept by this rule and begins earlier.
+    RetainFrom {
+        /// The rule for which the version was computed.
+        retention: Retention,
+        /// The version.
+        from: Version,
+    },
     /// A version was the newest at this time.
     Time(VersionTime),
     /// The number of the oldest log that is needed. The rows of all older logs are in files.
@@ -326,6 +334,13 @@ impl Edit {
                 varint::put(out, amount);
                 20
             }
+            Self::RetainFrom { retention, from } => {
+                let (kind, amount) = retention_code(*retention);
+                put(22, &[from.0]);
+                out.push(kind);
+                varint::put(out, amount);
+                22
+            }
             Self::Time(VersionTime { version, micros }) => put(21, &[version.0, *micros]),
             Self::WrittenFor(release) => {
                 out.extend_from_slice(release.as_bytes());
@@ -358,7 +373,7 @@ impl Edit {
 
     /// Takes the fields off the front of `bytes`; `None` if the tag is not known.
     fn decode_body(tag: u8, bytes: &mut &[u8], framing: Framing) -> Result<Option<Self>, Unreadable> {
-        if !matches!(tag, 1..=15) && (!matches!(tag, 16..=21 | 128) || framing == Framing::Plain) {
+        if !matches!(tag, 1..=15) && (!matches!(tag, 16..=22 | 128) || framing == Framing::Plain) {
             return Ok(None);
         }
         let mut why = malformed();
@@ -452,6 +467,12 @@ impl Edit {
                 let (is_sure, kind) = (kind & UNSURE == 0, kind & !UNSURE);
                 let retention = retention_of(kind, varint::take(bytes)?, why)?;
                 Self::Retain((retention != Retention::None).then_some(Retained { retention, from, is_sure }))
+            }
+            22 => {
+                let from = Version(number()?);
+                let (&kind, rest) = bytes.split_first()?;
+                *bytes = rest;
+                Self::RetainFrom { retention: retention_of(kind, varint::take(bytes)?, why)?, from }
             }
             21 => Self::Time(VersionTime { version: Version(number()?), micros: number()? }),
             128 => Self::WrittenFor(String::from_utf8(std::mem::take(bytes).to_vec()).ok()?),
@@ -733,6 +754,7 @@ mod tests {
             (retain(Retention::Versions(5)), "14 04 ac02 01 05"),
             (retain(Retention::Time(Duration::from_micros(300))), "14 05 ac02 02 ac02"),
             (unsure, "14 04 ac02 83 00"),
+            (Edit::RetainFrom { retention: Retention::Versions(5), from }, "16 04 ac02 01 05"),
             (Edit::Time(VersionTime { version: Version(300), micros: 5 }), "15 03 ac02 05"),
         ] {
             let mut bytes = Vec::new();
@@ -847,6 +869,7 @@ mod tests {
             Edit::Forget("before the migration".to_owned()),
             Edit::Retain(None),
             retain(Retention::Everything),
+            Edit::RetainFrom { retention: Retention::Everything, from: Version(1 << 40) },
             Edit::Time(VersionTime { version: Version(1 << 40), micros: 1 << 50 }),
             Edit::WrittenFor("0.1".to_owned()),
             Edit::DropTable(table),

@@ -143,6 +143,15 @@ impl FileSet {
                     None => self.times = Times::default(),
                 }
             }
+            Edit::RetainFrom { retention, from } => {
+                not_last(from.0, u64::MAX, "version")?;
+                // The rule may have changed since the version was computed.
+                let is_same = |retained: &&mut Retained| retained.is_sure && retained.retention == *retention;
+                if let Some(retained) = self.retained.as_mut().filter(is_same) {
+                    retained.from = retained.from.max(*from);
+                    self.times.forget_before(retained.from);
+                }
+            }
             Edit::Time(moment) => {
                 not_last(moment.version.0, u64::MAX, "version")?;
                 self.times.add(*moment);
@@ -184,18 +193,21 @@ impl FileSet {
         self.retained.map(|retained| retained.from)
     }
 
-    /// The edits that take the names of versions after `version` away.
-    pub fn forgets_after(&self, version: Version) -> impl Iterator<Item = Edit> + use<'_> {
-        let later = self.kept.values().filter(move |kept| kept.version > version);
-        later.map(|kept| Edit::Forget(kept.name.clone()))
+    /// The names of versions after `version`.
+    pub fn names_after(&self, version: Version) -> Vec<String> {
+        let later = self.kept.values().filter(|kept| kept.version > version);
+        later.map(|kept| kept.name.clone()).collect()
     }
 
-    /// Takes the names of versions after `version` away, which do not exist.
-    pub fn forget_after(&mut self, version: Version) {
-        let names: Vec<String> =
-            self.kept.values().filter(|kept| kept.version > version).map(|kept| kept.name.clone()).collect();
-        for name in names {
+    /// Gives up what is kept after `newest`, the newest version of a database that is being opened. No compaction of an
+    /// earlier process is under way, so reads can rely on what is left.
+    pub fn keep_through(&mut self, newest: Version) {
+        for name in self.names_after(newest) {
             self.kept.remove_mut(&name);
+        }
+        if let Some(retained) = &mut self.retained {
+            let from = if retained.is_sure { retained.from.min(newest) } else { newest };
+            (retained.from, retained.is_sure) = (from, true);
         }
     }
 

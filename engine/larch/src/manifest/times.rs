@@ -3,8 +3,8 @@
 use os::sync::Arc;
 use sst::Version;
 
-/// The list is thinned out when it has this many moments: the older half is left with a quarter as many, about equally far
-/// apart in time. So the recent past is known to the second, and what lies longer ago to a thousandth of the whole.
+/// The list is thinned out when it has this many moments: of its older half, at most a quarter of this many stay, about
+/// equally far apart in time. So the recent past is known to the second, and the older past to a thousandth of its length.
 const MOST: usize = 4096;
 
 /// A moment: `version` was the newest version at this time.
@@ -33,7 +33,7 @@ impl Times {
         all.push(moment);
     }
 
-    /// Drops moments that are of no use if nothing before `version` can be read: all but the last one before it.
+    /// Drops the moments before `version`, except the last of them. The caller reads no version before `version`.
     pub fn forget_before(&mut self, version: Version) {
         let useless = self.0.partition_point(|moment| moment.version < version).saturating_sub(1);
         if useless > 0 {
@@ -41,10 +41,17 @@ impl Times {
         }
     }
 
-    /// Takes the moments up to `version` out.
-    pub fn take_through(&mut self, version: Version) -> Vec<VersionTime> {
-        let end = self.0.partition_point(|moment| moment.version <= version);
-        Arc::make_mut(&mut self.0).drain(..end).collect()
+    /// The moments up to `version`.
+    pub fn through(&self, version: Version) -> &[VersionTime] {
+        &self.0[..self.0.partition_point(|moment| moment.version <= version)]
+    }
+
+    /// Drops the moments up to `version`, because another list has them.
+    pub fn forget_through(&mut self, version: Version) {
+        let end = self.through(version).len();
+        if end > 0 {
+            Arc::make_mut(&mut self.0).drain(..end);
+        }
     }
 
     /// All moments.
@@ -52,8 +59,8 @@ impl Times {
         self.0.iter()
     }
 
-    /// The newest version that was made at `micros` or before, as far as is known. If the clock was put back, times come
-    /// twice, and the later version is meant.
+    /// The version of the last moment whose time is `micros` or earlier. If the clock was put back, two versions may have
+    /// one time; the call returns the later version.
     pub fn version_at(&self, micros: u64) -> Option<Version> {
         self.0.iter().rev().find(|moment| moment.micros <= micros).map(|moment| moment.version)
     }
@@ -142,7 +149,8 @@ mod tests {
         times.forget_before(Version(99_000));
         let first: Vec<u64> = times.iter().take(2).map(|moment| moment.version.0).collect();
         assert!(first[0] < 99_000 && first[1] >= 99_000, "{first:?}");
-        assert_eq!(times.take_through(Version(99_990)).last().map(|moment| moment.version), Some(Version(99_990)));
+        assert_eq!(times.through(Version(99_990)).last().map(|moment| moment.version), Some(Version(99_990)));
+        times.forget_through(Version(99_990));
         assert_eq!(times.iter().count(), 10);
     }
 }

@@ -148,12 +148,8 @@ impl Beginning<'_> {
         let mut files = FileSet::clone(&self.core.views.newest().files);
         files.next_number = numbers.log + 1;
         let newest = recovered.max(files.last_version);
-        // A name is written after its version is durable, so there are later names only if the disk has lost commits.
-        files.forget_after(newest);
-        // No compaction of an earlier process is under way.
-        if let Some(retained) = files.retained.as_mut().filter(|retained| !retained.is_sure) {
-            (retained.from, retained.is_sure) = (newest, true);
-        }
+        // A crash may have lost commits that were not durable. Their versions are given to other commits.
+        files.keep_through(newest);
         (numbers, files, newest)
     }
 
@@ -185,7 +181,7 @@ impl Beginning<'_> {
                 let mut pending = vec![Edit::Epoch(files.epoch), Edit::NextNumber(files.next_number)];
                 pending.extend(files.written_for.clone().map(Edit::WrittenFor));
                 pending.extend(files.retained.map(|retained| Edit::Retain(Some(retained))));
-                pending.extend(self.core.views.newest().files.forgets_after(newest));
+                pending.extend(self.core.views.newest().files.names_after(newest).into_iter().map(Edit::Forget));
                 pending.extend(self.dropped.iter().map(|table| Edit::DropTable(*table)));
                 match ManifestLog::go_on(&env.log_machine, &old, pending, env.options.compat)? {
                     Some(manifest) => return Ok((manifest, true)),

@@ -27,7 +27,12 @@ pub fn check_name(name: &str) -> Result<&str> {
 ///
 /// [`Error::BadTableName`] if the name breaks one of these rules.
 pub fn check_new_name(name: &str) -> Result<&str> {
-    if has_control(name) { Err(Error::BadTableName(name.to_owned())) } else { check_name(name) }
+    if is_new_name(name) { Ok(name) } else { Err(Error::BadTableName(name.to_owned())) }
+}
+
+/// Whether `name` may be given to something new: 1 to 255 bytes without control characters.
+pub fn is_new_name(name: &str) -> bool {
+    !name.is_empty() && name.len() <= 255 && !has_control(name)
 }
 
 /// Whether a name contains control characters, so that it may not fit on one line.

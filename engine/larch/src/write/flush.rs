@@ -132,6 +132,7 @@ pub fn flush(core: &Arc<Core>, sets: &[Arc<MemSet>]) -> Result<()> {
     let edits = |added: Vec<Edit>| added.into_iter().chain(state).chain(past).collect();
     let change = |view: &mut View| view.memory.retain(|other| !logs.contains(&other.log));
     warm::install::install(core, new, Vec::new(), edits, change)?;
+    keep::after_flush(core);
     core.writes.sync.note_durable(flushed);
     core.env.written.flushes.fetch_add(1, Ordering::Relaxed);
     core.env.report(|| Event::FlushFinished { files, bytes, time: core.env.machine.clock.now() - begin });
@@ -175,8 +176,8 @@ pub fn write_files_to(core: &Arc<Core>, memory: &MemSet, boundaries: &Boundaries
 }
 
 /// Like [`write_files`], but writes to `place`, and only the rows that a reader at the version `at`, or at an older one
-/// with a name, sees in the tables of `files`. All commits up to `at` must have been applied. Meanwhile, later commits may be applied and
-/// tables may be dropped.
+/// with a name, sees in the tables of `files`. All commits up to `at` must have been applied. Meanwhile, later
+/// commits may be applied and tables may be dropped.
 ///
 /// # Errors
 ///

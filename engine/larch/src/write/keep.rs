@@ -1,7 +1,7 @@
 //! Gives names to versions, so that compactions keep them, and takes names away. Decides how much of the past is kept,
 //! and notes when versions were made. This module does not know what a version contains.
 
-use super::define::has_control;
+use super::define::is_new_name;
 use crate::base::error::{Error, Result};
 use crate::base::kept::{Kept, MAX_KEPT};
 use crate::base::retention::{Retained, Retention};
@@ -9,7 +9,7 @@ use crate::core::Core;
 use crate::core::snapshots::PinnedVersion;
 use crate::manifest::Edit;
 use crate::manifest::directory::fresh::FreshFiles;
-use crate::manifest::times::VersionTime;
+use crate::manifest::times::{Times, VersionTime};
 use sst::Version;
 
 /// Gives `name` to the version of `pin`. When the call returns, name and version are durable.
@@ -20,7 +20,7 @@ use sst::Version;
 /// release that does not keep versions; [`Error::ReadOnly`] in a read-only database; the errors of [`Core::install`]
 /// and of a sync.
 pub fn keep(core: &Core, name: &str, pin: &PinnedVersion) -> Result<Kept> {
-    if name.is_empty() || name.len() > 255 || has_control(name) {
+    if !is_new_name(name) {
         return Err(Error::BadKeptName(name.to_owned()));
     }
     check_writer(core)?;
@@ -77,29 +77,40 @@ pub fn forget(core: &Core, name: &str) -> Result<Option<Kept>> {
 pub fn retain(core: &Core, retention: Retention) -> Result<()> {
     check_writer(core)?;
     check_release(core)?;
-    let old = core.views.newest().files.retained.filter(|old| old.is_sure || retention == Retention::None);
+    // One call at a time: between its two edits, no other call may end the past that begins.
+    let _altering = core.writes.altering.lock();
     if retention == Retention::None {
-        if old.is_some() {
-            install(core, Edit::Retain(None))?;
-            core.background.wake_compact();
-        }
+        change_retained(core, |_| None)?;
+        *core.writes.times.lock() = Times::default();
+        core.background.wake_compact();
         return Ok(());
-    }
-    if let Some(old) = old {
-        return install(core, Edit::Retain(Some(Retained { retention, ..old })));
     }
     // A compaction or a flush under way may have begun before the first edit, and then keeps only the version that was
     // the newest at that time. So the past begins with the version that is the newest after the edit.
     for is_sure in [false, true] {
-        install(core, Edit::Retain(Some(Retained { retention, from: core.views.visible(), is_sure })))?;
+        change_retained(core, |old| {
+            let old = old.filter(|old| old.is_sure).map(|old| Retained { retention, ..old });
+            old.or(Some(Retained { retention, from: core.views.visible(), is_sure }))
+        })?;
     }
     note_time(core);
     Ok(())
 }
 
-/// Installs one edit that adds and removes no file.
-fn install(core: &Core, edit: Edit) -> Result<()> {
-    core.install(&[edit], FreshFiles::new(&core.env.opener.leftovers), |_| {})
+/// Installs what `change` makes of that which is kept of the past. Both happen under the lock of the manifest, because a
+/// flush may move the beginning of the past on.
+fn change_retained(core: &Core, change: impl FnOnce(Option<Retained>) -> Option<Retained>) -> Result<()> {
+    let mut manifest = core.writes.manifest.lock();
+    let old = core.views.newest().files.retained;
+    let new = change(old);
+    if new == old {
+        return Ok(());
+    }
+    let edits = [Edit::Retain(new)];
+    let outcome = core.install_in(&mut manifest, &edits, FreshFiles::new(&core.env.opener.leftovers), |_| {});
+    drop(manifest);
+    core.clean_up_after(&edits);
+    outcome
 }
 
 /// Notes that the newest version is the newest now, if the past is kept.
@@ -126,14 +137,22 @@ pub fn edits_of_flush(core: &Core, flushed: Version) -> Vec<Edit> {
         }
     };
     let begin = begin.filter(|begin| *begin > from);
-    let begin = begin.map(|from| Edit::Retain(Some(Retained { retention, from, is_sure: true })));
-    // Versions that are not durable yet may be given to other commits after a crash.
-    let moments = core.writes.times.lock().take_through(flushed);
-    moments.into_iter().map(Edit::Time).chain(begin).collect()
+    let begin = begin.map(|from| Edit::RetainFrom { retention, from });
+    // Versions that are not durable yet may be given to other commits after a crash. The list keeps the moments until
+    // the flush has installed them.
+    let times = core.writes.times.lock();
+    times.through(flushed).iter().copied().map(Edit::Time).chain(begin).collect()
 }
 
-/// The newest version that was made at `micros` or before, in microseconds after the beginning of 1970, as far as is
-/// known.
+/// Drops the moments that the manifest has. Called after a flush.
+pub fn after_flush(core: &Core) {
+    if let Some(noted) = core.views.newest().files.times.iter().next_back() {
+        core.writes.times.lock().forget_through(noted.version);
+    }
+}
+
+/// The newest version that had been made by `micros`, in microseconds after the beginning of 1970. `None` if no noted time
+/// is so early.
 pub fn version_at(core: &Core, micros: u64) -> Option<Version> {
     if micros >= micros_now(core) {
         return Some(core.views.visible());
@@ -142,8 +161,8 @@ pub fn version_at(core: &Core, micros: u64) -> Option<Version> {
     noted.or_else(|| core.views.newest().files.times.version_at(micros))
 }
 
-/// A time at which `version` had been made, in microseconds after the beginning of 1970: within a second or a flush after
-/// its commit. `None` if it is not known.
+/// The first noted time by which `version` had been made, in microseconds after the beginning of 1970. `None` if no time
+/// was noted since.
 pub fn time_of(core: &Core, version: Version) -> Option<u64> {
     let files = core.views.newest().files.clone();
     files.times.time_of(version).or_else(|| core.writes.times.lock().time_of(version))

@@ -1,6 +1,8 @@
 //! Tests versions with names beyond what the random histories of `testkit` do.
 
 use super::*;
+use crate::manifest::Edit;
+use crate::manifest::directory::fresh::FreshFiles;
 use crate::options::Release;
 use crate::past::Retention;
 use crate::{Builder, Follow, Readable, Table, Version};
@@ -287,4 +289,85 @@ fn times_lead_to_versions_within_the_time_that_is_kept() {
     assert_eq!(db.at(now).expect("it is the newest").version(), db.version());
     let refused = db.at(Duration::from_secs(1)).expect_err("nothing is known of that time").to_string();
     assert!(refused.contains("is before the past that is kept"), "{refused}");
+}
+
+#[test]
+fn a_flush_that_began_before_the_rule_changed_does_not_bring_the_old_rule_back() {
+    let (_, db, table) = with_table();
+    let core = db.core();
+    for rules in [
+        [Retention::Versions(2), Retention::None, Retention::None],
+        [Retention::Versions(2), Retention::Everything, Retention::Everything],
+        [Retention::Versions(2), Retention::None, Retention::Versions(2)],
+    ] {
+        db.retain(rules[0]).expect("the disk works");
+        (0..10).for_each(|number| table.insert("a", number.to_string()).expect("it is taken"));
+        let late = keep::edits_of_flush(core, db.version());
+        assert!(late.iter().any(|edit| matches!(edit, Edit::RetainFrom { .. })), "{late:?}");
+        rules[1..].iter().for_each(|rule| db.retain(*rule).expect("the disk works"));
+        let from = db.retained_from();
+        core.install(&late, FreshFiles::new(&core.env.opener.leftovers), |_| {}).expect("the disk works");
+        assert_eq!((db.retention(), db.retained_from()), (rules[2], from));
+        db.retain(Retention::None).expect("the disk works");
+    }
+}
+
+#[test]
+fn a_change_of_the_rule_never_moves_the_beginning_back() {
+    let (_, db, table) = with_table();
+    db.retain(Retention::Versions(2)).expect("the disk works");
+    (0..10).for_each(|number| table.insert("a", number.to_string()).expect("it is taken"));
+    db.flush().expect("the disk works");
+    let from = db.retained_from().expect("it keeps its past");
+    assert_eq!(from, Version(db.version().0 - 2));
+    db.retain(Retention::Everything).expect("the disk works");
+    assert_eq!(db.retained_from(), Some(from));
+}
+
+#[test]
+fn after_commits_are_lost_the_past_begins_with_what_is_left() {
+    let (_, disk) = Machine::simulated(1);
+    let buffered = |seed| on(&disk, seed).durability(crate::Durability::Buffered).open().expect("the disk works");
+    let db = buffered(1);
+    let table = db.table("t").expect("the disk works");
+    (0..10).for_each(|number| table.insert("a", number.to_string()).expect("it is taken"));
+    db.retain(Retention::Everything).expect("the disk works");
+    assert_eq!(db.retained_from(), Some(Version(10)));
+    disk.crash_keeping_nothing();
+    drop((table, db));
+    let db = buffered(2);
+    let table = db.table("t").expect("the disk works");
+    let begin = db.version();
+    assert!(begin < Version(10), "the commits were not durable");
+    assert_eq!(db.retained_from(), Some(begin));
+    for number in 1..=3_u64 {
+        table.insert("a", format!("again {number}")).expect("it is taken");
+    }
+    db.compact().expect("the disk works");
+    for number in 1..=3_u64 {
+        let then = db.at(Version(begin.0 + number)).expect("it is kept");
+        assert_eq!(value(&then, &table, "a"), Some(format!("again {number}")));
+    }
+}
+
+#[test]
+fn times_outlive_a_flush_that_fails() {
+    let (disk, db, table) = with_table();
+    db.retain(Retention::Everything).expect("the disk works");
+    let clock = db.core().env.machine.clock.clone();
+    table.insert("a", "1").expect("it is taken");
+    let (time, version) = (clock.wall(), db.version());
+    let moments = keep::edits_of_flush(db.core(), version);
+    assert!(!moments.is_empty(), "the time is to be noted");
+    clock.sleep(Duration::from_secs(5));
+    table.insert("a", "2").expect("it is taken");
+    assert_eq!(db.version_at(time), Some(version), "the edits were not installed");
+    db.flush().expect("the disk works");
+    assert_eq!(db.core().writes.times.lock().iter().count(), 0, "the manifest has them");
+    assert_eq!(db.version_at(time), Some(version));
+    drop((table, db));
+    // The clock of the next machine begins anew, so the list is asked itself.
+    let (db, _) = open(&disk, 2);
+    let noted = db.core().views.newest().files.times.version_at(time.as_micros() as u64);
+    assert_eq!(noted, Some(version));
 }
