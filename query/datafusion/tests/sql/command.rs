@@ -70,6 +70,18 @@ fn imported_tables_are_asked_by_the_names_of_their_columns() {
 }
 
 #[test]
+fn a_version_that_was_kept_is_asked_by_its_name() {
+    let world = World::new("sql-past");
+    let count = |at: &[&str]| {
+        world.succeeds(&[&["sql", "DIR", "SELECT count(*) AS n FROM people", "--format", "csv"], at].concat())
+    };
+    world.succeeds(&["keep", "DIR", "monday"]);
+    world.succeeds(&["delete", "DIR", "people", "7"]);
+    assert_eq!((count(&["--at", "monday"]), count(&[])), ("n\n3\n".to_owned(), "n\n2\n".to_owned()));
+    world.fails(&["sql", "DIR", "SELECT 1", "--at", "tuesday"], 1, "no version is kept as \"tuesday\"");
+}
+
+#[test]
 fn statements_come_from_files_and_declare_columns() {
     let world = World::new("sql-file");
     let declared = "CREATE EXTERNAL TABLE e STORED AS LARCH LOCATION 'events'\n\
