@@ -19,6 +19,7 @@ use os::Machine;
 use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Headings of the help.
 const COMMON: &str = "Common options";
@@ -58,6 +59,32 @@ Examples:
   larch get db people 7 --at before-the-migration
   larch scan db people --at before-the-migration --format jsonl
   larch forget db before-the-migration";
+
+const RETAIN_EXAMPLES: &str = "\
+Examples:
+  larch retain db --time 7d
+  larch retain db
+  larch history db people 7";
+
+const CHANGES_EXAMPLES: &str = "\
+Examples:
+  larch changes db --format jsonl
+  larch changes db --table notes --follow";
+
+const DIFF_EXAMPLES: &str = "\
+Examples:
+  larch diff db people before-the-migration
+  larch diff db people before-the-migration --from 1 --to 9 --json";
+
+const REVERT_EXAMPLES: &str = "\
+Examples:
+  larch revert db people before-the-migration --from 1 --to 9
+  larch revert db people before-the-migration";
+
+const REPLICATE_EXAMPLES: &str = "\
+Examples:
+  larch replicate db copy
+  larch replicate db copy --json";
 
 const GET_EXAMPLES: &str = "\
 Examples:
@@ -322,6 +349,7 @@ impl Cli {
         #[cfg(not(feature = "bench"))]
         let is_ybio = false;
         let refused = COMMON_OPTIONS.iter().filter(|option| !common_options_of(&name).contains(option));
+        let refused = refused.filter(|option| !(**option == "follow" && FOLLOWING.contains(&&name[..])));
         if let Some(option) = refused.filter(|option| is_given(option)).find(|option| **option != "compat" || !is_ybio)
         {
             parser().error(ErrorKind::ArgumentConflict, refusal(&name, option)).exit();
@@ -479,6 +507,9 @@ fn hide_what_is_refused(command: clap::Command, path: &str, common: &[clap::Arg]
     })
 }
 
+/// Commands with an option `--follow` of their own.
+const FOLLOWING: [&str; 2] = ["changes", "replicate"];
+
 /// The names of all options in [`Common`] but [`COLOUR`], which all commands take.
 const COMMON_OPTIONS: [&str; 9] = [
     "cache",
@@ -497,11 +528,11 @@ const COMMON_OPTIONS: [&str; 9] = [
 pub fn common_options_of(command: &str) -> &'static [&'static str] {
     match command {
         "get" | "scan" | "export" | "count" | "nth" | "sample" | "tables" | "stats" | "metrics" | "explain"
-        | "explain get" | "explain scan" | "split" | "check" | "dump" | "sql" | "index check" | "index list" => {
-            &["cache", "read_index", "read_only", "follow", "verbose"]
-        }
+        | "explain get" | "explain scan" | "split" | "check" | "dump" | "sql" | "index check" | "index list"
+        | "history" => &["cache", "read_index", "read_only", "follow", "verbose"],
         "put" | "load" | "delete" | "delete-range" | "import" | "ingest" | "warm" | "create-table" | "drop-table"
-        | "rename-table" | "compact" | "alter" | "clone" | "split-off" | "demo" | "index create" | "index drop" => {
+        | "rename-table" | "revert" | "compact" | "alter" | "clone" | "split-off" | "demo" | "index create"
+        | "index drop" => {
             &["cache", "write_buffer", "durability", "read_index", "compaction_workers", "verbose", "compat"]
         }
         "index" => &COMMON_OPTIONS,
@@ -509,6 +540,7 @@ pub fn common_options_of(command: &str) -> &'static [&'static str] {
         "build-files" => &["write_buffer", "compat"],
         "checkpoint" | "backup" => &["cache", "verbose"],
         "follow" => &["cache", "verbose"],
+        "changes" => &["cache", "read_index", "read_only", "verbose"],
         "compaction-worker" => &["cache"],
         "sql-scheduler" | "sql-executor" => &["cache", "read_index", "verbose"],
         "plan" => &["cache", "write_buffer"],
@@ -820,6 +852,38 @@ pub enum Command {
     Kept(InspectKept),
     /// Take a name away that `keep` has given, so that what only it shows is dropped
     Forget(Keep),
+    /// Retain the past from now on, so that --at shows each version in it; without an option, say what is retained
+    ///
+    /// Rows that are changed or removed take space as long as they are retained. Reads of the newest rows never meet them.
+    #[command(after_help = RETAIN_EXAMPLES)]
+    Retain(Retain),
+    /// Print the values that a row had, the newest first, with their versions and times
+    ///
+    /// These are the values that the versions with names, those that are retained, and the newest one show.
+    History(History),
+    /// Print what each commit changed, in the order of the commits; another process may write meanwhile
+    ///
+    /// Each commit comes whole and once. To go on later, say the last version that was printed to --from. Commits
+    /// before the last flush are there only if the past is retained.
+    #[command(after_help = CHANGES_EXAMPLES)]
+    Changes(Changes),
+    /// Print the rows in which two versions of a table differ: those of the first with -, those of the second with +
+    ///
+    /// It reads only files with rows that were written between the two versions.
+    #[command(after_help = DIFF_EXAMPLES)]
+    Diff(Diff),
+    /// Make the rows of a table, or of a range of it, again what they were, in one commit
+    ///
+    /// Only rows that have changed since are written. The rows of now can be kept, or retained, before.
+    #[command(after_help = REVERT_EXAMPLES)]
+    Revert(Revert),
+    /// Bring another database up to date with the commits of this one; another process may write to this one meanwhile
+    ///
+    /// A table is copied when it is seen for the first time, also after it was renamed, cloned or split. From then on, the
+    /// commits that came since are taken, whole and in order, and the other database notes how far it has come. It must
+    /// have no other writer. It gets no indexes.
+    #[command(after_help = REPLICATE_EXAMPLES)]
+    Replicate(Replicate),
     /// Make a database from a backup, as it was when the backup was made
     Restore(Restore),
     /// Read every byte of all backups in a directory, and say what is missing or damaged
@@ -1125,6 +1189,117 @@ pub struct Keep {
 }
 
 #[derive(Debug, Args)]
+pub struct Retain {
+    /// Directory of the database
+    pub dir: PathBuf,
+    /// Keep the rows of each of this many versions before the newest
+    #[arg(long, value_name = "N", group = "how_much")]
+    pub versions: Option<u64>,
+    /// Keep the rows of each version within this time, such as 12h or 7d
+    #[arg(long, value_name = "TIME", group = "how_much", value_parser = kit::time::parse_length)]
+    pub time: Option<Duration>,
+    /// Keep all rows of each version from now on
+    #[arg(long, group = "how_much")]
+    pub everything: bool,
+    /// Keep nothing but versions with names
+    #[arg(long, group = "how_much")]
+    pub nothing: bool,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct History {
+    #[command(flatten)]
+    pub row: Row,
+    /// Print as JSON, an object for each version
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Diff {
+    /// Directory of the database
+    pub dir: PathBuf,
+    /// Table
+    pub table: String,
+    /// The rows before: a name, a version or a time as for --at
+    #[arg(value_name = "NAME|VERSION|TIME")]
+    pub before: String,
+    /// The rows after, in the same form [default: the newest]
+    #[arg(value_name = "AFTER")]
+    pub after: Option<String>,
+    #[command(flatten)]
+    pub range: KeyRange,
+    /// Print as JSON, an object for each row that differs
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Revert {
+    /// Directory of the database
+    pub dir: PathBuf,
+    /// Table
+    pub table: String,
+    /// The rows that the table gets again: a name, a version or a time as for --at
+    #[arg(value_name = "NAME|VERSION|TIME")]
+    pub when: String,
+    #[command(flatten)]
+    pub range: KeyRange,
+    /// Print the report as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How changes are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ChangeFormat {
+    /// Version, table, put or erase or erase-range, and then the row, its key, or the first key of the range and the first
+    /// key after it, with a tab between them
+    Tsv,
+    /// A JSON object a line; the last change of a commit says so
+    Jsonl,
+}
+
+#[derive(Debug, Args)]
+pub struct Changes {
+    /// Directory of the database
+    pub dir: PathBuf,
+    /// Print the commits after this one: a version, the name or the time of one as for --at [default: the oldest that
+    /// is retained]
+    #[arg(long, value_name = "VERSION")]
+    pub from: Option<String>,
+    /// Print only changes of this table; may be given more than once
+    #[arg(long, value_name = "TABLE")]
+    pub table: Vec<String>,
+    /// Go on when more is committed, until ^C
+    #[arg(long)]
+    pub follow: bool,
+    /// End after this many commits
+    #[arg(long, value_name = "N")]
+    pub most: Option<u64>,
+    /// How changes are printed
+    #[arg(long, default_value = "tsv")]
+    pub format: ChangeFormat,
+}
+
+#[derive(Debug, Args)]
+pub struct Replicate {
+    /// Directory of the database whose commits are taken
+    pub from: PathBuf,
+    /// Directory of the database that takes them; made if it does not exist
+    pub to: PathBuf,
+    /// Go on when more is committed, until ^C
+    #[arg(long)]
+    pub follow: bool,
+    /// Print the report as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
 pub struct InspectKept {
     /// Directory of the database
     pub dir: PathBuf,
@@ -1136,8 +1311,9 @@ pub struct InspectKept {
 /// The version that is read.
 #[derive(Clone, Debug, Args)]
 pub struct At {
-    /// Read the rows as `keep` has kept them under this name, or the version with this number if it is kept
-    #[arg(long, value_name = "NAME|VERSION")]
+    /// Read the rows as they were: the name that `keep` gave them, the number of a version that is kept, a time such as
+    /// 2026-11-29 or "2026-11-29 08:30" in UTC, or how long ago, such as 10m or 7d
+    #[arg(long, value_name = "NAME|VERSION|TIME")]
     pub at: Option<String>,
 }
 

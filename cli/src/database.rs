@@ -6,9 +6,12 @@ use crate::layout::Layout;
 use crate::places;
 use crate::schema::{Schema, groups};
 use ::rows::Declaration;
+use kit::time::Timestamp;
+use larch::past::AsOf;
 use larch::{Database, Follow, Index, Selection, Snapshot, Table, TableOptions, Version};
 use os::Machine;
 use std::path::Path;
+use std::time::Duration;
 
 /// The directory that ext4 creates at the root of a file system.
 const OF_FILE_SYSTEM: &str = "lost+found";
@@ -28,9 +31,23 @@ pub fn snapshot(database: &Database, at: &At) -> Result<Snapshot> {
     let Some(name) = &at.at else { return Ok(database.snapshot()) };
     let found = match (database.at(name.as_str()), name.parse()) {
         (Err(larch::Error::NoSuchKept { .. }), Ok(number)) => database.at(Version(number)),
+        (Err(larch::Error::NoSuchKept { .. }), Err(_)) if let Some(time) = time(name) => database.at(AsOf::Time(time)),
         (found, _) => found,
     };
     Ok(found?)
+}
+
+/// The time since 1970 that `text` says: a time in UTC, or how long ago.
+fn time(text: &str) -> Option<Duration> {
+    if let Some(time) = Timestamp::parse(text) {
+        return u64::try_from(time.0).ok().map(Duration::from_micros);
+    }
+    // The newest rows are those of each later time.
+    let now = match kit::time::parse_length(text).ok()? {
+        Duration::ZERO => return Some(Duration::MAX),
+        ago => Duration::from_micros(u64::try_from(Timestamp::now().0).ok()?).saturating_sub(ago),
+    };
+    Some(now)
 }
 
 /// Opens an existing database to copy it. This function takes no lock and changes nothing in the database, so

@@ -56,7 +56,10 @@ impl CommandFailure {
             Self::Output(_) if self.is_silent() => ExitCode::SUCCESS,
             Self::NotFound(_) | Self::Damaged(_) => ExitCode::from(1),
             Self::Engine(
-                larch::Error::NoSuchBackup { .. } | larch::Error::NoSuchKept { .. } | larch::Error::NotKept { .. },
+                larch::Error::NoSuchBackup { .. }
+                | larch::Error::NoSuchKept { .. }
+                | larch::Error::NotKept { .. }
+                | larch::Error::ChangesGone { .. },
             ) => ExitCode::from(1),
             Self::Usage(_) => ExitCode::from(2),
             Self::Lost(_) => ExitCode::from(4),

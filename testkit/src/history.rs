@@ -6,6 +6,7 @@
 //! Everything follows from one seed.
 
 pub mod moves;
+mod past;
 pub mod reader;
 pub(crate) mod rows;
 mod step;
@@ -370,6 +371,10 @@ impl History {
         let mut past = self.kept.keys().map(|name| db.at(&**name)).collect::<Result<Vec<Snapshot>>>()?;
         if let Some(from) = db.retained_from().filter(|from| *from <= self.model.newest()) {
             past.push(db.at(from)?);
+            for (name, table) in tables.iter() {
+                past::expect_feed(db, &self.model, name, table, from)?;
+                past::expect_diff(db, &self.model, name, table, from)?;
+            }
         }
         for (name, table) in tables.iter() {
             assert_eq!(table.options(), self.stored[name], "options of {name:?}");

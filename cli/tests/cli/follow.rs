@@ -18,7 +18,7 @@ pub fn key(number: u64) -> String {
 }
 
 impl Writer {
-    fn start(session: &Session) -> Self {
+    pub fn start(session: &Session) -> Self {
         Self::start_with(session, &[])
     }
 

@@ -40,6 +40,7 @@ mod kill;
 mod load;
 mod options;
 mod own_store;
+mod past;
 mod plan;
 mod point;
 mod progress;

@@ -49,6 +49,12 @@ const LINES: &[(&str, &str)] = &[
     ("keep", "larch keep db now > said"),
     ("kept", "larch kept db | sed 's/since.*//'"),
     ("forget", "larch forget db before"),
+    ("retain", "larch retain db | sed 's/since.*//'"),
+    ("history", "larch history db raw k1"),
+    ("changes", "larch changes db"),
+    ("diff", "larch diff db raw before"),
+    ("revert", "larch revert db raw before"),
+    ("replicate", "larch replicate db copy"),
     ("restore", "larch restore kept again"),
     ("verify-backup", "larch verify-backup kept"),
     ("follow", "larch follow db --lines 1"),
@@ -58,6 +64,9 @@ const LINES: &[(&str, &str)] = &[
     ("shell", "larch shell db <<< $'get t 0002\nput raw k v'"),
     ("options", "larch options"),
 ];
+
+/// Commands with an option `--follow` of their own, by which they go on.
+const FOLLOWING: [&str; 2] = ["changes", "replicate"];
 
 /// For each option of commands that make or change tables, a value that has a visible effect.
 const OF_TABLES: &[(&str, &str)] = &[
@@ -335,6 +344,44 @@ const TRIED: &[(&str, &str, &str)] = &[
     ("backup --json", "larch backup db kept --json", ""),
     ("backups --json", "larch backups kept --json", ""),
     ("kept --json", "larch kept db --json | sed 's/since.*//'", ""),
+    ("retain --versions", "larch retain db --versions 5 | sed 's/since.*//'", ""),
+    ("retain --time", "larch retain db --time 7d | sed 's/since.*//'", ""),
+    (
+        "retain --everything",
+        "larch retain db --everything | sed 's/since.*//'",
+        "larch retain db --nothing | sed 's/since.*//'",
+    ),
+    ("retain --nothing", "larch retain db --nothing", ""),
+    ("retain --json", "larch retain db --json | sed 's/\"since.*//'", ""),
+    (
+        "history --key-types",
+        "larch history db bare '(1, \"a\")' --key-types 'u32, string'",
+        "larch history db bare '(1, \"a\")'",
+    ),
+    ("history --json", "larch history db raw k1 --json", ""),
+    (
+        "changes --from",
+        r#"larch changes db --from "$(larch retain db --json | sed 's/.*newest":\([0-9]*\).*/\1/')""#,
+        "",
+    ),
+    ("changes --table", "larch changes db --table raw", ""),
+    ("changes --most", "larch changes db --most 0", ""),
+    ("changes --format", "larch changes db --format jsonl", ""),
+    ("diff --from", "larch diff db raw before --from k2", ""),
+    ("diff --to", "larch diff db raw before --to k1", ""),
+    ("diff --prefix", "larch diff db raw before --prefix k0", ""),
+    ("diff --key-types", "larch diff db i before --key-types 'u32, string'", "larch diff db i before"),
+    ("diff --json", "larch diff db raw before --json", ""),
+    ("revert --from", "larch revert db raw before --from k2", ""),
+    ("revert --to", "larch revert db raw before --to k1", ""),
+    ("revert --prefix", "larch revert db raw before --prefix k0", ""),
+    (
+        "revert --key-types",
+        "larch revert db bare before --from '(1, \"a\")' --key-types 'u32, string'",
+        "larch revert db bare before --from '(1, \"a\")'",
+    ),
+    ("revert --json", "larch revert db raw before --json", ""),
+    ("replicate --json", "larch replicate db copy --json", ""),
     ("restore --backup", "larch restore kept again --backup 1", ""),
     ("restore --json", "larch restore kept again --json", ""),
     ("verify-backup --json", "larch verify-backup kept --json", ""),
@@ -371,6 +418,8 @@ const OF_OPENING: &[(&str, &str)] = &[
 
 /// Options whose effect is checked by another test, because the check needs more than one line.
 const SEEN_ELSEWHERE: &[(&str, &str)] = &[
+    ("changes --follow", "past::changes_come_while_another_process_writes"),
+    ("replicate --follow", "past::a_replica_takes_each_commit_once_whatever_ends_the_command"),
     ("follow --lines", "follow::follow_ends_with_an_interrupt_and_after_its_lines"),
     ("compaction-worker --jobs", "compaction_worker: it needs a writer that leaves work to it"),
     ("compaction-worker --json", "compaction_worker: it needs a writer that leaves work to it"),
@@ -429,6 +478,7 @@ fn template() -> Session {
         "larch backup db kept",
         "larch build-files few.tsv --out built",
         "larch demo small --rows 100",
+        "larch retain db --everything",
     ] {
         let ran = shell(&session, line);
         assert_eq!(ran.code, Some(0), "{line}: {}", ran.err);
@@ -562,7 +612,7 @@ fn every_option_of_every_command_does_something() {
         if has("--verbose") {
             try_one(&format!("{command} --verbose"), &format!("{told}{rest}"), &format!("{line}{rest}"));
         }
-        if has("--follow") {
+        if has("--follow") && !FOLLOWING.contains(command) {
             // `--follow` is the default, so its effect is visible only beside `--read-only`, with which it cannot
             // be combined.
             let files = format!("{line} --read-only");
@@ -614,6 +664,9 @@ fn the_help_of_a_command_names_the_common_options_that_it_takes_and_no_other() {
             let named = help.lines().find_map(|line| line.strip_prefix("Common options: ")).unwrap_or_default();
             let named: Vec<&str> = named.split(&[',', ' ']).filter(|word| word.starts_with("--")).collect();
             for (option, value) in common_options() {
+                if option == "--follow" && FOLLOWING.contains(command) {
+                    continue;
+                }
                 let is_described = described(&help).contains(option);
                 assert!(!is_described, "{command} describes {option}: {help}");
                 if form == "--help" {

@@ -143,6 +143,20 @@ impl Core {
         error
     }
 
+    /// Waits until reads see `version`, at most for `time`. Returns whether they see it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::WritesStopped`] if a commit up to this version panicked; [`Error::Forked`] in a child of the process that opened
+    /// the database.
+    pub fn wait_for(&self, version: Version, time: Duration) -> Result<bool> {
+        self.env.check_origin()?;
+        let begin = self.env.machine.clock.now();
+        let left = || Some(time.saturating_sub(self.env.machine.clock.now().saturating_sub(begin)));
+        let outcome = self.views.visible_versions().sleep_for(version, left);
+        outcome.map_err(|broken| self.commit_broke(broken))
+    }
+
     /// Whether all commits up to `version` are durable. Always true in a read-only database: only the process that
     /// wrote the commits can make them durable.
     pub fn is_durable(&self, version: Version) -> bool {

@@ -119,6 +119,7 @@
 #![cfg_attr(doctest, doc = include_str!("../../../README.md"))]
 
 mod base;
+mod changes;
 mod compact;
 mod conflicts;
 mod copies;

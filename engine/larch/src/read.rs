@@ -2,6 +2,7 @@
 //! is replaced. This module knows nothing of writing and compaction.
 
 pub mod again;
+pub mod changed_keys;
 pub mod content;
 mod cursor;
 mod forms;
@@ -11,6 +12,7 @@ pub mod reader;
 pub mod row;
 mod row_batch;
 mod scan;
+pub mod versions;
 pub mod work;
 
 pub use content::Content;

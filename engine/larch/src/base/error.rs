@@ -171,6 +171,14 @@ pub enum Error {
         /// The newest version.
         newest: Version,
     },
+    /// The commits after this version are no longer known one by one.
+    #[error("{}", changes_gone(.after, .oldest))]
+    ChangesGone {
+        /// The version at which the feed is.
+        after: Version,
+        /// The oldest version at which a feed could begin; `None` if the database keeps no past.
+        oldest: Option<Version>,
+    },
     /// It is not known which version was the newest at this time, or that version is not kept.
     #[error("{}", no_time(.asked, .oldest))]
     NoTime {
@@ -550,6 +558,20 @@ fn no_such_kept(name: &str, kept: &[String]) -> String {
     }
 }
 
+fn changes_gone(after: &Version, oldest: &Option<Version>) -> String {
+    let after = after.0;
+    match oldest {
+        None => format!(
+            "the changes after version {after} were not kept, because the database keeps no past; have it keep some"
+        ),
+        Some(oldest) => format!(
+            "the changes after version {after} were not kept: the past begins with version {}; begin again with what reads see \
+             now, and have more kept from now on",
+            oldest.0
+        ),
+    }
+}
+
 fn no_time(asked: &u64, oldest: &Option<u64>) -> String {
     let seconds = |micros: &u64| micros / 1_000_000;
     match oldest {
@@ -657,6 +679,7 @@ impl Error {
             | Self::NoSuchBackup { .. }
             | Self::NoSuchKept { .. }
             | Self::NotKept { .. }
+            | Self::ChangesGone { .. }
             | Self::NoTime { .. } => ErrorKind::NotFound,
             Self::TableExists(_) | Self::IndexExists { .. } | Self::Duplicate { .. } | Self::KeptAlready { .. } => {
                 ErrorKind::AlreadyExists

@@ -28,6 +28,7 @@
 use os::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 use os::sync::{Condvar, Mutex};
 use sst::Version;
+use std::time::Duration;
 
 /// The most commits that may be applied at the same time: a power of two, and more than most machines have
 /// processors.
@@ -84,7 +85,9 @@ impl Visible {
     /// Makes the versions up to `version` visible, if they are not yet. Must not be called while a commit is being
     /// applied.
     pub fn advance(&self, version: Version) {
-        self.newest.fetch_max(version.0, Ordering::AcqRel);
+        if self.newest.fetch_max(version.0, Ordering::AcqRel) < version.0 {
+            self.wake();
+        }
     }
 
     /// Waits until `version`, which is the next version, has a free slot.
@@ -119,6 +122,16 @@ impl Visible {
 
     #[cold]
     fn sleep(&self, version: Version) -> Result<(), Broken> {
+        self.sleep_for(version, || None).map(drop)
+    }
+
+    /// Waits until reads see `version`, which may be a version of the future. `left` returns how much longer to wait;
+    /// `None` means until the end. Returns whether reads see the version.
+    ///
+    /// # Errors
+    ///
+    /// Fails if this commit or an older one panicked.
+    pub fn sleep_for(&self, version: Version, left: impl Fn() -> Option<Duration>) -> Result<bool, Broken> {
         let mut sleeping = self.sleeping.lock();
         self.waiting.fetch_add(1, Ordering::Relaxed);
         // Another thread may be making the version visible right now. Because of this fence, either that thread sees
@@ -126,12 +139,19 @@ impl Visible {
         fence(Ordering::SeqCst);
         let outcome = loop {
             if self.newest() >= version {
-                break Ok(());
+                break Ok(true);
             }
             if self.broken.load(Ordering::Acquire) <= version.0 {
                 break Err(Broken);
             }
-            sleeping = self.changed.wait(sleeping);
+            sleeping = match left() {
+                None => self.changed.wait(sleeping),
+                Some(Duration::ZERO) => break Ok(false),
+                Some(left) => match self.changed.wait_timeout(sleeping, left) {
+                    (_, true) => break Ok(self.newest() >= version),
+                    (sleeping, false) => sleeping,
+                },
+            };
         };
         self.waiting.fetch_sub(1, Ordering::Relaxed);
         outcome

@@ -805,6 +805,11 @@ impl Database {
         Snapshot::new(&self.handle)
     }
 
+    /// The random number that the database got when it was created. Copies and branches of it have the same number.
+    pub fn id(&self) -> u64 {
+        self.core().views.newest().files.database
+    }
+
     /// The newest version that reads see. In a read-only database, this is the newest version in files; if it
     /// [follows](Builder::follow) commits, the newest version in files and logs.
     pub fn version(&self) -> Version {

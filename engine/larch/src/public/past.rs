@@ -1,4 +1,4 @@
-//! Reads of the past: versions that a program keeps under a name.
+//! Reads of the past: versions that a program keeps under a name, the history of a row, and what was committed.
 //!
 //! [`Database::keep`](crate::Database::keep) gives a name to what reads see now, and
 //! [`Database::at`](crate::Database::at) shows it again later, also after a restart.
@@ -23,6 +23,15 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! With [`Database::retain`](crate::Database::retain), a whole stretch of the past is kept. Then
+//! [`Database::at`](crate::Database::at) shows the database as of each commit in it,
+//! [`Table::history`](crate::Table::history) the values that a row had, and
+//! [`Database::changes`](crate::Database::changes) what each commit changed. [`Table::diff`](crate::Table::diff) has the
+//! rows in which two versions differ, and [`Table::revert`](crate::Table::revert) goes back to one.
 
 pub use crate::base::kept::{AsOf, Kept};
 pub use crate::base::retention::Retention;
+pub use crate::changes::{Change, ChangeKind, ChangedParts, Changes};
+pub use crate::handle::changes::PastValue;
+pub use crate::handle::diff::{Diff, Difference};

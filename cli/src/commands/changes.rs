@@ -1,0 +1,155 @@
+//! `larch changes`: prints what each commit of a database changed, in the order of the commits.
+
+use crate::args::{self, At, ChangeFormat, Common};
+use crate::database;
+use crate::failure::Result;
+use crate::interrupt::Interrupt;
+use crate::layout::Layout;
+use crate::output::{Output, Printer};
+use larch::past::{Change, ChangeKind, Changes};
+use larch::{Database, Version};
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// How long the command waits for more commits before it looks whether it was interrupted.
+pub const PAUSE: Duration = Duration::from_millis(100);
+
+/// Runs the command.
+pub fn run(common: &Common, args: &args::Changes) -> Result<()> {
+    let interrupt = Interrupt::caught();
+    let database = database::open(&args.dir, common)?;
+    let mut changes = database.changes(begin(&database, args)?)?;
+    for name in &args.table {
+        let table = database::table(&database, &args.dir, name)?;
+        changes = changes.of(&table)?;
+    }
+    let mut printed = Printed { database: &database, format: args.format, layouts: HashMap::new() };
+    let (mut output, mut commits) = (Output::new(), 0);
+    while interrupt.goes_on().is_continue() && args.most.is_none_or(|most| commits < most) {
+        match changes.next_change()? {
+            Some(change) => {
+                printed.print(&change, &mut output)?;
+                commits += u64::from(change.is_last());
+            }
+            None if args.follow => wait(&changes, &mut output)?,
+            None => break,
+        }
+    }
+    output.flush()?;
+    if !args.follow {
+        interrupt.check("printing changes")?;
+    }
+    output.finish()
+}
+
+fn wait(changes: &Changes, output: &mut Output) -> Result<()> {
+    output.flush()?;
+    changes.wait(PAUSE)?;
+    Ok(())
+}
+
+/// The version after which the changes are printed.
+fn begin(database: &Database, args: &args::Changes) -> Result<Version> {
+    let Some(text) = &args.from else { return Ok(database.retained_from().unwrap_or_else(|| database.version())) };
+    match (database.at(text.as_str()), text.parse()) {
+        // The number need not be that of a version that can be read.
+        (Err(larch::Error::NoSuchKept { .. }), Ok(number)) => Ok(Version(number)),
+        _ => Ok(database::snapshot(database, &At { at: Some(text.clone()) })?.version()),
+    }
+}
+
+struct Printed<'d> {
+    database: &'d Database,
+    format: ChangeFormat,
+    /// How keys and rows are printed, by the numbers of the tables.
+    layouts: HashMap<u32, Layout>,
+}
+
+impl Printed<'_> {
+    fn print(&mut self, change: &Change, output: &mut Output) -> Result<()> {
+        let number = change.table_number();
+        if !self.layouts.contains_key(&number) {
+            let table = self.database.existing_table(change.table())?.filter(|table| table.number() == number);
+            let layout = match table {
+                Some(table) => database::layout(&table, &args::KeyTypes::default())?,
+                // It was dropped meanwhile.
+                None => Layout::new(None),
+            };
+            self.layouts.insert(number, layout);
+        }
+        let layout = &self.layouts[&number];
+        match self.format {
+            ChangeFormat::Tsv => output.write(|line| tsv(change, layout, line)),
+            ChangeFormat::Jsonl => output.write(|line| jsonl(change, layout, line)),
+        }
+    }
+}
+
+fn tsv(change: &Change, layout: &Layout, line: &mut Vec<u8>) {
+    let mut printer = Printer::new(layout);
+    let mut begin = |what: &str| {
+        line.extend_from_slice(format!("{}\t", change.version().0).as_bytes());
+        crate::escape::escape(change.table().as_bytes(), line);
+        line.extend_from_slice(format!("\t{what}\t").as_bytes());
+    };
+    match change.kind() {
+        ChangeKind::Put { key, value } => {
+            begin("put");
+            printer.tsv(key, &value, line);
+        }
+        ChangeKind::Erase { key } => {
+            begin("erase");
+            printer.key(key, line);
+        }
+        ChangeKind::EraseRange { start, end } => {
+            begin("erase-range");
+            line.extend_from_slice(&layout.text_of_bound(start));
+            line.push(b'\t');
+            line.extend_from_slice(&end.map(|end| layout.text_of_bound(end)).unwrap_or_default());
+            line.push(b'\n');
+        }
+        other => {
+            begin("other");
+            line.extend_from_slice(format!("{other:?}\n").as_bytes());
+        }
+    }
+}
+
+fn jsonl(change: &Change, layout: &Layout, line: &mut Vec<u8>) {
+    let mut printer = Printer::new(layout);
+    let text = |bytes: &[u8]| serde_json::to_string(&String::from_utf8_lossy(bytes)).expect("a text is JSON");
+    line.extend_from_slice(format!("{{\"version\":{},\"table\":", change.version().0).as_bytes());
+    line.extend_from_slice(text(change.table().as_bytes()).as_bytes());
+    let kind = |what: &str, line: &mut Vec<u8>| line.extend_from_slice(format!(",\"change\":\"{what}\"").as_bytes());
+    match change.kind() {
+        ChangeKind::Put { key, value } => {
+            kind("put", line);
+            line.extend_from_slice(b",\"row\":");
+            printer.json(key, &value, line);
+            end_value(line);
+        }
+        ChangeKind::Erase { key } => {
+            kind("erase", line);
+            line.extend_from_slice(b",\"key\":");
+            printer.key_json(key, line);
+            end_value(line);
+        }
+        ChangeKind::EraseRange { start, end } => {
+            kind("erase-range", line);
+            line.extend_from_slice(format!(",\"from\":{}", text(&layout.text_of_bound(start))).as_bytes());
+            if let Some(end) = end {
+                line.extend_from_slice(format!(",\"to\":{}", text(&layout.text_of_bound(end))).as_bytes());
+            }
+        }
+        other => kind(&format!("{other:?}").escape_default().to_string(), line),
+    }
+    if change.is_last() {
+        line.extend_from_slice(b",\"last\":true");
+    }
+    line.extend_from_slice(b"}\n");
+}
+
+/// Takes away the line end that the printer has put after a value.
+fn end_value(line: &mut Vec<u8>) {
+    line.truncate(line.trim_ascii_end().len());
+}

@@ -1,0 +1,61 @@
+//! `larch history`: prints the values that a row had.
+
+use super::retain::time;
+use crate::args::{self, Common};
+use crate::database;
+use crate::failure::{CommandFailure, Result};
+use crate::output::{Output, Printer};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+/// A value that the row had.
+#[derive(Serialize)]
+struct Listed {
+    version: u64,
+    /// When it was known to be there, in UTC. `None` if no time is known.
+    time: Option<String>,
+    /// `None` if the row was erased.
+    row: Option<Box<RawValue>>,
+}
+
+/// Runs the command.
+pub fn run(common: &Common, args: &args::History) -> Result<()> {
+    let database = database::open(&args.row.dir, common)?;
+    let table = database::table(&database, &args.row.dir, &args.row.table)?;
+    let layout = database::layout(&table, &args.row.types)?;
+    let key = layout.key_from_text(args.row.key.as_encoded_bytes()).map_err(CommandFailure::Usage)?;
+    let past = table.history(&key)?;
+    if past.is_empty() {
+        let (key, name) = (args.row.key.to_string_lossy(), &args.row.table);
+        return Err(CommandFailure::NotFound(format!(
+            "table {name} has no row with key {}, now or in the past that is retained",
+            key.escape_debug()
+        )));
+    }
+    let (mut output, mut printer) = (Output::new(), Printer::new(&layout));
+    for value in past {
+        let at = database.time_of(value.version).map(time);
+        if args.json {
+            let row = value.parts.as_ref().map(|parts| {
+                let mut line = Vec::new();
+                printer.json(&key, parts, &mut line);
+                let text = String::from_utf8_lossy(line.trim_ascii_end()).into_owned();
+                RawValue::from_string(text)
+                    .map_err(|error| CommandFailure::Input(format!("the row is no JSON: {error}")))
+            });
+            output.json(&Listed { version: value.version.0, time: at, row: row.transpose()? })?;
+            continue;
+        }
+        output.write(|line| {
+            line.extend_from_slice(format!("{}\t{}\t", value.version.0, at.as_deref().unwrap_or("-")).as_bytes());
+            match &value.parts {
+                Some(parts) => {
+                    line.extend_from_slice(b"put\t");
+                    printer.value(parts, line);
+                }
+                None => line.extend_from_slice(b"erase\n"),
+            }
+        })?;
+    }
+    output.finish()
+}

@@ -1,0 +1,108 @@
+//! `larch retain`: says how much of its past a database keeps, and changes it.
+
+use crate::args::{self, Common};
+use crate::database;
+use crate::failure::Result;
+use crate::output::Output;
+use crate::size;
+use kit::time::Timestamp;
+use larch::Database;
+use larch::past::Retention;
+use serde::Serialize;
+use std::time::Duration;
+
+/// How much is retained.
+#[derive(Serialize)]
+struct Retained {
+    /// As the option that asks for it.
+    rule: String,
+    /// The oldest version that can be read.
+    from: Option<u64>,
+    /// When it was made, in UTC, as far as that is known.
+    since: Option<String>,
+    newest: u64,
+    /// The older versions of rows that lie in files, for versions with names, snapshots and what is retained.
+    older_rows: u64,
+    /// The bytes of the pages that have them.
+    older_bytes: u64,
+}
+
+/// Runs the command.
+pub fn run(common: &Common, args: &args::Retain) -> Result<()> {
+    let mut output = Output::new();
+    let retention = match (args.versions, args.time) {
+        (Some(versions), _) => Some(Retention::Versions(versions)),
+        (_, Some(time)) => Some(Retention::Time(time)),
+        _ if args.everything => Some(Retention::Everything),
+        _ if args.nothing => Some(Retention::None),
+        _ => None,
+    };
+    let retained = match retention {
+        Some(retention) => {
+            let database = database::open_to_write(&args.dir, common)?;
+            database.retain(retention)?;
+            let retained = Retained::of(&database)?;
+            database.close()?;
+            retained
+        }
+        None => Retained::of(&database::open(&args.dir, common)?)?,
+    };
+    if args.json {
+        output.json(&retained)?
+    } else {
+        output.line(retained.text())?
+    }
+    output.finish()
+}
+
+impl Retained {
+    fn of(database: &Database) -> Result<Self> {
+        let rule = match database.retention() {
+            Retention::None => "nothing".to_owned(),
+            Retention::Versions(versions) => format!("versions {versions}"),
+            Retention::Time(time) => format!("time {}", length(time)),
+            Retention::Everything => "everything".to_owned(),
+            other => format!("{other:?}"),
+        };
+        let from = database.retained_from();
+        let since = from.and_then(|from| database.time_of(from)).map(time);
+        let (mut older_rows, mut older_bytes) = (0, 0);
+        for name in database.tables() {
+            let Some(table) = database.existing_table(&name)? else { continue };
+            let stats = table.stats()?;
+            older_rows += stats.history_rows;
+            older_bytes += stats.history_bytes + stats.group_history_bytes;
+        }
+        Ok(Self { rule, from: from.map(|from| from.0), since, newest: database.version().0, older_rows, older_bytes })
+    }
+
+    fn text(&self) -> String {
+        let Self { rule, from, since, newest, older_rows, older_bytes } = self;
+        let newest = size::count(*newest);
+        let what = match (from, since) {
+            (None, _) => format!("{rule}: only version {newest} and versions with names can be read"),
+            (Some(from), None) => format!("{rule}: versions {} to {newest}", size::count(*from)),
+            (Some(from), Some(since)) => {
+                format!("{rule}: versions {} to {newest}, since {since} UTC", size::count(*from))
+            }
+        };
+        format!("{what}\n{} in {}", size::of(*older_rows, "older row"), size::bytes(*older_bytes))
+    }
+}
+
+/// A time since 1970, in UTC.
+pub fn time(since: Duration) -> String {
+    Timestamp(i64::try_from(since.as_micros()).unwrap_or(i64::MAX)).text()
+}
+
+/// A length of time as the option takes it.
+fn length(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match (seconds, time.subsec_nanos()) {
+        (seconds, 0) if seconds > 0 && seconds.is_multiple_of(86_400) => format!("{}d", seconds / 86_400),
+        (seconds, 0) if seconds > 0 && seconds.is_multiple_of(3600) => format!("{}h", seconds / 3600),
+        (seconds, 0) if seconds > 0 && seconds.is_multiple_of(60) => format!("{}m", seconds / 60),
+        (seconds, 0) => format!("{seconds}s"),
+        _ => format!("{}ns", time.as_nanos()),
+    }
+}

@@ -1,0 +1,24 @@
+//! Which changes a feed gives, and what it knows of the tables. This module does not know where changes are found.
+
+use crate::base::table::{TableId, TableInfo};
+use os::sync::Arc;
+use sst::KeyRange;
+use std::collections::HashMap;
+
+/// Descriptions of tables, also of some that were dropped meanwhile.
+pub type Infos = HashMap<TableId, Arc<TableInfo>>;
+
+/// Which changes a feed gives.
+pub struct Filter<'f> {
+    /// The tables; `None` means all.
+    pub tables: Option<&'f [TableId]>,
+    /// The keys.
+    pub keys: &'f KeyRange,
+}
+
+impl Filter<'_> {
+    /// Whether the table's changes are given. Those of indexes are not: they follow from the rows.
+    pub fn has(&self, table: &TableInfo) -> bool {
+        table.index.is_none() && self.tables.is_none_or(|tables| tables.contains(&table.id))
+    }
+}

@@ -1,0 +1,173 @@
+//! The feed of changes and the history of a row, as methods of their owners. The feed itself is in `changes`.
+
+use super::database::Database;
+use super::table::Table;
+use crate::base::boundaries::Boundaries;
+use crate::base::error::{Error, Result};
+use crate::base::ops::Op;
+use crate::base::parts::Slices;
+use crate::changes::Changes;
+use crate::read::versions::{self, Take, Wanted};
+use pages::Admit;
+use sst::{KeyRange, Version};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// What was committed, in order.
+impl Database {
+    /// The commits after the version `after`, in commit order: a feed that a program reads as long as it likes. Each
+    /// commit comes as a whole and once, also if the program stops, stores [its position](Changes::position) and begins
+    /// there again after a crash of either process.
+    ///
+    /// Commits are read from the logs and, after a flush has removed these, from files. Files have all of them only if
+    /// the database [retains](Database::retain) its past. Without this, a feed ends with an error when it comes to commits
+    /// whose log is gone, and to those that no log has: imports and transactions larger than memory.
+    ///
+    /// The feed has rows, and no work on tables: that a table was made, dropped or renamed, or got the rows of another one
+    /// by a clone, a split or an ingest of files that share them, is no change. Commits of a table that was dropped
+    /// meanwhile may be missing. A new name or a clone is a new [table](Table::number), whose rows may come with the versions
+    /// that they had in the old one. Directories that are ingested together come one after the other.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// use larch::past::{ChangeKind, Retention};
+    ///
+    /// db.retain(Retention::Versions(1_000_000))?;
+    /// let mut changes = db.changes(db.version())?;
+    /// fruit.insert("apple", "green")?;
+    /// fruit.remove("apple")?;
+    /// while let Some(change) = changes.next_change()? {
+    ///     match change.kind() {
+    ///         ChangeKind::Put { key, value } => println!("{} is {}", key.escape_ascii(), value.whole().escape_ascii()),
+    ///         ChangeKind::Erase { key } => println!("{} is gone", key.escape_ascii()),
+    ///         other => println!("{other:?}"),
+    ///     }
+    /// }
+    /// assert_eq!(changes.position(), db.version());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotKept`] if there is no such version yet: the feed was of another database, or of this one before it was
+    /// restored from an older copy. That older changes are gone is found by the first read.
+    pub fn changes(&self, after: Version) -> Result<Changes> {
+        let newest = self.version();
+        if after > newest {
+            return Err(Error::NotKept { version: after, newest });
+        }
+        Ok(Changes::new(self.handle().clone(), after))
+    }
+
+    /// Waits until reads see the commit `version`, at most for `time`. Returns whether they see it. In a
+    /// [follower](crate::Builder::follow) this is the way to read what another process has committed: it passes on the
+    /// version that its commit returned.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::WritesStopped`] if a commit up to this version panicked; [`Error::Forked`] in a child of the process that
+    /// opened the database.
+    pub fn wait_for(&self, version: Version, time: Duration) -> Result<bool> {
+        self.core().wait_for(version, time)
+    }
+}
+
+/// A value that a row had, see [`Table::history`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PastValue {
+    /// The commit that wrote or erased it.
+    pub version: Version,
+    /// The parts of the value, one for each column group, or the whole value alone. `None` if the row was erased.
+    pub parts: Option<Vec<Vec<u8>>>,
+}
+
+impl PastValue {
+    /// The value of a table without column groups; `None` if the row was erased.
+    pub fn value(&self) -> Option<&[u8]> {
+        self.parts.as_ref().map(|parts| parts[0].as_slice())
+    }
+}
+
+/// The values of a key by version; `None` where it was erased.
+#[derive(Default)]
+struct Values(BTreeMap<Version, Option<Vec<u8>>>);
+
+impl Take for Values {
+    fn wants(&self, _: Version, _: &[u8]) -> bool {
+        true
+    }
+
+    fn take(&mut self, version: Version, op: Op<'_>) -> Result<()> {
+        match op {
+            Op::Put { value, .. } => {
+                self.0.insert(version, Some(value.to_vec()));
+            }
+            // A put of the same commit wins.
+            Op::Erase { .. } | Op::RangeErase { .. } => {
+                self.0.entry(version).or_insert(None);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The past of a row.
+impl Table {
+    /// The values that the row had, the newest first: those that reads of the [kept](Database::keep) and
+    /// [retained](Database::retain) versions and of the newest one can see. [`Database::time_of`] says when.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// db.retain(larch::past::Retention::Everything)?;
+    /// fruit.insert("apple", "green")?;
+    /// fruit.insert("apple", "red")?;
+    /// fruit.remove("apple")?;
+    /// let values: Vec<_> = fruit.history("apple")?.into_iter().map(|past| past.value().map(<[u8]>::to_vec)).collect();
+    /// assert_eq!(values, [None, Some(b"red".to_vec()), Some(b"green".to_vec())]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TableDropped`]; [`Error::Page`] if a page cannot be read.
+    pub fn history(&self, key: impl AsRef<[u8]>) -> Result<Vec<PastValue>> {
+        let core = self.core();
+        let (view, newest) = core.views.now();
+        let files = view.files_of(self.identity())?;
+        let keys = KeyRange::of_key(key.as_ref());
+        let wanted = Wanted { keys: &keys, after: Version(0), through: newest };
+        let mut found = Values::default();
+        versions::in_memory(&view, files, wanted, &mut found)?;
+        versions::in_files(core, files, (wanted, Admit::Keep), &mut found)?;
+        let single = view.files.all_kept().map(|kept| kept.version).filter(|version| *version < newest);
+        let boundaries = Boundaries::new(single.chain([newest]).collect(), view.files.readable_from());
+        let (mut past, mut last) = (Vec::new(), None);
+        for (version, value) in found.0.into_iter().rev() {
+            let interval = boundaries.interval(version);
+            if last.replace(interval) == Some(interval) {
+                continue;
+            }
+            let split = |value: &[u8]| {
+                let parts = Slices::of(value, self.identity().options.groups.len());
+                let parts =
+                    parts.ok_or_else(|| crate::changes::bad_parts(self.identity(), Op::Erase { key: key.as_ref() }))?;
+                Ok::<_, Error>(parts.iter().map(|part| part.to_vec()).collect())
+            };
+            past.push(PastValue { version, parts: value.as_deref().map(split).transpose()? });
+        }
+        // An erase before which there was nothing says nothing.
+        while past.last().is_some_and(|oldest: &PastValue| oldest.parts.is_none()) {
+            past.pop();
+        }
+        Ok(past)
+    }
+}

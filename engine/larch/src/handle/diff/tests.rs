@@ -1,0 +1,162 @@
+//! Tests differences and reverts against whole scans of both versions.
+
+use crate::past::{Difference, Retention};
+use crate::{Database, Follow, Readable, Snapshot, Table, TableOptions};
+use os::Machine;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use std::collections::BTreeMap;
+
+type Rows = BTreeMap<Vec<u8>, Vec<Vec<u8>>>;
+
+/// A key with its values before and after.
+type Differing = (Vec<u8>, Option<Vec<Vec<u8>>>, Option<Vec<Vec<u8>>>);
+
+fn rows(table: &Table, snapshot: &Snapshot, range: (&[u8], &[u8])) -> Rows {
+    let groups = table.options().groups;
+    if groups.is_empty() {
+        let rows = snapshot.range(table, range.0..range.1).map(|row| row.expect("the disk works"));
+        return rows.map(|(key, value)| (key.to_vec(), vec![value.to_vec()])).collect();
+    }
+    let selection = table.select(&groups).expect("it has these groups");
+    let rows = snapshot.select(&selection).expect("it is of this database").range(range.0..range.1);
+    let rows = rows.map(|row| row.expect("the disk works"));
+    rows.map(|(key, parts)| (key.to_vec(), parts.iter().map(|part| part.to_vec()).collect())).collect()
+}
+
+fn differences(before: &Rows, after: &Rows) -> Vec<Differing> {
+    let keys: std::collections::BTreeSet<&Vec<u8>> = before.keys().chain(after.keys()).collect();
+    let both = keys.into_iter().map(|key| (key.clone(), before.get(key).cloned(), after.get(key).cloned()));
+    both.filter(|(_, before, after)| before != after).collect()
+}
+
+fn run(seed: u64, groups: &[&str]) {
+    let random = &mut StdRng::seed_from_u64(seed);
+    let machine = Machine::simulated(seed).0;
+    let db = Database::builder("db").machine(machine).write_buffer_bytes(64 << 10).open().expect("the disk works");
+    db.retain(Retention::Everything).expect("the disk works");
+    let groups = groups.iter().map(|group| (*group).to_owned()).collect::<Vec<_>>();
+    let parts = groups.len().max(1);
+    let table = db.table_with("t", TableOptions { groups, ..TableOptions::default() }).expect("the disk works");
+    let mut snapshots = vec![db.snapshot()];
+    for step in 0..200 {
+        let mut key = || format!("{:03}", random.random_range(0..300)).into_bytes();
+        let (low, high) = (key(), key());
+        match random.random_range(0..20) {
+            0..10 => {
+                let size = if random.random_bool(0.05) { 7_000 } else { random.random_range(0..60) };
+                let value: Vec<Vec<u8>> = (0..parts).map(|part| vec![(step % 3 + part) as u8; size]).collect();
+                table.insert_parts(&low, &value).expect("it is taken");
+            }
+            10..13 => table.remove(&low).expect("it is taken"),
+            13 => table.remove_range(low.as_slice()..high.as_slice()).expect("it is taken"),
+            14..16 => db.flush().expect("the disk works"),
+            16 => db.compact().expect("the disk works"),
+            17 => db.compact_due().expect("the disk works"),
+            18 => {
+                let past = &snapshots[random.random_range(0..snapshots.len())];
+                let (low, high) = (low.as_slice().min(&high), high.as_slice().max(&low));
+                let changed = differences(&rows(&table, &db.snapshot(), (low, high)), &rows(&table, past, (low, high)));
+                let written = table.revert(past, low..high).expect("nobody else writes");
+                assert_eq!(written, changed.len() as u64, "seed {seed}, step {step}");
+                let now = db.snapshot();
+                assert_eq!(
+                    rows(&table, &now, (low, high)),
+                    rows(&table, past, (low, high)),
+                    "seed {seed}, step {step}"
+                );
+            }
+            _ => snapshots.push(db.snapshot()),
+        }
+        if random.random_bool(0.2) {
+            let [a, b] = [0; 2].map(|_| &snapshots[random.random_range(0..snapshots.len())]);
+            let range = if random.random_bool(0.5) { (&b""[..], &b"x"[..]) } else { (low.as_slice(), high.as_slice()) };
+            let found = table.diff(a, b, range.0..range.1).expect("both are of this database");
+            let found = found.map(|difference| difference.expect("the disk works"));
+            let found: Vec<_> = found.map(|Difference { key, before, after }| (key, before, after)).collect();
+            let expected = match range.0 < range.1 {
+                true => differences(&rows(&table, a, range), &rows(&table, b, range)),
+                false => Vec::new(),
+            };
+            assert_eq!(found, expected, "seed {seed}, step {step}");
+        }
+    }
+}
+
+#[test]
+fn a_diff_has_the_rows_that_two_scans_show_differently() {
+    for seed in 0..30 {
+        run(seed, &[]);
+        run(seed + 1000, &["one", "two"]);
+    }
+}
+
+#[test]
+fn a_diff_reads_no_file_that_has_only_older_rows() {
+    let machine = Machine::simulated(1).0;
+    let db = Database::builder("db").machine(machine).open().expect("the disk works");
+    let table = db.table("t").expect("the disk works");
+    let mut batch = db.batch();
+    (0..20_000).for_each(|number| batch.insert(&table, format!("{number:06}"), [1; 100]));
+    batch.commit().expect("the disk works");
+    db.compact().expect("the disk works");
+    let before = db.snapshot();
+    table.insert("000500", "other").expect("it is taken");
+    table.remove("010000").expect("it is taken");
+    db.flush().expect("the disk works");
+    let after = db.snapshot();
+    let reads = || db.metrics().page_reads + db.metrics().page_hits;
+    let begin = reads();
+    assert_eq!(table.diff(&before, &after, ..).expect("both are of this database").count(), 2);
+    let used = reads() - begin;
+    assert!((1..40).contains(&used), "{used} pages of about 150 were used");
+}
+
+#[test]
+fn a_revert_keeps_indexes_and_is_one_commit() {
+    let machine = Machine::simulated(1).0;
+    let db = Database::builder("db").machine(machine).open().expect("the disk works");
+    let table = db.table("t").expect("the disk works");
+    let index = table.index_by("by", |_, value, emit| emit(value)).expect("the disk works");
+    table.insert("a", "one").expect("it is taken");
+    table.insert("b", "two").expect("it is taken");
+    let past = db.snapshot();
+    table.insert("a", "three").expect("it is taken");
+    table.remove("b").expect("it is taken");
+    table.insert("c", "four").expect("it is taken");
+    let version = db.version();
+    assert_eq!(table.revert(&past, ..).expect("nobody else writes"), 3);
+    assert_eq!(db.version().0, version.0 + 1);
+    let keys = |value: &str| {
+        index.get_by(value).expect("the disk works").into_iter().map(|(key, _)| key.to_vec()).collect::<Vec<_>>()
+    };
+    assert_eq!([keys("one"), keys("two")], [[b"a".to_vec()], [b"b".to_vec()]]);
+    assert!(keys("three").is_empty() && keys("four").is_empty());
+    assert_eq!(table.revert(&past, ..).expect("nobody else writes"), 0);
+}
+
+#[test]
+fn a_diff_of_a_follower_has_rows_that_left_no_trace_in_the_files() {
+    for follow in [Follow::Commits, Follow::Files] {
+        let (_, disk) = Machine::simulated(1);
+        let on = |seed| Database::builder("db").machine(Machine::simulated_on(disk.clone(), seed));
+        let db = on(1).open().expect("the disk works");
+        let table = db.table("t").expect("the disk works");
+        for key in ["a", "b", "c"] {
+            table.insert(key, "1").expect("it is taken");
+        }
+        db.flush().expect("the disk works");
+        let follower = on(2).read_only(true).follow(follow).open().expect("the disk works");
+        let theirs = follower.table("t").expect("it is there");
+        let before = follower.snapshot();
+        table.remove("a").expect("it is taken");
+        table.insert("b", "2").expect("it is taken");
+        table.remove("b").expect("it is taken");
+        db.flush().expect("the disk works");
+        db.compact().expect("the disk works");
+        follower.catch_up().expect("the disk works");
+        let diff = theirs.diff(&before, &follower.snapshot(), ..).expect("both are of this database");
+        let keys: Vec<Vec<u8>> = diff.map(|difference| difference.expect("the disk works").key).collect();
+        assert_eq!(keys, [b"a".to_vec(), b"b".to_vec()], "{follow:?}");
+    }
+}

@@ -1,0 +1,185 @@
+//! Walks over all versions of the rows of a table, and not only over those that a reader at one version sees. This
+//! module decides nothing about what readers see: range erases are given as they are, and hide nothing.
+
+use crate::base::error::Result;
+use crate::base::ops::Op;
+use crate::base::parts;
+use crate::core::Core;
+use crate::manifest::{DbFile, Level, TableFiles};
+use crate::memtable::Memtable;
+use crate::view::View;
+use crate::view::ahead::{self, readahead};
+use crate::view::level::LevelCursor;
+use os::sync::Arc;
+use pages::{Admit, Reason, Session, Stop, retry};
+use sst::{Direction, EraseCursor, Groups, KeyRange, RangeErase, Readahead, Row, RowKind, Seek, SstCursor, Version};
+
+/// What a walk visits.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'w> {
+    /// The keys. A range erase is cut to them.
+    pub keys: &'w KeyRange,
+    /// Only versions after this one.
+    pub after: Version,
+    /// No versions after this one.
+    pub through: Version,
+}
+
+/// Gets each version that a walk finds.
+pub trait Take {
+    /// Whether a value of `key` is to be taken. A walk asks this before it loads a value from other pages.
+    fn wants(&self, version: Version, key: &[u8]) -> bool;
+
+    /// Takes a version.
+    ///
+    /// # Errors
+    ///
+    /// An error ends the walk.
+    fn take(&mut self, version: Version, op: Op<'_>) -> Result<()>;
+}
+
+impl Wanted<'_> {
+    fn has(&self, version: Version) -> bool {
+        self.after < version && version <= self.through
+    }
+}
+
+/// Gives `take` each wanted version of the rows and range erases of a table that are in memory. The versions of a
+/// memory set come in the order of their keys.
+///
+/// # Errors
+///
+/// The errors of [`Take::take`].
+pub fn in_memory(view: &View, table: &TableFiles, wanted: Wanted<'_>, take: &mut dyn Take) -> Result<()> {
+    let sets = view.memory.iter().filter(|set| set.newest() > wanted.after && set.oldest() <= wanted.through);
+    sets.filter_map(|set| set.table(table.info.id)).try_for_each(|memtable| of_memtable(memtable, wanted, take))
+}
+
+fn of_memtable(memtable: &Memtable, wanted: Wanted<'_>, take: &mut dyn Take) -> Result<()> {
+    for row in memtable.versions_from(&wanted.keys.start).take_while(|row| wanted.keys.ends_after(row.key())) {
+        if wanted.has(row.version()) {
+            let (key, value) = (row.key(), row.value());
+            take.take(
+                row.version(),
+                if row.kind() == RowKind::Put { Op::Put { key, value } } else { Op::Erase { key } },
+            )?;
+        }
+    }
+    memtable.range_erases().try_for_each(|erase| of_erase(&erase, wanted, take))
+}
+
+fn of_erase<K: AsRef<[u8]>>(erase: &RangeErase<K>, wanted: Wanted<'_>, take: &mut dyn Take) -> Result<()> {
+    let Some(KeyRange { start, end }) = erase.keys.meet(wanted.keys) else { return Ok(()) };
+    let op = Op::RangeErase { start: &start, end: end.as_deref().unwrap_or_default() };
+    erase.versions.iter().filter(|version| wanted.has(**version)).try_for_each(|version| take.take(*version, op))
+}
+
+/// Gives `take` each wanted version of the rows and range erases of a table that are in files, file by file. Files
+/// that have only older versions are not read. The cache admits of the pages what `admit` says.
+///
+/// # Errors
+///
+/// The errors of [`Take::take`]; an error if a page cannot be read.
+pub fn in_files(
+    core: &Core,
+    table: &TableFiles,
+    (wanted, admit): (Wanted<'_>, Admit),
+    take: &mut dyn Take,
+) -> Result<()> {
+    let (cache, reads) = (&core.env.cache, &*core.env.machine.reads);
+    let session = ahead::session(cache, reads, Reason::Scan, admit);
+    let readahead = readahead(cache, reads);
+    let groups = table.info.options.groups.len().max(1);
+    let (newest, deeper) = table.levels.split_first().expect("a table has levels");
+    let has_some = |file: &&Arc<DbFile>| file.age() > wanted.after.0 && file.sst.bounds().meets(wanted.keys);
+    let newest = newest.iter().filter(has_some).map(|file| vec![file.clone()]);
+    let deeper = deeper.iter().map(|level| level.iter().filter(has_some).cloned().collect());
+    let mut walk = Walk { session: &session, wanted, groups, value: Vec::new() };
+    for files in newest.chain(deeper).filter(|files| !files.is_empty()) {
+        for file in files.iter().filter(|file| file.sst.meta.range_erases.is_some()) {
+            walk.erases_of(file, take)?;
+        }
+        walk.rows_of(Arc::new(files), readahead, take)?;
+    }
+    Ok(())
+}
+
+struct Walk<'w> {
+    session: &'w Session,
+    wanted: Wanted<'w>,
+    /// How many parts a row has.
+    groups: usize,
+    /// The parts of the value of the current version, joined.
+    value: Vec<u8>,
+}
+
+impl Walk<'_> {
+    fn erases_of(&self, file: &DbFile, take: &mut dyn Take) -> Result<()> {
+        let Self { session, wanted, .. } = *self;
+        let mut cursor = EraseCursor::new(file.sst.clone());
+        let mut next = retry(session, || cursor.seek(session, &wanted.keys.start))?;
+        while let Some(erase) = next.filter(|erase| wanted.keys.ends_after(&erase.keys.start)) {
+            of_erase(&erase, wanted, take)?;
+            next = retry(session, || cursor.next(session))?;
+        }
+        Ok(())
+    }
+
+    fn rows_of(&mut self, files: Level, readahead: Readahead, take: &mut dyn Take) -> Result<()> {
+        let Self { session, wanted, .. } = *self;
+        let bounds = (wanted.keys.low(), wanted.keys.high());
+        let Some(mut cursor) = LevelCursor::within(session, files, bounds, Direction::Forward, readahead) else {
+            return Ok(());
+        };
+        let mut there = retry(session, || cursor.seek(session, &wanted.keys.start, Seek::Lower))?;
+        let mut key = Vec::new();
+        while there && wanted.keys.ends_after(cursor.key()) {
+            key.clear();
+            key.extend_from_slice(cursor.key());
+            let versions = cursor.versions();
+            let mut row = versions.newest();
+            let mut is_first = true;
+            // The older versions of a row lie apart from it, and are read only if one of them may be wanted.
+            while let Some(version) = row.filter(|row| row.version > wanted.after) {
+                if wanted.has(version.version) {
+                    self.give(versions, &key, &version, take)?;
+                }
+                let older = retry(session, || match is_first {
+                    true => versions.first_older(session),
+                    false => versions.next_older(session),
+                })?;
+                row = if older { versions.older() } else { None };
+                is_first = false;
+            }
+            there = retry(session, || cursor.next(session))?;
+        }
+        Ok(())
+    }
+
+    fn give(&mut self, cursor: &mut SstCursor, key: &[u8], row: &Row, take: &mut dyn Take) -> Result<()> {
+        if row.kind == RowKind::Erase {
+            return take.take(row.version, Op::Erase { key });
+        }
+        if let Some(value) = row.value.inline().filter(|_| self.groups < 2) {
+            return take.take(row.version, Op::Put { key, value });
+        }
+        if !take.wants(row.version, key) {
+            return Ok(());
+        }
+        retry(self.session, || self.load(cursor, row))?;
+        take.take(row.version, Op::Put { key, value: &self.value })
+    }
+
+    /// Loads the whole value of `row`. A step.
+    fn load(&mut self, cursor: &mut SstCursor, row: &Row) -> Result<(), Stop> {
+        let file = cursor.sst().file.clone();
+        let mut others = Vec::new();
+        cursor.parts(self.session, Groups::first(self.groups), row.place, &mut others)?;
+        let stored = std::iter::once(&row.value).chain(&others);
+        let parts = stored.map(|part| part.load(self.session, &file)).collect::<Result<Vec<_>, _>>()?;
+        let parts: Vec<&[u8]> = parts.iter().map(|part| part.as_bytes()).collect();
+        self.value.clear();
+        parts::encode(&parts, &mut self.value);
+        Ok(())
+    }
+}
