@@ -86,6 +86,10 @@ impl IdleJob {
             core.env.held.rows.give_back();
         }
         let Some(mut manifest) = core.writes.manifest.try_lock() else { return false };
+        // After a failure, the next flush does it, or this job after the next commit.
+        if let Ok(Some(time)) = keep::move_on(core, &mut manifest) {
+            core.background.wake_idle_after(time);
+        }
         if let Some(manifest) = manifest.as_mut() {
             manifest.give_back();
             core.env.held.manifest.store(0, Ordering::Relaxed);

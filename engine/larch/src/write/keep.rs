@@ -7,10 +7,14 @@ use crate::base::kept::{Kept, MAX_KEPT};
 use crate::base::retention::{Retained, Retention};
 use crate::core::Core;
 use crate::core::snapshots::PinnedVersion;
-use crate::manifest::Edit;
 use crate::manifest::directory::fresh::FreshFiles;
 use crate::manifest::times::{Times, VersionTime};
+use crate::manifest::{Edit, ManifestLog};
 use sst::Version;
+use std::time::Duration;
+
+/// In how many steps a time that is kept moves on while nobody writes.
+const STEPS: u32 = 16;
 
 /// Gives `name` to the version of `pin`. When the call returns, name and version are durable.
 ///
@@ -128,20 +132,49 @@ pub fn edits_of_flush(core: &Core, flushed: Version) -> Vec<Edit> {
         return Vec::new();
     };
     note_time(core);
-    let begin = match retention {
+    let begin = begin_now(core, retention).filter(|begin| *begin > from);
+    let begin = begin.map(|from| Edit::RetainFrom { retention, from });
+    // Versions that are not durable yet may be given to other commits after a crash. The list keeps the moments until
+    // the flush has installed them.
+    let times = core.writes.times.lock();
+    times.through(flushed).iter().copied().map(Edit::Time).chain(begin).collect()
+}
+
+/// The version with which the past begins now by the rule. `None` if the rule says nothing.
+fn begin_now(core: &Core, retention: Retention) -> Option<Version> {
+    match retention {
         Retention::None | Retention::Everything => None,
         Retention::Versions(versions) => core.views.visible().0.checked_sub(versions).map(Version),
         Retention::Time(time) => {
             let ago = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
             micros_now(core).checked_sub(ago).and_then(|micros| version_at(core, micros))
         }
+    }
+}
+
+/// Lets the past begin later if it is kept for a time and no flush does it, because nobody writes. Otherwise, what that time
+/// has passed by would take space for ever. Returns when to do this again, or `None` if it is of no use before the next
+/// commit. The past moves on in steps of a sixteenth of the time, so that an idle database seldom writes.
+///
+/// # Errors
+///
+/// The errors of [`Core::install`]. Nothing has changed then.
+pub fn move_on(core: &Core, manifest: &mut Option<ManifestLog>) -> Result<Option<Duration>> {
+    let Some(Retained { retention: retention @ Retention::Time(time), from, is_sure: true }) =
+        core.views.newest().files.retained
+    else {
+        return Ok(None);
     };
-    let begin = begin.filter(|begin| *begin > from);
-    let begin = begin.map(|from| Edit::RetainFrom { retention, from });
-    // Versions that are not durable yet may be given to other commits after a crash. The list keeps the moments until
-    // the flush has installed them.
-    let times = core.writes.times.lock();
-    times.through(flushed).iter().copied().map(Edit::Time).chain(begin).collect()
+    let newest = core.views.visible();
+    let durable = core.writes.sync.durable();
+    let begin = begin_now(core, retention).map(|begin| begin.min(durable));
+    if let Some(begin) = begin.filter(|begin| *begin > from) {
+        let edits = [Edit::RetainFrom { retention, from: begin }];
+        core.install_in(manifest, &edits, FreshFiles::new(&core.env.opener.leftovers), |_| {})?;
+        core.background.wake_compact();
+    }
+    let is_over = begin.unwrap_or(from).max(from) >= newest;
+    Ok((!is_over).then(|| (time / STEPS).max(Duration::from_secs(1))))
 }
 
 /// Drops the moments that the manifest has. Called after a flush.

@@ -3,12 +3,13 @@
 use super::*;
 use crate::manifest::Edit;
 use crate::manifest::directory::fresh::FreshFiles;
+use crate::open::idle::IdleJob;
 use crate::options::Release;
 use crate::past::Retention;
 use crate::{Builder, Follow, Readable, Table, Version};
-use os::Machine;
 use os::sim::SimDisk;
 use os::sync::Arc;
+use os::{Disk, Job, Machine};
 use std::time::Duration;
 
 fn value(rows: &impl Readable, table: &Table, key: &str) -> Option<String> {
@@ -289,6 +290,39 @@ fn times_lead_to_versions_within_the_time_that_is_kept() {
     assert_eq!(db.at(now).expect("it is the newest").version(), db.version());
     let refused = db.at(Duration::from_secs(1)).expect_err("nothing is known of that time").to_string();
     assert!(refused.contains("is before the past that is kept"), "{refused}");
+}
+
+#[test]
+fn the_past_of_a_time_moves_on_while_nobody_writes_and_its_space_comes_back() {
+    let (disk, db, table) = with_table();
+    let clock = db.core().env.machine.clock.clone();
+    db.retain(Retention::Time(Duration::from_secs(600))).expect("the disk works");
+    let begin = db.version();
+    for number in 0..50 {
+        table.insert("a", vec![number; 10_000]).expect("it is taken");
+        clock.sleep(Duration::from_secs(1));
+    }
+    db.flush().expect("the disk works");
+    db.compact().expect("the disk works");
+    assert_eq!(db.retained_from(), Some(begin));
+    let idle = IdleJob::new(Arc::downgrade(db.core()));
+    let before = disk.list("db".as_ref()).expect("the disk works").len();
+    for _ in 0..40 {
+        clock.sleep(Duration::from_secs(37));
+        idle.poll();
+        idle.poll();
+    }
+    assert_eq!(db.retained_from(), Some(db.version()), "all older versions are past");
+    db.compact().expect("the disk works");
+    let history = |table: &Table| table.stats().expect("the disk works").history_rows;
+    assert_eq!((history(&table), table.history("a").expect("the disk works").len()), (0, 1));
+    assert!(disk.list("db".as_ref()).expect("the disk works").len() <= before);
+    let (db, table) = {
+        drop((idle, table, db));
+        open(&disk, 2)
+    };
+    assert_eq!(db.retained_from(), Some(db.version()), "it is in the manifest");
+    assert_eq!(table.history("a").expect("the disk works").len(), 1);
 }
 
 #[test]
