@@ -4,6 +4,8 @@
 
 #[cfg(feature = "sql")]
 mod answer;
+#[cfg(feature = "sql")]
+mod as_of;
 #[cfg(feature = "cluster")]
 mod processes;
 

@@ -1,10 +1,10 @@
 //! `larch sql`: runs statements on the tables of a database, here or in other processes, and prints rows as they
 //! come.
 
+use super::as_of::{self, AsOf, table_at};
 use crate::args::{At, Common, QueryFormat, Sql};
 use crate::database;
 use crate::failure::{CommandFailure, Result};
-use crate::layout::columns;
 use crate::output::Output;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::csv::WriterBuilder;
@@ -24,7 +24,7 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion::sql::parser::{DFParser, Statement};
 use futures::{Stream, StreamExt, stream};
-use larch::{Database, Follow, Snapshot, Table};
+use larch::{Database, Follow, Snapshot};
 use larch_datafusion::{
     BadColumns, BadRow, BuiltFormat, Elsewhere, FORMAT, LarchFactory, LarchTable, MergeJoinFilters, Minus, Unwritable,
     mark_minus,
@@ -54,18 +54,6 @@ struct Query {
     memory_bytes: u64,
     /// How many threads work on a query, or `None` for one thread for each processor.
     threads: Option<u16>,
-}
-
-impl Query {
-    /// The columns of a table in the language of `docs/guide/sql.md`, or `None` if the table was not made by `larch
-    /// import`.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`CommandFailure::Input`] if the description of the table is damaged.
-    fn columns_of(&self, table: &Table) -> Result<Option<String>> {
-        Ok(database::schema(table)?.map(|schema| columns::declared(&schema)))
-    }
 }
 
 /// Runs the command.
@@ -249,14 +237,12 @@ fn context(query: &Query, snapshot: &Snapshot, elsewhere: Option<&dyn Elsewhere>
     let context = SessionContext::new_with_state(state);
     for name in query.database.tables() {
         let Some(table) = query.database.existing_table(&name)? else { continue };
-        let table = match query.columns_of(&table)? {
-            None => LarchTable::of(snapshot, &table),
-            Some(columns) => {
-                let of_import = |bad: BadColumns| CommandFailure::Input(format!("table {name}: {bad}"));
-                LarchTable::new(snapshot, &table, columns.parse().map_err(of_import)?).map_err(of_import)?
-            }
-        };
+        let table = table_at(snapshot, &table)?;
         context.register_table(TableReference::bare(name), provide(table)).map_err(failure)?;
+    }
+    if elsewhere.is_none() {
+        let (database, directory) = (query.database.clone(), query.directory.clone());
+        context.register_udtf(as_of::NAME, Arc::new(AsOf { database, directory }));
     }
     Ok(context)
 }

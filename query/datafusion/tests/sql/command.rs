@@ -82,6 +82,20 @@ fn a_version_that_was_kept_is_asked_by_its_name() {
 }
 
 #[test]
+fn a_statement_reads_tables_as_they_were_beside_those_of_now() {
+    let world = World::new("sql-as-of");
+    world.succeeds(&["keep", "DIR", "monday"]);
+    world.succeeds(&["delete", "DIR", "people", "7"]);
+    let csv = |sql: &str| world.succeeds(&["sql", "DIR", sql, "--format", "csv"]);
+    assert_eq!(csv("SELECT id FROM as_of('people', 'monday') EXCEPT SELECT id FROM people"), "id\n7\n");
+    assert_eq!(csv("SELECT then.city FROM as_of('people', 'monday') then WHERE then.id = 7"), "city\nBonn\n");
+    let refused = |sql: &str, why: &str| world.fails(&["sql", "DIR", sql], 2, why);
+    refused("SELECT * FROM as_of('people', 'tuesday')", "no version is kept as \"tuesday\"");
+    refused("SELECT * FROM as_of('nobody', 'monday')", "has no table nobody");
+    refused("SELECT * FROM as_of('people')", "as_of takes the name of a table and a name, a version or a time");
+}
+
+#[test]
 fn statements_come_from_files_and_declare_columns() {
     let world = World::new("sql-file");
     let declared = "CREATE EXTERNAL TABLE e STORED AS LARCH LOCATION 'events'\n\
