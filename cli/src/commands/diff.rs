@@ -68,7 +68,8 @@ pub fn diff(common: &Common, args: &args::Diff) -> Result<()> {
     output.finish()
 }
 
-fn raw(json: &[u8]) -> Result<Box<RawValue>> {
+/// A line of JSON as a value of a report.
+pub fn raw(json: &[u8]) -> Result<Box<RawValue>> {
     let text = String::from_utf8_lossy(json.trim_ascii_end()).into_owned();
     RawValue::from_string(text).map_err(|error| CommandFailure::Input(format!("a row is no JSON: {error}")))
 }

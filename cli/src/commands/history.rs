@@ -1,5 +1,6 @@
 //! `larch history`: prints the values that a row had.
 
+use super::diff::raw;
 use super::retain::time;
 use crate::args::{self, Common};
 use crate::database;
@@ -39,9 +40,7 @@ pub fn run(common: &Common, args: &args::History) -> Result<()> {
             let row = value.parts.as_ref().map(|parts| {
                 let mut line = Vec::new();
                 printer.json(&key, parts, &mut line);
-                let text = String::from_utf8_lossy(line.trim_ascii_end()).into_owned();
-                RawValue::from_string(text)
-                    .map_err(|error| CommandFailure::Input(format!("the row is no JSON: {error}")))
+                raw(&line)
             });
             output.json(&Listed { version: value.version.0, time: at, row: row.transpose()? })?;
             continue;

@@ -18,7 +18,7 @@ struct Retained {
     rule: String,
     /// The oldest version that can be read.
     from: Option<u64>,
-    /// When it was made, in UTC, as far as that is known.
+    /// A time in UTC at which that version was the newest; `None` if no time was noted.
     since: Option<String>,
     newest: u64,
     /// The older versions of rows that lie in files, for versions with names, snapshots and what is retained.

@@ -1,6 +1,6 @@
 //! An outbox: an order and the message about it are one commit, and a courier delivers each message once, in the order of the
-//! commits, whatever ends in between. The courier follows the feed of changes, so nobody polls a table and nobody removes what
-//! was sent: the receiver knows how far it has come.
+//! commits, also if a program ends in between. The courier follows the feed of changes. It polls no table and removes no message:
+//! the receiver stores how far it has come.
 //!
 //! ```text
 //! cargo run -p larch-db --example outbox

@@ -127,7 +127,7 @@ impl LogFeed {
         let (version, ops) = self.next.as_ref().expect("the caller has looked for it");
         let mut changes = Vec::new();
         for (table, op) in ops {
-            // A table that was dropped before the feed saw it has no name, and nobody can want its rows.
+            // The feed has no description of a table that was dropped before its first look, so it leaves the rows out.
             let Some(info) = tables.get(&TableId(table)).filter(|info| filter.has(info)) else { continue };
             let erased = erased_within(op, filter.keys);
             let op = match (op.key(), &erased) {

@@ -111,7 +111,7 @@ impl Database {
     /// Keeps so much of the past from now on: [`Database::at`] then shows the database as of each commit in it. This
     /// holds until another call, also after the database was closed and opened. The past begins with the newest version
     /// of now, and grows until it is as long as `retention` says. Then its beginning moves on: when rows are flushed, and, if it
-    /// is kept for a time, in steps while nobody writes.
+    /// is kept for a time, also in a database without commits.
     ///
     /// Reads of the newest rows never meet older ones, but older ones take space, and compactions have more to write.
     ///

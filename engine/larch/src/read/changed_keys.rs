@@ -1,10 +1,10 @@
 //! Walks over the keys of a table that commits between two versions have written, in key order. It reads no file that has
 //! only older versions. This module does not know whether a key has another value after these commits.
 
-use super::versions::Wanted;
+use super::versions::{self, Wanted};
 use crate::base::error::Result;
 use crate::core::Core;
-use crate::manifest::{DbFile, Level, TableFiles};
+use crate::manifest::{Level, TableFiles};
 use crate::memtable::Memtable;
 use crate::view::View;
 use crate::view::ahead::{self, readahead};
@@ -51,18 +51,14 @@ impl ChangedKeys {
         let session = ahead::session(cache, reads, Reason::Scan, Admit::Keep);
         let mut erased = Vec::new();
         let mut sources = Vec::new();
-        let is_new = |version: &Version| wanted.after < *version && *version <= wanted.through;
+        let is_new = |version: &Version| wanted.has(*version);
         let sets = view.memory.iter().filter(|set| set.newest() > wanted.after && set.oldest() <= wanted.through);
         for memtable in sets.filter_map(|set| set.table(table.info.id)) {
             let ranges = memtable.range_erases().filter(|erase| erase.versions.iter().any(is_new));
             erased.extend(ranges.filter_map(|erase| erase.keys.meet(wanted.keys)));
             sources.push(Source { rows: Rows::Memory(memtable.clone()), next: None });
         }
-        let has_some = |file: &&Arc<DbFile>| file.age() > wanted.after.0 && file.sst.bounds().meets(wanted.keys);
-        let (level0, deeper) = table.levels.split_first().expect("a table has levels");
-        let level0 = level0.iter().filter(has_some).map(|file| vec![file.clone()]);
-        let deeper = deeper.iter().map(|level| level.iter().filter(has_some).cloned().collect::<Vec<_>>());
-        for files in level0.chain(deeper).filter(|files| !files.is_empty()) {
+        for files in versions::sorted_files(table, wanted) {
             for file in files.iter().filter(|file| file.sst.meta.range_erases.is_some()) {
                 let mut cursor = EraseCursor::new(file.sst.clone());
                 let mut next = retry(&session, || cursor.seek(&session, &wanted.keys.start))?;
@@ -124,17 +120,11 @@ impl ChangedKeys {
                 if !there || !range.ends_after(cursor.key()) {
                     break;
                 }
-                let versions = cursor.versions();
-                let mut row = versions.newest();
-                let mut is_first = true;
-                while let Some(version) = row.as_ref().map(|row| row.version).filter(|version| *version > *through) {
-                    debug_assert!(version > *after, "the versions are ordered");
-                    let older = retry(session, || match is_first {
-                        true => versions.first_older(session),
-                        false => versions.next_older(session),
-                    })?;
-                    row = if older { versions.older() } else { None };
-                    is_first = false;
+                let place = cursor.versions();
+                let mut row = place.newest();
+                let mut is_newest = true;
+                while row.as_ref().is_some_and(|row| row.version > *through) {
+                    row = versions::older(place, session, std::mem::take(&mut is_newest))?;
                 }
                 if row.is_some_and(|row| is_new(row.version)) {
                     *next = Some(cursor.key().to_vec());

@@ -39,7 +39,7 @@ pub trait Take {
 }
 
 impl Wanted<'_> {
-    fn has(&self, version: Version) -> bool {
+    pub(super) fn has(&self, version: Version) -> bool {
         self.after < version && version <= self.through
     }
 }
@@ -90,18 +90,30 @@ pub fn in_files(
     let session = ahead::session(cache, reads, Reason::Scan, admit);
     let readahead = readahead(cache, reads);
     let groups = table.info.options.groups.len().max(1);
-    let (newest, deeper) = table.levels.split_first().expect("a table has levels");
-    let has_some = |file: &&Arc<DbFile>| file.age() > wanted.after.0 && file.sst.bounds().meets(wanted.keys);
-    let newest = newest.iter().filter(has_some).map(|file| vec![file.clone()]);
-    let deeper = deeper.iter().map(|level| level.iter().filter(has_some).cloned().collect());
     let mut walk = Walk { session: &session, wanted, groups, value: Vec::new() };
-    for files in newest.chain(deeper).filter(|files| !files.is_empty()) {
+    for files in sorted_files(table, wanted) {
         for file in files.iter().filter(|file| file.sst.meta.range_erases.is_some()) {
             walk.erases_of(file, take)?;
         }
         walk.rows_of(Arc::new(files), readahead, take)?;
     }
     Ok(())
+}
+
+/// The files that may have wanted versions, as far as they say. The files of each item are in the order of their keys and do
+/// not overlap.
+pub(super) fn sorted_files<'t>(table: &'t TableFiles, wanted: Wanted<'t>) -> impl Iterator<Item = Vec<Arc<DbFile>>> {
+    let (newest, deeper) = table.levels.split_first().expect("a table has levels");
+    let has_some = move |file: &&Arc<DbFile>| file.age() > wanted.after.0 && file.sst.bounds().meets(wanted.keys);
+    let newest = newest.iter().filter(has_some).map(|file| vec![file.clone()]);
+    let deeper = deeper.iter().map(move |level| level.iter().filter(has_some).cloned().collect::<Vec<_>>());
+    newest.chain(deeper).filter(|files| !files.is_empty())
+}
+
+/// Goes from the newest version of the row to the next older one, or from an older one to the next. Blocks for pages.
+pub(super) fn older(cursor: &mut SstCursor, session: &Session, is_newest: bool) -> Result<Option<Row>> {
+    let is_there = retry(session, || if is_newest { cursor.first_older(session) } else { cursor.next_older(session) })?;
+    Ok(if is_there { cursor.older() } else { None })
 }
 
 struct Walk<'w> {
@@ -138,18 +150,13 @@ impl Walk<'_> {
             key.extend_from_slice(cursor.key());
             let versions = cursor.versions();
             let mut row = versions.newest();
-            let mut is_first = true;
+            let mut is_newest = true;
             // The older versions of a row lie apart from it, and are read only if one of them may be wanted.
             while let Some(version) = row.filter(|row| row.version > wanted.after) {
                 if wanted.has(version.version) {
                     self.give(versions, &key, &version, take)?;
                 }
-                let older = retry(session, || match is_first {
-                    true => versions.first_older(session),
-                    false => versions.next_older(session),
-                })?;
-                row = if older { versions.older() } else { None };
-                is_first = false;
+                row = older(versions, session, std::mem::take(&mut is_newest))?;
             }
             there = retry(session, || cursor.next(session))?;
         }

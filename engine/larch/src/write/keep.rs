@@ -13,7 +13,7 @@ use crate::manifest::{Edit, ManifestLog};
 use sst::Version;
 use std::time::Duration;
 
-/// In how many steps a time that is kept moves on while nobody writes.
+/// In an idle database, the past moves on in steps of this part of the time for which it is kept.
 const STEPS: u32 = 16;
 
 /// Gives `name` to the version of `pin`. When the call returns, name and version are durable.
@@ -152,9 +152,9 @@ fn begin_now(core: &Core, retention: Retention) -> Option<Version> {
     }
 }
 
-/// Lets the past begin later if it is kept for a time and no flush does it, because nobody writes. Otherwise, what that time
-/// has passed by would take space for ever. Returns when to do this again, or `None` if it is of no use before the next
-/// commit. The past moves on in steps of a sixteenth of the time, so that an idle database seldom writes.
+/// If the past is kept for a time, lets it begin later without a flush. The idle job calls this, because without it the past of
+/// a database without commits would take space for ever. Returns when to call it again, or `None` if only a commit makes a
+/// call useful. The past moves on in steps of a sixteenth of the time, so that an idle database seldom writes.
 ///
 /// # Errors
 ///
