@@ -10,6 +10,7 @@ pub mod event;
 pub mod extractors;
 pub mod kept;
 pub mod key_head;
+pub mod operand;
 pub mod ops;
 pub mod options;
 pub mod parts;

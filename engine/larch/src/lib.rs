@@ -157,6 +157,7 @@ pub use base::bounds::IntoKeyRange;
 pub use base::budget::Budget;
 pub use base::conflict::Conflict;
 pub use base::error::{Error, Result};
+pub use base::operand::{MergeFunction, MergeOp};
 pub use base::options::{Durability, Follow, TableOptions};
 pub use base::record::LogError;
 pub use base::watch::{GoOn, Progress};

@@ -10,6 +10,7 @@
 //!   row that was added last hides the other.
 //! - A reader reads at a version only after all commits up to that version are applied. So what it sees does not
 //!   change when more commits are applied.
+//! - A merge says all that the memtable knows of its key, see `merging`.
 //! - If a put and a range erase have the same version, the put wins; see [`crate::base::ops::BatchOps::resolve`].
 //!
 //! Thread safety: any number of threads may apply batches and read at the same time; each batch is applied by one
@@ -27,6 +28,7 @@ mod changes;
 mod copied;
 mod cursor;
 mod fragments;
+mod merging;
 mod node;
 mod row;
 pub mod row_memory;
@@ -36,6 +38,7 @@ mod skip_list;
 
 pub use copied::CopiedRows;
 pub use cursor::MemCursor;
+pub use merging::collect;
 pub use row::MemRow;
 
 use arena::Arena;

@@ -4,6 +4,7 @@
 pub mod ahead;
 pub mod cover;
 pub mod ends;
+pub mod fold;
 pub mod follow;
 pub mod found;
 pub mod frontier;
@@ -17,6 +18,7 @@ pub mod run;
 pub mod value;
 
 use crate::base::error::{Error, Result};
+use crate::base::operand::MergeFunctions;
 use crate::base::table::TableInfo;
 use crate::manifest::{FileSet, TableFiles};
 use crate::memtable::Memtable;
@@ -34,6 +36,8 @@ pub struct View {
     pub memory: Vec<Arc<MemSet>>,
     /// The files of all tables.
     pub files: Arc<FileSet>,
+    /// The functions that merges may call.
+    pub functions: MergeFunctions,
 }
 
 impl View {

@@ -43,6 +43,9 @@ pub enum Error {
         /// The cargo feature, which has the name of the codec.
         feature: &'static str,
     },
+    /// The pages are intact, but their reader cannot make an answer of what they hold.
+    #[error("{0}")]
+    Content(String),
     /// The file is intact, but only a newer release can read it.
     #[error("{} was made by a newer Larch: {what}; open it with that release or a later one", file.display())]
     Newer {

@@ -19,7 +19,7 @@ pub struct CopiedPage {
 }
 
 impl CopiedPage {
-    /// Wraps `page`; `None` if one of its rows refers to something outside the page.
+    /// Wraps `page`; `None` if one of its rows refers to something outside the page, or is a merge.
     pub(crate) fn of(page: &PageRef, layout: &Layout, version_offset: u64) -> Option<Self> {
         let erased = layout.erased_alone(page)?;
         layout.base_version().checked_add(version_offset)?;

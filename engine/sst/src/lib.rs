@@ -28,7 +28,7 @@ pub use dump::{DumpDetail, dump, read_footer, read_origin};
 pub use format::filter::{FilterKind, hash_key};
 pub use format::meta::{
     BLOCK_FILTER, FEATURES, FORMAT_VERSION, FilterTree, GroupTrees, KeyBounds, MAX_GROUPS, MAX_ORIGIN_BYTES, Meta,
-    NODE_SAMPLES, PageIndexKind, RareTree, Root, Tree, TreeKind, ZSTD,
+    MERGES, NODE_SAMPLES, PageIndexKind, RareTree, Root, Tree, TreeKind, ZSTD,
 };
 pub use format::node::Totals;
 pub use format::validate;

@@ -20,8 +20,8 @@ pub enum RowKind {
     Put = 0,
     /// The key has no value.
     Erase = 1,
-    /// The value is an operand: a reader must combine it with the next older version of the row to get the value
-    /// of the key. The format has a place for this kind, but nothing writes it yet.
+    /// The value is an operand, which says how the value that older rows give the key is changed. Only the engine
+    /// knows operands.
     Merge = 2,
 }
 

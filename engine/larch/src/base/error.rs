@@ -19,7 +19,10 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Error {
     /// The system failed to read or write a file, or the bytes of an SST are not the bytes that were written.
     #[error(transparent)]
-    Page(#[from] pages::Error),
+    Page(pages::Error),
+    /// The value of a key cannot be computed from its [merges](crate::Table::merge). Other keys can be read.
+    #[error("{0}; put or erase the key")]
+    Merge(String),
     /// The write-ahead log or the manifest could not be read or written.
     #[error(transparent)]
     Log(#[from] LogError),
@@ -708,6 +711,15 @@ impl Error {
                 | Self::BadBackup { .. }
                 | Self::BadBuiltFiles { .. }
         )
+    }
+}
+
+impl From<pages::Error> for Error {
+    fn from(error: pages::Error) -> Self {
+        match error {
+            pages::Error::Content(why) => Self::Merge(why),
+            error => Self::Page(error),
+        }
     }
 }
 

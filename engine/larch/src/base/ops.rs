@@ -9,7 +9,7 @@
 //! kind             key       value
 //! 0 put            key       value
 //! 1 erase          key       (both value fields are absent)
-//! 2 merge          reserved: nothing writes it, reading it is an error
+//! 2 merge          key       an operand of one step, see `operand`
 //! 3 range erase    start     exclusive end; empty: no end
 //! ```
 //!
@@ -23,7 +23,7 @@
 //! All ops of a batch get the same version, and at equal versions a put wins over a range erase. So
 //! [`BatchOps::resolve`] removes the puts that a later range erase hides.
 
-use super::parts;
+use super::{operand, parts};
 use sst::MAX_KEY_BYTES;
 use std::collections::BTreeMap;
 use std::ops::{Bound, Range};
@@ -37,6 +37,13 @@ pub enum Op<'a> {
         key: &'a [u8],
         /// The value.
         value: &'a [u8],
+    },
+    /// Changes the value of the key by an [operand](super::operand) of one step.
+    Merge {
+        /// The key.
+        key: &'a [u8],
+        /// The operand.
+        operand: &'a [u8],
     },
     /// Removes the value of the key.
     Erase {
@@ -86,6 +93,8 @@ pub struct BatchOps {
     range_erases: u32,
     /// Whether a range erase was appended after other ops, and `resolve` has not run since.
     is_unresolved: bool,
+    /// Whether a merge was appended since the batch was empty.
+    has_merges: bool,
 }
 
 /// A position between two ops of a batch.
@@ -108,7 +117,7 @@ impl<'a> Op<'a> {
     /// The key of the op, or `None` for a range erase.
     pub fn key(self) -> Option<&'a [u8]> {
         match self {
-            Self::Put { key, .. } | Self::Erase { key } => Some(key),
+            Self::Put { key, .. } | Self::Merge { key, .. } | Self::Erase { key } => Some(key),
             Self::RangeErase { .. } => None,
         }
     }
@@ -117,17 +126,19 @@ impl<'a> Op<'a> {
     fn encoded_bytes(self) -> usize {
         let of = |bytes: &[u8]| encoded_length(bytes.len()).1 + bytes.len();
         let fields = match self {
-            Self::Put { key, value } => of(key) + of(value),
+            Self::Put { key, value: rest } | Self::Merge { key, operand: rest } => of(key) + of(rest),
             Self::Erase { key } => of(key),
             Self::RangeErase { start, end } => of(start) + of(end),
         };
         size_of::<u8>() + size_of::<u32>() + fields
     }
 
-    /// Whether the op writes `key`: puts it, or erases it alone or in a range.
+    /// Whether the op writes `key`: puts or changes it, or erases it alone or in a range.
     pub fn writes_to(&self, key: &[u8]) -> bool {
         match *self {
-            Self::Put { key: written, .. } | Self::Erase { key: written } => written == key,
+            Self::Put { key: written, .. } | Self::Merge { key: written, .. } | Self::Erase { key: written } => {
+                written == key
+            }
             Self::RangeErase { start, end } => start <= key && (end.is_empty() || key < end),
         }
     }
@@ -156,11 +167,20 @@ impl<'a> CommitOps<'a> {
         }
     }
 
-    /// Whether no op is a put.
+    /// Whether no op is a put or a merge.
     pub fn is_erases_only(self) -> bool {
         match self {
-            Self::One(_, op) => !matches!(op, Op::Put { .. }),
+            Self::One(_, op) => !matches!(op, Op::Put { .. } | Op::Merge { .. }),
             Self::Batch(ops) => ops.is_erases_only(),
+        }
+    }
+
+    /// Whether some op may be a merge. Such a commit is applied after all commits before it.
+    #[inline]
+    pub fn has_merges(self) -> bool {
+        match self {
+            Self::One(_, op) => matches!(op, Op::Merge { .. }),
+            Self::Batch(ops) => ops.has_merges,
         }
     }
 
@@ -212,6 +232,7 @@ impl<'a> EncodedOp<'a> {
     pub fn new(table: u32, op: Op<'a>) -> Self {
         let (kind, key, rest) = match op {
             Op::Put { key, value } => (PUT, key, value),
+            Op::Merge { key, operand } => (MERGE, key, operand),
             Op::Erase { key } => (ERASE, key, &[][..]),
             Op::RangeErase { start, end } => (RANGE_ERASE, start, end),
         };
@@ -271,19 +292,20 @@ impl BatchOps {
     /// Returns where and why `bytes` do not decode.
     pub fn decode(&mut self, bytes: &[u8], count: u32) -> Result<(), OpsError> {
         self.clear();
-        let (mut found, mut range_erases) = (0u32, 0);
+        let (mut found, mut range_erases, mut has_merges) = (0u32, 0, false);
         let mut rest = bytes;
         while !rest.is_empty() {
             let at = bytes.len() - rest.len();
             let (_, op) = split_op(&mut rest).map_err(|why| OpsError { at, why })?;
             found += 1;
             range_erases += u32::from(op.key().is_none());
+            has_merges |= matches!(op, Op::Merge { .. });
         }
         if found != count {
             return Err(OpsError { at: bytes.len(), why: "is missing or too many: the count of ops does not match" });
         }
         self.bytes.extend_from_slice(bytes);
-        (self.count, self.range_erases) = (count, range_erases);
+        (self.count, self.range_erases, self.has_merges) = (count, range_erases, has_merges);
         Ok(())
     }
 
@@ -297,6 +319,7 @@ impl BatchOps {
     pub fn push(&mut self, table: u32, op: Op<'_>) {
         match op {
             Op::Put { key, value } => self.put(table, key, value),
+            Op::Merge { key, operand } => self.merge(table, key, operand),
             Op::Erase { key } => self.erase(table, key),
             Op::RangeErase { start, end } => self.range_erase(table, start, end),
         }
@@ -308,6 +331,13 @@ impl BatchOps {
         self.begin(PUT, table, key, bytes);
         self.push_length(bytes);
         parts::encode(parts, &mut self.bytes);
+    }
+
+    /// Appends a merge by `operand`, which must be [valid](super::operand::is_valid).
+    pub fn merge(&mut self, table: u32, key: &[u8], operand: &[u8]) {
+        self.has_merges = true;
+        self.begin(MERGE, table, key, operand.len());
+        self.push_bytes(operand);
     }
 
     /// Appends an erase.
@@ -347,13 +377,14 @@ impl BatchOps {
     pub fn append(&mut self, other: &Self) {
         self.is_unresolved |= other.is_unresolved || self.count > 0 && other.range_erases > 0;
         self.range_erases += other.range_erases;
+        self.has_merges |= other.has_merges;
         self.count = self.count.checked_add(other.count).expect("batches that fit in memory have fewer than 2^32 ops");
         self.bytes.extend_from_slice(&other.bytes);
     }
 
-    /// Whether no op is a put.
+    /// Whether no op is a put or a merge.
     pub fn is_erases_only(&self) -> bool {
-        self.iter().all(|(_, op)| !matches!(op, Op::Put { .. }))
+        self.iter().all(|(_, op)| !matches!(op, Op::Put { .. } | Op::Merge { .. }))
     }
 
     /// The ops of the batch in order, each with its table.
@@ -419,6 +450,7 @@ impl BatchOps {
         self.count = 0;
         self.range_erases = 0;
         self.is_unresolved = false;
+        self.has_merges = false;
     }
 
     /// Whether applying all ops at a single version has the same effect as applying them one after the other. It
@@ -499,7 +531,7 @@ fn visible_ops(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut visible: Vec<Range<usize>> = Vec::with_capacity(places.len());
     for (place, (table, op)) in places.into_iter().rev() {
         let is_visible = match op {
-            Op::Put { key, .. } | Op::Erase { key } => !erased.contains(table, key),
+            Op::Put { key, .. } | Op::Merge { key, .. } | Op::Erase { key } => !erased.contains(table, key),
             Op::RangeErase { start, end } => {
                 erased.insert(table, start, end);
                 true
@@ -560,13 +592,19 @@ fn split_op<'a>(rest: &mut &'a [u8]) -> Result<(u32, Op<'a>), &'static str> {
     let table = u32::from_le_bytes([a, b, c, d]);
     let key = split_bytes(rest).ok_or("has a key that ends after the batch")?;
     let op = match kind {
-        PUT | ERASE if key.len() > MAX_KEY_BYTES => return Err("has a key that is too long"),
+        PUT | MERGE | ERASE if key.len() > MAX_KEY_BYTES => return Err("has a key that is too long"),
         PUT => Op::Put { key, value: split_bytes(rest).ok_or("has a value that ends after the batch")? },
         ERASE => Op::Erase { key },
         RANGE_ERASE => {
             Op::RangeErase { start: key, end: split_bytes(rest).ok_or("has a range end that ends after the batch")? }
         }
-        MERGE => return Err("is a merge, which this version does not know"),
+        MERGE => {
+            let operand = split_bytes(rest).ok_or("has an operand that ends after the batch")?;
+            if !operand::is_valid(operand) {
+                return Err("has an operand that does not decode, or that only a newer release can read");
+            }
+            Op::Merge { key, operand }
+        }
         _ => return Err("has an unknown kind"),
     };
     Ok((table, op))

@@ -5,6 +5,7 @@ use super::budget::{Budget, DEFAULT_BYTES};
 use super::error::{Error, Result};
 use super::event::{Bytes, EventHook};
 use super::extractors::Extractors;
+use super::operand::MergeFunctions;
 use super::parts::MAX_GROUPS;
 use super::release::{Format, Release};
 use sst::format::features::Unreadable;
@@ -79,6 +80,8 @@ pub struct Options {
     pub events: EventHook,
     /// The extractors that make the keys of indexes.
     pub extractors: Extractors,
+    /// The functions that merges may call.
+    pub merge_functions: MergeFunctions,
     /// Bytes that the background scrub reads in a second; 0 means no scrub.
     pub scrub_bytes_per_second: u64,
     /// The oldest release that must be able to read the files that this database writes.
@@ -108,6 +111,7 @@ impl Default for Options {
             levels: LevelOptions::default(),
             events: EventHook::default(),
             extractors: Extractors::default(),
+            merge_functions: MergeFunctions::default(),
             scrub_bytes_per_second: 0,
             compat: Release::NEWEST,
         }

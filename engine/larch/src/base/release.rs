@@ -36,7 +36,7 @@ pub(crate) enum Format {
 }
 
 /// The SST features that release 0.2 introduced.
-const SST_0_2: u32 = sst::BLOCK_FILTER | sst::NODE_SAMPLES | sst::ZSTD;
+const SST_0_2: u32 = sst::BLOCK_FILTER | sst::NODE_SAMPLES | sst::ZSTD | sst::MERGES;
 
 /// Feature bits, each with its format and with the first release that can read it.
 const FEATURES: &[(Format, u32, Release)] = &[
@@ -67,6 +67,12 @@ impl Release {
     /// there is no feature bit.
     pub(crate) fn reads_kept(self) -> bool {
         self >= Self::V0_2
+    }
+
+    /// Whether the release can read merges, in files and in logs. An older release does not know their kind in a log, and
+    /// refuses the log.
+    pub(crate) fn reads_merges(self) -> bool {
+        self.features(Format::Sst) & sst::MERGES != 0
     }
 
     /// Whether the release can read zstd pages, and the options of a table that asks for them.

@@ -1,5 +1,6 @@
 //! One change of a commit. This module does not know where it was found.
 
+use crate::base::operand::{self, MergeOp};
 use crate::base::ops::Op;
 use crate::base::parts::Slices;
 use crate::base::table::TableInfo;
@@ -25,6 +26,7 @@ enum What {
     RangeErase,
     Erase,
     Put,
+    Merge,
 }
 
 /// What a change does.
@@ -38,6 +40,14 @@ pub enum ChangeKind<'c> {
         key: &'c [u8],
         /// The value.
         value: ChangedParts<'c>,
+    },
+    /// The value of the key is changed from now on. A feed that reads files and no log gives a put of the value
+    /// instead, and leaves out what later commits have changed again, as [far as nothing keeps it](super::Changes).
+    Merge {
+        /// The key.
+        key: &'c [u8],
+        /// How it is changed.
+        op: MergeOp<'c>,
     },
     /// The key has no value from now on. It may have had none before, and then the change may be missing.
     Erase {
@@ -81,6 +91,7 @@ impl Change {
                 Slices::of(value, table.options.groups.len())?;
                 (What::Put, key, value)
             }
+            Op::Merge { key, operand } => (What::Merge, key, operand),
             Op::Erase { key } => (What::Erase, key, &[][..]),
             Op::RangeErase { start, end } => (What::RangeErase, start, end),
         };
@@ -125,6 +136,11 @@ impl Change {
                 let parts = Slices::of(rest, self.table.options.groups.len()).expect("checked when it was made");
                 ChangeKind::Put { key, value: ChangedParts(parts) }
             }
+            What::Merge => {
+                let mut op = None;
+                operand::describe(rest, |step| op = Some(step));
+                ChangeKind::Merge { key, op: op.expect("checked when it was read") }
+            }
             What::Erase => ChangeKind::Erase { key },
             What::RangeErase => ChangeKind::EraseRange { start: key, end: (!rest.is_empty()).then_some(rest) },
         }
@@ -165,9 +181,9 @@ impl Change {
         true
     }
 
-    /// Whether `next` writes to the same key in the same commit.
+    /// Whether `next` puts or erases the same key in the same commit.
     pub(super) fn is_hidden_by(&self, next: &Self) -> bool {
-        self.what != What::RangeErase && self.order() == next.order()
+        self.what != What::RangeErase && next.what != What::Merge && self.order() == next.order()
     }
 }
 

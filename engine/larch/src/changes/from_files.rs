@@ -183,8 +183,8 @@ pub fn find(
         };
         let wanted = Wanted { keys: &keys, after, through: last };
         let mut take = Into { window: &mut window, table: &table.info };
-        versions::in_memory(view, table, wanted, &mut take)?;
-        versions::in_files(core, table, (wanted, Admit::Pass), &mut take)?;
+        versions::in_memory(core, view, table, wanted, &mut take)?;
+        versions::in_files(core, view, table, (wanted, Admit::Pass), &mut take)?;
     }
     Ok(window.finish())
 }

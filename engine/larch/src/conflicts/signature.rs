@@ -31,7 +31,7 @@ impl Signature {
         let mut keys = Self::NONE;
         for (table, op) in ops.iter() {
             match op {
-                Op::Put { key, .. } | Op::Erase { key } => keys.add(TableId(table), key),
+                Op::Put { key, .. } | Op::Merge { key, .. } | Op::Erase { key } => keys.add(TableId(table), key),
                 Op::RangeErase { .. } => return Self::ANY,
             }
         }

@@ -53,7 +53,8 @@ pub fn show_files(
     files: FileSet,
 ) -> Arc<Core> {
     let visible = files.flushed_version;
-    let view = View { generation: 0, memory: Vec::new(), files: Arc::new(files) };
+    let functions = options.merge_functions.clone();
+    let view = View { generation: 0, memory: Vec::new(), files: Arc::new(files), functions };
     let env = Environment::new(machine, directory, options, opener, view.files.epoch);
     Arc::new(Core::new(env, None, view, visible))
 }

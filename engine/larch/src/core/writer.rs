@@ -338,6 +338,7 @@ pub fn apply(memory: &MemSet, version: Version, ops: CommitOps<'_>, bytes: u64) 
         };
         match op {
             Op::Put { key, value } => rows.apply(key, version, RowKind::Put, value),
+            Op::Merge { key, operand } => rows.merge(key, version, operand, memory.functions()),
             Op::Erase { key } => rows.apply(key, version, RowKind::Erase, &[]),
             Op::RangeErase { start, end } => memory.note_range_erases(memtable.remove_range(start, end, version)),
         }

@@ -6,6 +6,7 @@ use super::keep::{self, KeyFilter};
 use super::kept_files::{KeptFiles, is_after};
 use crate::base::boundaries::Boundaries;
 use crate::base::error::Result;
+use crate::base::operand::{Collected, MergeFunctions, Merged};
 use crate::base::parts::MAX_GROUPS;
 use crate::base::table::TableInfo;
 use crate::core::Core;
@@ -102,7 +103,9 @@ pub fn merge_files(
         .with_borders(plan.below)
         .of_run(plan.is_run)
         .to(&plan.target);
-    let mut copier = VersionCopier { session: &session, outputs, groups, others: Vec::new(), parts: Vec::new() };
+    let functions = core.env.options.merge_functions.clone();
+    let mut copier =
+        VersionCopier { session: &session, functions, outputs, groups, others: Vec::new(), parts: Vec::new() };
     let mut progress = MergeProgress::new(core, &plan.sources, go_on);
     let memory = core.env.held.builders.holding();
     let mut erases = EraseMerge::new(&session, &plan.sources, boundaries, (readahead, progress.total_bytes), memory);
@@ -157,17 +160,23 @@ pub fn merge_files(
                 continue;
             }
             progress.items += 1;
-            let cursor = merge.inputs.cursor_mut(i).cursor.versions();
-            let mut row = cursor.newest();
+            let mut row = merge.inputs.cursor_mut(i).cursor.versions().newest();
             let mut is_first = true;
             while let Some(version) = row {
                 if !progress.goes_on(ROW_WORK_BYTES) {
                     return Ok(None);
                 }
                 if Rewrite::takes(rewrite, version.version) && filter.keep(boundaries, version.version, covers) {
-                    let version = Row { version: Rewrite::version(rewrite, version.version), ..version };
-                    progress.unasked_bytes += copier.version(cursor, &key, &version)?;
+                    let into = Rewrite::version(rewrite, version.version);
+                    if version.kind == RowKind::Merge {
+                        let seen = Seen { version, covers, is_bottom: plan.bottom };
+                        progress.unasked_bytes += copier.merged(&mut merge.inputs, i, (&key, into), &seen)?;
+                    } else {
+                        let (version, cursor) = (Row { version: into, ..version }, &mut merge.inputs.cursor_mut(i).cursor);
+                        progress.unasked_bytes += copier.version(cursor.versions(), &key, &version)?;
+                    }
                 }
+                let cursor = merge.inputs.cursor_mut(i).cursor.versions();
                 let older =
                     retry(
                         &session,
@@ -241,9 +250,20 @@ impl<'w> MergeProgress<'w> {
     }
 }
 
+/// A merge that a compaction keeps.
+struct Seen<'m> {
+    version: Row,
+    /// The versions of the range erases over the key, newest first.
+    covers: &'m [Version],
+    /// Whether no deeper level has the key.
+    is_bottom: bool,
+}
+
 /// Copies versions without changing their values.
 struct VersionCopier<'s> {
     session: &'s Session,
+    /// The functions that merges may call.
+    functions: MergeFunctions,
     outputs: Outputs,
     /// The number of parts of a row, with the one beside its key.
     groups: usize,
@@ -254,6 +274,54 @@ struct VersionCopier<'s> {
 }
 
 impl VersionCopier<'_> {
+    /// Writes a merge of input `i` with `key`, joined with what older inputs say of the key, with the version `into`. Of
+    /// each of them, the newest row says all. Returns the length of what was read, in bytes.
+    fn merged(
+        &mut self,
+        inputs: &mut Frontier<Input, ()>,
+        i: usize,
+        (key, into): (&[u8], Version),
+        Seen { version: merge, covers, is_bottom }: &Seen<'_>,
+    ) -> Result<u64> {
+        let session = self.session;
+        let mut collected = Collected::default();
+        let mut bytes = 0;
+        let mut load = |inputs: &mut Frontier<Input, ()>, input: usize, row: &Row| -> Result<Vec<u8>> {
+            let file = inputs.cursor_mut(input).cursor.versions().sst().file.clone();
+            bytes += row.value.len();
+            Ok(retry(session, || row.value.load(session, &file))?.as_bytes().to_vec())
+        };
+        let cover = covers.iter().find(|cover| **cover <= merge.version);
+        let mut goes_on = collected.add(load(inputs, i, merge)?);
+        let mut has_end = *is_bottom || cover.is_some();
+        for older in i + 1..inputs.len() {
+            if !goes_on || inputs.key(older) != Some(key) {
+                continue;
+            }
+            let row = inputs.cursor_mut(older).cursor.versions().newest().expect("it stands at the key");
+            if row.kind == RowKind::Erase || cover.is_some_and(|cover| *cover > row.version) {
+                has_end = true;
+                break;
+            }
+            let content = load(inputs, older, &row)?;
+            if row.kind == RowKind::Merge {
+                goes_on = collected.add(content);
+            } else {
+                collected.end_with(&content);
+                goes_on = false;
+            }
+        }
+        if goes_on && has_end {
+            collected.end();
+        }
+        let (kind, content) = match collected.finish(key, &self.functions) {
+            Merged::Value(value) => (RowKind::Put, value),
+            Merged::Operand(operand) => (RowKind::Merge, operand),
+        };
+        self.outputs.add(key, into, kind, &[&content])?;
+        Ok(bytes)
+    }
+
     /// Copies one version of the cursor's row. Returns the length of its value, in bytes.
     fn version(&mut self, cursor: &mut SstCursor, key: &[u8], row: &Row) -> Result<u64> {
         let Self { session, outputs, groups, .. } = self;

@@ -10,6 +10,7 @@ use super::table::Table;
 use super::transaction::{TransactionOptions, let_others_go_first};
 use crate::base::bounds::{self, IntoKeyRange};
 use crate::base::error::{Error, Result};
+use crate::base::operand::MergeOp;
 use crate::base::ops::BatchOps;
 use crate::base::options::Durability;
 use crate::base::table::TableInfo;
@@ -122,6 +123,16 @@ impl Table {
     ) -> impl Future<Output = Result<()>> {
         let key = key.as_ref();
         self.write_async(self.check_parts(key, parts).map(|()| ops(|ops| ops.put_parts(self.id().0, key, parts))))
+    }
+
+    /// Like [`Table::merge`], but as a future, see [`Table::insert_async`].
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`Table::merge`] does.
+    pub fn merge_async(&self, key: impl AsRef<[u8]>, op: MergeOp<'_>) -> impl Future<Output = Result<()>> {
+        let key = key.as_ref();
+        self.write_async(self.check_merge(key, &op).map(|()| ops(|ops| ops.merge(self.id().0, key, &op.encode()))))
     }
 
     /// Like [`Table::remove`], but as a future, see [`Table::insert_async`].

@@ -8,6 +8,7 @@ use super::table::Table;
 use super::transaction::TransactionOptions;
 use crate::base::bounds::{self, IntoKeyRange};
 use crate::base::error::{Error, Result};
+use crate::base::operand::MergeOp;
 use crate::base::ops::BatchOps;
 use crate::base::options::Durability;
 use crate::base::table::TableInfo;
@@ -99,6 +100,14 @@ impl Batch {
         let key = key.as_ref();
         if self.checked(table, || table.check_parts(key, parts)) {
             self.ops.put_parts(table.id().0, key, parts);
+        }
+    }
+
+    /// Changes the value of `key`, see [`Table::merge`]. If the table cannot take the merge, [`Batch::commit`] fails.
+    pub fn merge(&mut self, table: &Table, key: impl AsRef<[u8]>, op: MergeOp<'_>) {
+        let key = key.as_ref();
+        if self.checked(table, || table.check_merge(key, &op)) {
+            self.ops.merge(table.id().0, key, &op.encode());
         }
     }
 

@@ -107,6 +107,7 @@ impl Take for Values {
             Op::Put { value, .. } => {
                 self.0.insert(version, Some(value.to_vec()));
             }
+            Op::Merge { .. } => unreachable!("a walk gives the value that merges have made"),
             // A put of the same commit wins.
             Op::Erase { .. } | Op::RangeErase { .. } => {
                 self.0.entry(version).or_insert(None);
@@ -146,8 +147,8 @@ impl Table {
         let keys = KeyRange::of_key(key.as_ref());
         let wanted = Wanted { keys: &keys, after: Version(0), through: newest };
         let mut found = Values::default();
-        versions::in_memory(&view, files, wanted, &mut found)?;
-        versions::in_files(core, files, (wanted, Admit::Keep), &mut found)?;
+        versions::in_memory(core, &view, files, wanted, &mut found)?;
+        versions::in_files(core, &view, files, (wanted, Admit::Keep), &mut found)?;
         let single = view.files.all_kept().map(|kept| kept.version).filter(|version| *version < newest);
         let boundaries = Boundaries::new(single.chain([newest]).collect(), view.files.readable_from());
         let (mut past, mut last) = (Vec::new(), None);

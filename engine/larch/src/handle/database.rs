@@ -13,6 +13,7 @@ use crate::base::budget::Budget;
 use crate::base::error::{Error, Result};
 use crate::base::event::{Event, EventHook};
 use crate::base::extractors::{Extractors, IndexKeys};
+use crate::base::operand::MergeFunction;
 use crate::base::options::{Durability, Follow, LevelOptions, Options, TableOptions};
 use crate::base::release::Release;
 use crate::base::watch::{GoOn, Progress, Watch};
@@ -413,6 +414,32 @@ impl Builder {
         make: impl Fn(&[u8]) -> Result<Box<dyn IndexKeys>, String> + Send + Sync + 'static,
     ) -> Self {
         self.options.extractors = Extractors::new(make);
+        self
+    }
+
+    /// Registers a function that [merges](Table::merge) may call by its name, see [`MergeOp::Call`]. The database also
+    /// opens without the functions whose merges it has: then reads of the keys in question fail with [`Error::Merge`],
+    /// and everything else works.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// use larch::{Database, MergeOp};
+    ///
+    /// let longest = |_: &[u8], value: Option<&[u8]>, operand: &[u8]| {
+    ///     Ok(value.filter(|value| value.len() >= operand.len()).unwrap_or(operand).to_vec())
+    /// };
+    /// let db = Database::builder(&directory).merge_function("longest", longest).open()?;
+    /// let words = db.table("words")?;
+    /// for word in ["fig", "cherry", "apple"] {
+    ///     words.merge("longest", MergeOp::Call { function: "longest", operand: word.as_bytes() })?;
+    /// }
+    /// assert_eq!(words.get("longest")?.expect("there are words"), "cherry");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn merge_function(mut self, name: &str, function: impl MergeFunction + 'static) -> Self {
+        self.options.merge_functions.add(name, Arc::new(function));
         self
     }
 

@@ -15,6 +15,7 @@ use crate::read::multi::AnswerBytes;
 use crate::read::range::RangeRows;
 use crate::read::{Content, Reader, multi};
 use crate::view::TableView;
+use crate::view::fold::fold;
 use crate::view::found::FoundRow;
 use crate::view::level::files_between;
 use crate::view::part_list::PartList;
@@ -271,9 +272,14 @@ impl<V: Content> Reader<'_, V> {
         let watch = StoreWatch::begin(&*env.machine.disk);
         let session = Session::new(cache, Reason::Point, Admit::Keep).with_notes();
         let mut read = PointRead::new(table, key);
-        let (answer, memory_rows, decided) = match retry(&session, || read.answer(&session))? {
+        let sought = SoughtKey::new(key);
+        let found = retry(&session, || match read.answer(&session)? {
+            Answer::Merge => fold(&session, table, &sought).map(|row| Answer::Row(FoundRow::Memory(row))),
+            answer => Ok(answer),
+        })?;
+        let (answer, memory_rows, decided) = match found {
             Answer::Silent => (Explained::Absent, 0, Verdict::Nothing),
-            Answer::Gone => (Explained::Erased, 0, Verdict::Erased),
+            Answer::Gone | Answer::Merge => (Explained::Erased, 0, Verdict::Erased),
             Answer::Row(found) => {
                 let is_memory = matches!(found, FoundRow::Memory(_));
                 let load = || Parts::load_found(&found, &session, cache, self.wanted());
@@ -283,7 +289,6 @@ impl<V: Content> Reader<'_, V> {
             }
         };
         let store = watch.end();
-        let sought = SoughtKey::new(key);
         let is_silent = |answer: &Answer<'_>| matches!(answer, Answer::Silent);
         let mut is_open = true;
         let memtables = table

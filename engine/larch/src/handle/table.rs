@@ -3,6 +3,7 @@
 use super::compaction::flush_and_compact;
 use crate::base::bounds::{self, IntoKeyRange};
 use crate::base::error::Result;
+use crate::base::operand::MergeOp;
 use crate::base::options::TableOptions;
 use crate::base::table::{TableId, TableInfo};
 use crate::base::watch::{GoOn, Progress, Watch};
@@ -183,6 +184,11 @@ impl Table {
     /// Checks that the table can take this row, whose value is not split into parts.
     pub(super) fn check_row(&self, key: &[u8], value: &[u8]) -> Result<()> {
         limits::check_row(&self.core().env.options, self.identity(), key, value)
+    }
+
+    /// Checks that the table can take this merge.
+    pub(super) fn check_merge(&self, key: &[u8], op: &MergeOp<'_>) -> Result<()> {
+        limits::check_merge(&self.core().env.options, self.identity(), key, op)
     }
 
     /// Checks that the table can take this row, whose value consists of `parts`.

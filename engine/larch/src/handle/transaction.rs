@@ -11,6 +11,7 @@ use super::table::Table;
 use crate::base::bounds::IntoKeyRange;
 use crate::base::conflict::Conflict;
 use crate::base::error::{Error, Result};
+use crate::base::operand::{self, MergeOp};
 use crate::base::ops::{BatchOps, Op};
 use crate::base::options::Durability;
 use crate::base::table::{TableId, TableInfo};
@@ -18,13 +19,14 @@ use crate::base::{bounds, parts};
 use crate::conflicts::recent::{Running, Tables};
 use crate::conflicts::reserved::Reservation;
 use crate::core::Core;
-use crate::core::handle::DatabaseHandle;
+use crate::core::handle::{DatabaseHandle, TableHandle};
 use crate::core::registry::{LiveIndex, TableIndexes};
 use crate::core::snapshots::PinnedVersion;
 use crate::indexes::maintain::{Filled, IndexedWrites};
 use crate::read::Reader;
 use crate::read::work::Work;
 use crate::view::own_writes::WriteMark;
+use crate::view::part_list::PartList;
 use crate::view::value::{Parts, Value};
 use crate::write::indexed::Indexed;
 use crate::write::not_committed::outcome;
@@ -274,6 +276,19 @@ impl Transaction {
         Ok(())
     }
 
+    /// Changes the value of `key` in this transaction, see [`Table::merge`]. This reads nothing, so it conflicts with no
+    /// other commit. Later reads of the transaction see the new value.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`Transaction::insert`] and [`Table::merge`] do.
+    pub fn merge(&mut self, table: &Table, key: impl AsRef<[u8]>, op: MergeOp<'_>) -> Result<()> {
+        let key = key.as_ref();
+        table.inner().check_handle(&self.handle)?;
+        table.check_merge(key, &op)?;
+        self.write(table.identity(), Op::Merge { key, operand: &op.encode() })
+    }
+
     /// Removes `key` in this transaction, see [`Table::remove`].
     ///
     /// # Errors
@@ -354,6 +369,15 @@ impl Transaction {
     ) -> Result<()> {
         match op {
             Op::Put { key, value } => self.indexed_writes().write(table, (key, Some(value)), before),
+            Op::Merge { key, operand } => {
+                let core = self.handle.core();
+                let handle = TableHandle::new(self.handle.clone(), table.0.clone());
+                let reader = Reader::<Value>::new(&handle, Some(&self.pin), PartList::whole());
+                let old = reader.within(&self.work).get(key)?;
+                let value = operand::value_after(key, old.as_deref(), operand, &core.env.options.merge_functions)?;
+                limits::check_row(&core.env.options, table.0, key, &value)?;
+                self.indexed_writes().write(table, (key, Some(&value)), None)
+            }
             Op::Erase { key } => self.indexed_writes().write(table, (key, None), before),
             Op::RangeErase { start, end } => {
                 let savepoint = self.savepoint();

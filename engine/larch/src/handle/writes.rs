@@ -6,6 +6,7 @@ use super::table::Table;
 use super::transaction::TransactionOptions;
 use crate::base::bounds::{self, IntoKeyRange};
 use crate::base::error::Result;
+use crate::base::operand::MergeOp;
 use crate::base::ops::{BatchOps, CommitOps, Op};
 use crate::write::not_committed::outcome;
 use crate::write::{commit, limits};
@@ -127,6 +128,42 @@ impl Table {
         let mut ops = BatchOps::new();
         ops.put_parts(self.id().0, key, parts);
         self.write_batch(ops)
+    }
+
+    /// Changes the value of `key` by `op`, without reading it: the change is applied when the value is read, or before
+    /// that when rows are merged in the background. It costs as much as an [insert](Table::insert), however far away the
+    /// old value is. Commits that change the same key do not conflict, and none of them is lost.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let visits = db.table("visits")?;
+    /// use larch::MergeOp;
+    ///
+    /// visits.merge("/home", MergeOp::Add(1))?;
+    /// visits.merge("/home", MergeOp::Add(2))?;
+    /// assert_eq!(visits.get("/home")?.as_deref(), Some(&3i64.to_le_bytes()[..]));
+    /// visits.merge("log", MergeOp::Append(b"one,"))?;
+    /// visits.merge("log", MergeOp::Append(b"two"))?;
+    /// assert_eq!(visits.get("log")?.as_deref(), Some(&b"one,two"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// If the table has [indexes](Table::create_index), a transaction reads the value and inserts the new one, because
+    /// the index keys of both have to be known.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`Table::insert`] does, where the bytes of `op` count as a value; and with
+    /// [`Error::BadOptions`](crate::Error::BadOptions) if the name of a function is too long, or if the database is
+    /// written for a [release](crate::Builder::compat) that does not know merges. Whether `op` fits the value is only
+    /// known when it is applied: then reads of the key fail with [`Error::Merge`](crate::Error::Merge).
+    pub fn merge(&self, key: impl AsRef<[u8]>, op: MergeOp<'_>) -> Result<()> {
+        let key = key.as_ref();
+        self.check_merge(key, &op)?;
+        self.write(Op::Merge { key, operand: &op.encode() })
     }
 
     /// Removes `key`. It is no error if the key has no value.

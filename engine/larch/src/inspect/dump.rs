@@ -2,6 +2,7 @@
 //! how an SST is printed.
 
 use crate::base::error::{Error, Result};
+use crate::base::operand;
 use crate::base::ops::Op;
 use crate::base::options::TableOptions;
 use crate::base::record::{LogError, LogKind, RecordReader};
@@ -291,6 +292,11 @@ fn print_op(table: u32, op: &Op<'_>, out: &mut dyn Write) -> Result<()> {
                     value.len()
                 ),
             )
+        }
+        Op::Merge { key, operand } => {
+            let mut steps = String::new();
+            operand::describe(operand, |step| steps = format!("{step:?}"));
+            line(out, format_args!("  merge table {table} {} by {steps}", key.escape_ascii()))
         }
         Op::Erase { key } => line(out, format_args!("  erase table {table} {}", key.escape_ascii())),
         Op::RangeErase { start, end: [] } => {

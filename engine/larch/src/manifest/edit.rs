@@ -681,6 +681,7 @@ mod tests {
             has_origin: false,
             has_samples: false,
             has_zstd: false,
+            has_merges: false,
             unknown: Default::default(),
         };
         let table = TableId(1);
@@ -782,6 +783,7 @@ mod tests {
             has_origin: false,
             has_samples: false,
             has_zstd: false,
+            has_merges: false,
             unknown: sst::format::meta::Unknown { features: 1 << 20, extension: Vec::new() },
         };
         let mut bytes = Vec::new();
@@ -839,6 +841,7 @@ mod tests {
             has_origin: false,
             has_samples: false,
             has_zstd: false,
+            has_merges: false,
             unknown: Default::default(),
         };
         let table = TableId(7);

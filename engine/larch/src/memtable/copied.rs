@@ -35,7 +35,7 @@ struct CopiedRow {
 const MAX_ROWS: usize = 32;
 const ENOUGH_BYTES: usize = 8 << 10;
 
-/// The longest value that is copied. At a row with a longer one, the walk goes on in the memtable.
+/// The longest value that is copied. At a row with a longer one, and at a merge, the walk goes on in the memtable.
 const MAX_VALUE_BYTES: usize = 1 << 10;
 
 impl CopiedRows {
@@ -80,10 +80,10 @@ impl CopiedRows {
         let key_start = self.bytes.len() as u32;
         self.bytes.extend_from_slice(row.key());
         let key_end = self.bytes.len() as u32;
-        let is_gone = row.kind() != RowKind::Put || erased.is_some_and(|erased| row.version() < erased);
+        let is_gone = row.kind() == RowKind::Erase || erased.is_some_and(|erased| row.version() < erased);
         let says = if is_gone {
             StreakRow::Gone
-        } else if row.value().len() > MAX_VALUE_BYTES {
+        } else if row.kind() == RowKind::Merge || row.value().len() > MAX_VALUE_BYTES {
             StreakRow::Elsewhere
         } else {
             self.bytes.extend_from_slice(row.value());

@@ -1,7 +1,7 @@
 //! A row of a memtable that a reader holds. This module does not know which rows are visible.
 
 use super::arena::Arena;
-use super::node::{Header, Node};
+use super::node::{Content, Header, Node};
 use os::sync::Arc;
 use sst::{RowKind, Version};
 use std::fmt;
@@ -24,6 +24,13 @@ impl MemRow {
     #[inline]
     pub(super) fn new(node: Node<'_>, arena: &Arc<Arena>) -> Self {
         Self { node: node.address(), arena: arena.clone() }
+    }
+
+    /// A row that is in no memtable and puts `value`.
+    pub fn alone(key: &[u8], version: Version, value: &[u8]) -> Self {
+        let arena = Arc::new(Arena::new(Arc::default()));
+        let node = Node::write(&arena, 1, &Content { key, version, kind: RowKind::Put, value }).address();
+        Self { node, arena }
     }
 
     /// Makes this value stand for the row at `node`, which must be in the same arena.

@@ -12,6 +12,7 @@ use super::Memtable;
 use super::arena::Arena;
 use super::row_memory::RowMemory;
 use super::set_filter::{SetFilter, TableFilter};
+use crate::base::operand::MergeFunctions;
 use crate::base::table::TableId;
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, OnceLock};
@@ -30,6 +31,8 @@ pub struct MemSet {
     /// Denies most keys that the set does not have. `None` unless the set is used for look-ups.
     filter: Option<Arc<SetFilter>>,
     tables: OnceLock<Box<TableNode>>,
+    /// The functions that merges may call.
+    functions: MergeFunctions,
     /// The bytes of the memtables outside the arena: the tree and the range erases.
     other_bytes: AtomicU64,
     /// The bytes reserved for commits that are being applied.
@@ -57,6 +60,7 @@ impl MemSet {
             arena: Arc::new(Arena::new(memory)),
             filter: None,
             tables: OnceLock::new(),
+            functions: MergeFunctions::default(),
             other_bytes: AtomicU64::new(0),
             reserved_bytes: AtomicU64::new(0),
             oldest: AtomicU64::new(u64::MAX),
@@ -68,6 +72,17 @@ impl MemSet {
     pub fn with_filter(mut self) -> Self {
         self.filter = Some(Arc::default());
         self
+    }
+
+    /// Lets merges call `functions`. Without them, values that need a function are computed later.
+    pub fn with_functions(mut self, functions: &MergeFunctions) -> Self {
+        self.functions = functions.clone();
+        self
+    }
+
+    /// The functions that merges may call.
+    pub fn functions(&self) -> &MergeFunctions {
+        &self.functions
     }
 
     fn filter_bytes(&self) -> u64 {

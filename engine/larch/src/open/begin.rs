@@ -210,7 +210,8 @@ impl Beginning<'_> {
         older_logs: Vec<u64>,
     ) -> Result<(Writer, Arc<MemSet>)> {
         let (env, sync, next) = (&self.core.env, self.core.writes.sync.clone(), Version(newest.0 + 1));
-        let mut memory = MemSet::new(number, env.held.rows.clone()).with_filter();
+        let functions = &env.options.merge_functions;
+        let mut memory = MemSet::new(number, env.held.rows.clone()).with_filter().with_functions(functions);
         memory.older_logs = older_logs;
         let memory = Arc::new(memory);
         let of = (&env.log_machine, &*env.directory, env.options.compat);

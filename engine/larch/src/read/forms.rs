@@ -224,7 +224,7 @@ impl ReadAt<'_> {
         let Some(guard) = Guard::new(&core.env.cache, lease) else { return Looked::Begun(None) };
         let Ok(table) = view.table(&table.identity, at) else { return Looked::Begun(None) };
         let mut search = PointRead::new(table.under(question.own.as_ref()), question.key);
-        match search.find(&guard).ok().and_then(|found| lend(found, guard.cache())) {
+        match search.find_lent(&guard).ok().and_then(|found| lend(found, guard.cache())) {
             Some(answer) => {
                 guard.count_hits();
                 Looked::Answer(answer)

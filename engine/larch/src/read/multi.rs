@@ -17,6 +17,7 @@ use super::content::Content;
 use crate::base::error::Result;
 use crate::manifest::db_file::DbFile;
 use crate::view::TableView;
+use crate::view::fold::fold;
 use crate::view::found::FoundRow;
 use crate::view::part_list::PartList;
 use crate::view::point::{Answer, ask_file, ask_file_reached, ask_memory};
@@ -171,12 +172,28 @@ impl<'v, 'k, K: AsRef<[u8]>, V: Content> MultiRead<'v, 'k, K, V> {
                 }
                 said => said?,
             };
-            match said.unwrap_or(Answer::Silent) {
+            let said = match said.unwrap_or(Answer::Silent) {
+                Answer::Merge => {
+                    ways += files.files_with_key(key).count();
+                    if i > 0 && ways as u64 * way_bytes > self.most_bytes {
+                        break;
+                    }
+                    match fold(source, self.table, &SoughtKey::new(key)) {
+                        Err(Stop::Fault) => {
+                            is_missing = true;
+                            continue;
+                        }
+                        folded => Answer::Row(FoundRow::Memory(folded?)),
+                    }
+                }
+                said => said,
+            };
+            match said {
                 Answer::Silent => {
                     let asked = |file| Asked { key: first + i, file, said: Said::Open };
                     files.files_with_key(key).for_each(|file| batch.asked.push(asked(file)));
                 }
-                Answer::Gone => {}
+                Answer::Gone | Answer::Merge => {}
                 Answer::Row(row) => {
                     answer = V::of_row(&row, cache, self.wanted);
                     if answer.is_none()
@@ -373,10 +390,21 @@ fn ask_files<'v, S: PageSource + ?Sized, V: Content>(
             }
             Err(stop) => return Err(stop),
         };
-        if matches!(answer, Answer::Silent) {
-            files[i].said = Said::Silent;
-            continue;
-        }
+        let answer = match answer {
+            Answer::Silent => {
+                files[i].said = Said::Silent;
+                continue;
+            }
+            Answer::Merge => match fold(source, table, &key) {
+                Ok(row) => Answer::Row(FoundRow::Memory(row)),
+                Err(Stop::Fault) => {
+                    missing = true;
+                    break;
+                }
+                Err(stop) => return Err(stop),
+            },
+            answer => answer,
+        };
         // An older file may have decided already, while a page of this file was missing.
         if files[i..].iter().any(|older| older.said == Said::Decided) {
             rows.retain(|(of, _)| *of != place);
@@ -392,7 +420,7 @@ fn ask_files<'v, S: PageSource + ?Sized, V: Content>(
                 }
                 answer
             }
-            Answer::Silent | Answer::Gone => None,
+            Answer::Silent | Answer::Gone | Answer::Merge => None,
         };
         break;
     }

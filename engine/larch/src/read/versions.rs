@@ -7,12 +7,15 @@ use crate::base::parts;
 use crate::core::Core;
 use crate::manifest::{DbFile, Level, TableFiles};
 use crate::memtable::Memtable;
-use crate::view::View;
 use crate::view::ahead::{self, readahead};
+use crate::view::fold::fold;
 use crate::view::level::LevelCursor;
+use crate::view::{TableView, View};
 use os::sync::Arc;
-use pages::{Admit, Reason, Session, Stop, retry};
-use sst::{Direction, EraseCursor, Groups, KeyRange, RangeErase, Readahead, Row, RowKind, Seek, SstCursor, Version};
+use pages::{Admit, PageLender, Reason, Session, Stop, retry};
+use sst::{
+    Direction, EraseCursor, Groups, KeyRange, RangeErase, Readahead, Row, RowKind, Seek, SoughtKey, SstCursor, Version,
+};
 
 /// What a walk visits.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +33,7 @@ pub trait Take {
     /// Whether a value of `key` is to be taken. A walk asks this before it loads a value from other pages.
     fn wants(&self, version: Version, key: &[u8]) -> bool;
 
-    /// Takes a version.
+    /// Takes a version. What merges have made is given as a put of its value.
     ///
     /// # Errors
     ///
@@ -50,22 +53,48 @@ impl Wanted<'_> {
 /// # Errors
 ///
 /// The errors of [`Take::take`].
-pub fn in_memory(view: &View, table: &TableFiles, wanted: Wanted<'_>, take: &mut dyn Take) -> Result<()> {
+pub fn in_memory(core: &Core, view: &View, table: &TableFiles, wanted: Wanted<'_>, take: &mut dyn Take) -> Result<()> {
+    let session = ahead::session(&core.env.cache, &*core.env.machine.reads, Reason::Point, Admit::Keep);
+    let past = Past { session: &session, view, table };
     let sets = view.memory.iter().filter(|set| set.newest() > wanted.after && set.oldest() <= wanted.through);
-    sets.filter_map(|set| set.table(table.info.id)).try_for_each(|memtable| of_memtable(memtable, wanted, take))
+    let mut memtables = sets.filter_map(|set| set.table(table.info.id));
+    memtables.try_for_each(|memtable| of_memtable(memtable, past, wanted, take))
 }
 
-fn of_memtable(memtable: &Memtable, wanted: Wanted<'_>, take: &mut dyn Take) -> Result<()> {
+fn of_memtable(memtable: &Memtable, past: Past<'_>, wanted: Wanted<'_>, take: &mut dyn Take) -> Result<()> {
     for row in memtable.versions_from(&wanted.keys.start).take_while(|row| wanted.keys.ends_after(row.key())) {
-        if wanted.has(row.version()) {
-            let (key, value) = (row.key(), row.value());
-            take.take(
-                row.version(),
-                if row.kind() == RowKind::Put { Op::Put { key, value } } else { Op::Erase { key } },
-            )?;
+        let (key, version) = (row.key(), row.version());
+        if !wanted.has(version) {
+            continue;
+        }
+        match row.kind() {
+            RowKind::Put => take.take(version, Op::Put { key, value: row.value() })?,
+            RowKind::Erase => take.take(version, Op::Erase { key })?,
+            RowKind::Merge if take.wants(version, key) => past.give_merged(version, key, take)?,
+            RowKind::Merge => {}
         }
     }
     memtable.range_erases().try_for_each(|erase| of_erase(&erase, wanted, take))
+}
+
+/// The table as it was.
+#[derive(Clone, Copy)]
+struct Past<'w> {
+    session: &'w Session,
+    view: &'w View,
+    table: &'w TableFiles,
+}
+
+impl Past<'_> {
+    /// Gives the value that merges of `version` have made, as if it had been put. The rows of the view from which a
+    /// reader at this version would compute it are all there, because what keeps the merge keeps them, too.
+    fn give_merged(&self, version: Version, key: &[u8], take: &mut dyn Take) -> Result<()> {
+        let Self { session, view, table } = *self;
+        let table = TableView { view, files: table, at: version, own: None };
+        let row = retry(session, || fold(session, table, &SoughtKey::new(key)))?;
+        session.release();
+        take.take(version, Op::Put { key, value: row.value() })
+    }
 }
 
 fn of_erase<K: AsRef<[u8]>>(erase: &RangeErase<K>, wanted: Wanted<'_>, take: &mut dyn Take) -> Result<()> {
@@ -82,6 +111,7 @@ fn of_erase<K: AsRef<[u8]>>(erase: &RangeErase<K>, wanted: Wanted<'_>, take: &mu
 /// The errors of [`Take::take`]; an error if a page cannot be read.
 pub fn in_files(
     core: &Core,
+    view: &View,
     table: &TableFiles,
     (wanted, admit): (Wanted<'_>, Admit),
     take: &mut dyn Take,
@@ -90,7 +120,8 @@ pub fn in_files(
     let session = ahead::session(cache, reads, Reason::Scan, admit);
     let readahead = readahead(cache, reads);
     let groups = table.info.options.groups.len().max(1);
-    let mut walk = Walk { session: &session, wanted, groups, value: Vec::new() };
+    let past = Past { session: &ahead::session(cache, reads, Reason::Point, admit), view, table };
+    let mut walk = Walk { session: &session, past, wanted, groups, value: Vec::new() };
     for files in sorted_files(table, wanted) {
         for file in files.iter().filter(|file| file.sst.meta.range_erases.is_some()) {
             walk.erases_of(file, take)?;
@@ -118,6 +149,7 @@ pub(super) fn older(cursor: &mut SstCursor, session: &Session, is_newest: bool) 
 
 struct Walk<'w> {
     session: &'w Session,
+    past: Past<'w>,
     wanted: Wanted<'w>,
     /// How many parts a row has.
     groups: usize,
@@ -166,6 +198,9 @@ impl Walk<'_> {
     fn give(&mut self, cursor: &mut SstCursor, key: &[u8], row: &Row, take: &mut dyn Take) -> Result<()> {
         if row.kind == RowKind::Erase {
             return take.take(row.version, Op::Erase { key });
+        }
+        if row.kind == RowKind::Merge {
+            return if take.wants(row.version, key) { self.past.give_merged(row.version, key, take) } else { Ok(()) };
         }
         if let Some(value) = row.value.inline().filter(|_| self.groups < 2) {
             return take.take(row.version, Op::Put { key, value });

@@ -116,7 +116,7 @@ impl Work {
         let keys = self.keys.get_mut();
         for (table, op) in self.writes.ops() {
             match op {
-                Op::Put { key, .. } | Op::Erase { key } => keys.add_key(TableId(table), key),
+                Op::Put { key, .. } | Op::Merge { key, .. } | Op::Erase { key } => keys.add_key(TableId(table), key),
                 Op::RangeErase { start, end } => {
                     let end = Some(end).filter(|end| !end.is_empty()).map(<[u8]>::to_vec);
                     keys.add_range(TableId(table), KeyRange { start: start.to_vec(), end });

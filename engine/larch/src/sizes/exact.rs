@@ -150,13 +150,13 @@ fn in_memory<'v>(table: TableView<'v>, span: &'v KeyRange) -> impl Iterator<Item
     std::iter::from_fn(move || rows.next_in(span)).filter(|(_, shows)| *shows).map(|(row, _)| row.key().to_vec())
 }
 
-/// The number of puts that `file` has in `span`. A reader sees all of them.
+/// The number of rows with a value that `file` has in `span`. A reader sees all of them.
 fn in_file(session: &Session, file: &DbFile, span: &KeyRange) -> Result<u64> {
     let totals = retry(session, || file.sst.exact_between(session, span.low(), span.high()))?;
     Ok(totals.rows.saturating_sub(totals.erased))
 }
 
-/// The key of the `n`-th put that `file` has in `span`, counted from 0. There must be more than `n`.
+/// The key of the `n`-th row with a value that `file` has in `span`, counted from 0. There must be more than `n`.
 fn nth_key_in_file(session: &Session, table: TableView<'_>, file: &DbFile, span: &KeyRange, n: u64) -> Result<Vec<u8>> {
     let sst = &file.sst;
     let rows = retry(session, || sst.rows_between(session, span.low(), span.high()))?;
@@ -168,7 +168,7 @@ fn nth_key_in_file(session: &Session, table: TableView<'_>, file: &DbFile, span:
             sst.key_of(session, row, &mut key)
         })?;
         let row = retry(session, || sst.get(session, &key, table.at))?;
-        if row.is_some_and(|row| row.kind == RowKind::Put) {
+        if row.is_some_and(|row| row.kind != RowKind::Erase) {
             return Ok(key);
         }
     }

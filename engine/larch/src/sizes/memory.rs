@@ -73,7 +73,7 @@ impl MemoryRows {
                 cover = cover.max(memtable.cover(&key, self.at));
                 if is_here {
                     let row = cursor.row().clone();
-                    let shows = row.kind() == RowKind::Put && cover.is_none_or(|cover| cover <= row.version());
+                    let shows = row.kind() != RowKind::Erase && cover.is_none_or(|cover| cover <= row.version());
                     found = Some((row, shows));
                 }
             }

@@ -17,11 +17,13 @@
 
 use super::TableView;
 use super::cover::{MergeCovers, comes_before};
+use super::fold::Folding;
 use super::found::FoundRow;
 use super::frontier::{Frontier, Sorted};
 use super::level::LevelCursor;
+use crate::base::operand::MergeFunctions;
 use crate::manifest::Level;
-use crate::memtable::{CopiedRows, MemCursor, Memtable};
+use crate::memtable::{CopiedRows, MemCursor, MemRow, Memtable};
 use os::sync::Arc;
 use pages::{PageSource, Stop};
 use sst::{Direction, Groups, Readahead, RowKind, Seek, StoredValue, Streak, StreakRow, StreakStart, Version};
@@ -49,6 +51,8 @@ pub struct Merge {
     is_whole: bool,
     /// How far all levels together read ahead.
     readahead: Readahead,
+    /// The functions that merges of rows may call.
+    functions: MergeFunctions,
     /// How many rows of a memtable are copied at once. The number starts small, and doubles each time that all copies
     /// were used up.
     copies: usize,
@@ -199,7 +203,21 @@ impl Merge {
         let (key, came, giver) = (Vec::new(), Came::Nowhere, None);
         let has_streaks = table.own.is_none_or(|own| own.files().is_empty());
         let (expects_streaks, copies) = (has_streaks, FIRST_COPIES);
-        Self { direction, sources, key, came, covers, giver, expects_streaks, has_streaks, is_whole, readahead, copies }
+        let functions = table.view.functions.clone();
+        Self {
+            direction,
+            sources,
+            key,
+            came,
+            covers,
+            giver,
+            expects_streaks,
+            has_streaks,
+            is_whole,
+            readahead,
+            functions,
+            copies,
+        }
     }
 
     /// Whether the merge can be [restarted](Self::restart).
@@ -355,10 +373,47 @@ impl Merge {
             let Some((kind, version, found)) = cursor.visible(reader, *at)? else {
                 continue;
             };
-            let shows = kind == RowKind::Put && self.covers.over(i).is_none_or(|cover| cover <= version);
+            let shows = kind != RowKind::Erase && self.covers.over(i).is_none_or(|cover| cover <= version);
+            if shows && kind == RowKind::Merge {
+                return Ok(Some((i, FoundRow::Memory(self.fold(reader, i)?))));
+            }
             return Ok(shows.then_some((i, found)));
         }
         Ok(None)
+    }
+
+    /// The value of the current key, whose newest row is a merge in source `first`. A step.
+    #[cold]
+    fn fold<S: PageSource + ?Sized>(&self, reader: &S, first: usize) -> Result<MemRow, Stop> {
+        let key = self.key.as_slice();
+        let mut folding = Folding::default();
+        for i in first..self.sources.len() {
+            // A range erase hides all rows of older sources. Those of the same source were joined with it.
+            if i > first && self.covers.hidden_until(i).is_some() {
+                break;
+            }
+            if self.sources.key(i) != Some(key) {
+                continue;
+            }
+            let MergeSource { cursor, at, .. } = self.sources.cursor(i);
+            let Some((kind, version, found)) = cursor.visible(reader, *at)? else { continue };
+            let is_hidden = self.covers.over(i).is_some_and(|cover| cover > version);
+            let goes_on = match (&found, cursor) {
+                _ if is_hidden || kind == RowKind::Erase => folding.add(None),
+                (FoundRow::Memory(row), Cursor::Memory(cursor)) if kind == RowKind::Merge => {
+                    folding.add_memory(cursor.memtable(), row)
+                }
+                (FoundRow::Memory(row), _) => folding.add(Some((kind, version, row.value().to_vec()))),
+                (FoundRow::File(row, file), _) => {
+                    let content = row.value.load(reader, &file.sst.file)?.as_bytes().to_vec();
+                    folding.add(Some((kind, version, content)))
+                }
+            };
+            if !goes_on {
+                break;
+            }
+        }
+        folding.finish(&self.functions, key)
     }
 
     /// Leaves the row that was found last: all sources that stand at its key will move before keys are compared

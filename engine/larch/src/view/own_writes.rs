@@ -15,6 +15,7 @@
 //! operations before it into the memtable, and looks through those after it one by one.
 
 use super::run::Run;
+use crate::base::operand::MergeFunctions;
 use crate::base::ops::{BatchMark, BatchOps, Op};
 use crate::base::table::{TableId, TableInfo};
 use crate::manifest::{DbFile, Level};
@@ -217,6 +218,10 @@ impl OwnWrites {
             let Some(memtable) = memtable(TableId(table)) else { continue };
             match op {
                 Op::Put { key, value } => memtable.batch().apply(key, version, RowKind::Put, value),
+                // A function is called when the value is read.
+                Op::Merge { key, operand } => {
+                    memtable.batch().merge(key, version, operand, &MergeFunctions::default());
+                }
                 Op::Erase { key } => memtable.batch().apply(key, version, RowKind::Erase, &[]),
                 Op::RangeErase { start, end } => drop(memtable.remove_range(start, end, version)),
             }

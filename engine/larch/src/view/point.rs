@@ -3,6 +3,7 @@
 //! This module does not know who reads.
 
 use super::TableView;
+use super::fold::{fold, fold_lent};
 use super::found::FoundRow;
 use super::own_writes::OwnRows;
 use crate::manifest::db_file::DbFile;
@@ -19,6 +20,8 @@ pub enum Answer<'v, P = PageRef> {
     Gone,
     /// The key has this row.
     Row(FoundRow<&'v DbFile, P>),
+    /// The newest row of the key is a merge, which has to be [folded](super::fold::fold).
+    Merge,
 }
 
 /// A search for a key. Its methods are composite steps: if one runs again after a fault, it goes on where it was.
@@ -68,12 +71,26 @@ impl<'v, 'k> PointRead<'v, 'k> {
         Ok(Answer::Silent)
     }
 
-    /// The row of the key, if its newest version is a put. It reads no further pages with parts of the row.
+    /// The row of the key, if it has a value. It reads no further pages with parts of the row.
     #[inline]
-    pub fn find<S: PageLender + ?Sized>(&mut self, source: &S) -> Result<Option<FoundRow<&'v DbFile, S::Page>>, Stop> {
+    pub fn find<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<Option<FoundRow<&'v DbFile>>, Stop> {
         Ok(match self.answer(source)? {
             Answer::Row(row) => Some(row),
             Answer::Silent | Answer::Gone => None,
+            Answer::Merge => Some(FoundRow::Memory(fold(source, self.table, &self.key)?)),
+        })
+    }
+
+    /// As [`PointRead::find`], for a source that does not fetch.
+    #[inline]
+    pub fn find_lent<S: PageLender + ?Sized>(
+        &mut self,
+        source: &S,
+    ) -> Result<Option<FoundRow<&'v DbFile, S::Page>>, Stop> {
+        Ok(match self.answer(source)? {
+            Answer::Row(row) => Some(row),
+            Answer::Silent | Answer::Gone => None,
+            Answer::Merge => Some(FoundRow::Memory(fold_lent(source, self.table, &self.key)?)),
         })
     }
 
@@ -169,8 +186,8 @@ fn ask_memtables<P>(table: TableView<'_>, key: &SoughtKey<'_>) -> Answer<'static
 pub fn ask_memtable<P>(memtable: &Memtable, at: Version, key: &SoughtKey<'_>) -> Answer<'static, P> {
     let cover = memtable.cover(key.bytes(), at);
     match memtable.look_up(key, at) {
-        Some(row) if row.kind() == RowKind::Put && cover.is_none_or(|cover| cover <= row.version()) => {
-            Answer::Row(FoundRow::Memory(row))
+        Some(row) if row.kind() != RowKind::Erase && cover.is_none_or(|cover| cover <= row.version()) => {
+            if row.kind() == RowKind::Put { Answer::Row(FoundRow::Memory(row)) } else { Answer::Merge }
         }
         None if cover.is_none() => Answer::Silent,
         _ => Answer::Gone,
@@ -221,8 +238,8 @@ fn under_cover<'v, S: PageLender + ?Sized>(
     let cover = file.sst.cover(source, key.bytes(), table.at);
     let (row, cover) = (row?, cover?);
     Ok(match row {
-        Some(row) if row.kind == RowKind::Put && cover.is_none_or(|cover| cover <= row.version) => {
-            Answer::Row(FoundRow::File(row, file))
+        Some(row) if row.kind != RowKind::Erase && cover.is_none_or(|cover| cover <= row.version) => {
+            if row.kind == RowKind::Put { Answer::Row(FoundRow::File(row, file)) } else { Answer::Merge }
         }
         None if cover.is_none() => Answer::Silent,
         _ => Answer::Gone,

@@ -362,6 +362,10 @@ fn append_once<'c>(
     // makes the database refuse writes.
     let _guard = StopOnPanic::new(core);
     let Logged { applying, version, memory } = log(core, ops, bytes, tables, validation, waits)?;
+    if ops.has_merges() {
+        // A merge is joined with the rows before it, so they must be there.
+        core.views.visible_versions().wait(Version(version.0 - 1)).map_err(|broken| core.commit_broke(broken))?;
+    }
     apply(&memory, version, ops, bytes);
     applying.finish().map_err(|broken| core.commit_broke(broken))?;
     Ok(version)

@@ -10,6 +10,7 @@ use super::room::{freeze_for_room, rotate, wait_for_flushes, wait_for_level0};
 use crate::base::boundaries::Boundaries;
 use crate::base::error::{Error, Result};
 use crate::base::event::Event;
+use crate::base::operand::{Collected, MergeFunctions, Merged};
 use crate::base::table::{TableId, TableInfo};
 use crate::core::writer::log_path;
 use crate::core::{Core, StopOnPanic};
@@ -20,14 +21,14 @@ use crate::levels::pick;
 use crate::manifest::directory::place::Place;
 use crate::manifest::new_files::NewFiles;
 use crate::manifest::{Edit, FileSet};
-use crate::memtable::Memtable;
+use crate::memtable::{self, MemRow, Memtable};
 use crate::memtable::set::MemSet;
 use crate::view::View;
 use crate::warm;
 use os::sync::atomic::Ordering;
 use os::sync::{Arc, Weak};
 use os::{Job, Polled};
-use sst::{RangeErase, Version};
+use sst::{RangeErase, RowKind, Version};
 use std::collections::BTreeMap;
 
 /// The job that flushes the oldest frozen memory set.
@@ -262,7 +263,12 @@ fn write_table(
             }
         }
         if filter.keep(boundaries, row.version(), covers.of(row.key())) {
-            outputs.add_joined(row.key(), row.version(), row.kind(), row.value())?;
+            if row.kind() == RowKind::Merge {
+                let (kind, value) = merged(memtables, &row, &core.env.options.merge_functions);
+                outputs.add_joined(row.key(), row.version(), kind, &value)?;
+            } else {
+                outputs.add_joined(row.key(), row.version(), row.kind(), row.value())?;
+            }
         }
     }
     while let Some(erase) = covers.advance(None)? {
@@ -271,6 +277,16 @@ fn write_table(
     let new = outputs.finish(0, 0)?;
     core.env.written.flush.fetch_add(new.bytes(), Ordering::Relaxed);
     Ok(new)
+}
+
+/// What the memtables say of the key of `row`, a merge, as of its version.
+fn merged(memtables: &[Arc<Memtable>], row: &MemRow, functions: &MergeFunctions) -> (RowKind, Vec<u8>) {
+    let mut collected = Collected::default();
+    memtable::collect(memtables.iter().map(|memtable| &**memtable), row.key(), row.version(), &mut collected);
+    match collected.finish(row.key(), functions) {
+        Merged::Value(value) => (RowKind::Put, value),
+        Merged::Operand(operand) => (RowKind::Merge, operand),
+    }
 }
 
 /// Freezes the current memtables, and waits until all memtables are flushed.

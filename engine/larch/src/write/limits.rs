@@ -2,6 +2,7 @@
 //! parts. The rows that the table already has do not matter.
 
 use crate::base::error::{Error, Result};
+use crate::base::operand::{MAX_NAME_BYTES, MergeOp};
 use crate::base::options::Options;
 use crate::base::parts;
 use crate::base::table::TableInfo;
@@ -47,6 +48,34 @@ pub fn check_row(options: &Options, table: &TableInfo, key: &[u8], value: &[u8])
         return Err(Error::Grouped { table: table.name.clone(), groups: groups.clone() });
     }
     check_lengths(options, key, value.len())
+}
+
+/// Returns an error if `table` cannot accept a merge.
+///
+/// # Errors
+///
+/// The errors of [`check_row`], where the bytes of `op` count as a value; [`Error::BadOptions`] if the name of a function is
+/// too long, or if an older release must be able to read the database.
+pub fn check_merge(options: &Options, table: &TableInfo, key: &[u8], op: &MergeOp<'_>) -> Result<()> {
+    if !options.compat.reads_merges() {
+        return Err(Error::BadOptions(format!(
+            "release {} knows no merges; open the database without compat, or read the value and insert the new one",
+            options.compat
+        )));
+    }
+    let groups = &table.options.groups;
+    if groups.len() > 1 {
+        return Err(Error::Grouped { table: table.name.clone(), groups: groups.clone() });
+    }
+    if let MergeOp::Call { function, .. } = op
+        && function.len() > MAX_NAME_BYTES
+    {
+        let bytes = function.len();
+        return Err(Error::BadOptions(format!(
+            "the name of a merge function has {bytes} bytes, more than {MAX_NAME_BYTES}; choose a shorter one"
+        )));
+    }
+    check_lengths(options, key, op.value_bytes())
 }
 
 /// Returns an error if `table` cannot accept a row with a value in parts.

@@ -109,7 +109,8 @@ pub fn replay(core: &Arc<Core>, directory: &Path, listed: &[ListedFile], place: 
 /// The errors of [`replay`], except for a full disk, because this call needs no disk space.
 pub fn replay_to_memory(core: &Arc<Core>, listed: &[ListedFile]) -> Result<Recovered<MemSet>> {
     let disk = &*core.env.machine.disk;
-    let memory = MemSet::new(0, core.env.held.rows.clone()).with_filter();
+    let functions = &core.env.options.merge_functions;
+    let memory = MemSet::new(0, core.env.held.rows.clone()).with_filter().with_functions(functions);
     let mut recovered = read_logs(core, (disk, &core.env.directory), listed, memory)?;
     if let Some((&log, older)) = recovered.needed.split_last() {
         (recovered.rows.log, recovered.rows.older_logs) = (log, older.to_vec());
@@ -211,6 +212,7 @@ fn known_tables(ops: &BatchOps, files: &FileSet) -> BatchOps {
     for (table, op) in ops.iter().filter(|(table, _)| known(*table)) {
         match op {
             Op::Put { key, value } => kept.put(table, key, value),
+            Op::Merge { key, operand } => kept.merge(table, key, operand),
             Op::Erase { key } => kept.erase(table, key),
             Op::RangeErase { start, end } => kept.range_erase(table, start, end),
         }

@@ -154,7 +154,9 @@ pub fn rotate(core: &Core, writer: &mut Writer) -> Result<()> {
     if !writer.can_continue_in(&next) {
         core.sync(writer.unsynced()).inspect_err(|_| log_job::remove(core, next.number()))?;
     }
-    let memory = Arc::new(MemSet::new(next.number(), core.env.held.rows.clone()).with_filter());
+    let functions = &core.env.options.merge_functions;
+    let memory = MemSet::new(next.number(), core.env.held.rows.clone()).with_filter().with_functions(functions);
+    let memory = Arc::new(memory);
     *writer = writer.continue_in(next, memory.clone()).map_err(|error| {
         log_job::remove(core, memory.log);
         core.not_appended(error)

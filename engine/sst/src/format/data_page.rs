@@ -274,12 +274,12 @@ impl Layout {
     }
 
     /// How many of the rows are erases; `None` if some row has older versions in the history or a value outside the
-    /// page.
+    /// page, or is a merge.
     pub fn erased_alone(&self, page: &[u8]) -> Option<u64> {
         let mut erased = 0;
         for i in 0..self.rows {
             let tag = page[self.records_at + self.offset(page, i)];
-            if tag & (TAG_HISTORY | TAG_OUTSIDE) != 0 {
+            if tag & (TAG_HISTORY | TAG_OUTSIDE | RowKind::Merge as u8) != 0 {
                 return None;
             }
             erased += u64::from(tag & TAG_KIND == RowKind::Erase as u8);

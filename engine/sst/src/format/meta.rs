@@ -43,8 +43,11 @@ pub const BLOCK_FILTER: u32 = 1 << 19;
 pub const NODE_SAMPLES: u32 = 1 << 21;
 /// Some page is compressed by zstd.
 pub const ZSTD: u32 = 1 << 22;
+/// Some row is a merge.
+pub const MERGES: u32 = 1 << 24;
 /// Every feature bit of files that this code knows.
-pub const FEATURES: u32 = FLAT_BESIDE | ORIGIN | GROUPS | FLAT_ALONE | FUSE_FILTER | BLOCK_FILTER | NODE_SAMPLES | ZSTD;
+pub const FEATURES: u32 =
+    FLAT_BESIDE | ORIGIN | GROUPS | FLAT_ALONE | FUSE_FILTER | BLOCK_FILTER | NODE_SAMPLES | ZSTD | MERGES;
 
 /// The most column groups beside the main one. For each group, the footer holds two trees of about 100 bytes.
 pub const MAX_GROUPS: usize = 15;
@@ -371,6 +374,8 @@ pub struct Meta {
     pub has_samples: bool,
     /// Whether some page is compressed by zstd.
     pub has_zstd: bool,
+    /// Whether some row is a merge.
+    pub has_merges: bool,
     /// Data that a newer program has added, and that this program need not understand. It is kept unchanged.
     pub unknown: Unknown,
 }
@@ -438,6 +443,7 @@ impl Meta {
             | bit(self.has_origin, ORIGIN)
             | bit(self.has_samples, NODE_SAMPLES)
             | bit(self.has_zstd, ZSTD)
+            | bit(self.has_merges, MERGES)
             | self.filter.map_or(0, |filter| filter.form.feature())
             | bit(flat(true), FLAT_ALONE)
             | bit(flat(false), FLAT_BESIDE)
@@ -505,6 +511,7 @@ impl Meta {
         meta.has_origin = features & ORIGIN != 0;
         meta.has_samples = features & NODE_SAMPLES != 0;
         meta.has_zstd = features & ZSTD != 0;
+        meta.has_merges = features & MERGES != 0;
         if meta.features() != features {
             let trees = meta.features();
             return Err(format!("features {features:#x} stand with trees of features {trees:#x}").into());
@@ -590,6 +597,7 @@ impl Meta {
             has_origin: false,
             has_samples: false,
             has_zstd: false,
+            has_merges: false,
             unknown: Unknown { features: 0, extension },
         })
     }
@@ -805,6 +813,7 @@ mod tests {
             has_origin: false,
             has_samples: false,
             has_zstd: false,
+            has_merges: false,
             unknown: Unknown { features: 1 << 9, extension: b"\x80\x0ffrom the future".to_vec() },
         }
     }
@@ -856,7 +865,7 @@ mod tests {
             ..meta()
         };
         assert_eq!(plain.features(), 0);
-        assert_eq!(Meta { has_zstd: true, ..plain }.features(), ZSTD);
+        assert_eq!(Meta { has_zstd: true, has_merges: true, ..plain }.features(), ZSTD | MERGES);
         let newer = Meta { unknown: Unknown { features: 1 << 20, extension: Vec::new() }, ..meta() };
         let mut bytes = Vec::new();
         newer.encode(&mut bytes);

@@ -353,10 +353,10 @@ impl Streak {
         if version > self.at {
             return if record.has_history { StreakRow::Elsewhere } else { StreakRow::Unseen };
         }
-        if record.kind != RowKind::Put || self.erased.is_some_and(|erased| version < erased) {
+        if record.kind == RowKind::Erase || self.erased.is_some_and(|erased| version < erased) {
             return StreakRow::Gone;
         }
-        if record.outside {
+        if record.outside || record.kind != RowKind::Put {
             return StreakRow::Elsewhere;
         }
         StreakRow::Shown(record.value_at as u32, (record.value_at + record.value_bytes) as u32)

@@ -9,7 +9,7 @@ use super::rows::{KeyedRows, PartRows, StoredBytes};
 use super::tree::TreeBuilder;
 use crate::KeyRange;
 use crate::copied_page::CopiedPage;
-use crate::format::meta::{GroupTrees, KeyBounds, MAX_GROUPS, MAX_ORIGIN_BYTES, Meta, ORIGIN, TreeKind, Unknown};
+use crate::format::meta::{GroupTrees, KeyBounds, MAX_GROUPS, MAX_ORIGIN_BYTES, MERGES, Meta, ORIGIN, TreeKind, Unknown};
 use crate::format::{MAX_CHUNK_BYTES, MAX_NODE_BYTES, OutsideValue, history_key, varint};
 use crate::row::{MAX_KEY_BYTES, RowKind, Version};
 use os::sync::Arc;
@@ -43,6 +43,8 @@ pub struct SstBuilder {
     newest: Version,
     value_bytes: u64,
     user_bytes: u64,
+    /// Whether some row is a merge.
+    has_merges: bool,
     chunk: Vec<u8>,
     /// Two keys of a page that is being copied. They are fields only to reuse their memory.
     page_keys: (Vec<u8>, Vec<u8>),
@@ -84,6 +86,7 @@ impl SstBuilder {
             newest: Version(0),
             value_bytes: 0,
             user_bytes: 0,
+            has_merges: false,
             chunk: Vec::new(),
             page_keys: Default::default(),
             origin: Vec::new(),
@@ -174,6 +177,7 @@ impl SstBuilder {
         self.oldest = self.oldest.min(version);
         self.newest = self.newest.max(version);
         self.user_bytes += (key.len() + part_bytes) as u64;
+        self.has_merges |= kind == RowKind::Merge && self.options.features & MERGES != 0;
         let order = if self.main.rows() > 0 { self.last_key().cmp(key) } else { Ordering::Less };
         assert!(order != Ordering::Greater, "keys arrive in order");
         let is_older = order == Ordering::Equal;
@@ -404,6 +408,7 @@ impl SstBuilder {
             has_origin: !self.origin.is_empty(),
             has_samples,
             has_zstd: writer.has_zstd(),
+            has_merges: self.has_merges,
             unknown: Unknown::default(),
         };
         assert!(meta.features() & !options.features == 0, "the caller chose nothing that these features lack");

@@ -7,6 +7,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use super::*;
+use crate::base::operand::MergeOp;
 use crate::base::record::tests::seeds;
 
 fn decode(bytes: &[u8], count: u32) -> Result<BatchOps, OpsError> {
@@ -89,7 +90,12 @@ fn check_refused(kind: u8, rest: &[u8], why: &str) {
 
 #[test]
 fn bad_ops_are_refused_with_a_reason() {
-    check_refused(2, b"\x01a\x01b", "is a merge, which this version does not know");
+    check_refused(2, b"\x01a\x02", "has an operand that ends after the batch");
+    check_refused(
+        2,
+        b"\x01a\x01b",
+        "has an operand that does not decode, or that only a newer release can read",
+    );
     check_refused(4, b"\x01a", "has an unknown kind");
     check_refused(1, b"\x02a", "has a key that ends after the batch");
     check_refused(1, b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01a", "has a key that ends after the batch");
@@ -124,6 +130,13 @@ fn in_order(ops: &BatchOps, before: &BTreeMap<(u32, Vec<u8>), Vec<u8>>) -> BTree
             Op::Put { key, value } => {
                 rows.insert((table, key.to_vec()), value.to_vec());
             }
+            Op::Merge { key, operand } => {
+                let row = rows.entry((table, key.to_vec())).or_default();
+                operand::describe(operand, |op| match op {
+                    MergeOp::Append(bytes) => row.extend_from_slice(bytes),
+                    op => panic!("{op:?} is not tried"),
+                });
+            }
             Op::Erase { key } => {
                 rows.remove(&(table, key.to_vec()));
             }
@@ -149,6 +162,7 @@ fn at_one_version(ops: &BatchOps, before: &BTreeMap<(u32, Vec<u8>), Vec<u8>>) ->
     for (table, op) in ops {
         match op {
             Op::Put { key, value } => ranges_first.put(table, key, value),
+            Op::Merge { key, operand } => ranges_first.merge(table, key, operand),
             Op::Erase { key } => ranges_first.erase(table, key),
             Op::RangeErase { .. } => {}
         }
@@ -174,9 +188,10 @@ fn a_resolved_batch_means_the_same_at_one_version() {
         let mut ops = BatchOps::new();
         for index in 0..random.random_range(0..14u8) {
             let (table, key) = (random.random_range(0..3), random_key(&mut random));
-            match random.random_range(0..4) {
+            match random.random_range(0..5) {
                 0 | 1 => ops.put(table, &key, &[index]),
                 2 => ops.erase(table, &key),
+                3 => ops.merge(table, &key, &MergeOp::Append(&[index]).encode()),
                 _ => ops.range_erase(table, &key, &random_key(&mut random)),
             }
         }

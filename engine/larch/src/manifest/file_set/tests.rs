@@ -25,6 +25,7 @@ pub fn meta(newest: u64) -> Meta {
         has_origin: false,
         has_samples: false,
         has_zstd: false,
+        has_merges: false,
         unknown: Default::default(),
     }
 }

@@ -1,6 +1,7 @@
 //! Tests that memtables are counted as one source.
 
 use super::*;
+use crate::base::operand::MergeFunctions;
 use crate::base::options::TableOptions;
 use crate::base::table::{TableId, TableInfo};
 use crate::manifest::{FileSet, TableFiles};
@@ -36,7 +37,7 @@ fn view(memtables: &[&str]) -> View {
         index: None,
     });
     files.tables.insert(TableFiles::new(info));
-    View { generation: 0, memory: memory.collect(), files: Arc::new(files) }
+    View { generation: 0, memory: memory.collect(), files: Arc::new(files), functions: MergeFunctions::default() }
 }
 
 /// The table of `view`, for a reader at version `at`.

@@ -24,6 +24,7 @@ fn file(number: u64, low: &[u8], high: &[u8]) -> BuiltFile {
         has_origin: true,
         has_samples: false,
         has_zstd: false,
+        has_merges: false,
         unknown: sst::format::meta::Unknown::default(),
     };
     BuiltFile { number, checksum: 0x1122_3344_5566_7788, meta }

@@ -1,0 +1,450 @@
+//! Merge operators: writes that say how the value of a key changes, without reading it. This module knows how steps are
+//! encoded, joined and applied. It knows no tables and no versions.
+//!
+//! ```text
+//! operand:  step | step | …              in the order of the commits
+//! step:     code u8 | bytes varint | content
+//!
+//! code          content
+//! 0 nothing     empty: the key has no value before the next step
+//! 1 set         the value before the next step
+//! 2 add         a number, i64
+//! 3 max         bytes
+//! 4 min         bytes
+//! 5 append      bytes
+//! 6 or          offset u32 | bytes
+//! 7 call        name bytes varint | name | what the function gets
+//! ```
+//!
+//! Numbers are little-endian. A *complete* operand begins with `nothing` or `set`: it says everything of the key, and
+//! no older row is needed. All other operands continue what older rows say.
+//!
+//! Invariant: applying two operands one after the other has the same effect as applying them [joined](join). So rows
+//! may be joined at any time, and in any groups.
+
+use super::error::{Error, Result};
+use os::sync::Arc;
+use sst::format::varint;
+use std::collections::BTreeMap;
+use std::fmt;
+
+const NOTHING: u8 = 0;
+const SET: u8 = 1;
+const ADD: u8 = 2;
+const MAX: u8 = 3;
+const MIN: u8 = 4;
+const APPEND: u8 = 5;
+const OR: u8 = 6;
+const CALL: u8 = 7;
+
+/// How a [merge](crate::Table::merge) changes the value of a key. It is applied when the value is read, or before
+/// that, when rows are merged in the background.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MergeOp<'a> {
+    /// Adds to a counter, which is an `i64` of eight bytes, the least significant byte first. A key without a value
+    /// counts as 0, and the sum wraps around. A value of another length cannot be added to: see
+    /// [`Error::Merge`](crate::Error::Merge).
+    Add(i64),
+    /// Keeps the greater of the value and these bytes, compared as keys are. A key without a value gets the bytes.
+    Max(&'a [u8]),
+    /// Keeps the lesser of the value and these bytes, compared as keys are. A key without a value gets the bytes.
+    Min(&'a [u8]),
+    /// Appends these bytes to the value. A key without a value gets the bytes.
+    Append(&'a [u8]),
+    /// Sets bits: each byte of the value from `at` on is combined with one of `bytes` by a bitwise or. A shorter value
+    /// is first extended with zeros.
+    Or {
+        /// The first byte of the value that changes, counted from 0.
+        at: u32,
+        /// The bits.
+        bytes: &'a [u8],
+    },
+    /// Calls a function of the program, see [`Builder::merge_function`](crate::Builder::merge_function).
+    Call {
+        /// The name under which the function was registered: at most 255 bytes.
+        function: &'a str,
+        /// What the function gets.
+        operand: &'a [u8],
+    },
+}
+
+impl MergeOp<'static> {
+    /// Sets bit `bit` of the value. Bit 0 is the lowest bit of the first byte.
+    pub fn set_bit(bit: u32) -> Self {
+        const BITS: [[u8; 1]; 8] = [[1], [2], [4], [8], [16], [32], [64], [128]];
+        Self::Or { at: bit / 8, bytes: &BITS[(bit % 8) as usize] }
+    }
+}
+
+impl MergeOp<'_> {
+    /// The operand of this step alone.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        match *self {
+            Self::Add(number) => put_step(&mut out, ADD, &[&number.to_le_bytes()]),
+            Self::Max(bytes) => put_step(&mut out, MAX, &[bytes]),
+            Self::Min(bytes) => put_step(&mut out, MIN, &[bytes]),
+            Self::Append(bytes) => put_step(&mut out, APPEND, &[bytes]),
+            Self::Or { at, bytes } => put_step(&mut out, OR, &[&at.to_le_bytes(), bytes]),
+            Self::Call { function, operand } => {
+                let mut name = Vec::new();
+                varint::put_bytes(&mut name, function.as_bytes());
+                put_step(&mut out, CALL, &[&name, operand]);
+            }
+        }
+        out
+    }
+
+    /// The length that a value which only this step makes would have, at most.
+    pub(crate) fn value_bytes(&self) -> usize {
+        match *self {
+            Self::Add(_) => size_of::<i64>(),
+            Self::Max(bytes) | Self::Min(bytes) | Self::Append(bytes) => bytes.len(),
+            Self::Or { at, bytes } => at as usize + bytes.len(),
+            Self::Call { operand, .. } => operand.len(),
+        }
+    }
+}
+
+/// Changes values in a way that the engine does not know, see [`MergeOp::Call`]. The result must depend only on the
+/// arguments, and later releases of the program must compute the same: operands that were written by an older release
+/// are applied later. A function that changes its mind needs another name.
+pub trait MergeFunction: Send + Sync {
+    /// The new value of `key`, whose value is `value`.
+    ///
+    /// # Errors
+    ///
+    /// An error says why the value cannot be changed. Reads of the key then fail with
+    /// [`Error::Merge`](crate::Error::Merge), until the key is put or erased.
+    fn apply(&self, key: &[u8], value: Option<&[u8]>, operand: &[u8]) -> std::result::Result<Vec<u8>, String>;
+
+    /// One operand that has the effect of `older` followed by `newer`, if there is one. Without it, operands stay apart
+    /// until the value is known.
+    fn join(&self, key: &[u8], older: &[u8], newer: &[u8]) -> Option<Vec<u8>> {
+        let _ = (key, older, newer);
+        None
+    }
+}
+
+impl<F> MergeFunction for F
+where
+    F: Fn(&[u8], Option<&[u8]>, &[u8]) -> std::result::Result<Vec<u8>, String> + Send + Sync,
+{
+    fn apply(&self, key: &[u8], value: Option<&[u8]>, operand: &[u8]) -> std::result::Result<Vec<u8>, String> {
+        self(key, value, operand)
+    }
+}
+
+/// The merge functions that a program has registered, by name.
+#[derive(Clone, Default)]
+pub struct MergeFunctions(Option<Arc<BTreeMap<String, Arc<dyn MergeFunction>>>>);
+
+impl MergeFunctions {
+    /// Registers `function`, in place of another of the same name.
+    pub(crate) fn add(&mut self, name: &str, function: Arc<dyn MergeFunction>) {
+        let mut all = self.0.take().map_or_else(BTreeMap::new, |all| (*all).clone());
+        all.insert(name.to_owned(), function);
+        self.0 = Some(Arc::new(all));
+    }
+
+    fn get(&self, name: &str) -> Option<&dyn MergeFunction> {
+        self.0.as_ref()?.get(name).map(|function| &**function)
+    }
+}
+
+impl fmt::Debug for MergeFunctions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.iter().flat_map(|all| all.keys())).finish()
+    }
+}
+
+/// The longest name of a function.
+pub const MAX_NAME_BYTES: usize = 255;
+
+/// One step of an operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step<'a> {
+    Nothing,
+    Set(&'a [u8]),
+    Op(MergeOp<'a>),
+}
+
+impl<'a> Step<'a> {
+    fn decode(code: u8, mut content: &'a [u8]) -> Option<Self> {
+        Some(match code {
+            NOTHING if content.is_empty() => Self::Nothing,
+            SET => Self::Set(content),
+            ADD => Self::Op(MergeOp::Add(i64::from_le_bytes(content.try_into().ok()?))),
+            MAX => Self::Op(MergeOp::Max(content)),
+            MIN => Self::Op(MergeOp::Min(content)),
+            APPEND => Self::Op(MergeOp::Append(content)),
+            OR => {
+                let (at, bytes) = content.split_first_chunk()?;
+                Self::Op(MergeOp::Or { at: u32::from_le_bytes(*at), bytes })
+            }
+            CALL => {
+                let name = varint::take_bytes(&mut content).filter(|name| name.len() <= MAX_NAME_BYTES)?;
+                Self::Op(MergeOp::Call { function: std::str::from_utf8(name).ok()?, operand: content })
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// The steps of an operand. Ends after the first step that does not decode.
+struct Steps<'a>(&'a [u8]);
+
+impl<'a> Iterator for Steps<'a> {
+    /// A step, or `None` for one that does not decode.
+    type Item = Option<Step<'a>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let (code, after) = (self.0[0], &mut &self.0[1..]);
+        let step = varint::take_bytes(after).and_then(|content| Step::decode(code, content));
+        self.0 = if step.is_some() { after } else { &[] };
+        Some(step)
+    }
+}
+
+/// Appends a step, whose content is given in pieces.
+fn put_step(out: &mut Vec<u8>, code: u8, pieces: &[&[u8]]) {
+    out.push(code);
+    varint::put(out, pieces.iter().map(|piece| piece.len() as u64).sum());
+    pieces.iter().for_each(|piece| out.extend_from_slice(piece));
+}
+
+/// Whether `operand` has at least one step, and all its steps decode.
+pub fn is_valid(operand: &[u8]) -> bool {
+    !operand.is_empty() && Steps(operand).all(|step| step.is_some())
+}
+
+/// Whether `operand` says everything of its key, so that no older row is needed.
+pub fn is_complete(operand: &[u8]) -> bool {
+    matches!(operand.first(), Some(&(NOTHING | SET)))
+}
+
+/// Calls `each` with the steps of an operand as a program writes them. The value before them comes first: `None` if it
+/// is not known, and `Some(None)` if the key had none.
+pub fn describe<'a>(operand: &'a [u8], mut each: impl FnMut(MergeOp<'a>)) -> Option<Option<&'a [u8]>> {
+    let mut before = None;
+    for step in Steps(operand).flatten() {
+        match step {
+            Step::Nothing => before = Some(None),
+            Step::Set(value) => before = Some(Some(value)),
+            Step::Op(op) => each(op),
+        }
+    }
+    before
+}
+
+/// What is known of a key's value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Merged {
+    /// The value.
+    Value(Vec<u8>),
+    /// An operand. The value is not known, or cannot be computed here.
+    Operand(Vec<u8>),
+}
+
+/// Collects what rows say of a key, from the newest to the oldest.
+#[derive(Debug, Default)]
+pub struct Collected {
+    /// The operands, newest first. Only the last may be complete.
+    operands: Vec<Vec<u8>>,
+}
+
+impl Collected {
+    /// Adds the operand of the next older row. Returns whether older rows matter.
+    pub fn add(&mut self, operand: Vec<u8>) -> bool {
+        let is_complete = is_complete(&operand);
+        self.operands.push(operand);
+        !is_complete
+    }
+
+    /// Adds the operand of a row that is newer than all others.
+    pub fn add_newer(&mut self, operand: Vec<u8>) {
+        self.operands.insert(0, operand);
+    }
+
+    /// Notes that the next older row puts `value`, so that older rows do not matter.
+    pub fn end_with(&mut self, value: &[u8]) {
+        let mut step = Vec::with_capacity(1 + varint::MAX_BYTES + value.len());
+        put_step(&mut step, SET, &[value]);
+        self.operands.push(step);
+    }
+
+    /// Notes that no older row has a value.
+    pub fn end(&mut self) {
+        let mut step = Vec::new();
+        put_step(&mut step, NOTHING, &[]);
+        self.operands.push(step);
+    }
+
+    /// The value of `key`. What was collected must be complete.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the value cannot be computed.
+    pub fn value(self, key: &[u8], functions: &MergeFunctions) -> std::result::Result<Vec<u8>, String> {
+        match self.finish(key, functions) {
+            Merged::Value(value) => Ok(value),
+            Merged::Operand(operand) => {
+                let why = apply(&operand, key, functions).err().unwrap_or_else(|| "its beginning is missing".to_owned());
+                Err(format!("the merges of row {} cannot be applied: {why}", key.escape_ascii()))
+            }
+        }
+    }
+
+    /// The value of `key`, or the shortest operand that has the same effect as all collected ones.
+    pub fn finish(self, key: &[u8], functions: &MergeFunctions) -> Merged {
+        let mut joined = Vec::new();
+        for operand in self.operands.iter().rev() {
+            join(&mut joined, operand, key, functions);
+        }
+        if is_complete(&joined)
+            && let Ok(value) = apply(&joined, key, functions)
+        {
+            return Merged::Value(value);
+        }
+        Merged::Operand(joined)
+    }
+}
+
+/// The value of `key` after `operand`, if it was `before`.
+///
+/// # Errors
+///
+/// [`Error::Merge`] if the value cannot be computed.
+pub fn value_after(key: &[u8], before: Option<&[u8]>, operand: &[u8], functions: &MergeFunctions) -> Result<Vec<u8>> {
+    let mut collected = Collected::default();
+    collected.add(operand.to_vec());
+    match before {
+        Some(value) => collected.end_with(value),
+        None => collected.end(),
+    }
+    collected.value(key, functions).map_err(Error::Merge)
+}
+
+/// Appends `newer` to `older`, as one operand with the effect of both in this order.
+fn join(older: &mut Vec<u8>, newer: &[u8], key: &[u8], functions: &MergeFunctions) {
+    if is_complete(newer) {
+        older.clear();
+    }
+    let mut last = last_step(older);
+    let mut rest = newer;
+    while !rest.is_empty() {
+        let mut steps = Steps(rest);
+        let next = steps.next().flatten();
+        let bytes = &rest[..rest.len() - steps.0.len()];
+        rest = steps.0;
+        let joined = match (last.and_then(|at| Steps(&older[at..]).next().flatten()), next) {
+            (Some(Step::Op(a)), Some(Step::Op(b))) => join_ops(a, b, key, functions),
+            _ => None,
+        };
+        if let (Some(at), Some(joined)) = (last, joined) {
+            older.truncate(at);
+            older.extend_from_slice(&joined);
+        } else {
+            last = Some(older.len());
+            older.extend_from_slice(bytes);
+        }
+    }
+}
+
+/// Where the last step of an operand begins.
+fn last_step(operand: &[u8]) -> Option<usize> {
+    let (mut steps, mut last) = (Steps(operand), None);
+    loop {
+        let at = operand.len() - steps.0.len();
+        if steps.next().is_none() {
+            return last;
+        }
+        last = Some(at);
+    }
+}
+
+/// One step with the effect of `older` followed by `newer`, if there is one.
+fn join_ops(older: MergeOp<'_>, newer: MergeOp<'_>, key: &[u8], functions: &MergeFunctions) -> Option<Vec<u8>> {
+    Some(match (older, newer) {
+        (MergeOp::Add(a), MergeOp::Add(b)) => MergeOp::Add(a.wrapping_add(b)).encode(),
+        (MergeOp::Max(a), MergeOp::Max(b)) => MergeOp::Max(a.max(b)).encode(),
+        (MergeOp::Min(a), MergeOp::Min(b)) => MergeOp::Min(a.min(b)).encode(),
+        (MergeOp::Append(a), MergeOp::Append(b)) => MergeOp::Append(&[a, b].concat()).encode(),
+        (MergeOp::Or { at: a, bytes }, MergeOp::Or { at: b, bytes: more }) => {
+            let (a_end, b_end) = (u64::from(a) + bytes.len() as u64, u64::from(b) + more.len() as u64);
+            // Steps far apart stay apart, or the bytes between them would be written as zeros.
+            if u64::from(a) > b_end || u64::from(b) > a_end {
+                return None;
+            }
+            let start = a.min(b);
+            let mut all = vec![0; (a_end.max(b_end) - u64::from(start)) as usize];
+            or(&mut all, (a - start) as usize, bytes);
+            or(&mut all, (b - start) as usize, more);
+            MergeOp::Or { at: start, bytes: &all }.encode()
+        }
+        (MergeOp::Call { function, operand }, MergeOp::Call { function: same, operand: then }) if function == same => {
+            let joined = functions.get(function)?.join(key, operand, then)?;
+            MergeOp::Call { function, operand: &joined }.encode()
+        }
+        _ => return None,
+    })
+}
+
+fn or(value: &mut Vec<u8>, at: usize, bytes: &[u8]) {
+    if value.len() < at + bytes.len() {
+        value.resize(at + bytes.len(), 0);
+    }
+    value[at..].iter_mut().zip(bytes).for_each(|(byte, bits)| *byte |= bits);
+}
+
+/// The value that a complete operand makes.
+///
+/// # Errors
+///
+/// Returns why there is no value: a step does not fit the value before it, or its function is not registered.
+fn apply(operand: &[u8], key: &[u8], functions: &MergeFunctions) -> std::result::Result<Vec<u8>, String> {
+    let mut value: Option<Vec<u8>> = None;
+    for step in Steps(operand) {
+        let op = match step.ok_or("it has a step that does not decode")? {
+            Step::Nothing => {
+                value = None;
+                continue;
+            }
+            Step::Set(bytes) => {
+                value = Some(bytes.to_vec());
+                continue;
+            }
+            Step::Op(op) => op,
+        };
+        match op {
+            MergeOp::Add(number) => {
+                let before = match &value {
+                    None => 0,
+                    Some(value) => i64::from_le_bytes(value.as_slice().try_into().map_err(|_| {
+                        format!("its value has {} bytes, and a number to add to has 8", value.len())
+                    })?),
+                };
+                value = Some(before.wrapping_add(number).to_le_bytes().to_vec());
+            }
+            MergeOp::Max(bytes) if value.as_deref().is_none_or(|value| value < bytes) => value = Some(bytes.to_vec()),
+            MergeOp::Min(bytes) if value.as_deref().is_none_or(|value| value > bytes) => value = Some(bytes.to_vec()),
+            MergeOp::Max(_) | MergeOp::Min(_) => {}
+            MergeOp::Append(bytes) => value.get_or_insert_default().extend_from_slice(bytes),
+            MergeOp::Or { at, bytes } => or(value.get_or_insert_default(), at as usize, bytes),
+            MergeOp::Call { function, operand } => {
+                let function = functions
+                    .get(function)
+                    .ok_or_else(|| format!("the merge function {function} is not registered; register it at open"))?;
+                value = Some(function.apply(key, value.as_deref(), operand)?);
+            }
+        }
+    }
+    value.ok_or_else(|| "it has no step".to_owned())
+}
+
+#[cfg(test)]
+mod tests;

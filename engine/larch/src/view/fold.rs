@@ -1,0 +1,155 @@
+//! Computes the value of a key whose newest row is a merge, from what all sources say of it. Each source has joined its
+//! own rows, so one row of each is enough, down to the first that decides. This module does not know who reads.
+
+use super::TableView;
+use super::own_writes::OwnRows;
+use crate::base::operand::{Collected, MergeFunctions};
+use crate::manifest::db_file::DbFile;
+use crate::memtable::{self, MemRow};
+use os::sync::Arc;
+use pages::{PageLender, PageSource, Stop, together};
+use sst::{Row, RowKind, SoughtKey, Version};
+
+/// The value of `key`, of which a reader sees merges. A composite step: if it runs again after a fault, it asks all
+/// sources again.
+pub fn fold<S: PageSource + ?Sized>(source: &S, table: TableView<'_>, key: &SoughtKey<'_>) -> Result<MemRow, Stop> {
+    fold_with(source, table, key, |row, file| Ok(row.value.load(source, &file.sst.file)?.as_bytes().to_vec()))
+}
+
+/// As [`fold`], for a source that does not fetch. It faults if a part of the value lies outside the pages of its rows.
+pub fn fold_lent<S: PageLender + ?Sized>(source: &S, table: TableView<'_>, key: &SoughtKey<'_>) -> Result<MemRow, Stop> {
+    fold_with(source, table, key, |row, _| row.value.inline().map(<[u8]>::to_vec).ok_or(Stop::Fault))
+}
+
+fn fold_with<S: PageLender + ?Sized>(
+    source: &S,
+    table: TableView<'_>,
+    key: &SoughtKey<'_>,
+    load: impl Fn(&Row<S::Page>, &DbFile) -> Result<Vec<u8>, Stop>,
+) -> Result<MemRow, Stop> {
+    let mut folding = Folding::default();
+    match table.own {
+        Some(own) if folding.is_complete_with_own(source, own, key, &load)? => {}
+        _ => {
+            if folding.goes_on_after_memory(table.memtables(), key, table.at) {
+                let files = table.files.files_with_key(key.bytes()).map(|file| &**file);
+                folding.ask_files(source, files, key, table.at, &load)?;
+            }
+        }
+    }
+    folding.finish(&table.view.functions, key.bytes())
+}
+
+/// Collects what the sources say of a key, the newest source first.
+#[derive(Default)]
+pub struct Folding {
+    collected: Collected,
+    /// The version of the newest row.
+    version: Option<Version>,
+}
+
+impl Folding {
+    fn is_complete_with_own<S: PageLender + ?Sized>(
+        &mut self,
+        source: &S,
+        own: &OwnRows,
+        key: &SoughtKey<'_>,
+        load: &impl Fn(&Row<S::Page>, &DbFile) -> Result<Vec<u8>, Stop>,
+    ) -> Result<bool, Stop> {
+        Ok(!self.goes_on_after_memory(std::iter::once(&own.memtable), key, own.at)
+            || !self.ask_files(source, own.files_with_key(key.bytes()), key, own.at, load)?)
+    }
+
+    /// Adds what memtables say, newest first. Returns whether older sources matter.
+    fn goes_on_after_memory<'m>(
+        &mut self,
+        memtables: impl Iterator<Item = &'m Arc<memtable::Memtable>>,
+        key: &SoughtKey<'_>,
+        at: Version,
+    ) -> bool {
+        let Self { collected, version } = self;
+        let asked = memtables.inspect(|memtable| {
+            *version = version.or_else(|| memtable.get(key.bytes(), at).map(|row| row.version()));
+        });
+        memtable::collect(asked.map(|memtable| &**memtable), key.bytes(), at, collected)
+    }
+
+    /// Adds what files say, newest first. Returns whether older sources matter. All files are asked before a fault is
+    /// returned, so that their pages are read together.
+    fn ask_files<'f, S: PageLender + ?Sized>(
+        &mut self,
+        source: &S,
+        files: impl Iterator<Item = &'f DbFile>,
+        key: &SoughtKey<'_>,
+        at: Version,
+        load: &impl Fn(&Row<S::Page>, &DbFile) -> Result<Vec<u8>, Stop>,
+    ) -> Result<bool, Stop> {
+        let mut is_open = true;
+        let mut is_missing = false;
+        together(files, |file| {
+            if !is_open {
+                return Ok(());
+            }
+            let row = file.sst.get_filtered(source, key, at);
+            let cover = file.sst.cover(source, key.bytes(), at);
+            let step = row.and_then(|row| Ok((row, cover?)));
+            let (row, cover) = step.inspect_err(|_| is_missing = true)?;
+            let said = match row.filter(|row| cover.is_none_or(|cover| cover <= row.version)) {
+                None if cover.is_none() => return Ok(()),
+                None => None,
+                Some(row) if row.kind == RowKind::Erase => None,
+                Some(row) => {
+                    let content = load(&row, file).inspect_err(|_| is_missing = true)?;
+                    Some((row.kind, row.version, content))
+                }
+            };
+            // After a fault, rows of older files are not added: the step runs again.
+            if !is_missing {
+                is_open = self.add(said);
+            }
+            Ok(())
+        })?;
+        Ok(is_open)
+    }
+
+    /// Adds what the next older source says: a put or a merge with its version, or, as `None`, that the key has no value
+    /// there. Returns whether older sources matter.
+    pub fn add(&mut self, said: Option<(RowKind, Version, Vec<u8>)>) -> bool {
+        match said {
+            Some((RowKind::Merge, version, operand)) => {
+                self.version.get_or_insert(version);
+                self.collected.add(operand)
+            }
+            Some((RowKind::Put, version, value)) => {
+                self.version.get_or_insert(version);
+                self.collected.end_with(&value);
+                false
+            }
+            Some((RowKind::Erase, ..)) | None => {
+                self.collected.end();
+                false
+            }
+        }
+    }
+
+    /// As [`Folding::add`], for the merge `row` of a memtable of `table`.
+    pub fn add_memory(&mut self, memtable: &memtable::Memtable, row: &MemRow) -> bool {
+        self.version.get_or_insert(row.version());
+        memtable.collect(row, &mut self.collected)
+    }
+
+    /// The row with the value.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Failed`] if the value cannot be computed.
+    pub fn finish(mut self, functions: &MergeFunctions, key: &[u8]) -> Result<MemRow, Stop> {
+        let version = self.version.expect("the reader has seen a merge");
+        self.collected.end();
+        let value = self.collected.value(key, functions).map_err(pages::Error::Content)?;
+        Ok(MemRow::alone(key, version, &value))
+    }
+}
+
+#[cfg(test)]
+mod tests;
