@@ -98,6 +98,12 @@ Examples:
   larch put db people 7 $'Ada\\t36'
   larch put db events e7 '{\"n\": 1}'";
 
+const MERGE_EXAMPLES: &str = "\
+Examples:
+  larch merge db visits /home --add 1
+  larch merge db notes milk --append ', and butter'
+  larch merge db people ada --json-patch '{\"age\": 37, \"town\": null}'";
+
 const LOAD_EXAMPLES: &str = "\
 Examples:
   printf 'milk\\ttwo litres\\n' | larch load db notes
@@ -530,9 +536,9 @@ pub fn common_options_of(command: &str) -> &'static [&'static str] {
         "get" | "scan" | "export" | "count" | "nth" | "sample" | "tables" | "stats" | "metrics" | "explain"
         | "explain get" | "explain scan" | "split" | "check" | "dump" | "sql" | "index check" | "index list"
         | "history" => &["cache", "read_index", "read_only", "follow", "verbose"],
-        "put" | "load" | "delete" | "delete-range" | "import" | "ingest" | "warm" | "create-table" | "drop-table"
-        | "rename-table" | "revert" | "compact" | "alter" | "clone" | "split-off" | "demo" | "index create"
-        | "index drop" => {
+        "put" | "merge" | "load" | "delete" | "delete-range" | "import" | "ingest" | "warm" | "create-table"
+        | "drop-table" | "rename-table" | "revert" | "compact" | "alter" | "clone" | "split-off" | "demo"
+        | "index create" | "index drop" => {
             &["cache", "write_buffer", "durability", "read_index", "compaction_workers", "verbose", "compat"]
         }
         "index" => &COMMON_OPTIONS,
@@ -634,7 +640,8 @@ impl Common {
             .publish_metrics(true)
             .prefer_flat_index(self.read_index == ReadIndexArg::Flat)
             .durability(durability)
-            .extractors(extractors::of);
+            .extractors(extractors::of)
+            .merge_function(JSON_PATCH, ::rows::merge_patch);
         let builder = match places::machine(dir, Stored::Database)? {
             // A store always has room, so nothing is reserved.
             Some(machine) => builder.machine(machine).reserve_bytes(0),
@@ -691,6 +698,13 @@ pub enum Command {
     /// If the database or the table does not exist, the command makes it. The new table has raw keys and values.
     #[command(after_help = PUT_EXAMPLES)]
     Put(Put),
+    /// Change the value of a key in a raw table, without reading it
+    ///
+    /// The change is applied when the value is read, or before that when files are merged. A key without a value counts
+    /// as 0, as no bytes, or as an empty JSON object. If the change does not fit the value, reads of the key fail until
+    /// it is put or deleted. If the database or the table does not exist, the command makes it.
+    #[command(after_help = MERGE_EXAMPLES)]
+    Merge(Merge),
     /// Write or remove rows from the standard input as they come, and print the key of each once it is safe
     ///
     /// For a raw table, each line is a key and a value with a tab between them. A backslash, tab, LF or CR in them
@@ -1598,6 +1612,41 @@ pub struct Put {
     /// the value if the table is raw
     #[arg(allow_negative_numbers = true)]
     pub value: Option<OsString>,
+}
+
+/// The name of the function that applies JSON merge patches.
+pub const JSON_PATCH: &str = "json-merge-patch";
+
+#[derive(Debug, Args)]
+pub struct Merge {
+    #[command(flatten)]
+    pub row: Row,
+    #[command(flatten)]
+    pub how: How,
+}
+
+/// How a value is changed.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub struct How {
+    /// Add to a counter of eight bytes, the lowest first
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub add: Option<i64>,
+    /// Append bytes, written as the value of a raw row
+    #[arg(long, value_name = "BYTES", allow_hyphen_values = true)]
+    pub append: Option<OsString>,
+    /// Keep the greater of the value and these bytes
+    #[arg(long, value_name = "BYTES", allow_hyphen_values = true)]
+    pub max: Option<OsString>,
+    /// Keep the lesser of the value and these bytes
+    #[arg(long, value_name = "BYTES", allow_hyphen_values = true)]
+    pub min: Option<OsString>,
+    /// Set a bit, counted from the lowest of the first byte
+    #[arg(long, value_name = "N")]
+    pub set_bit: Option<u32>,
+    /// Apply a JSON merge patch (RFC 7396)
+    #[arg(long, value_name = "JSON")]
+    pub json_patch: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -110,6 +110,11 @@ pub struct Layout {
 }
 
 impl Layout {
+    /// Whether rows have no columns.
+    pub fn is_raw(&self) -> bool {
+        self.schema.is_none()
+    }
+
     /// The layout that a schema asks for. Without a schema, rows are raw.
     pub fn new(schema: Option<Schema>) -> Self {
         let mut layout = Self {

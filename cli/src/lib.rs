@@ -109,6 +109,7 @@ fn run_command(bench: impl FnOnce(args::Bench) -> ExitCode) -> ExitCode {
         Command::Ingest(args) => commands::ingest::run(&common, &args),
         Command::Get(args) => commands::point::get(&common, &args),
         Command::Put(args) => commands::point::put(&common, &args),
+        Command::Merge(args) => commands::point::merge(&common, &args),
         Command::Load(args) => commands::load::run(&common, &args),
         Command::Delete(args) => commands::point::delete(&common, &args),
         Command::DeleteRange(args) => commands::scan::delete_range(&common, &args),

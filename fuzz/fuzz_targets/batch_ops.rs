@@ -1,7 +1,8 @@
 //! Operations that decode keep their meaning when they are written again, and when their batch is resolved.
 #![no_main]
 
-use larch::fuzz::{BatchOps, Op};
+use larch::MergeOp;
+use larch::fuzz::{BatchOps, Op, encoded};
 use larch_fuzz::Input;
 use libfuzzer_sys::fuzz_target;
 use std::collections::BTreeMap;
@@ -25,8 +26,9 @@ fuzz_target!(|bytes: &[u8]| {
         let mut ops = BatchOps::new();
         while !input.is_empty() {
             let (kind, table) = (input.byte(), u32::from(input.byte() % 2));
-            match kind % 3 {
+            match kind % 4 {
                 0 => ops.put(table, &input.key(), input.bytes(8)),
+                3 => ops.merge(table, &input.key(), &encoded(&MergeOp::Append(input.bytes(8)))),
                 1 => ops.erase(table, &input.key()),
                 _ => ops.range_erase(table, &input.key(), &input.key()),
             }
@@ -45,6 +47,7 @@ fn written(ops: &BatchOps) -> BatchOps {
     for (table, op) in ops {
         match op {
             Op::Put { key, value } => again.put(table, key, value),
+            Op::Merge { key, operand } => again.merge(table, key, operand),
             Op::Erase { key } => again.erase(table, key),
             Op::RangeErase { start, end } => again.range_erase(table, start, end),
         }
@@ -77,6 +80,10 @@ fn state_of<'a>(ops: impl Iterator<Item = (u32, Op<'a>)>) -> BTreeMap<(u32, Vec<
     for (table, op) in ops {
         match op {
             Op::Put { key, value } => drop(state.insert((table, key.to_vec()), value.to_vec())),
+            // Only the order and the bytes of operands matter here, so they are strung together.
+            Op::Merge { key, operand } => {
+                state.entry((table, key.to_vec())).or_insert_with(Vec::new).extend_from_slice(operand);
+            }
             Op::Erase { key } => drop(state.remove(&(table, key.to_vec()))),
             Op::RangeErase { start, end } => {
                 state.retain(|(of, key), _| *of != table || &**key < start || (!end.is_empty() && &**key >= end));

@@ -20,6 +20,15 @@ pub enum Op {
         /// Its value.
         value: Vec<u8>,
     },
+    /// The value of the key, or nothing, is followed by this one.
+    Append {
+        /// Name of the table, which has no column groups.
+        table: String,
+        /// The key.
+        key: Vec<u8>,
+        /// What follows.
+        value: Vec<u8>,
+    },
     /// The key has no value.
     Erase {
         /// Name of the table.
@@ -99,6 +108,12 @@ impl Model {
             match op {
                 Op::Put { table, key, value } => {
                     note(self.table_mut(table).entry(key.clone()).or_default(), version, Some(value.clone()));
+                }
+                Op::Append { table, key, value } => {
+                    let history = self.table_mut(table).entry(key.clone()).or_default();
+                    let before = visible(history, version).unwrap_or_default();
+                    let after = [before, value].concat();
+                    note(history, version, Some(after));
                 }
                 Op::Erase { table, key } => {
                     note(self.table_mut(table).entry(key.clone()).or_default(), version, None);

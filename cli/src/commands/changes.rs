@@ -6,6 +6,7 @@ use crate::failure::Result;
 use crate::interrupt::Interrupt;
 use crate::layout::Layout;
 use crate::output::{Output, Printer};
+use larch::MergeOp;
 use larch::past::{Change, ChangeKind, Changes};
 use larch::{Database, Version};
 use std::collections::HashMap;
@@ -97,6 +98,15 @@ fn tsv(change: &Change, layout: &Layout, line: &mut Vec<u8>) {
             begin("put");
             printer.tsv(key, &value, line);
         }
+        ChangeKind::Merge { key, op } => {
+            begin("merge");
+            printer.key(key, line);
+            line.truncate(line.trim_ascii_end().len());
+            let (how, operand) = described(&op);
+            line.extend_from_slice(format!("\t{how}\t").as_bytes());
+            crate::escape::escape(&operand, line);
+            line.push(b'\n');
+        }
         ChangeKind::Erase { key } => {
             begin("erase");
             printer.key(key, line);
@@ -128,6 +138,15 @@ fn jsonl(change: &Change, layout: &Layout, line: &mut Vec<u8>) {
             printer.json(key, &value, line);
             end_value(line);
         }
+        ChangeKind::Merge { key, op } => {
+            kind("merge", line);
+            line.extend_from_slice(b",\"key\":");
+            printer.key_json(key, line);
+            end_value(line);
+            let (how, operand) = described(&op);
+            line.extend_from_slice(format!(",\"how\":{},\"operand\":", text(how.as_bytes())).as_bytes());
+            line.extend_from_slice(text(&operand).as_bytes());
+        }
         ChangeKind::Erase { key } => {
             kind("erase", line);
             line.extend_from_slice(b",\"key\":");
@@ -147,6 +166,19 @@ fn jsonl(change: &Change, layout: &Layout, line: &mut Vec<u8>) {
         line.extend_from_slice(b",\"last\":true");
     }
     line.extend_from_slice(b"}\n");
+}
+
+/// The name of a merge operator, as an option of `larch merge` where there is one, and its operand.
+fn described(op: &MergeOp<'_>) -> (String, Vec<u8>) {
+    match *op {
+        MergeOp::Add(number) => ("add".to_owned(), number.to_string().into_bytes()),
+        MergeOp::Append(bytes) => ("append".to_owned(), bytes.to_vec()),
+        MergeOp::Max(bytes) => ("max".to_owned(), bytes.to_vec()),
+        MergeOp::Min(bytes) => ("min".to_owned(), bytes.to_vec()),
+        MergeOp::Or { at, bytes } => (format!("or at {at}"), bytes.to_vec()),
+        MergeOp::Call { function, operand } => (function.to_owned(), operand.to_vec()),
+        other => (format!("{other:?}"), Vec::new()),
+    }
 }
 
 /// Takes away the line end that the printer has put after a value.

@@ -1,4 +1,4 @@
-//! `larch get`, `put` and `delete`: read, write and remove one row by its key.
+//! `larch get`, `put`, `merge` and `delete`: read, write, change and remove one row by its key.
 
 use super::scan::{self, Printing};
 use crate::args::{self, Common, ScanFormat};
@@ -8,7 +8,7 @@ use crate::layout::Layout;
 use crate::new_database::{with_database, with_table};
 use crate::output::{Output, Printer};
 use crate::portion::{Columns, Keys};
-use larch::{Readable as _, Table, Value};
+use larch::{MergeOp, Readable as _, Table, Value};
 
 /// Prints a row: its columns without those of the key, or the whole row in the form in which `scan` prints it.
 pub fn get(common: &Common, args: &args::Get) -> Result<()> {
@@ -55,6 +55,38 @@ pub fn put(common: &Common, args: &args::Put) -> Result<()> {
         Some(table) => insert(&table),
         None => with_table(database, &args.row.table, database::raw_options(&args.row.types), insert),
     })
+}
+
+/// Changes the value of a row in a raw table. If the database or the table does not exist, it is made first.
+pub fn merge(common: &Common, args: &args::Merge) -> Result<()> {
+    let op = operator(&args.how);
+    let merge = |table: &Table| {
+        let layout = database::layout_to_write(table, &args.row.types)?;
+        if !layout.is_raw() {
+            let table = &args.row.table;
+            return Err(CommandFailure::Usage(format!(
+                "table {table} has rows of columns, and merge changes raw values; write the row with larch put"
+            )));
+        }
+        let key = layout.key_from_text(args.row.key.as_encoded_bytes()).map_err(CommandFailure::Usage)?;
+        Ok(table.merge(&key, op)?)
+    };
+    with_database(&args.row.dir, common, |database| match database.existing_table(&args.row.table)? {
+        Some(table) => merge(&table),
+        None => with_table(database, &args.row.table, database::raw_options(&args.row.types), merge),
+    })
+}
+
+fn operator(how: &args::How) -> MergeOp<'_> {
+    let args::How { add, append, max, min, set_bit, json_patch } = how;
+    let operand = |patch| MergeOp::Call { function: args::JSON_PATCH, operand: patch };
+    None.or(add.map(MergeOp::Add))
+        .or(append.as_deref().map(|text| MergeOp::Append(text.as_encoded_bytes())))
+        .or(max.as_deref().map(|text| MergeOp::Max(text.as_encoded_bytes())))
+        .or(min.as_deref().map(|text| MergeOp::Min(text.as_encoded_bytes())))
+        .or(set_bit.map(MergeOp::set_bit))
+        .or(json_patch.as_deref().map(|text| operand(text.as_bytes())))
+        .expect("one of them is required")
 }
 
 /// Removes a row, which must exist.

@@ -213,6 +213,7 @@ impl Replica<'_> {
         }
         match change.kind() {
             ChangeKind::Put { key, value } => batch.insert_parts(table, key, &value),
+            ChangeKind::Merge { key, op } => batch.merge(table, key, op),
             ChangeKind::Erase { key } => batch.remove(table, key),
             ChangeKind::EraseRange { start, end: Some(end) } => batch.remove_range(table, start..end),
             ChangeKind::EraseRange { start, end: None } => batch.remove_range(table, start..),

@@ -15,6 +15,7 @@ const LINES: &[(&str, &str)] = &[
     ("ingest", "larch ingest db new built"),
     ("get", "larch get db t 0002"),
     ("put", "larch put db raw k v"),
+    ("merge", "larch merge db raw k --add 2"),
     ("load", "larch load db raw < few.tsv"),
     ("delete", "larch delete db t 0002"),
     ("delete-range", "larch delete-range db t --from 0300"),
@@ -122,6 +123,25 @@ const TRIED: &[(&str, &str, &str)] = &[
     ("get --groups", "larch get db g 0002 --groups hot", "larch get db g 0002"),
     ("get --at", "larch get db raw k1 --at before", "larch get db raw k1"),
     ("get --key-types", "larch get db bare '(1, \"a\")' --key-types 'u32, string'", "larch get db bare '(1, \"a\")'"),
+    (
+        "merge --add",
+        "larch merge db raw new --add 5 && larch get db raw new",
+        "larch merge db raw new --add 6 && larch get db raw new",
+    ),
+    ("merge --append", "larch merge db raw k0 --append x && larch get db raw k0", "larch get db raw k0"),
+    ("merge --max", "larch merge db raw k0 --max x && larch get db raw k0", "larch get db raw k0"),
+    ("merge --min", "larch merge db raw k0 --min a && larch get db raw k0", "larch get db raw k0"),
+    ("merge --set-bit", "larch merge db raw k0 --set-bit 3 && larch get db raw k0", "larch get db raw k0"),
+    (
+        "merge --json-patch",
+        "larch merge db raw new --json-patch '{\"a\": 1}' && larch get db raw new",
+        "larch merge db raw new --append '{}' && larch get db raw new",
+    ),
+    (
+        "merge --key-types",
+        "larch merge db bare '(2, \"b\")' --append v --key-types 'u32, string' && larch scan db bare",
+        "larch merge db bare '(2, \"b\")' --append v && larch scan db bare",
+    ),
     (
         "put --key-types",
         "larch put db bare '(2, \"b\")' v --key-types 'u32, string' && larch scan db bare",

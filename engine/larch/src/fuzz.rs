@@ -14,3 +14,8 @@ pub use crate::manifest::directory::leftovers::Leftovers;
 pub use crate::manifest::edit::Framing;
 pub use crate::manifest::file_set::FileSet;
 pub use crate::manifest::{Edit, ManifestLog, NewFile};
+
+/// The operand of a merge, as logs have it.
+pub fn encoded(op: &crate::MergeOp<'_>) -> Vec<u8> {
+    op.encode()
+}

@@ -175,7 +175,8 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, cache: Ar
     files.next_number =
         listed.iter().filter_map(ListedFile::number).map(|number| number + 1).fold(files.next_number, u64::max);
     let last = files.last_version;
-    let view = View { generation: 0, memory: Vec::new(), files: Arc::new(files), functions: options.merge_functions.clone() };
+    let view =
+        View { generation: 0, memory: Vec::new(), files: Arc::new(files), functions: options.merge_functions.clone() };
     let env = Environment::new(machine, directory, options, opener, view.files.epoch);
     let core = Arc::new(Core::new(env, Some(lock), view, last));
     if core.env.options.compaction_workers {

@@ -7,6 +7,7 @@
 //! * A [`Declaration`] makes and reads such keys if the types are known only when the program runs. It can also
 //!   write each key as text.
 //! * An [`Extractor`] says which keys a row of a table has in an index.
+//! * [`merge_patch`] changes a JSON value, as a function for merges.
 //!
 //! `docs/format/tuple.md` describes the bytes, and `docs/format/extractor.md` the language of extractors.
 //!
@@ -26,6 +27,7 @@ mod decoder;
 mod extractor;
 mod field;
 mod field_type;
+mod merge_patch;
 #[cfg(test)]
 mod random;
 mod scanner;
@@ -38,6 +40,7 @@ pub use decoder::{BadTuple, Decoder, Mistake};
 pub use extractor::{BadRow, Extractor};
 pub use field::{DecodeField, Descending, Field, encode_beginning};
 pub use field_type::{FieldType, Kind};
+pub use merge_patch::merge_patch;
 pub use scanner::{BadText, quoted};
 pub use stored::BadStored;
 pub use tuple::{DecodeTuple, PrefixRange, Tuple, prefix_range};

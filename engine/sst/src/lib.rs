@@ -27,8 +27,8 @@ pub use direction::Direction;
 pub use dump::{DumpDetail, dump, read_footer, read_origin};
 pub use format::filter::{FilterKind, hash_key};
 pub use format::meta::{
-    BLOCK_FILTER, FEATURES, FORMAT_VERSION, FilterTree, GroupTrees, KeyBounds, MAX_GROUPS, MAX_ORIGIN_BYTES, Meta,
-    MERGES, NODE_SAMPLES, PageIndexKind, RareTree, Root, Tree, TreeKind, ZSTD,
+    BLOCK_FILTER, FEATURES, FORMAT_VERSION, FilterTree, GroupTrees, KeyBounds, MAX_GROUPS, MAX_ORIGIN_BYTES, MERGES,
+    Meta, NODE_SAMPLES, PageIndexKind, RareTree, Root, Tree, TreeKind, ZSTD,
 };
 pub use format::node::Totals;
 pub use format::validate;

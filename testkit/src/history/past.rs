@@ -2,7 +2,7 @@
 
 use crate::model::Model;
 use larch::past::{ChangeKind, Difference};
-use larch::{Database, Error, Result, Table, Version};
+use larch::{Database, Error, MergeOp, Result, Table, Version};
 use std::collections::{BTreeMap, BTreeSet};
 
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -27,6 +27,9 @@ pub fn expect_feed(db: &Database, model: &Model, name: &str, table: &Table, from
         assert!(change.version() > last, "{}: given again", what());
         match change.kind() {
             ChangeKind::Put { key, value } => drop(now.insert(key.to_vec(), value.concat())),
+            ChangeKind::Merge { key, op: MergeOp::Append(bytes) } => {
+                now.entry(key.to_vec()).or_default().extend_from_slice(bytes);
+            }
             ChangeKind::Erase { key } => drop(now.remove(key)),
             ChangeKind::EraseRange { start, end } => {
                 now.retain(|key, _| &key[..] < start || end.is_some_and(|end| end <= &key[..]));

@@ -7,7 +7,7 @@ use super::{History, Open, OpenCursor, OpenRange, OwnedRow, expect_row, expect_r
 use crate::model::{Op, is_empty_range};
 use larch::bulk::IngestOptions;
 use larch::past::Retention;
-use larch::{Commit, Durability, Error, Result, TableOptions, Version};
+use larch::{Commit, Durability, Error, MergeOp, Result, TableOptions, Version};
 use os::sync::{Arc, Mutex};
 use rand::RngExt;
 use rand::seq::{IndexedRandom, SliceRandom};
@@ -72,10 +72,19 @@ impl History {
     fn op(&mut self) -> Op {
         let table = self.table();
         match self.rng.random_range(0..10) {
+            0..2 if self.stored[&table].groups.is_empty() => self.append(table),
             0..6 => Op::Put { table, key: self.key(), value: self.value() },
             6..9 => Op::Erase { table, key: self.key() },
             _ => Op::RangeErase { table, range: self.range() },
         }
+    }
+
+    /// An op that makes a value longer, unless it is long already.
+    fn append(&mut self, table: String) -> Op {
+        let (key, value) = (self.key(), self.value());
+        let before = self.model.get(&table, &key, self.model.newest()).map_or(0, <[u8]>::len);
+        let most = (self.options.write_buffer_bytes / 64) as usize;
+        if before + value.len() > most { Op::Erase { table, key } } else { Op::Append { table, key, value } }
     }
 
     /// Notes what the database has promised by acknowledging the newest commit.
@@ -94,6 +103,7 @@ impl History {
         let Open { db, tables, .. } = self.open.as_ref().expect("the database is open");
         match &op {
             Op::Put { table, key, value } => insert(&tables[table], key, value)?,
+            Op::Append { table, key, value } => tables[table].merge(key, MergeOp::Append(value))?,
             Op::Erase { table, key } => tables[table].remove(key)?,
             Op::RangeErase { table, range } => tables[table].remove_range(range.clone())?,
         }
@@ -113,7 +123,7 @@ impl History {
         while ops.len() < most {
             let op = self.op();
             let bytes = match &op {
-                Op::Put { key, value, .. } => OP_BYTES + key.len() + value.len(),
+                Op::Put { key, value, .. } | Op::Append { key, value, .. } => OP_BYTES + key.len() + value.len(),
                 Op::Erase { key, .. } => OP_BYTES + key.len(),
                 Op::RangeErase { range, .. } => OP_BYTES + 2 + bound_bytes(&range.0) + bound_bytes(&range.1),
             };
@@ -131,6 +141,7 @@ impl History {
         for op in &ops {
             match op {
                 Op::Put { table, key, value } => batch_insert(&mut batch, &tables[table], key, value),
+                Op::Append { table, key, value } => batch.merge(&tables[table], key, MergeOp::Append(value)),
                 Op::Erase { table, key } => batch.remove(&tables[table], key),
                 Op::RangeErase { table, range } => batch.remove_range(&tables[table], range.clone()),
             }
@@ -148,7 +159,7 @@ impl History {
         assert_eq!(version, self.model.newest(), "version of {ops:?}");
         self.acknowledge(if is_waited_for { durability } else { Durability::Buffered });
         for op in &ops {
-            if let Op::Put { table, key, .. } | Op::Erase { table, key } = op {
+            if let Op::Put { table, key, .. } | Op::Append { table, key, .. } | Op::Erase { table, key } = op {
                 let everything = Wanted::everything(self.stored[table].groups.len());
                 self.expect_point(&Reader::new(&self.opened().tables[table], None, everything), table, key)?;
             }

@@ -50,7 +50,7 @@ pub enum MergeOp<'a> {
     Max(&'a [u8]),
     /// Keeps the lesser of the value and these bytes, compared as keys are. A key without a value gets the bytes.
     Min(&'a [u8]),
-    /// Appends these bytes to the value. A key without a value gets the bytes.
+    /// Appends these bytes to the value, which may then have at most 1 GiB. A key without a value gets the bytes.
     Append(&'a [u8]),
     /// Sets bits: each byte of the value from `at` on is combined with one of `bytes` by a bitwise or. A shorter value
     /// is first extended with zeros.
@@ -159,6 +159,9 @@ impl fmt::Debug for MergeFunctions {
     }
 }
 
+/// The longest value that appending makes: 1 GiB.
+const MAX_APPENDED_BYTES: usize = 1 << 30;
+
 /// The longest name of a function.
 pub const MAX_NAME_BYTES: usize = 255;
 
@@ -258,6 +261,11 @@ pub struct Collected {
 }
 
 impl Collected {
+    /// Whether nothing was collected.
+    pub fn is_empty(&self) -> bool {
+        self.operands.is_empty()
+    }
+
     /// Adds the operand of the next older row. Returns whether older rows matter.
     pub fn add(&mut self, operand: Vec<u8>) -> bool {
         let is_complete = is_complete(&operand);
@@ -293,7 +301,8 @@ impl Collected {
         match self.finish(key, functions) {
             Merged::Value(value) => Ok(value),
             Merged::Operand(operand) => {
-                let why = apply(&operand, key, functions).err().unwrap_or_else(|| "its beginning is missing".to_owned());
+                let why =
+                    apply(&operand, key, functions).err().unwrap_or_else(|| "its beginning is missing".to_owned());
                 Err(format!("the merges of row {} cannot be applied: {why}", key.escape_ascii()))
             }
         }
@@ -422,18 +431,26 @@ fn apply(operand: &[u8], key: &[u8], functions: &MergeFunctions) -> std::result:
         };
         match op {
             MergeOp::Add(number) => {
-                let before = match &value {
-                    None => 0,
-                    Some(value) => i64::from_le_bytes(value.as_slice().try_into().map_err(|_| {
-                        format!("its value has {} bytes, and a number to add to has 8", value.len())
-                    })?),
-                };
+                let before =
+                    match &value {
+                        None => 0,
+                        Some(value) => i64::from_le_bytes(value.as_slice().try_into().map_err(|_| {
+                            format!("its value has {} bytes, and a number to add to has 8", value.len())
+                        })?),
+                    };
                 value = Some(before.wrapping_add(number).to_le_bytes().to_vec());
             }
             MergeOp::Max(bytes) if value.as_deref().is_none_or(|value| value < bytes) => value = Some(bytes.to_vec()),
             MergeOp::Min(bytes) if value.as_deref().is_none_or(|value| value > bytes) => value = Some(bytes.to_vec()),
             MergeOp::Max(_) | MergeOp::Min(_) => {}
-            MergeOp::Append(bytes) => value.get_or_insert_default().extend_from_slice(bytes),
+            MergeOp::Append(bytes) => {
+                let value = value.get_or_insert_default();
+                if value.len() + bytes.len() > MAX_APPENDED_BYTES {
+                    let bytes = value.len() + bytes.len();
+                    return Err(format!("its value would have {bytes} bytes, more than {MAX_APPENDED_BYTES}"));
+                }
+                value.extend_from_slice(bytes);
+            }
             MergeOp::Or { at, bytes } => or(value.get_or_insert_default(), at as usize, bytes),
             MergeOp::Call { function, operand } => {
                 let function = functions

@@ -172,7 +172,8 @@ pub fn merge_files(
                         let seen = Seen { version, covers, is_bottom: plan.bottom };
                         progress.unasked_bytes += copier.merged(&mut merge.inputs, i, (&key, into), &seen)?;
                     } else {
-                        let (version, cursor) = (Row { version: into, ..version }, &mut merge.inputs.cursor_mut(i).cursor);
+                        let (version, cursor) =
+                            (Row { version: into, ..version }, &mut merge.inputs.cursor_mut(i).cursor);
                         progress.unasked_bytes += copier.version(cursor.versions(), &key, &version)?;
                     }
                 }

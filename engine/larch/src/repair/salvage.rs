@@ -12,8 +12,17 @@ use std::ops::Range;
 pub struct SalvagedRow {
     pub key: Vec<u8>,
     pub version: Version,
-    /// The parts of the row's value; `None` for an erase.
-    pub parts: Option<Vec<Vec<u8>>>,
+    pub content: Salvaged,
+}
+
+/// What a version says about its key.
+pub enum Salvaged {
+    /// The parts of its value.
+    Value(Vec<Vec<u8>>),
+    /// The operand of a merge.
+    Merge(Vec<u8>),
+    /// It has no value.
+    Erased,
 }
 
 /// Iterates over the newest versions of the readable rows of a file.
@@ -150,11 +159,16 @@ impl Salvage {
     fn row(&mut self, cursor: &mut SstCursor) -> Option<SalvagedRow> {
         let row = cursor.newest()?;
         let key = cursor.key().to_vec();
-        if row.kind != RowKind::Put {
-            return Some(SalvagedRow { key, version: row.version, parts: None });
+        let version = row.version;
+        if row.kind == RowKind::Erase {
+            return Some(SalvagedRow { key, version, content: Salvaged::Erased });
         }
         match self.parts(cursor, &row) {
-            Ok(parts) => Some(SalvagedRow { key, version: row.version, parts: Some(parts) }),
+            Ok(mut parts) if row.kind == RowKind::Merge => {
+                let content = Salvaged::Merge(parts.swap_remove(0));
+                Some(SalvagedRow { key, version, content })
+            }
+            Ok(parts) => Some(SalvagedRow { key, version, content: Salvaged::Value(parts) }),
             Err(error) => {
                 let mut after = key.clone();
                 after.push(0);

@@ -3,8 +3,9 @@
 
 use super::damaged::DamagedTable;
 use super::report::{Loss, RepairReport};
-use super::salvage::{Salvage, SalvagedRow};
+use super::salvage::{Salvage, Salvaged, SalvagedRow};
 use crate::base::error::{Error, Result};
+use crate::base::operand::{self, Collected, MergeFunctions, Merged};
 use crate::base::parts::Slices;
 use crate::base::watch::Watch;
 use crate::handle::database::Database;
@@ -74,12 +75,23 @@ pub fn save_table(
     }
     let covers = cut(erases);
     let mut import = table.import()?;
-    merge(&mut sources, |row| {
-        let is_hidden = covers.cover(&row.key, Version::MAX).is_some_and(|erased| erased > row.version);
-        let Some(parts) = row.parts.filter(|_| !is_hidden) else { return Ok(()) };
-        match add(&mut import, damaged, &row.key, &parts) {
+    // Rows whose merges need a function of the program are written by merges, after all others.
+    let mut merged = Vec::new();
+    merge(&mut sources, |rows| {
+        let key = rows[0].key.clone();
+        let erased = covers.cover(&key, Version::MAX).unwrap_or_default();
+        let visible = rows.into_iter().take_while(|row| row.version >= erased).map(|row| row.content);
+        let parts = match joined(&key, visible) {
+            Salvaged::Value(parts) => parts,
+            Salvaged::Merge(operand) => {
+                merged.push((key, operand));
+                return Ok(());
+            }
+            Salvaged::Erased => return Ok(()),
+        };
+        match add(&mut import, damaged, &key, &parts) {
             Ok(()) => report.rows += 1,
-            Err(error @ (Error::ValueTooLong { .. } | Error::KeyTooLong { .. })) => bad_values.push((row.key, error)),
+            Err(error @ (Error::ValueTooLong { .. } | Error::KeyTooLong { .. })) => bad_values.push((key, error)),
             Err(error) => return Err(error),
         }
         if report.rows.is_multiple_of(1 << 12) {
@@ -89,6 +101,14 @@ pub fn save_table(
         Ok(())
     })?;
     import.finish(|_| {})?;
+    for (key, operand) in merged {
+        let mut ops = Vec::new();
+        if let Some(Some(value)) = operand::describe(&operand, |op| ops.push(op)) {
+            table.insert(&key, value)?;
+        }
+        ops.into_iter().try_for_each(|op| table.merge(&key, op))?;
+        report.rows += 1;
+    }
     for rows in sources {
         if let RowSource::File(salvage) = rows {
             let name = &damaged.name;
@@ -103,8 +123,36 @@ pub fn save_table(
     Ok(())
 }
 
-/// Merges all sources, and calls `take` with the newest version of each key, in key order.
-fn merge(sources: &mut [RowSource<'_>], mut take: impl FnMut(SalvagedRow) -> Result<()>) -> Result<()> {
+/// What the rows of `key`, newest first and one of each source, say together.
+fn joined(key: &[u8], rows: impl Iterator<Item = Salvaged>) -> Salvaged {
+    let mut collected = Collected::default();
+    for (i, row) in rows.enumerate() {
+        match row {
+            Salvaged::Value(parts) if i == 0 => return Salvaged::Value(parts),
+            // Values in parts have no merges.
+            Salvaged::Value(parts) => {
+                collected.end_with(&parts[0]);
+                break;
+            }
+            Salvaged::Erased if i == 0 => return Salvaged::Erased,
+            Salvaged::Erased => break,
+            Salvaged::Merge(operand) => {
+                collected.add(operand);
+            }
+        }
+    }
+    if collected.is_empty() {
+        return Salvaged::Erased;
+    }
+    collected.end();
+    match collected.finish(key, &MergeFunctions::default()) {
+        Merged::Value(value) => Salvaged::Value(vec![value]),
+        Merged::Operand(operand) => Salvaged::Merge(operand),
+    }
+}
+
+/// Merges all sources, and calls `take` for each key, in order, with the newest version of each source, newest first.
+fn merge(sources: &mut [RowSource<'_>], mut take: impl FnMut(Vec<SalvagedRow>) -> Result<()>) -> Result<()> {
     let mut heap = BinaryHeap::new();
     let mut heads: Vec<Option<SalvagedRow>> = Vec::new();
     for (i, rows) in sources.iter_mut().enumerate() {
@@ -112,17 +160,17 @@ fn merge(sources: &mut [RowSource<'_>], mut take: impl FnMut(SalvagedRow) -> Res
         heap.extend(head.as_ref().map(|row| Reverse((row.key.clone(), Reverse(row.version), i))));
         heads.push(head);
     }
-    let mut last: Option<Vec<u8>> = None;
+    let mut rows: Vec<SalvagedRow> = Vec::new();
     while let Some(Reverse((key, _, i))) = heap.pop() {
         let row = heads[i].take().expect("it is in the heap");
         heads[i] = sources[i].next();
         heap.extend(heads[i].as_ref().map(|row| Reverse((row.key.clone(), Reverse(row.version), i))));
-        if last.as_ref() != Some(&key) {
-            take(row)?;
-            last = Some(key);
+        if rows.first().is_some_and(|first| first.key != key) {
+            take(std::mem::take(&mut rows))?;
         }
+        rows.push(row);
     }
-    Ok(())
+    if rows.is_empty() { Ok(()) } else { take(rows) }
 }
 
 /// Adds a row to the import, whole or in parts, as the options of the table say.
@@ -141,13 +189,22 @@ fn values_without_parts(memtable: &Memtable, table: &str, groups: usize) -> BadV
 /// All versions of all rows of `memtable`, without those with bad values, by key and from new to old.
 fn rows_in(memtable: &Memtable, groups: usize) -> Box<dyn Iterator<Item = SalvagedRow> + '_> {
     Box::new(memtable.all_versions().filter_map(move |row| {
-        let parts = match row.kind() {
+        let content = match row.kind() {
             RowKind::Put => {
-                Slices::of(row.value(), groups).map(|parts| Some(parts.iter().map(|part| part.to_vec()).collect()))
+                let parts = Slices::of(row.value(), groups)?;
+                Salvaged::Value(parts.iter().map(|part| part.to_vec()).collect())
             }
-            _ => Some(None),
+            RowKind::Merge => {
+                let mut collected = Collected::default();
+                memtable.collect(&row, &mut collected);
+                match collected.finish(row.key(), &MergeFunctions::default()) {
+                    Merged::Value(value) => Salvaged::Value(vec![value]),
+                    Merged::Operand(operand) => Salvaged::Merge(operand),
+                }
+            }
+            RowKind::Erase => Salvaged::Erased,
         };
-        Some(SalvagedRow { key: row.key().to_vec(), version: row.version(), parts: parts? })
+        Some(SalvagedRow { key: row.key().to_vec(), version: row.version(), content })
     }))
 }
 

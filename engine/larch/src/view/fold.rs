@@ -17,7 +17,11 @@ pub fn fold<S: PageSource + ?Sized>(source: &S, table: TableView<'_>, key: &Soug
 }
 
 /// As [`fold`], for a source that does not fetch. It faults if a part of the value lies outside the pages of its rows.
-pub fn fold_lent<S: PageLender + ?Sized>(source: &S, table: TableView<'_>, key: &SoughtKey<'_>) -> Result<MemRow, Stop> {
+pub fn fold_lent<S: PageLender + ?Sized>(
+    source: &S,
+    table: TableView<'_>,
+    key: &SoughtKey<'_>,
+) -> Result<MemRow, Stop> {
     fold_with(source, table, key, |row, _| row.value.inline().map(<[u8]>::to_vec).ok_or(Stop::Fault))
 }
 

@@ -9,7 +9,9 @@ use super::rows::{KeyedRows, PartRows, StoredBytes};
 use super::tree::TreeBuilder;
 use crate::KeyRange;
 use crate::copied_page::CopiedPage;
-use crate::format::meta::{GroupTrees, KeyBounds, MAX_GROUPS, MAX_ORIGIN_BYTES, MERGES, Meta, ORIGIN, TreeKind, Unknown};
+use crate::format::meta::{
+    GroupTrees, KeyBounds, MAX_GROUPS, MAX_ORIGIN_BYTES, MERGES, Meta, ORIGIN, TreeKind, Unknown,
+};
 use crate::format::{MAX_CHUNK_BYTES, MAX_NODE_BYTES, OutsideValue, history_key, varint};
 use crate::row::{MAX_KEY_BYTES, RowKind, Version};
 use os::sync::Arc;

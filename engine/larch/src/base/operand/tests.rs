@@ -32,7 +32,10 @@ fn each_operator_does_what_it_says() {
     assert_eq!(value(None, &[MergeOp::Max(b"a")]), Ok(b"a".to_vec()));
     assert_eq!(value(Some(b"b"), &[MergeOp::Max(b"a"), MergeOp::Max(b"ba")]), Ok(b"ba".to_vec()));
     assert_eq!(value(Some(b"b"), &[MergeOp::Min(b"ba"), MergeOp::Min(b"a")]), Ok(b"a".to_vec()));
-    assert_eq!(value(None, &[MergeOp::Append(b"a"), MergeOp::Append(b""), MergeOp::Append(b"bc")]), Ok(b"abc".to_vec()));
+    assert_eq!(
+        value(None, &[MergeOp::Append(b"a"), MergeOp::Append(b""), MergeOp::Append(b"bc")]),
+        Ok(b"abc".to_vec())
+    );
     assert_eq!(value(None, &[MergeOp::set_bit(0), MergeOp::set_bit(17)]), Ok(vec![1, 0, 2]));
     assert_eq!(value(Some(&[0xf0; 2]), &[MergeOp::Or { at: 1, bytes: &[1, 1] }]), Ok(vec![0xf0, 0xf1, 1]));
     let call = |operand| MergeOp::Call { function: "twice", operand };
@@ -51,7 +54,9 @@ fn a_value_that_cannot_be_computed_says_why() {
     let mut collected = Collected::default();
     collected.add(MergeOp::Call { function: "twice", operand: b"y" }.encode());
     collected.end_with(b"x");
-    let Merged::Operand(operand) = collected.finish(b"k", &MergeFunctions::default()) else { panic!("it has no function") };
+    let Merged::Operand(operand) = collected.finish(b"k", &MergeFunctions::default()) else {
+        panic!("it has no function")
+    };
     assert!(is_complete(&operand) && is_valid(&operand));
     assert_eq!(apply(&operand, b"k", &functions()), Ok(b"xyy".to_vec()));
 }
@@ -89,10 +94,12 @@ fn joined_in_any_groups_they_give_the_same_value() {
     for seed in 0..2000 {
         let mut random = StdRng::seed_from_u64(seed);
         let same = random.random_bool(0.5).then(|| random_op(&mut random));
-        let ops: Vec<_> = (0..random.random_range(1..12)).map(|_| match same {
-            Some(op) if random.random_bool(0.7) => op,
-            _ => random_op(&mut random),
-        }).collect();
+        let ops: Vec<_> = (0..random.random_range(1..12))
+            .map(|_| match same {
+                Some(op) if random.random_bool(0.7) => op,
+                _ => random_op(&mut random),
+            })
+            .collect();
         let before = match random.random_range(0..3) {
             0 => None,
             1 => Some(&b"12345678"[..]),

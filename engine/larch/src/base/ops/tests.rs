@@ -91,11 +91,7 @@ fn check_refused(kind: u8, rest: &[u8], why: &str) {
 #[test]
 fn bad_ops_are_refused_with_a_reason() {
     check_refused(2, b"\x01a\x02", "has an operand that ends after the batch");
-    check_refused(
-        2,
-        b"\x01a\x01b",
-        "has an operand that does not decode, or that only a newer release can read",
-    );
+    check_refused(2, b"\x01a\x01b", "has an operand that does not decode, or that only a newer release can read");
     check_refused(4, b"\x01a", "has an unknown kind");
     check_refused(1, b"\x02a", "has a key that ends after the batch");
     check_refused(1, b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01a", "has a key that ends after the batch");
