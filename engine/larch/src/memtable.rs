@@ -38,7 +38,7 @@ mod skip_list;
 
 pub use copied::CopiedRows;
 pub use cursor::MemCursor;
-pub use merging::collect;
+pub use merging::{collect, is_whole};
 pub use row::MemRow;
 
 use arena::Arena;

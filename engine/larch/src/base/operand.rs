@@ -24,6 +24,7 @@
 
 use super::error::{Error, Result};
 use os::sync::Arc;
+use sst::RowKind;
 use sst::format::varint;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -258,38 +259,49 @@ pub enum Merged {
 pub struct Collected {
     /// The operands, newest first. Only the last may be complete.
     operands: Vec<Vec<u8>>,
+    /// What lies below them, if that is known.
+    below: Option<Below>,
+}
+
+/// What lies below the operands of a key.
+#[derive(Debug)]
+enum Below {
+    Nothing,
+    Value(Vec<u8>),
 }
 
 impl Collected {
     /// Whether nothing was collected.
     pub fn is_empty(&self) -> bool {
-        self.operands.is_empty()
+        self.operands.is_empty() && self.below.is_none()
     }
 
     /// Adds the operand of the next older row. Returns whether older rows matter.
-    pub fn add(&mut self, operand: Vec<u8>) -> bool {
-        let is_complete = is_complete(&operand);
-        self.operands.push(operand);
-        !is_complete
+    pub fn add(&mut self, operand: &[u8]) -> bool {
+        if let Some(newer) = self.operands.last_mut()
+            && let (Some(a), Some(b)) = (added(operand), added(newer))
+        {
+            newer[2..].copy_from_slice(&a.wrapping_add(b).to_le_bytes());
+            return true;
+        }
+        self.operands.push(operand.to_vec());
+        !is_complete(operand)
     }
 
     /// Adds the operand of a row that is newer than all others.
-    pub fn add_newer(&mut self, operand: Vec<u8>) {
-        self.operands.insert(0, operand);
+    pub fn add_newer(&mut self, operand: &[u8]) {
+        self.operands.insert(0, operand.to_vec());
     }
 
-    /// Notes that the next older row puts `value`, so that older rows do not matter.
+    /// Notes that the next older row puts `value`, so that older rows do not matter. Has no effect once it is known what
+    /// lies below.
     pub fn end_with(&mut self, value: &[u8]) {
-        let mut step = Vec::with_capacity(1 + varint::MAX_BYTES + value.len());
-        put_step(&mut step, SET, &[value]);
-        self.operands.push(step);
+        self.below.get_or_insert_with(|| Below::Value(value.to_vec()));
     }
 
-    /// Notes that no older row has a value.
+    /// Notes that no older row has a value. Has no effect once it is known what lies below.
     pub fn end(&mut self) {
-        let mut step = Vec::new();
-        put_step(&mut step, NOTHING, &[]);
-        self.operands.push(step);
+        self.below.get_or_insert(Below::Nothing);
     }
 
     /// The value of `key`. What was collected must be complete.
@@ -308,9 +320,27 @@ impl Collected {
         }
     }
 
-    /// The value of `key`, or the shortest operand that has the same effect as all collected ones.
+    /// The value of `key`, or the shortest operand that has the same effect as all that was collected.
     pub fn finish(self, key: &[u8], functions: &MergeFunctions) -> Merged {
+        if let [only] = &self.operands[..]
+            && let Some(sum) = added(only)
+        {
+            match &self.below {
+                Some(Below::Nothing) => return Merged::Value(sum.to_le_bytes().to_vec()),
+                Some(Below::Value(value)) => {
+                    if let Ok(before) = value.as_slice().try_into().map(i64::from_le_bytes) {
+                        return Merged::Value(before.wrapping_add(sum).to_le_bytes().to_vec());
+                    }
+                }
+                None => {}
+            }
+        }
         let mut joined = Vec::new();
+        match &self.below {
+            None => {}
+            Some(Below::Nothing) => put_step(&mut joined, NOTHING, &[]),
+            Some(Below::Value(value)) => put_step(&mut joined, SET, &[value]),
+        }
         for operand in self.operands.iter().rev() {
             join(&mut joined, operand, key, functions);
         }
@@ -323,6 +353,38 @@ impl Collected {
     }
 }
 
+/// The number that an operand adds, if it has one step and that is an addition.
+#[inline]
+fn added(operand: &[u8]) -> Option<i64> {
+    match operand {
+        [ADD, 8, number @ ..] => number.try_into().ok().map(i64::from_le_bytes),
+        _ => None,
+    }
+}
+
+/// As [`Collected::finish`], for the most frequent case: `operand` adds to a counter, of which the row below says `below`.
+/// Returns the kind and the bytes of the row with the sum.
+#[inline]
+pub fn add_to(below: (RowKind, &[u8]), operand: &[u8]) -> Option<(RowKind, [u8; ADD_BYTES], usize)> {
+    let number = added(operand)?;
+    let mut row = [ADD, 8, 0, 0, 0, 0, 0, 0, 0, 0];
+    match below {
+        (RowKind::Put, value) => {
+            let before = i64::from_le_bytes(value.try_into().ok()?);
+            row[..8].copy_from_slice(&before.wrapping_add(number).to_le_bytes());
+            Some((RowKind::Put, row, 8))
+        }
+        (RowKind::Merge, older) => {
+            row[2..].copy_from_slice(&added(older)?.wrapping_add(number).to_le_bytes());
+            Some((RowKind::Merge, row, ADD_BYTES))
+        }
+        (RowKind::Erase, _) => None,
+    }
+}
+
+/// The length of an operand that only adds.
+const ADD_BYTES: usize = 10;
+
 /// The value of `key` after `operand`, if it was `before`.
 ///
 /// # Errors
@@ -330,7 +392,7 @@ impl Collected {
 /// [`Error::Merge`] if the value cannot be computed.
 pub fn value_after(key: &[u8], before: Option<&[u8]>, operand: &[u8], functions: &MergeFunctions) -> Result<Vec<u8>> {
     let mut collected = Collected::default();
-    collected.add(operand.to_vec());
+    collected.add(operand);
     match before {
         Some(value) => collected.end_with(value),
         None => collected.end(),

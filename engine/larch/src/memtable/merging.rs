@@ -20,7 +20,7 @@
 use super::node::Node;
 use super::skip_list::Probe;
 use super::{MemRow, Memtable, Rows};
-use crate::base::operand::{Collected, MergeFunctions, Merged};
+use crate::base::operand::{self, Collected, MergeFunctions, Merged};
 use sst::{RowKind, Version};
 use std::borrow::Cow;
 
@@ -45,50 +45,60 @@ fn split(value: &[u8]) -> (Option<u8>, &[u8]) {
 impl Rows<'_> {
     /// Adds a merge by `operand`. All commits before `version` must have been applied.
     pub fn merge(&mut self, key: &[u8], version: Version, operand: &[u8], functions: &MergeFunctions) {
-        let (kind, value) = self.memtable.joined(key, version, operand, functions);
+        let memtable = self.memtable;
+        let cover = memtable.cover(key, version);
+        let below = memtable.rows.first_from(&Probe::new(key, version)).filter(|below| below.key() == key);
+        let below = below.filter(|below| cover.is_none_or(|cover| cover <= below.version()));
+        let below = below.map(|below| (below.kind(), below.value()));
+        if let Some((kind, row, bytes)) = below.and_then(|below| operand::add_to(below, operand)) {
+            return self.apply(key, version, kind, &row[..bytes]);
+        }
+        let (kind, value) = joined(key, (below, cover.is_some()), operand, functions);
         self.apply(key, version, kind, &value);
     }
 }
 
-impl Memtable {
-    /// What a row says that merges `operand` into what the memtable has of `key`.
-    fn joined<'o>(
-        &self,
-        key: &[u8],
-        version: Version,
-        operand: &'o [u8],
-        functions: &MergeFunctions,
-    ) -> (RowKind, Cow<'o, [u8]>) {
-        let cover = self.cover(key, version);
-        let below = self.rows.first_from(&Probe::new(key, version)).filter(|below| below.key() == key);
-        let below = below.filter(|below| cover.is_none_or(|cover| cover <= below.version()));
-        let mut collected = Collected::default();
-        let mut goes_on = None;
-        match below.map(|below| (below.kind(), below.value())) {
-            None if cover.is_none() => return (RowKind::Merge, operand.into()),
-            None | Some((RowKind::Erase, _)) => collected.end(),
-            Some((_, value)) if value.len() + operand.len() > JOINED_BYTES => goes_on = Some(1),
-            Some((RowKind::Put, value)) => collected.end_with(value),
-            Some((RowKind::Merge, value)) => {
-                let (below, older) = split(value);
-                if below == Some(JOINED_ROWS) {
-                    goes_on = Some(1);
-                } else {
-                    goes_on = below.map(|below| below + 1);
-                    collected.add(older.to_vec());
-                }
+/// What a row says that merges `operand` into the visible row `below` it. `is_covered` says whether a range erase hides
+/// all rows below.
+fn joined<'o>(
+    key: &[u8],
+    (below, is_covered): (Option<(RowKind, &[u8])>, bool),
+    operand: &'o [u8],
+    functions: &MergeFunctions,
+) -> (RowKind, Cow<'o, [u8]>) {
+    let mut collected = Collected::default();
+    let mut goes_on = None;
+    match below {
+        None if !is_covered => return (RowKind::Merge, operand.into()),
+        None | Some((RowKind::Erase, _)) => collected.end(),
+        Some((_, value)) if value.len() + operand.len() > JOINED_BYTES => goes_on = Some(1),
+        Some((RowKind::Put, value)) => collected.end_with(value),
+        Some((RowKind::Merge, value)) => {
+            let (below, older) = split(value);
+            if below == Some(JOINED_ROWS) {
+                goes_on = Some(1);
+            } else {
+                goes_on = below.map(|below| below + 1);
+                collected.add(older);
             }
         }
-        collected.add_newer(operand.to_vec());
-        match collected.finish(key, functions) {
-            Merged::Value(value) => (RowKind::Put, value.into()),
-            Merged::Operand(joined) => match goes_on {
-                None => (RowKind::Merge, joined.into()),
-                Some(below) => (RowKind::Merge, [&[GOES_ON, below], joined.as_slice()].concat().into()),
-            },
-        }
     }
+    collected.add_newer(operand);
+    match collected.finish(key, functions) {
+        Merged::Value(value) => (RowKind::Put, value.into()),
+        Merged::Operand(joined) => match goes_on {
+            None => (RowKind::Merge, joined.into()),
+            Some(below) => (RowKind::Merge, [&[GOES_ON, below], joined.as_slice()].concat().into()),
+        },
+    }
+}
 
+/// Whether a merge row of a memtable says all by itself.
+pub fn is_whole(row: &MemRow) -> bool {
+    split(row.value()).0.is_none()
+}
+
+impl Memtable {
     /// Adds what the memtable says of the key of `row`, a merge of this memtable, from `row` on. Returns whether older
     /// sources matter.
     pub fn collect(&self, row: &MemRow, collected: &mut Collected) -> bool {
@@ -105,7 +115,7 @@ impl Memtable {
                     return false;
                 }
             };
-            let is_open = collected.add(operand.to_vec());
+            let is_open = collected.add(operand);
             let Some(below) = below else { return is_open };
             node = (0..below).fold(node, |node, _| self.below(node));
         }

@@ -137,7 +137,7 @@ fn joined(key: &[u8], rows: impl Iterator<Item = Salvaged>) -> Salvaged {
             Salvaged::Erased if i == 0 => return Salvaged::Erased,
             Salvaged::Erased => break,
             Salvaged::Merge(operand) => {
-                collected.add(operand);
+                collected.add(&operand);
             }
         }
     }

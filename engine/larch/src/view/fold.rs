@@ -122,7 +122,7 @@ impl Folding {
         match said {
             Some((RowKind::Merge, version, operand)) => {
                 self.version.get_or_insert(version);
-                self.collected.add(operand)
+                self.collected.add(&operand)
             }
             Some((RowKind::Put, version, value)) => {
                 self.version.get_or_insert(version);

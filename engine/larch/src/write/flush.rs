@@ -263,7 +263,8 @@ fn write_table(
             }
         }
         if filter.keep(boundaries, row.version(), covers.of(row.key())) {
-            if row.kind() == RowKind::Merge {
+            let is_alone = || memtables.len() == 1 && memtable::is_whole(&row);
+            if row.kind() == RowKind::Merge && !is_alone() {
                 let (kind, value) = merged(memtables, &row, &core.env.options.merge_functions);
                 outputs.add_joined(row.key(), row.version(), kind, &value)?;
             } else {

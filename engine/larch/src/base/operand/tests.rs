@@ -6,7 +6,9 @@ use rand::{RngExt, SeedableRng};
 
 fn value(before: Option<&[u8]>, ops: &[MergeOp<'_>]) -> std::result::Result<Vec<u8>, String> {
     let mut collected = Collected::default();
-    ops.iter().rev().for_each(|op| drop(collected.add(op.encode())));
+    for op in ops.iter().rev() {
+        collected.add(&op.encode());
+    }
     match before {
         Some(value) => collected.end_with(value),
         None => collected.end(),
@@ -52,7 +54,7 @@ fn a_value_that_cannot_be_computed_says_why() {
     assert!(why.ends_with("it said no"), "{why}");
     // What was merged is still there, so that a program with the function can compute the value.
     let mut collected = Collected::default();
-    collected.add(MergeOp::Call { function: "twice", operand: b"y" }.encode());
+    collected.add(&MergeOp::Call { function: "twice", operand: b"y" }.encode());
     collected.end_with(b"x");
     let Merged::Operand(operand) = collected.finish(b"k", &MergeFunctions::default()) else {
         panic!("it has no function")
