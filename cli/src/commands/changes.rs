@@ -107,6 +107,14 @@ fn tsv(change: &Change, layout: &Layout, line: &mut Vec<u8>) {
             crate::escape::escape(&operand, line);
             line.push(b'\n');
         }
+        ChangeKind::Failed { key, why } => {
+            begin("failed");
+            printer.key(key, line);
+            line.truncate(line.trim_ascii_end().len());
+            line.push(b'\t');
+            crate::escape::escape(why.as_bytes(), line);
+            line.push(b'\n');
+        }
         ChangeKind::Erase { key } => {
             begin("erase");
             printer.key(key, line);
@@ -146,6 +154,13 @@ fn jsonl(change: &Change, layout: &Layout, line: &mut Vec<u8>) {
             let (how, operand) = described(&op);
             line.extend_from_slice(format!(",\"how\":{},\"operand\":", text(how.as_bytes())).as_bytes());
             line.extend_from_slice(text(&operand).as_bytes());
+        }
+        ChangeKind::Failed { key, why } => {
+            kind("failed", line);
+            line.extend_from_slice(b",\"key\":");
+            printer.key_json(key, line);
+            end_value(line);
+            line.extend_from_slice(format!(",\"why\":{}", text(why.as_bytes())).as_bytes());
         }
         ChangeKind::Erase { key } => {
             kind("erase", line);

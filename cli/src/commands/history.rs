@@ -52,7 +52,14 @@ pub fn run(common: &Common, args: &args::History) -> Result<()> {
                     line.extend_from_slice(b"put\t");
                     printer.value(parts, line);
                 }
-                None => line.extend_from_slice(b"erase\n"),
+                None => match &value.failed {
+                    Some(why) => {
+                        line.extend_from_slice(b"failed\t");
+                        crate::escape::escape(why.as_bytes(), line);
+                        line.push(b'\n');
+                    }
+                    None => line.extend_from_slice(b"erase\n"),
+                },
             }
         })?;
     }

@@ -217,6 +217,9 @@ impl Replica<'_> {
             ChangeKind::Erase { key } => batch.remove(table, key),
             ChangeKind::EraseRange { start, end: Some(end) } => batch.remove_range(table, start..end),
             ChangeKind::EraseRange { start, end: None } => batch.remove_range(table, start..),
+            ChangeKind::Failed { why, .. } => {
+                return Err(CommandFailure::Input(format!("this change cannot be replicated: {why}")));
+            }
             other => return Err(CommandFailure::Input(format!("this release cannot replicate the change {other:?}"))),
         }
         Ok(())

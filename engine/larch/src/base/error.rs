@@ -21,7 +21,7 @@ pub enum Error {
     #[error(transparent)]
     Page(pages::Error),
     /// The value of a key cannot be computed from its [merges](crate::Table::merge). Other keys can be read.
-    #[error("{0}; put or erase the key")]
+    #[error("{0}")]
     Merge(String),
     /// The write-ahead log or the manifest could not be read or written.
     #[error(transparent)]

@@ -28,8 +28,13 @@ use sst::RowKind;
 use sst::format::varint;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 const NOTHING: u8 = 0;
+
+/// The step that says that the key has no value before the next one.
+pub const NO_VALUE: &[u8] = &[NOTHING, 0];
+
 const SET: u8 = 1;
 const ADD: u8 = 2;
 const MAX: u8 = 3;
@@ -110,7 +115,8 @@ impl MergeOp<'_> {
 
 /// Changes values in a way that the engine does not know, see [`MergeOp::Call`]. The result must depend only on the
 /// arguments, and later releases of the program must compute the same: operands that were written by an older release
-/// are applied later. A function that changes its mind needs another name.
+/// are applied later. A function that changes its mind needs another name. A function is called by commits, reads and
+/// background work, so it must not use the database.
 pub trait MergeFunction: Send + Sync {
     /// The new value of `key`, whose value is `value`.
     ///
@@ -221,9 +227,10 @@ fn put_step(out: &mut Vec<u8>, code: u8, pieces: &[&[u8]]) {
     pieces.iter().for_each(|piece| out.extend_from_slice(piece));
 }
 
-/// Whether `operand` has at least one step, and all its steps decode.
+/// Whether `operand` is what a program writes: a single step, which says nothing of the value before it.
 pub fn is_valid(operand: &[u8]) -> bool {
-    !operand.is_empty() && Steps(operand).all(|step| step.is_some())
+    let mut steps = Steps(operand);
+    matches!((steps.next(), steps.next()), (Some(Some(Step::Op(_))), None))
 }
 
 /// Whether `operand` says everything of its key, so that no older row is needed.
@@ -313,8 +320,8 @@ impl Collected {
         match self.finish(key, functions) {
             Merged::Value(value) => Ok(value),
             Merged::Operand(operand) => {
-                let why =
-                    apply(&operand, key, functions).err().unwrap_or_else(|| "its beginning is missing".to_owned());
+                let why = apply(&operand, &mut None, key, functions).err();
+                let why = why.unwrap_or_else(|| "its beginning is missing".to_owned());
                 Err(format!("the merges of row {} cannot be applied: {why}", key.escape_ascii()))
             }
         }
@@ -335,21 +342,35 @@ impl Collected {
                 None => {}
             }
         }
-        let mut joined = Vec::new();
-        match &self.below {
-            None => {}
-            Some(Below::Nothing) => put_step(&mut joined, NOTHING, &[]),
-            Some(Below::Value(value)) => put_step(&mut joined, SET, &[value]),
+        let oldest_first = || self.operands.iter().rev().map(Vec::as_slice);
+        if self.below.is_none() && !self.operands.last().is_some_and(|oldest| is_complete(oldest)) {
+            let mut joined = Joined::default();
+            oldest_first().for_each(|operand| joined.add(operand, key, functions));
+            return Merged::Operand(joined.operand);
         }
-        for operand in self.operands.iter().rev() {
-            join(&mut joined, operand, key, functions);
+        let mut value = None;
+        if let Some(Below::Value(below)) = &self.below {
+            value = Some(below.clone());
         }
-        if is_complete(&joined)
-            && let Ok(value) = apply(&joined, key, functions)
+        if oldest_first().try_for_each(|operand| apply(operand, &mut value, key, functions)).is_ok()
+            && let Some(value) = value
         {
             return Merged::Value(value);
         }
-        Merged::Operand(joined)
+        // It cannot be computed here, so all steps are kept.
+        let mut steps = Vec::new();
+        match &self.below {
+            None => {}
+            Some(Below::Nothing) => steps.extend_from_slice(NO_VALUE),
+            Some(Below::Value(value)) => put_step(&mut steps, SET, &[value]),
+        }
+        for operand in oldest_first() {
+            if is_complete(operand) {
+                steps.clear();
+            }
+            steps.extend_from_slice(operand);
+        }
+        Merged::Operand(steps)
     }
 }
 
@@ -400,41 +421,51 @@ pub fn value_after(key: &[u8], before: Option<&[u8]>, operand: &[u8], functions:
     collected.value(key, functions).map_err(Error::Merge)
 }
 
-/// Appends `newer` to `older`, as one operand with the effect of both in this order.
-fn join(older: &mut Vec<u8>, newer: &[u8], key: &[u8], functions: &MergeFunctions) {
-    if is_complete(newer) {
-        older.clear();
-    }
-    let mut last = last_step(older);
-    let mut rest = newer;
-    while !rest.is_empty() {
-        let mut steps = Steps(rest);
-        let next = steps.next().flatten();
-        let bytes = &rest[..rest.len() - steps.0.len()];
-        rest = steps.0;
-        let joined = match (last.and_then(|at| Steps(&older[at..]).next().flatten()), next) {
-            (Some(Step::Op(a)), Some(Step::Op(b))) => join_ops(a, b, key, functions),
-            _ => None,
-        };
-        if let (Some(at), Some(joined)) = (last, joined) {
-            older.truncate(at);
-            older.extend_from_slice(&joined);
-        } else {
-            last = Some(older.len());
-            older.extend_from_slice(bytes);
-        }
-    }
+/// Operands that are joined to one, from the oldest to the newest.
+#[derive(Debug, Default)]
+struct Joined {
+    operand: Vec<u8>,
+    /// Where the last step begins, if there is a step.
+    last: Option<usize>,
 }
 
-/// Where the last step of an operand begins.
-fn last_step(operand: &[u8]) -> Option<usize> {
-    let (mut steps, mut last) = (Steps(operand), None);
-    loop {
-        let at = operand.len() - steps.0.len();
-        if steps.next().is_none() {
-            return last;
+impl Joined {
+    /// Adds a newer operand.
+    fn add(&mut self, newer: &[u8], key: &[u8], functions: &MergeFunctions) {
+        if is_complete(newer) {
+            *self = Self::default();
         }
-        last = Some(at);
+        let mut steps = Steps(newer);
+        let mut rest = newer;
+        while let Some(Some(next)) = steps.next() {
+            let bytes = &rest[..rest.len() - steps.0.len()];
+            rest = steps.0;
+            if !self.join_last(next, key, functions) {
+                self.last = Some(self.operand.len());
+                self.operand.extend_from_slice(bytes);
+            }
+        }
+    }
+
+    /// Joins `next` with the last step, if there is one step with the effect of both. Returns whether it did.
+    fn join_last(&mut self, next: Step<'_>, key: &[u8], functions: &MergeFunctions) -> bool {
+        let Some(at) = self.last else { return false };
+        let (Some(Some(Step::Op(last))), Step::Op(next)) = (Steps(&self.operand[at..]).next(), next) else {
+            return false;
+        };
+        if let (MergeOp::Append(before), MergeOp::Append(bytes)) = (last, next) {
+            // The bytes of the last step are not copied again, but for the few times that their length becomes longer.
+            let mut length = Vec::new();
+            varint::put(&mut length, (before.len() + bytes.len()) as u64);
+            let content = self.operand.len() - before.len();
+            self.operand.splice(at + 1..content, length);
+            self.operand.extend_from_slice(bytes);
+            return true;
+        }
+        let Some(joined) = join_ops(last, next, key, functions) else { return false };
+        self.operand.truncate(at);
+        self.operand.extend_from_slice(&joined);
+        true
     }
 }
 
@@ -444,7 +475,6 @@ fn join_ops(older: MergeOp<'_>, newer: MergeOp<'_>, key: &[u8], functions: &Merg
         (MergeOp::Add(a), MergeOp::Add(b)) => MergeOp::Add(a.wrapping_add(b)).encode(),
         (MergeOp::Max(a), MergeOp::Max(b)) => MergeOp::Max(a.max(b)).encode(),
         (MergeOp::Min(a), MergeOp::Min(b)) => MergeOp::Min(a.min(b)).encode(),
-        (MergeOp::Append(a), MergeOp::Append(b)) => MergeOp::Append(&[a, b].concat()).encode(),
         (MergeOp::Or { at: a, bytes }, MergeOp::Or { at: b, bytes: more }) => {
             let (a_end, b_end) = (u64::from(a) + bytes.len() as u64, u64::from(b) + more.len() as u64);
             // Steps far apart stay apart, or the bytes between them would be written as zeros.
@@ -458,7 +488,8 @@ fn join_ops(older: MergeOp<'_>, newer: MergeOp<'_>, key: &[u8], functions: &Merg
             MergeOp::Or { at: start, bytes: &all }.encode()
         }
         (MergeOp::Call { function, operand }, MergeOp::Call { function: same, operand: then }) if function == same => {
-            let joined = functions.get(function)?.join(key, operand, then)?;
+            let of_name = functions.get(function)?;
+            let joined = guarded(|| Ok(of_name.join(key, operand, then))).ok()??;
             MergeOp::Call { function, operand: &joined }.encode()
         }
         _ => return None,
@@ -472,57 +503,68 @@ fn or(value: &mut Vec<u8>, at: usize, bytes: &[u8]) {
     value[at..].iter_mut().zip(bytes).for_each(|(byte, bits)| *byte |= bits);
 }
 
-/// The value that a complete operand makes.
+/// Calls a function of the program. A panic in it is an error of the value.
+fn guarded<T>(call: impl FnOnce() -> std::result::Result<T, String>) -> std::result::Result<T, String> {
+    catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|_| Err("its merge function panicked".to_owned()))
+}
+
+/// Applies an operand to `value`, which is `None` if the key has no value.
 ///
 /// # Errors
 ///
-/// Returns why there is no value: a step does not fit the value before it, or its function is not registered.
-fn apply(operand: &[u8], key: &[u8], functions: &MergeFunctions) -> std::result::Result<Vec<u8>, String> {
-    let mut value: Option<Vec<u8>> = None;
+/// Returns why this cannot be done: a step does not fit the value before it, or its function is not registered.
+fn apply(
+    operand: &[u8],
+    value: &mut Option<Vec<u8>>,
+    key: &[u8],
+    functions: &MergeFunctions,
+) -> std::result::Result<(), String> {
     for step in Steps(operand) {
         let op = match step.ok_or("it has a step that does not decode")? {
             Step::Nothing => {
-                value = None;
+                *value = None;
                 continue;
             }
             Step::Set(bytes) => {
-                value = Some(bytes.to_vec());
+                *value = Some(bytes.to_vec());
                 continue;
             }
             Step::Op(op) => op,
         };
         match op {
             MergeOp::Add(number) => {
-                let before =
-                    match &value {
-                        None => 0,
-                        Some(value) => i64::from_le_bytes(value.as_slice().try_into().map_err(|_| {
-                            format!("its value has {} bytes, and a number to add to has 8", value.len())
-                        })?),
-                    };
-                value = Some(before.wrapping_add(number).to_le_bytes().to_vec());
+                let before = match value.as_deref() {
+                    None => 0,
+                    Some(value) => i64::from_le_bytes(value.try_into().map_err(|_| {
+                        let bytes = value.len();
+                        format!("its value has {bytes} bytes, and a number to add to has 8; put or erase the key")
+                    })?),
+                };
+                *value = Some(before.wrapping_add(number).to_le_bytes().to_vec());
             }
-            MergeOp::Max(bytes) if value.as_deref().is_none_or(|value| value < bytes) => value = Some(bytes.to_vec()),
-            MergeOp::Min(bytes) if value.as_deref().is_none_or(|value| value > bytes) => value = Some(bytes.to_vec()),
+            MergeOp::Max(bytes) if value.as_deref().is_none_or(|value| value < bytes) => *value = Some(bytes.to_vec()),
+            MergeOp::Min(bytes) if value.as_deref().is_none_or(|value| value > bytes) => *value = Some(bytes.to_vec()),
             MergeOp::Max(_) | MergeOp::Min(_) => {}
             MergeOp::Append(bytes) => {
                 let value = value.get_or_insert_default();
                 if value.len() + bytes.len() > MAX_APPENDED_BYTES {
                     let bytes = value.len() + bytes.len();
-                    return Err(format!("its value would have {bytes} bytes, more than {MAX_APPENDED_BYTES}"));
+                    return Err(format!(
+                        "its value would have {bytes} bytes, more than {MAX_APPENDED_BYTES}; put or erase the key"
+                    ));
                 }
                 value.extend_from_slice(bytes);
             }
             MergeOp::Or { at, bytes } => or(value.get_or_insert_default(), at as usize, bytes),
             MergeOp::Call { function, operand } => {
-                let function = functions
+                let of_name = functions
                     .get(function)
                     .ok_or_else(|| format!("the merge function {function} is not registered; register it at open"))?;
-                value = Some(function.apply(key, value.as_deref(), operand)?);
+                *value = Some(guarded(|| of_name.apply(key, value.as_deref(), operand))?);
             }
         }
     }
-    value.ok_or_else(|| "it has no step".to_owned())
+    Ok(())
 }
 
 #[cfg(test)]

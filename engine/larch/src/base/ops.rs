@@ -424,6 +424,11 @@ impl BatchOps {
         (self.count, self.range_erases, self.is_unresolved) = (mark.count, mark.range_erases, mark.is_unresolved);
     }
 
+    /// Whether some op may be a merge.
+    pub fn has_merges(&self) -> bool {
+        self.has_merges
+    }
+
     /// The number of ops.
     pub fn count(&self) -> u32 {
         self.count

@@ -27,6 +27,7 @@ enum What {
     Erase,
     Put,
     Merge,
+    Failed,
 }
 
 /// What a change does.
@@ -48,6 +49,14 @@ pub enum ChangeKind<'c> {
         key: &'c [u8],
         /// How it is changed.
         op: MergeOp<'c>,
+    },
+    /// The value of the key cannot be computed from its merges, see [`Error::Merge`](crate::Error::Merge). Reads of the key
+    /// fail from now on.
+    Failed {
+        /// The key.
+        key: &'c [u8],
+        /// What is wrong.
+        why: &'c str,
     },
     /// The key has no value from now on. It may have had none before, and then the change may be missing.
     Erase {
@@ -98,6 +107,11 @@ impl Change {
         Some(Self::of(table, version, what, key, rest))
     }
 
+    /// The change of a key whose merges cannot be applied.
+    pub(super) fn failed(table: &Arc<TableInfo>, version: Version, key: &[u8], why: &str) -> Self {
+        Self::of(table, version, What::Failed, key, why.as_bytes())
+    }
+
     fn of(table: &Arc<TableInfo>, version: Version, what: What, key: &[u8], rest: &[u8]) -> Self {
         let key_bytes = u32::try_from(key.len()).expect("a key is short");
         Self { table: table.clone(), version, bytes: [key, rest].concat().into(), key_bytes, what, is_last: false }
@@ -141,6 +155,7 @@ impl Change {
                 operand::describe(rest, |step| op = Some(step));
                 ChangeKind::Merge { key, op: op.expect("checked when it was read") }
             }
+            What::Failed => ChangeKind::Failed { key, why: std::str::from_utf8(rest).unwrap_or_default() },
             What::Erase => ChangeKind::Erase { key },
             What::RangeErase => ChangeKind::EraseRange { start: key, end: (!rest.is_empty()).then_some(rest) },
         }

@@ -70,17 +70,21 @@ impl Take for Into<'_> {
     }
 
     fn take(&mut self, version: Version, op: Op<'_>) -> Result<()> {
-        self.window.add(self.table, version, op)
+        self.window.add(version, || Change::new(self.table, version, op).ok_or_else(|| bad_parts(self.table, op)))
+    }
+
+    fn take_failed(&mut self, version: Version, key: &[u8], why: &str) -> Result<()> {
+        self.window.add(version, || Ok(Change::failed(self.table, version, key, why)))
     }
 }
 
 impl Window {
-    fn add(&mut self, table: &Arc<TableInfo>, version: Version, op: Op<'_>) -> Result<()> {
+    fn add(&mut self, version: Version, change: impl FnOnce() -> Result<Change>) -> Result<()> {
         // Most changes of a long feed do not fit, so these are not copied.
         if self.cut.as_ref().is_some_and(|cut| cut.version < version) {
             return Ok(());
         }
-        let change = Change::new(table, version, op).ok_or_else(|| bad_parts(table, op))?;
+        let change = change()?;
         let is_given = self.from.as_ref().is_some_and(|from| change.order() <= from.order());
         if is_given || self.cut.as_ref().is_some_and(|cut| cut.order() <= change.order()) {
             return Ok(());

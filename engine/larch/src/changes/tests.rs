@@ -189,7 +189,7 @@ impl Model {
                     assert_eq!(puts.insert(at.clone(), value.whole().to_vec()), None, "seed {}: twice", self.seed);
                     rows.insert(at, value.whole().to_vec());
                 }
-                ChangeKind::Merge { .. } => unreachable!("the model merges nothing"),
+                ChangeKind::Merge { .. } | ChangeKind::Failed { .. } => unreachable!("the model merges nothing"),
                 ChangeKind::Erase { key } => {
                     assert!(is_wanted(change.table(), key), "seed {}: {change:?}", self.seed);
                     rows.remove(&(change.table().to_owned(), key.to_vec()));

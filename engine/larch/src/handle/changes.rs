@@ -82,8 +82,11 @@ impl Database {
 pub struct PastValue {
     /// The commit that wrote or erased it.
     pub version: Version,
-    /// The parts of the value, one for each column group, or the whole value alone. `None` if the row was erased.
+    /// The parts of the value, one for each column group, or the whole value alone. `None` if the row was erased, or if
+    /// its value cannot be computed.
     pub parts: Option<Vec<Vec<u8>>>,
+    /// Why the value cannot be computed from its merges, if that is so.
+    pub failed: Option<String>,
 }
 
 impl PastValue {
@@ -95,7 +98,7 @@ impl PastValue {
 
 /// The values of a key by version; `None` where it was erased.
 #[derive(Default)]
-struct Values(BTreeMap<Version, Option<Vec<u8>>>);
+struct Values(BTreeMap<Version, Option<std::result::Result<Vec<u8>, String>>>);
 
 impl Take for Values {
     fn wants(&self, _: Version, _: &[u8]) -> bool {
@@ -105,7 +108,7 @@ impl Take for Values {
     fn take(&mut self, version: Version, op: Op<'_>) -> Result<()> {
         match op {
             Op::Put { value, .. } => {
-                self.0.insert(version, Some(value.to_vec()));
+                self.0.insert(version, Some(Ok(value.to_vec())));
             }
             Op::Merge { .. } => unreachable!("a walk gives the value that merges have made"),
             // A put of the same commit wins.
@@ -113,6 +116,11 @@ impl Take for Values {
                 self.0.entry(version).or_insert(None);
             }
         }
+        Ok(())
+    }
+
+    fn take_failed(&mut self, version: Version, _: &[u8], why: &str) -> Result<()> {
+        self.0.insert(version, Some(Err(why.to_owned())));
         Ok(())
     }
 }
@@ -163,10 +171,15 @@ impl Table {
                     parts.ok_or_else(|| crate::changes::bad_parts(self.identity(), Op::Erase { key: key.as_ref() }))?;
                 Ok::<_, Error>(parts.iter().map(|part| part.to_vec()).collect())
             };
-            past.push(PastValue { version, parts: value.as_deref().map(split).transpose()? });
+            let (value, failed) = match value {
+                Some(Err(why)) => (None, Some(why)),
+                Some(Ok(value)) => (Some(value), None),
+                None => (None, None),
+            };
+            past.push(PastValue { version, parts: value.as_deref().map(split).transpose()?, failed });
         }
         // An erase before which there was nothing says nothing.
-        while past.last().is_some_and(|oldest: &PastValue| oldest.parts.is_none()) {
+        while past.last().is_some_and(|oldest: &PastValue| oldest.parts.is_none() && oldest.failed.is_none()) {
             past.pop();
         }
         Ok(past)

@@ -85,6 +85,12 @@ fn joined<'o>(
     }
     collected.add_newer(operand);
     match collected.finish(key, functions) {
+        // A short operand may make a long value, which is not written for each merge.
+        Merged::Value(long) | Merged::Operand(long) if long.len() > JOINED_BYTES.max(operand.len() + 2) => {
+            let has_value = matches!(below, Some((RowKind::Put | RowKind::Merge, _)));
+            let head = if has_value { &[GOES_ON, 1] } else { operand::NO_VALUE };
+            (RowKind::Merge, [head, operand].concat().into())
+        }
         Merged::Value(value) => (RowKind::Put, value.into()),
         Merged::Operand(joined) => match goes_on {
             None => (RowKind::Merge, joined.into()),

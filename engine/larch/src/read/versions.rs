@@ -39,6 +39,13 @@ pub trait Take {
     ///
     /// An error ends the walk.
     fn take(&mut self, version: Version, op: Op<'_>) -> Result<()>;
+
+    /// Takes a version whose merges cannot be applied, with the reason.
+    ///
+    /// # Errors
+    ///
+    /// As [`Take::take`].
+    fn take_failed(&mut self, version: Version, key: &[u8], why: &str) -> Result<()>;
 }
 
 impl Wanted<'_> {
@@ -91,9 +98,13 @@ impl Past<'_> {
     fn give_merged(&self, version: Version, key: &[u8], take: &mut dyn Take) -> Result<()> {
         let Self { session, view, table } = *self;
         let table = TableView { view, files: table, at: version, own: None };
-        let row = retry(session, || fold(session, table, &SoughtKey::new(key)))?;
+        let row = retry(session, || fold(session, table, &SoughtKey::new(key)));
         session.release();
-        take.take(version, Op::Put { key, value: row.value() })
+        match row {
+            Ok(row) => take.take(version, Op::Put { key, value: row.value() }),
+            Err(pages::Error::Content(why)) => take.take_failed(version, key, &why),
+            Err(error) => Err(error.into()),
+        }
     }
 }
 

@@ -80,7 +80,16 @@ pub fn save_table(
     merge(&mut sources, |rows| {
         let key = rows[0].key.clone();
         let erased = covers.cover(&key, Version::MAX).unwrap_or_default();
-        let visible = rows.into_iter().take_while(|row| row.version >= erased).map(|row| row.content);
+        // If a log was not removed after its flush, a row may be both in it and in a file.
+        let mut last = None;
+        let is_new = |row: &SalvagedRow| match &row.content {
+            Salvaged::Merge(operand) => {
+                let this = Some((row.version, operand.clone()));
+                std::mem::replace(&mut last, this.clone()) != this
+            }
+            Salvaged::Value(_) | Salvaged::Erased => true,
+        };
+        let visible = rows.into_iter().take_while(|row| row.version >= erased).filter(is_new).map(|row| row.content);
         let parts = match joined(&key, visible) {
             Salvaged::Value(parts) => parts,
             Salvaged::Merge(operand) => {

@@ -324,8 +324,13 @@ impl OwnWrites {
         if !self.is_written(table) {
             return None;
         }
-        if !self.ops.iter_from(kept).any(|(of, op)| of == table.0 && op.writes_to(key)) {
+        let mut later = self.ops.iter_from(kept).filter(|(of, op)| *of == table.0 && op.writes_to(key)).peekable();
+        if later.peek().is_none() {
             return Some(self.fill(table, kept));
+        }
+        if later.any(|(_, op)| matches!(op, Op::Merge { .. })) {
+            // A merge needs the writes before it.
+            return self.rows(table);
         }
         // An operation after `kept` writes to the key, so earlier ones do not matter.
         let memtable = Arc::new(Memtable::new());

@@ -1,7 +1,7 @@
 //! Replays the logs whose commits are not in files yet. Their rows go to files of level 0, or to memory if the disk
 //! is full. Of the manifest, this module knows only the file set that was read from it.
 
-use crate::base::error::Result;
+use crate::base::error::{Error, Result};
 use crate::base::ops::{BatchOps, Op};
 use crate::base::record::{KnownEnd, LogError, Previous, rewrite_tail};
 use crate::base::table::TableId;
@@ -165,6 +165,14 @@ fn read_logs<R: Sink>(
             if version <= recovered.newest {
                 let why = format!("commit {} comes after commit {}", version.0, recovered.newest.0);
                 return Err(LogError::corrupt(&path, commit.offset, why).into());
+            }
+            if ops.has_merges() && !core.env.options.compat.reads_merges() {
+                let why = format!(
+                    "{} has merges, which release {} cannot read; open the database once without compat",
+                    path.display(),
+                    core.env.options.compat
+                );
+                return Err(Error::BadOptions(why));
             }
             recovered.newest = version;
             recovered.commits += 1;

@@ -114,9 +114,9 @@ impl<'t> Validation<'t> {
         }
         let mut written = ops.iter().filter(|_| self.guards_writes);
         written.find_map(|(table, op)| match op {
-            Op::Put { key: written, .. } | Op::Merge { key: written, .. } | Op::Erase { key: written } => {
-                key((TableId(table), written))
-            }
+            Op::Put { key: written, .. } | Op::Erase { key: written } => key((TableId(table), written)),
+            // A merge takes effect after those of other commits.
+            Op::Merge { .. } => None,
             Op::RangeErase { start, end } => {
                 let keys = KeyRange { start, end: Some(end).filter(|end| !end.is_empty()) };
                 range((TableId(table), keys))

@@ -47,7 +47,8 @@ fn each_operator_does_what_it_says() {
 #[test]
 fn a_value_that_cannot_be_computed_says_why() {
     let why = value(Some(b"seven b"), &[MergeOp::Add(1)]).expect_err("it is no number");
-    assert_eq!(why, "the merges of row k cannot be applied: its value has 7 bytes, and a number to add to has 8");
+    let expected = "its value has 7 bytes, and a number to add to has 8; put or erase the key";
+    assert_eq!(why, format!("the merges of row k cannot be applied: {expected}"));
     let why = value(None, &[MergeOp::Call { function: "other", operand: b"" }]).expect_err("there is none");
     assert!(why.ends_with("the merge function other is not registered; register it at open"), "{why}");
     let why = value(None, &[MergeOp::Call { function: "twice", operand: b"no" }]).expect_err("it refuses");
@@ -59,22 +60,31 @@ fn a_value_that_cannot_be_computed_says_why() {
     let Merged::Operand(operand) = collected.finish(b"k", &MergeFunctions::default()) else {
         panic!("it has no function")
     };
-    assert!(is_complete(&operand) && is_valid(&operand));
-    assert_eq!(apply(&operand, b"k", &functions()), Ok(b"xyy".to_vec()));
+    assert!(is_complete(&operand));
+    let mut value = None;
+    assert_eq!(apply(&operand, &mut value, b"k", &functions()), Ok(()));
+    assert_eq!(value.as_deref(), Some(&b"xyy"[..]));
 }
 
 #[test]
 fn operands_take_no_more_room_than_they_need() {
-    let mut joined = Vec::new();
-    for _ in 0..1000 {
-        join(&mut joined, &MergeOp::Add(3).encode(), b"k", &MergeFunctions::default());
-        join(&mut joined, &MergeOp::Add(-1).encode(), b"k", &MergeFunctions::default());
-    }
-    assert_eq!(joined, MergeOp::Add(2000).encode());
-    let mut far = MergeOp::set_bit(1).encode();
-    join(&mut far, &MergeOp::set_bit(8_000_000).encode(), b"k", &MergeFunctions::default());
+    let join = |ops: &[MergeOp<'_>]| {
+        let mut joined = Joined::default();
+        ops.iter().for_each(|op| joined.add(&op.encode(), b"k", &MergeFunctions::default()));
+        joined.operand
+    };
+    assert_eq!(join(&[MergeOp::Add(3), MergeOp::Add(-1)].repeat(1000)), MergeOp::Add(2000).encode());
+    assert_eq!(join(&[MergeOp::Append(b"abc")].repeat(1000)), MergeOp::Append(&b"abc".repeat(1000)).encode());
+    let far = join(&[MergeOp::set_bit(1), MergeOp::set_bit(8_000_000)]);
     assert!(far.len() < 20, "no zeros between two bits: {} bytes", far.len());
-    assert!(!is_valid(b"") && !is_valid(&[99, 0]) && !is_valid(&[ADD, 1, 0]) && !is_valid(&[APPEND, 9]));
+    assert!(
+        !is_valid(b"")
+            && !is_valid(NO_VALUE)
+            && !is_valid(&[NO_VALUE, NO_VALUE].concat())
+            && !is_valid(&[99, 0])
+            && !is_valid(&[ADD, 1, 0])
+            && !is_valid(&[APPEND, 9])
+    );
 }
 
 fn random_op(random: &mut StdRng) -> MergeOp<'static> {
@@ -108,19 +118,19 @@ fn joined_in_any_groups_they_give_the_same_value() {
             _ => Some(&b"ab"[..]),
         };
         let one_by_one = ops.iter().try_fold(before.map(<[u8]>::to_vec), |value, op| {
-            value_after(b"k", value.as_deref(), &op.encode(), &functions()).map(Some)
+            value_after(b"k", value.as_deref(), &op.encode(), &self::functions()).map(Some)
         });
-        let mut joined = Vec::new();
+        let (functions, mut joined) = (functions(), Joined::default());
         let mut rest = &ops[..];
         while !rest.is_empty() {
             let (group, after) = rest.split_at(random.random_range(1..=rest.len()));
-            let mut operand = Vec::new();
-            group.iter().for_each(|op| join(&mut operand, &op.encode(), b"k", &functions()));
-            join(&mut joined, &operand, b"k", &functions());
+            let mut operand = Joined::default();
+            group.iter().for_each(|op| operand.add(&op.encode(), b"k", &functions));
+            joined.add(&operand.operand, b"k", &functions);
             rest = after;
         }
-        assert!(is_valid(&joined), "seed {seed}");
-        let at_once = value_after(b"k", before, &joined, &functions()).map(Some);
+        assert!(Steps(&joined.operand).all(|step| step.is_some()), "seed {seed}");
+        let at_once = value_after(b"k", before, &joined.operand, &functions).map(Some);
         match (one_by_one, at_once) {
             (Ok(a), Ok(b)) => assert_eq!(a, b, "seed {seed}: {ops:?} on {before:?}"),
             (Err(_), Err(_)) => {}

@@ -102,3 +102,17 @@ fn several_memtables_are_collected_down_to_the_first_that_decides() {
     assert_eq!(value(9), (false, Ok(b"d".to_vec())));
     assert_eq!(value(5), (false, Ok(b"abc".to_vec())));
 }
+
+#[test]
+fn a_short_merge_that_makes_a_long_value_takes_little_memory() {
+    let memtable = Memtable::new();
+    memtable.apply(b"k", Version(1), RowKind::Put, b"x");
+    merge(&memtable, 2, MergeOp::set_bit(8_000_000));
+    memtable.apply(b"k", Version(3), RowKind::Erase, b"");
+    merge(&memtable, 4, MergeOp::set_bit(8_000_000));
+    merge(&memtable, 5, MergeOp::set_bit(8_000_001));
+    assert!(memtable.bytes() < 1000, "{} bytes", memtable.bytes());
+    let (of_put, of_nothing) = (value(&memtable, 2, None), value(&memtable, 5, Some(b"y")));
+    assert_eq!((of_put.len(), of_put[0], of_put[1_000_000]), (1_000_001, b'x', 1));
+    assert_eq!((of_nothing.len(), of_nothing[0], of_nothing[1_000_000]), (1_000_001, 0, 3));
+}

@@ -2,7 +2,7 @@
 
 use crate::past::Retention;
 use crate::rows::Tried;
-use crate::{Builder, Database, MergeOp, Readable, Snapshot, Table};
+use crate::{Builder, Database, Error, MergeOp, Readable, Snapshot, Table};
 use os::Machine;
 use os::sim::SimDisk;
 use os::sync::Arc;
@@ -89,7 +89,7 @@ impl Model {
     fn any_write(&mut self) -> Write {
         const LONG: [u8; 5000] = [b'l'; 5000];
         let key = self.any_key();
-        let is_counter = key[1] % 3 == 0;
+        let is_counter = key[1].is_multiple_of(3);
         match self.random.random_range(0..20) {
             0..3 if is_counter => Write::Put(key, self.random.random::<i64>().to_le_bytes().to_vec()),
             0..3 => Write::Put(key, vec![self.random.random(); self.random.random_range(0..700)]),
@@ -135,7 +135,7 @@ impl Model {
             }
             1 => {
                 let mut tx = self.db().begin().expect("the disk works");
-                let mut seen = self.rows.clone();
+                let (mut seen, mut saved) = (self.rows.clone(), None);
                 for write in &writes {
                     match write {
                         Write::Put(key, value) => tx.insert(&table, key, value),
@@ -145,8 +145,20 @@ impl Model {
                     }
                     .expect("the disk works");
                     Self::note(&mut seen, write);
+                    match self.random.random_range(0..6) {
+                        0 => saved = Some((tx.savepoint(), seen.clone())),
+                        1 => {
+                            if let Some((savepoint, rows)) = saved.take() {
+                                tx.rollback_to(&savepoint).expect("the disk works");
+                                seen = rows;
+                            }
+                        }
+                        2 => check(&tx, &table, &seen, self.seed),
+                        _ => {}
+                    }
                 }
                 check(&tx, &table, &seen, self.seed);
+                rows = seen;
                 tx.commit().expect("the disk works").expect("no other commits");
             }
             _ => {
@@ -301,6 +313,7 @@ fn follow(model: &Model) {
                     let value = apply(rows.get(key), &op);
                     rows.insert(key.to_vec(), value);
                 }
+                ChangeKind::Failed { key, why } => panic!("seed {seed}: {} {why}", key.escape_ascii()),
                 ChangeKind::Erase { key } => drop(rows.remove(key)),
                 ChangeKind::EraseRange { start, end } => {
                     rows.retain(|key, _| key.as_slice() < start || end.is_some_and(|end| key.as_slice() >= end));
@@ -310,4 +323,86 @@ fn follow(model: &Model) {
         assert!(model.retained.get(&version) == Some(&rows), "seed {seed}: the feed differs at {}", version.0);
     }
     assert!(rows == model.rows, "seed {seed}: the feed ends early");
+}
+
+#[test]
+fn a_value_that_cannot_be_computed_fails_alone_and_loses_nothing() {
+    let disk = Machine::simulated(1).1;
+    let without = |seed| Database::builder("db").machine(Machine::simulated_on(disk.clone(), seed)).open();
+    let call = |function, operand| MergeOp::Call { function, operand };
+    {
+        let db =
+            on(&disk, 1).merge_function("panics", |_: &[u8], _: Option<&[u8]>, _: &[u8]| panic!("as it is asked to"));
+        let db = db.open().expect("the disk works");
+        db.retain(Retention::Everything).expect("the disk works");
+        let table = db.table("t").expect("the disk works");
+        for key in ["a", "b", "c", "d"] {
+            table.insert(key, "abc").expect("the disk works");
+        }
+        table.merge("a", MergeOp::Add(1)).expect("it is not applied yet");
+        table.merge("b", call("join", b"+1")).expect("it is registered");
+        table.merge("c", call("panics", b"")).expect("a panic is caught");
+        for is_flushed in [false, true] {
+            if is_flushed {
+                table.compact().expect("the disk works");
+            }
+            let error = |key: &str| table.get(key).expect_err("it cannot be computed").to_string();
+            assert!(error("a").contains("row a cannot be applied: its value has 3 bytes"), "{}", error("a"));
+            assert!(error("c").contains("its merge function panicked"), "{}", error("c"));
+            assert!(matches!(table.multi_get(["a", "b"]), Err(Error::Merge(_))));
+            assert!(matches!(table.iter().next(), Some(Err(Error::Merge(_)))));
+            assert_eq!(table.get("b").expect("it can be read").as_deref(), Some(&b"abc+1"[..]));
+            assert_eq!(table.range("d"..).count(), 1);
+        }
+        let failed = table.history("a").expect("the others can be read");
+        assert_eq!((failed[0].value(), failed[1].value()), (None, Some(&b"abc"[..])));
+        assert!(failed[0].failed.as_deref().is_some_and(|why| why.contains("3 bytes")));
+        table.insert("a", "new").expect("the disk works");
+        assert_eq!(table.get("a").expect("it can be read").as_deref(), Some(&b"new"[..]));
+    }
+    {
+        let db = without(2).expect("it opens without the functions");
+        let table = db.table("t").expect("it is there");
+        table.merge("b", call("join", b"+2")).expect("it can be written");
+        table.compact().expect("files can be merged");
+        let error = table.get("b").expect_err("the function is missing").to_string();
+        assert!(error.contains("the merge function join is not registered; register it at open"), "{error}");
+        let mut feed = db.changes(Version(0)).expect("it is retained");
+        let mut failed = 0;
+        while let Some(change) = feed.next_change().expect("the feed goes on") {
+            failed += usize::from(matches!(change.kind(), crate::past::ChangeKind::Failed { .. }));
+        }
+        assert!(failed >= 3, "{failed} versions cannot be computed");
+    }
+    let db = on(&disk, 3).open().expect("the disk works");
+    let table = db.table("t").expect("it is there");
+    assert_eq!(table.get("b").expect("it can be read").as_deref(), Some(&b"abc+1+2"[..]));
+}
+
+#[test]
+fn an_older_release_gets_no_merges() {
+    use crate::options::Release;
+    let disk = Machine::simulated(1).1;
+    let old = |seed| on(&disk, seed).compat(Release::V0_1).open();
+    {
+        let db = old(1).expect("the disk works");
+        let table = db.table("t").expect("the disk works");
+        let refused = table.merge("a", MergeOp::Add(1)).expect_err("it knows none").to_string();
+        assert!(refused.contains("release 0.1 knows no merges"), "{refused}");
+    }
+    {
+        let db = on(&disk, 2).open().expect("the disk works");
+        db.table("t").expect("it is there").merge("a", MergeOp::Add(1)).expect("the disk works");
+    }
+    let refused = old(3).expect_err("its log has a merge").to_string();
+    assert!(refused.contains("has merges, which release 0.1 cannot read"), "{refused}");
+    let db = on(&disk, 4).open().expect("this release reads it");
+    db.flush().expect("the disk works");
+    assert_eq!(
+        db.table("t").expect("it is there").get("a").expect("it works").as_deref(),
+        Some(&1i64.to_le_bytes()[..])
+    );
+    drop(db);
+    let refused = old(5).expect_err("its file has a merge, if it was not computed").to_string();
+    assert!(refused.contains("feature 24"), "{refused}");
 }
