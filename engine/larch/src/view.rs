@@ -10,6 +10,7 @@ pub mod found;
 pub mod frontier;
 pub mod level;
 pub mod merge;
+pub mod next_rows;
 pub mod own_writes;
 pub mod part_list;
 pub mod point;

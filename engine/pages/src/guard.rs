@@ -9,7 +9,7 @@
 
 use crate::counters::HitTally;
 use crate::frame::{FramePlace, Part};
-use crate::{Excerpt, ExcerptName, LentPage, Page, PageAt, PageCache, PageLender, Stop};
+use crate::{Excerpt, ExcerptName, LentPage, Page, PageAt, PageCache, PageLender, Reason, Stop};
 use os::sync::hazard::Lease;
 use std::cell::Cell;
 use std::fmt;
@@ -79,8 +79,27 @@ impl<'g> Guard<'g> {
     /// counts its own, so the guard just goes.
     #[inline]
     pub fn count_hits(&self) {
-        self.used.iter().take(self.lent.replace(0)).filter_map(Cell::take).for_each(FramePlace::count_use);
+        self.count_uses();
         self.cache.counters().add_lent(self.lease.number(), self.hits.take());
+    }
+
+    /// As [`Guard::count_hits`], for a read of keys in order.
+    pub fn count_hits_of_scan(&self) {
+        self.count_uses();
+        self.cache.counters().add_hits(Reason::Scan, &mut self.hits.take());
+    }
+
+    #[inline]
+    fn count_uses(&self) {
+        self.used.iter().take(self.lent.replace(0)).filter_map(Cell::take).for_each(FramePlace::count_use);
+    }
+
+    /// Notes that the reader may use any part of `page`.
+    #[inline]
+    pub fn note_all(&self, page: &impl Page) {
+        if self.cache.notes_parts() {
+            page.live().note_all();
+        }
     }
 }
 

@@ -36,8 +36,8 @@ pub use key_range::{KeyRange, next_string, successor};
 pub use precharge::AtMost;
 pub use read::{
     CUTTER, CoverAround, EraseCursor, FilterUse, GroupCursor, GroupParts, Groups, KeyedSubtree, KnownGap, LoadedValue,
-    PartCursor, RangeErase, Reached, Readahead, Row, RowPlace, RunEnd, Seek, SoughtKey, Sst, SstCursor, StoredValue,
-    Streak, StreakRow, StreakStart, Subtree, TreeCursor, Ways,
+    PartCursor, RangeErase, Reached, Readahead, RestOfPage, Row, RowPlace, RunEnd, Seek, SoughtKey, Sst, SstCursor,
+    StoredValue, Streak, StreakRow, StreakStart, Subtree, TreeCursor, Ways,
 };
 pub use row::{MAX_KEY_BYTES, RowKind, Version};
 pub use slice::{RowRanges, Slice};

@@ -57,24 +57,14 @@ impl MemCursor {
     /// Seeks the first key at or after an included bound, or after an excluded one.
     pub fn seek(&mut self, bound: Bound<&[u8]>) {
         let rows = &self.table.rows;
-        let first = match bound {
-            Bound::Included(key) => rows.first_from(&Probe::new(key, self.at)),
-            Bound::Excluded(key) => rows.first_from(&Probe::after(key)),
-            Bound::Unbounded => rows.first(),
-        };
-        let visible = first_visible(rows, first, self.at);
+        let visible = seek(rows, bound, self.at);
         self.place.set(rows, visible, CursorPlace::After);
     }
 
     /// Seeks the last key at or before an included bound, or before an excluded one.
     pub fn seek_back(&mut self, bound: Bound<&[u8]>) {
         let rows = &self.table.rows;
-        let last = match bound {
-            Bound::Included(key) => rows.last_before(&Probe::after(key)),
-            Bound::Excluded(key) => rows.last_before(&Probe::before(key)),
-            Bound::Unbounded => rows.last(),
-        };
-        let visible = last_visible(rows, last, self.at);
+        let visible = seek_back(rows, bound, self.at);
         self.place.set(rows, visible, CursorPlace::Before);
     }
 
@@ -145,6 +135,41 @@ impl CursorPlace {
             (None, place) => *place = end,
         }
     }
+}
+
+impl Memtable {
+    /// The first key in `direction` from `start` of which a reader at `at` sees a version.
+    pub fn next_key(&self, start: Bound<&[u8]>, direction: Direction, at: Version) -> Option<&[u8]> {
+        if self.is_empty() {
+            return None;
+        }
+        let node = match direction {
+            Direction::Forward => seek(&self.rows, start, at),
+            Direction::Backward => seek_back(&self.rows, start, at),
+        };
+        node.map(Node::key)
+    }
+}
+
+/// The first row that a reader at `at` sees at or after an included bound, or after an excluded one.
+fn seek<'l>(rows: &'l SkipList, bound: Bound<&[u8]>, at: Version) -> Option<Node<'l>> {
+    let first = match bound {
+        Bound::Included(key) => rows.first_from(&Probe::new(key, at)),
+        Bound::Excluded(key) => rows.first_from(&Probe::after(key)),
+        Bound::Unbounded => rows.first(),
+    };
+    first_visible(rows, first, at)
+}
+
+/// The newest version that a reader at `at` sees of the last such key at or before an included bound, or before an
+/// excluded one.
+fn seek_back<'l>(rows: &'l SkipList, bound: Bound<&[u8]>, at: Version) -> Option<Node<'l>> {
+    let last = match bound {
+        Bound::Included(key) => rows.last_before(&Probe::after(key)),
+        Bound::Excluded(key) => rows.last_before(&Probe::before(key)),
+        Bound::Unbounded => rows.last(),
+    };
+    last_visible(rows, last, at)
 }
 
 /// The first row after all versions of the key of `node`.

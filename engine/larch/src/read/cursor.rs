@@ -487,7 +487,13 @@ impl<V: Content> Cursor<V> {
         if is_step && self.course == Some(direction) {
             return Ok(true);
         }
-        self.note_place();
+        if is_step {
+            self.note_place();
+        } else if self.place == Place::Given {
+            // A move that waits leaves its place for good: if it fails, the cursor has failed. The other moves have
+            // noted the place.
+            self.place = Place::Start;
+        }
         self.course = None;
         let (low, high) = (self.low.as_ref().map(Vec::as_slice), self.high.as_ref().map(Vec::as_slice));
         let (edge, far) = direction.near_far((low, high));

@@ -1,6 +1,7 @@
 //! Iterates over a range of keys from both ends. This file has the public type; `rows` has what is behind it.
 
 mod followed;
+mod lent;
 mod limit;
 mod rest;
 mod rows;

@@ -31,6 +31,7 @@ use std::ops::Bound;
 mod excerpts;
 mod following;
 mod forms;
+mod lent;
 mod moving;
 mod seeking;
 

@@ -66,7 +66,8 @@ impl RangeEnds {
             Direction::Forward => &mut self.front,
             Direction::Backward => &mut self.back,
         };
-        if let Some(end) = end.as_mut().filter(|end| end.generation == following.generation()) {
+        // The merge of a place that was left has found none of these rows.
+        if let Some(end) = end.as_mut().filter(|end| !end.is_left && end.generation == following.generation()) {
             end.merge.resume(following.streaks(), following.is_key_open());
         }
     }

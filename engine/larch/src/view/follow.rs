@@ -67,23 +67,72 @@ struct Source {
     head: u64,
 }
 
+impl Source {
+    fn new(beside: SourceStreak) -> Self {
+        Self { beside, row: None, head: 0 }
+    }
+}
+
 impl Following {
     /// Follows the rows of `streaks`, which were found in the view with this `generation`. There must be at least
     /// one.
     pub fn new(streaks: Vec<SourceStreak>, generation: u64) -> Self {
-        let direction = streaks[0].rows.direction();
-        let shared = |bytes: usize, other: &SourceStreak| {
-            let pairs = streaks[0].rows.prefix().iter().zip(other.rows.prefix());
+        let mut rows = Self::none(streaks[0].rows.direction(), generation, None);
+        rows.sources.extend(streaks.into_iter().map(Source::new));
+        rows.begin();
+        rows
+    }
+
+    /// Follows no rows of the view with this `generation`, until streaks are [added](Self::add). It uses the memory of
+    /// `spare`, whose rows are no longer followed.
+    pub fn none(direction: Direction, generation: u64, spare: Option<Self>) -> Self {
+        let sources = spare.map_or_else(Vec::new, |spare| spare.sources);
+        let (now, runner_up, state, is_over, given, is_key_open) = (0, None, RowState::Read, false, None, false);
+        let prefix_bytes = usize::MAX;
+        Self { sources, direction, generation, prefix_bytes, now, runner_up, state, is_over, given, is_key_open }
+    }
+
+    /// Adds the rows of an older source, before the first row is followed.
+    #[inline]
+    pub fn add(&mut self, streak: Streak) {
+        let beside = SourceStreak { source: self.sources.len(), rows: StreakRows::Page(streak) };
+        self.sources.push(Source::new(beside));
+    }
+
+    /// Goes to the first of the rows that were [added](Self::add) and come before `end`. Returns false if there is
+    /// none.
+    pub fn begin_before(&mut self, end: Bound<&[u8]>) -> bool {
+        self.sources.retain_mut(|Source { beside, .. }| match &mut beside.rows {
+            StreakRows::Page(streak) => {
+                streak.until(end);
+                !streak.is_empty()
+            }
+            StreakRows::Copied(_) => unreachable!("only pages are added"),
+        });
+        let has_rows = !self.sources.is_empty();
+        if has_rows {
+            self.begin();
+        }
+        has_rows
+    }
+
+    /// Goes to the first row.
+    #[inline]
+    fn begin(&mut self) {
+        let (first, older) = self.sources.split_first().expect("there is a streak");
+        let shared = |bytes: usize, other: &Source| {
+            let pairs = first.beside.rows.prefix().iter().zip(other.beside.rows.prefix());
             pairs.take_while(|(a, b)| a == b).count().min(bytes)
         };
-        let prefix_bytes = streaks[1..].iter().fold(usize::MAX, shared);
-        let sources = streaks.into_iter().map(|beside| Source { beside, row: None, head: 0 }).collect();
-        let (now, runner_up, state, is_over, given, is_key_open) = (0, None, RowState::Read, false, None, false);
-        let mut rows =
-            Self { sources, direction, generation, prefix_bytes, now, runner_up, state, is_over, given, is_key_open };
-        (0..rows.sources.len()).for_each(|source| rows.read(source));
-        rows.choose();
-        rows
+        self.prefix_bytes = older.iter().fold(usize::MAX, shared);
+        (0..self.sources.len()).for_each(|source| self.read(source));
+        self.choose();
+    }
+
+    /// Stops following and drops the pages of the rows. What is left is memory for [`Following::none`].
+    pub fn clear(mut self) -> Self {
+        self.sources.clear();
+        self
     }
 
     #[inline]
@@ -98,6 +147,14 @@ impl Following {
 
     pub fn streaks(&self) -> impl Iterator<Item = &SourceStreak> {
         self.sources.iter().map(|source| &source.beside)
+    }
+
+    /// The pages of the rows.
+    pub fn pages(&self) -> impl Iterator<Item = &PageRef> {
+        self.streaks().filter_map(|beside| match &beside.rows {
+            StreakRows::Page(streak) => Some(streak.page()),
+            StreakRows::Copied(_) => None,
+        })
     }
 
     /// Whether the last row that was passed left its key undecided, so that an older source may have a visible row

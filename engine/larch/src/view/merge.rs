@@ -61,8 +61,8 @@ pub struct Merge {
 /// The next rows of one source that need no step.
 #[derive(Debug)]
 pub struct SourceStreak {
-    /// The index of the source in the merge.
-    source: usize,
+    /// The index of the source in the merge. Without a merge, its index among the streaks.
+    pub(super) source: usize,
     pub rows: StreakRows,
 }
 

@@ -163,11 +163,39 @@ impl Streak {
         if rows.is_empty() {
             return None;
         }
+        let streak = Streak::among(page.clone(), layout, rows, direction, (at, version_offset));
+        Some(Streak { erased, ..streak })
+    }
+
+    /// The rows of `page` from row `i` to the end of the page.
+    #[inline]
+    pub(super) fn of_page(
+        page: PageRef,
+        layout: &Layout,
+        i: usize,
+        direction: Direction,
+        seen: (Version, u64),
+    ) -> Streak {
+        let rows = match direction {
+            Direction::Forward => i..layout.rows(),
+            Direction::Backward => 0..i + 1,
+        };
+        Streak::among(page, layout, rows, direction, seen)
+    }
+
+    /// The `rows` of `page`, of which there is at least one.
+    #[inline]
+    fn among(
+        page: PageRef,
+        layout: &Layout,
+        rows: Range<usize>,
+        direction: Direction,
+        (at, version_offset): (Version, u64),
+    ) -> Streak {
         let mut key = Vec::with_capacity(KEY_BYTES);
-        key.extend_from_slice(layout.prefix(page));
-        let (page, layout, began_with) = (page.clone(), *layout, rows.len());
-        let (is_cut, beside) = (false, None);
-        Some(Streak { page, layout, rows, began_with, is_cut, direction, at, erased, version_offset, key, beside })
+        key.extend_from_slice(layout.prefix(&page));
+        let (layout, began_with, is_cut, erased, beside) = (*layout, rows.len(), false, None, None);
+        Streak { page, layout, rows, began_with, is_cut, direction, at, erased, version_offset, key, beside }
     }
 
     /// The same rows with their parts in a column group. `page` is a page of that group. Rows whose parts lie in
@@ -346,7 +374,7 @@ impl Streak {
         self.says(&record)
     }
 
-    /// What a row of the page says about its key.
+    /// What a row of the page says about its key. A row that only adds to older versions does not say enough.
     #[inline(always)]
     fn says(&self, record: &RowRecord) -> StreakRow {
         let version = Version(record.version.0.saturating_add(self.version_offset));

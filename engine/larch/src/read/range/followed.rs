@@ -20,6 +20,10 @@ pub(super) struct Followed {
     pub pins: Holding,
     /// How far the range has come to its second row.
     pub second: Second,
+    /// Memory of rows that were followed, for the next ones.
+    pub spare: Option<Following>,
+    /// How often the range may still look for rows under a guard.
+    pub looks: Looks,
     /// Where the values of the rows of the last batch begin and end in their page.
     pub values: Vec<(u32, u32)>,
 }
@@ -36,10 +40,33 @@ pub(super) enum Second {
     Passed,
 }
 
+/// The most times that a range looks for rows under a guard before a merge takes over: for the page in which it
+/// begins, and for the next one if it ends there.
+const MOST_LOOKS: u8 = 2;
+
+/// How often a range may still look for rows under a guard.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Looks(u8);
+
+impl Looks {
+    /// For a range that has not begun.
+    pub const ALL: Self = Self(MOST_LOOKS);
+    /// For a range with a merge.
+    pub const NONE: Self = Self(0);
+
+    /// Counts one more look. Returns false if the range may not look any more.
+    #[inline]
+    pub fn take_one(&mut self) -> bool {
+        let may_look = self.0 > 0;
+        self.0 = self.0.saturating_sub(1);
+        may_look
+    }
+}
+
 impl Followed {
     /// Follows no rows yet. `pins` will count what they pin.
     pub fn none(pins: Holding) -> Self {
-        Self { rows: None, pins, second: Second::Unknown, values: Vec::new() }
+        Self { rows: None, pins, second: Second::Unknown, spare: None, looks: Looks::ALL, values: Vec::new() }
     }
 
     /// Follows `rows` from now on.
@@ -51,8 +78,16 @@ impl Followed {
     /// Stops following. The bound in `rest` moves to the row that was given last.
     pub fn stop(&mut self, rest: &mut Rest) {
         // The bounds of a range that has ended no longer matter.
-        if let Some(rows) = self.rows.take().filter(|_| !rest.has_come_to_end()) {
+        if let Some(rows) = self.rows.as_ref().filter(|_| !rest.has_come_to_end()) {
             rows.close_in(rest.near(rows.direction()));
+        }
+        self.forget();
+    }
+
+    /// Stops following. The bounds of the range stay where they are.
+    pub fn forget(&mut self) {
+        if let Some(rows) = self.rows.take() {
+            self.spare = Some(rows.clear());
         }
         self.pins.set(0);
     }

@@ -6,7 +6,8 @@
 //! returned to the caller. Only then does a bound move to it, so a try that would fault or a dropped future loses no
 //! row.
 
-use super::followed::{Followed, Second};
+use super::followed::{Followed, Looks, Second};
+use super::lent::Looked;
 use super::rest::Rest;
 use super::search::Merging;
 use crate::base::bounds;
@@ -138,13 +139,13 @@ impl RangeRows {
         // range that has failed needs no place.
         let may_go_on = self.loader.failed.get().is_none() && self.loader.handle.core().views.has_generations();
         if may_go_on {
-            self.followed.stop(&mut self.rest);
+            self.followed.forget();
             let gone = self.ends.as_ref().map(|ends| ends.lock().leave());
             drop(gone);
         } else {
             self.leave_places();
         }
-        self.followed.second = Second::Unknown;
+        (self.followed.second, self.followed.looks) = (Second::Unknown, Looks::ALL);
         self.beside_main.clear();
         self.rest.restart(low, high);
     }
@@ -446,6 +447,20 @@ impl RangeRows {
             self.let_go();
             return Ok(Tried::Ready(None));
         }
+        let Self { loader, rest, followed, .. } = self;
+        match followed.look(loader, rest, direction) {
+            Looked::Row => {
+                if let Some(Ok(row)) = self.follow(direction, &mut take) {
+                    return Ok(Tried::Ready(Some(row)));
+                }
+            }
+            Looked::Nothing => {
+                rest.is_over = true;
+                self.let_go();
+                return Ok(Tried::Ready(None));
+            }
+            Looked::Unknown => {}
+        }
         self.loader.session.set_waits(waits);
         let Self { loader, rest, ends, followed, beside_main, .. } = self;
         if followed.second == Second::Due(direction)
@@ -491,6 +506,7 @@ impl RangeRows {
         take: impl FnMut(RowRef<'_>) -> Result<T, Stop>,
     ) -> Result<Tried<Option<T>>> {
         let Self { loader, rest, ends, followed, beside_main, .. } = self;
+        followed.looks = Looks::NONE;
         let ends = ends.get_or_insert_with(|| loader.handle.core().views.ranges.enter());
         Merging { loader, rest, followed, beside_main }.find(ends, direction, how, take)
     }
@@ -499,7 +515,7 @@ impl RangeRows {
     fn let_go(&mut self) {
         self.ends = None;
         self.followed.stop(&mut self.rest);
-        (self.beside_main, self.followed.values) = (Vec::new(), Vec::new());
+        (self.beside_main, self.followed.values, self.followed.spare) = (Vec::new(), Vec::new(), None);
     }
 
     /// The bounds of the keys that were not read. `None` if all keys were read.

@@ -38,7 +38,7 @@ fn change(rng: &mut StdRng, table: &Table, model: &mut Model, key: Vec<u8>) {
 
 /// Writes most rows to the deepest level, and some clusters and scattered rows above it and in memory. There are no
 /// range erases. Returns some snapshots with the models that they must show, newest last.
-fn clusters(rng: &mut StdRng, db: &Database, table: &Table) -> Vec<(Snapshot, Model)> {
+pub(super) fn clusters(rng: &mut StdRng, db: &Database, table: &Table) -> Vec<(Snapshot, Model)> {
     let mut model = Model::new();
     let mut shown = Vec::new();
     for i in 0..KEYS {

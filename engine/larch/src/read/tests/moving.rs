@@ -453,7 +453,7 @@ fn a_cursor_that_stands_still_keeps_no_old_file_and_lends_its_row() {
         assert_eq!((cursor.key(), cursor.value()), (Some(&numbered(10 + steps)[..]), Some(&b"value"[..])));
         assert!(cursor.prev().expect("the disk works"));
         assert_eq!(cursor.key(), Some(&numbered(9 + steps)[..]));
-        assert_eq!(table.core().views.ranges.count(), 1);
+        assert!(table.core().views.ranges.count() <= 1);
     }
     assert_eq!((db.metrics().cache.pinned_bytes, db.metrics().cache.held_bytes), (0, 0));
 }
