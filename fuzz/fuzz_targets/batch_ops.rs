@@ -44,7 +44,7 @@ fn written(ops: &BatchOps) -> BatchOps {
     let mut again = BatchOps::new();
     for (table, op) in ops {
         match op {
-            Op::Put { key, value } => again.put(table, key, value),
+            Op::Put { key, value, until } => again.put_until(table, key, value, until),
             Op::Erase { key } => again.erase(table, key),
             Op::RangeErase { start, end } => again.range_erase(table, start, end),
         }
@@ -76,7 +76,7 @@ fn state_of<'a>(ops: impl Iterator<Item = (u32, Op<'a>)>) -> BTreeMap<(u32, Vec<
     let mut state = BTreeMap::new();
     for (table, op) in ops {
         match op {
-            Op::Put { key, value } => drop(state.insert((table, key.to_vec()), value.to_vec())),
+            Op::Put { key, value, .. } => drop(state.insert((table, key.to_vec()), value.to_vec())),
             Op::Erase { key } => drop(state.remove(&(table, key.to_vec()))),
             Op::RangeErase { start, end } => {
                 state.retain(|(of, key), _| *of != table || &**key < start || (!end.is_empty() && &**key >= end));

@@ -26,7 +26,7 @@ pub fn expect_feed(db: &Database, model: &Model, name: &str, table: &Table, from
         assert_eq!(change.table_number(), table.number(), "{}", what());
         assert!(change.version() > last, "{}: given again", what());
         match change.kind() {
-            ChangeKind::Put { key, value } => drop(now.insert(key.to_vec(), value.concat())),
+            ChangeKind::Put { key, value, .. } => drop(now.insert(key.to_vec(), value.concat())),
             ChangeKind::Erase { key } => drop(now.remove(key)),
             ChangeKind::EraseRange { start, end } => {
                 now.retain(|key, _| &key[..] < start || end.is_some_and(|end| end <= &key[..]));

@@ -2,11 +2,13 @@
 
 use crate::base::ops::Op;
 use crate::base::parts::Slices;
+use crate::base::row_clock;
 use crate::base::table::TableInfo;
 use os::sync::Arc;
-use sst::Version;
+use sst::{Until, Version};
 use std::fmt;
 use std::ops::Deref;
+use std::time::Duration;
 
 /// One change of a commit, from a feed of [`Changes`](super::Changes).
 #[derive(Clone)]
@@ -24,7 +26,8 @@ pub struct Change {
 enum What {
     RangeErase,
     Erase,
-    Put,
+    /// With the time until which the row is there.
+    Put(Option<Until>),
 }
 
 /// What a change does.
@@ -38,6 +41,8 @@ pub enum ChangeKind<'c> {
         key: &'c [u8],
         /// The value.
         value: ChangedParts<'c>,
+        /// The time until which the row is there, since the beginning of 1970; `None` if it does not expire.
+        until: Option<Duration>,
     },
     /// The key has no value from now on. It may have had none before, and then the change may be missing.
     Erase {
@@ -77,9 +82,9 @@ impl Change {
     /// The change that `op` makes at `version`. `None` if its value has not one part for each group of the table.
     pub(super) fn new(table: &Arc<TableInfo>, version: Version, op: Op<'_>) -> Option<Self> {
         let (what, key, rest) = match op {
-            Op::Put { key, value } => {
+            Op::Put { key, value, until } => {
                 Slices::of(value, table.options.groups.len())?;
-                (What::Put, key, value)
+                (What::Put(until), key, value)
             }
             Op::Erase { key } => (What::Erase, key, &[][..]),
             Op::RangeErase { start, end } => (What::RangeErase, start, end),
@@ -121,9 +126,10 @@ impl Change {
     pub fn kind(&self) -> ChangeKind<'_> {
         let (key, rest) = self.bytes.split_at(self.key_bytes as usize);
         match self.what {
-            What::Put => {
+            What::Put(until) => {
                 let parts = Slices::of(rest, self.table.options.groups.len()).expect("checked when it was made");
-                ChangeKind::Put { key, value: ChangedParts(parts) }
+                let until = until.map(row_clock::time_of);
+                ChangeKind::Put { key, value: ChangedParts(parts), until }
             }
             What::Erase => ChangeKind::Erase { key },
             What::RangeErase => ChangeKind::EraseRange { start: key, end: (!rest.is_empty()).then_some(rest) },

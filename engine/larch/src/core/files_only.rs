@@ -53,8 +53,9 @@ pub fn show_files(
     files: FileSet,
 ) -> Arc<Core> {
     let visible = files.flushed_version;
-    let view = View { generation: 0, memory: Vec::new(), files: Arc::new(files) };
-    let env = Environment::new(machine, directory, options, opener, view.files.epoch);
+    let env = Environment::new(machine, directory, options, opener, files.epoch);
+    env.row_clock.raise(files.latest_time());
+    let view = View { generation: 0, memory: Vec::new(), files: Arc::new(files), clock: env.row_clock.clone() };
     Arc::new(Core::new(env, None, view, visible))
 }
 

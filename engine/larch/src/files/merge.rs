@@ -43,6 +43,8 @@ pub struct MergePlan {
     pub is_run: bool,
     /// Where the outputs are written.
     pub target: Target,
+    /// Rows that have expired at this time, in milliseconds since 1970, become erases. 0 if none does.
+    pub now: u64,
 }
 
 /// Which versions a merge takes and how it changes them.
@@ -102,7 +104,8 @@ pub fn merge_files(
         .with_borders(plan.below)
         .of_run(plan.is_run)
         .to(&plan.target);
-    let mut copier = VersionCopier { session: &session, outputs, groups, others: Vec::new(), parts: Vec::new() };
+    let now = plan.now;
+    let mut copier = VersionCopier { session: &session, outputs, groups, now, others: Vec::new(), parts: Vec::new() };
     let mut progress = MergeProgress::new(core, &plan.sources, go_on);
     let memory = core.env.held.builders.holding();
     let mut erases = EraseMerge::new(&session, &plan.sources, boundaries, (readahead, progress.total_bytes), memory);
@@ -247,6 +250,8 @@ struct VersionCopier<'s> {
     outputs: Outputs,
     /// The number of parts of a row, with the one beside its key.
     groups: usize,
+    /// Rows that have expired at this time become erases.
+    now: u64,
     /// The parts of the current row that are not beside its key, as stored.
     others: Vec<StoredValue>,
     /// All parts of the current row, loaded into memory.
@@ -254,22 +259,24 @@ struct VersionCopier<'s> {
 }
 
 impl VersionCopier<'_> {
-    /// Copies one version of the cursor's row. Returns the length of its value, in bytes.
+    /// Copies one version of the cursor's row, or an erase if the row has expired. Returns the length of its value, in
+    /// bytes.
     fn version(&mut self, cursor: &mut SstCursor, key: &[u8], row: &Row) -> Result<u64> {
-        let Self { session, outputs, groups, .. } = self;
-        if row.kind == RowKind::Erase {
-            outputs.add(key, row.version, row.kind, &[])?;
+        let Self { session, outputs, groups, now, .. } = self;
+        let until = row.until();
+        if row.kind == RowKind::Erase || until.is_some_and(|until| until.millis() <= *now) {
+            outputs.add(key, row.version, (RowKind::Erase, None), &[])?;
             return Ok(0);
         }
         if *groups > 1 {
             return self.version_in_parts(cursor, key, row);
         }
         match row.value.inline() {
-            Some(value) => outputs.add(key, row.version, row.kind, &[value])?,
+            Some(value) => outputs.add(key, row.version, (row.kind, until), &[value])?,
             None => {
                 cursor.load_ahead(*session, Groups::MAIN, row.place, None);
                 let value = retry(*session, || row.value.load(*session, &cursor.sst().file))?;
-                outputs.add(key, row.version, row.kind, &[value.as_bytes()])?;
+                outputs.add(key, row.version, (row.kind, until), &[value.as_bytes()])?;
             }
         }
         Ok(row.value.len())
@@ -284,7 +291,7 @@ impl VersionCopier<'_> {
         }
         let parts = &parts[..self.groups];
         let bytes = parts.iter().map(|part| part.len() as u64).sum();
-        let outcome = self.outputs.add(key, row.version, row.kind, parts);
+        let outcome = self.outputs.add(key, row.version, (row.kind, row.until()), parts);
         // Loaded parts pin their pages, so drop them before the next row.
         self.others.clear();
         self.parts.clear();

@@ -177,7 +177,12 @@ impl Core {
         let Some(log) = &mut state.log else { return Ok(()) };
         let version = log.apply(Version::MAX, known, may_skip)?.max(known);
         // A log that has begun since the last look has a new memory set, so take the memory sets of all logs again.
-        let view = View { memory: log.memory(), files, generation: self.views.generation() };
+        let view = View {
+            memory: log.memory(),
+            files,
+            generation: self.views.generation(),
+            clock: self.env.row_clock.clone(),
+        };
         self.views.renew(Filled { view, version }).map_err(|behind| self.fell_behind(behind))
     }
 

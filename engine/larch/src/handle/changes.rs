@@ -6,10 +6,11 @@ use crate::base::boundaries::Boundaries;
 use crate::base::error::{Error, Result};
 use crate::base::ops::Op;
 use crate::base::parts::Slices;
+use crate::base::row_clock;
 use crate::changes::Changes;
 use crate::read::versions::{self, Take, Wanted};
 use pages::Admit;
-use sst::{KeyRange, Version};
+use sst::{KeyRange, Until, Version};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -35,17 +36,10 @@ impl Database {
     /// # let fruit = db.table("fruit")?;
     /// use larch::past::{ChangeKind, Retention};
     ///
-    /// db.retain(Retention::Versions(1_000_000))?;
-    /// let mut changes = db.changes(db.version())?;
-    /// fruit.insert("apple", "green")?;
-    /// fruit.remove("apple")?;
-    /// while let Some(change) = changes.next_change()? {
-    ///     match change.kind() {
-    ///         ChangeKind::Put { key, value } => println!("{} is {}", key.escape_ascii(), value.whole().escape_ascii()),
-    ///         ChangeKind::Erase { key } => println!("{} is gone", key.escape_ascii()),
-    ///         other => println!("{other:?}"),
-    ///     }
-    /// }
+    /// db.retain(Retention::Versions(1_000_000))?; let mut changes = db.changes(db.version())?; fruit.insert("apple",
+    /// "green")?; fruit.remove("apple")?; while let Some(change) = changes.next_change()? { match change.kind() {
+    /// ChangeKind::Put { key, value, .. } => println!("{} is {}", key.escape_ascii(), value.whole().escape_ascii()),
+    /// ChangeKind::Erase { key } => println!("{} is gone", key.escape_ascii()), other => println!("{other:?}"), } }
     /// assert_eq!(changes.position(), db.version());
     /// # Ok(())
     /// # }
@@ -84,6 +78,9 @@ pub struct PastValue {
     pub version: Version,
     /// The parts of the value, one for each column group, or the whole value alone. `None` if the row was erased.
     pub parts: Option<Vec<Vec<u8>>>,
+    /// The time until which the row is there, since the beginning of 1970; `None` if it does not expire. A row that has
+    /// expired counts as erased.
+    pub until: Option<Duration>,
 }
 
 impl PastValue {
@@ -93,9 +90,12 @@ impl PastValue {
     }
 }
 
-/// The values of a key by version; `None` where it was erased.
+/// The values of a key by version, with their times; `None` where it was erased.
 #[derive(Default)]
-struct Values(BTreeMap<Version, Option<Vec<u8>>>);
+struct Values(BTreeMap<Version, Option<TimedValue>>);
+
+/// A value, and the time until which it is there.
+type TimedValue = (Vec<u8>, Option<Until>);
 
 impl Take for Values {
     fn wants(&self, _: Version, _: &[u8]) -> bool {
@@ -104,8 +104,8 @@ impl Take for Values {
 
     fn take(&mut self, version: Version, op: Op<'_>) -> Result<()> {
         match op {
-            Op::Put { value, .. } => {
-                self.0.insert(version, Some(value.to_vec()));
+            Op::Put { value, until, .. } => {
+                self.0.insert(version, Some((value.to_vec(), until)));
             }
             // A put of the same commit wins.
             Op::Erase { .. } | Op::RangeErase { .. } => {
@@ -162,7 +162,10 @@ impl Table {
                     parts.ok_or_else(|| crate::changes::bad_parts(self.identity(), Op::Erase { key: key.as_ref() }))?;
                 Ok::<_, Error>(parts.iter().map(|part| part.to_vec()).collect())
             };
-            past.push(PastValue { version, parts: value.as_deref().map(split).transpose()? });
+            let until = value.as_ref().and_then(|(_, until)| *until);
+            let until = until.map(row_clock::time_of);
+            let parts = value.as_ref().map(|(value, _)| split(value)).transpose()?;
+            past.push(PastValue { version, parts, until });
         }
         // An erase before which there was nothing says nothing.
         while past.last().is_some_and(|oldest: &PastValue| oldest.parts.is_none()) {

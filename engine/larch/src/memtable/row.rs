@@ -3,7 +3,7 @@
 use super::arena::Arena;
 use super::node::{Header, Node};
 use os::sync::Arc;
-use sst::{RowKind, Version};
+use sst::{RowKind, Until, Version};
 use std::fmt;
 use std::ptr::NonNull;
 
@@ -54,6 +54,11 @@ impl MemRow {
     #[inline]
     pub fn kind(&self) -> RowKind {
         self.node().kind()
+    }
+
+    /// The time until which the row is there, if it has one.
+    pub fn until(&self) -> Option<Until> {
+        self.node().until()
     }
 
     /// The version of the commit that wrote the row.

@@ -1,9 +1,11 @@
 //! Walks over all versions of the rows of a table, and not only over those that a reader at one version sees. This
-//! module decides nothing about what readers see: range erases are given as they are, and hide nothing.
+//! module decides nothing about what readers see: range erases are given as they are, and hide nothing. Only a row that
+//! has expired is given as an erase, which a compaction makes of it.
 
 use crate::base::error::Result;
 use crate::base::ops::Op;
 use crate::base::parts;
+use crate::base::row_clock::RowClock;
 use crate::core::Core;
 use crate::manifest::{DbFile, Level, TableFiles};
 use crate::memtable::Memtable;
@@ -12,7 +14,7 @@ use crate::view::ahead::{self, readahead};
 use crate::view::level::LevelCursor;
 use os::sync::Arc;
 use pages::{Admit, Reason, Session, Stop, retry};
-use sst::{Direction, EraseCursor, Groups, KeyRange, RangeErase, Readahead, Row, RowKind, Seek, SstCursor, Version};
+use sst::{Direction, EraseCursor, Groups, KeyRange, RangeErase, Readahead, Row, Seek, SstCursor, Version};
 
 /// What a walk visits.
 #[derive(Clone, Copy, Debug)]
@@ -52,16 +54,21 @@ impl Wanted<'_> {
 /// The errors of [`Take::take`].
 pub fn in_memory(view: &View, table: &TableFiles, wanted: Wanted<'_>, take: &mut dyn Take) -> Result<()> {
     let sets = view.memory.iter().filter(|set| set.newest() > wanted.after && set.oldest() <= wanted.through);
-    sets.filter_map(|set| set.table(table.info.id)).try_for_each(|memtable| of_memtable(memtable, wanted, take))
+    sets.filter_map(|set| set.table(table.info.id))
+        .try_for_each(|memtable| of_memtable(memtable, &view.clock, wanted, take))
 }
 
-fn of_memtable(memtable: &Memtable, wanted: Wanted<'_>, take: &mut dyn Take) -> Result<()> {
+fn of_memtable(memtable: &Memtable, clock: &RowClock, wanted: Wanted<'_>, take: &mut dyn Take) -> Result<()> {
     for row in memtable.versions_from(&wanted.keys.start).take_while(|row| wanted.keys.ends_after(row.key())) {
         if wanted.has(row.version()) {
             let (key, value) = (row.key(), row.value());
             take.take(
                 row.version(),
-                if row.kind() == RowKind::Put { Op::Put { key, value } } else { Op::Erase { key } },
+                if clock.shows(row.kind(), || row.until()) {
+                    Op::Put { key, value, until: row.until() }
+                } else {
+                    Op::Erase { key }
+                },
             )?;
         }
     }
@@ -90,7 +97,7 @@ pub fn in_files(
     let session = ahead::session(cache, reads, Reason::Scan, admit);
     let readahead = readahead(cache, reads);
     let groups = table.info.options.groups.len().max(1);
-    let mut walk = Walk { session: &session, wanted, groups, value: Vec::new() };
+    let mut walk = Walk { session: &session, clock: &core.env.row_clock, wanted, groups, value: Vec::new() };
     for files in sorted_files(table, wanted) {
         for file in files.iter().filter(|file| file.sst.meta.range_erases.is_some()) {
             walk.erases_of(file, take)?;
@@ -118,6 +125,7 @@ pub(super) fn older(cursor: &mut SstCursor, session: &Session, is_newest: bool) 
 
 struct Walk<'w> {
     session: &'w Session,
+    clock: &'w RowClock,
     wanted: Wanted<'w>,
     /// How many parts a row has.
     groups: usize,
@@ -164,17 +172,18 @@ impl Walk<'_> {
     }
 
     fn give(&mut self, cursor: &mut SstCursor, key: &[u8], row: &Row, take: &mut dyn Take) -> Result<()> {
-        if row.kind == RowKind::Erase {
+        if !self.clock.shows(row.kind, || row.until()) {
             return take.take(row.version, Op::Erase { key });
         }
+        let until = row.until();
         if let Some(value) = row.value.inline().filter(|_| self.groups < 2) {
-            return take.take(row.version, Op::Put { key, value });
+            return take.take(row.version, Op::Put { key, value, until });
         }
         if !take.wants(row.version, key) {
             return Ok(());
         }
         retry(self.session, || self.load(cursor, row))?;
-        take.take(row.version, Op::Put { key, value: &self.value })
+        take.take(row.version, Op::Put { key, value: &self.value, until })
     }
 
     /// Loads the whole value of `row`. A step.

@@ -5,7 +5,7 @@ use super::report::Loss;
 use crate::manifest::DbFile;
 use os::sync::Arc;
 use pages::{Admit, PageCache, PageLender, Reason, Session, retry};
-use sst::{Groups, KeyedSubtree, RangeErase, Row, RowKind, Sst, SstCursor, TreeKind, Version};
+use sst::{Groups, KeyedSubtree, RangeErase, Row, RowKind, Sst, SstCursor, TreeKind, Until, Version};
 use std::ops::Range;
 
 /// The newest version of a row in one file, or in the logs.
@@ -14,6 +14,8 @@ pub struct SalvagedRow {
     pub version: Version,
     /// The parts of the row's value; `None` for an erase.
     pub parts: Option<Vec<Vec<u8>>>,
+    /// The time until which the row is there, if it has one.
+    pub until: Option<Until>,
 }
 
 /// Iterates over the newest versions of the readable rows of a file.
@@ -150,11 +152,11 @@ impl Salvage {
     fn row(&mut self, cursor: &mut SstCursor) -> Option<SalvagedRow> {
         let row = cursor.newest()?;
         let key = cursor.key().to_vec();
-        if row.kind != RowKind::Put {
-            return Some(SalvagedRow { key, version: row.version, parts: None });
+        if !matches!(row.kind, RowKind::Put | RowKind::PutUntil) {
+            return Some(SalvagedRow { key, version: row.version, parts: None, until: None });
         }
         match self.parts(cursor, &row) {
-            Ok(parts) => Some(SalvagedRow { key, version: row.version, parts: Some(parts) }),
+            Ok(parts) => Some(SalvagedRow { key, version: row.version, parts: Some(parts), until: row.until() }),
             Err(error) => {
                 let mut after = key.clone();
                 after.push(0);

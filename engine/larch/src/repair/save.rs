@@ -6,6 +6,7 @@ use super::report::{Loss, RepairReport};
 use super::salvage::{Salvage, SalvagedRow};
 use crate::base::error::{Error, Result};
 use crate::base::parts::Slices;
+use crate::base::row_clock;
 use crate::base::watch::Watch;
 use crate::handle::database::Database;
 use crate::import::Import;
@@ -16,6 +17,9 @@ use sst::{RangeErase, RowKind, Version};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::path::PathBuf;
+
+/// Rows with times are committed together when they have this many bytes.
+const TIMED_BYTES: usize = 1 << 20;
 
 /// Keys whose rows cannot be saved, with the reasons.
 type BadValues = Vec<(Vec<u8>, Error)>;
@@ -74,10 +78,27 @@ pub fn save_table(
     }
     let covers = cut(erases);
     let mut import = table.import()?;
+    let (mut timed, mut timed_bytes) = (db.batch(), 0);
     merge(&mut sources, |row| {
         let is_hidden = covers.cover(&row.key, Version::MAX).is_some_and(|erased| erased > row.version);
         let Some(parts) = row.parts.filter(|_| !is_hidden) else { return Ok(()) };
-        match add(&mut import, damaged, &row.key, &parts) {
+        let added = match row.until {
+            None => add(&mut import, damaged, &row.key, &parts),
+            // An import takes no rows with times. No row of the import has the same key.
+            Some(until) => {
+                let until = row_clock::time_of(until);
+                timed_bytes += row.key.len() + parts.iter().map(Vec::len).sum::<usize>();
+                timed.insert_parts_until(&table, &row.key, &parts, until);
+                match timed_bytes {
+                    bytes if bytes >= TIMED_BYTES => {
+                        timed_bytes = 0;
+                        std::mem::replace(&mut timed, db.batch()).commit().map(drop)
+                    }
+                    _ => Ok(()),
+                }
+            }
+        };
+        match added {
             Ok(()) => report.rows += 1,
             Err(error @ (Error::ValueTooLong { .. } | Error::KeyTooLong { .. })) => bad_values.push((row.key, error)),
             Err(error) => return Err(error),
@@ -89,6 +110,7 @@ pub fn save_table(
         Ok(())
     })?;
     import.finish(|_| {})?;
+    timed.commit()?;
     for rows in sources {
         if let RowSource::File(salvage) = rows {
             let name = &damaged.name;
@@ -132,7 +154,7 @@ fn add(import: &mut Import, table: &DamagedTable, key: &[u8], parts: &[Vec<u8>])
 
 /// The rows of `memtable` whose values do not split into the parts that the table has.
 fn values_without_parts(memtable: &Memtable, table: &str, groups: usize) -> BadValues {
-    let puts = memtable.all_versions().filter(|row| row.kind() == RowKind::Put);
+    let puts = memtable.all_versions().filter(|row| matches!(row.kind(), RowKind::Put | RowKind::PutUntil));
     let bad = puts.filter(|row| Slices::of(row.value(), groups).is_none());
     let error = |key: &[u8]| Error::BadParts { table: table.to_owned(), key: key.into(), parts: groups };
     bad.map(|row| (row.key().to_vec(), error(row.key()))).collect()
@@ -142,12 +164,12 @@ fn values_without_parts(memtable: &Memtable, table: &str, groups: usize) -> BadV
 fn rows_in(memtable: &Memtable, groups: usize) -> Box<dyn Iterator<Item = SalvagedRow> + '_> {
     Box::new(memtable.all_versions().filter_map(move |row| {
         let parts = match row.kind() {
-            RowKind::Put => {
+            RowKind::Put | RowKind::PutUntil => {
                 Slices::of(row.value(), groups).map(|parts| Some(parts.iter().map(|part| part.to_vec()).collect()))
             }
             _ => Some(None),
         };
-        Some(SalvagedRow { key: row.key().to_vec(), version: row.version(), parts: parts? })
+        Some(SalvagedRow { key: row.key().to_vec(), version: row.version(), parts: parts?, until: row.until() })
     }))
 }
 

@@ -20,6 +20,7 @@ use super::cover::{MergeCovers, comes_before};
 use super::found::FoundRow;
 use super::frontier::{Frontier, Sorted};
 use super::level::LevelCursor;
+use crate::base::row_clock::RowClock;
 use crate::manifest::Level;
 use crate::memtable::{CopiedRows, MemCursor, Memtable};
 use os::sync::Arc;
@@ -52,6 +53,8 @@ pub struct Merge {
     /// How many rows of a memtable are copied at once. The number starts small, and doubles each time that all copies
     /// were used up.
     copies: usize,
+    /// The clock by which rows expire.
+    clock: Arc<RowClock>,
 }
 
 /// The next rows of one source that need no step.
@@ -199,7 +202,21 @@ impl Merge {
         let (key, came, giver) = (Vec::new(), Came::Nowhere, None);
         let has_streaks = table.own.is_none_or(|own| own.files().is_empty());
         let (expects_streaks, copies) = (has_streaks, FIRST_COPIES);
-        Self { direction, sources, key, came, covers, giver, expects_streaks, has_streaks, is_whole, readahead, copies }
+        let clock = table.view.clock.clone();
+        Self {
+            direction,
+            sources,
+            key,
+            came,
+            covers,
+            giver,
+            expects_streaks,
+            has_streaks,
+            is_whole,
+            readahead,
+            copies,
+            clock,
+        }
     }
 
     /// Whether the merge can be [restarted](Self::restart).
@@ -355,7 +372,8 @@ impl Merge {
             let Some((kind, version, found)) = cursor.visible(reader, *at)? else {
                 continue;
             };
-            let shows = kind == RowKind::Put && self.covers.over(i).is_none_or(|cover| cover <= version);
+            let shows =
+                self.clock.shows(kind, || found.until()) && self.covers.over(i).is_none_or(|cover| cover <= version);
             return Ok(shows.then_some((i, found)));
         }
         Ok(None)
@@ -466,7 +484,8 @@ impl Merge {
             for source in in_memory {
                 let Cursor::Memory(cursor) = &self.sources.cursor(source).cursor else { continue };
                 let (start, erased) = (self.start_of(source), self.covers.over(source));
-                let rows = CopiedRows::new(cursor, start, self.direction, erased, self.copies, is_before_end);
+                let rows =
+                    CopiedRows::new(cursor, start, self.direction, (erased, &self.clock), self.copies, is_before_end);
                 if !rows.is_empty() {
                     copies.push(SourceStreak { source, rows: StreakRows::Copied(rows) });
                 }
@@ -482,6 +501,9 @@ impl Merge {
         let MergeSource { cursor: Cursor::Level(cursor), at, .. } = self.sources.cursor(source) else { return None };
         let shown = (*at, self.covers.over(source));
         let mut streak = cursor.streak(self.start_of(source), self.direction, shown, groups)?;
+        if cursor.file().sst.meta.expiry.is_some() {
+            streak.at_time(self.clock.now());
+        }
         streak.until(self.covers.edge());
         streak.until(far);
         Some(streak)

@@ -216,7 +216,8 @@ impl OwnWrites {
             self.applied.fetch_add(1, os::sync::atomic::Ordering::Relaxed);
             let Some(memtable) = memtable(TableId(table)) else { continue };
             match op {
-                Op::Put { key, value } => memtable.batch().apply(key, version, RowKind::Put, value),
+                Op::Put { key, value, until: None } => memtable.batch().apply(key, version, RowKind::Put, value),
+                Op::Put { key, value, until: Some(until) } => memtable.batch().apply_until(key, version, until, value),
                 Op::Erase { key } => memtable.batch().apply(key, version, RowKind::Erase, &[]),
                 Op::RangeErase { start, end } => drop(memtable.remove_range(start, end, version)),
             }

@@ -27,7 +27,7 @@ use crate::warm;
 use os::sync::atomic::Ordering;
 use os::sync::{Arc, Weak};
 use os::{Job, Polled};
-use sst::{RangeErase, Version};
+use sst::{RangeErase, RowKind, Version};
 use std::collections::BTreeMap;
 
 /// The job that flushes the oldest frozen memory set.
@@ -115,7 +115,14 @@ pub fn flush(core: &Arc<Core>, sets: &[Arc<MemSet>]) -> Result<()> {
     let boundaries = core.views.boundaries_without(&logs);
     let info = &|table| core.views.table_info(table);
     let target = &Target::Database;
-    let extract = Extract { info, boundaries: &boundaries, up_to: Version::MAX, is_run: false, target };
+    let extract = Extract {
+        info,
+        boundaries: &boundaries,
+        up_to: Version::MAX,
+        is_run: false,
+        target,
+        now: core.env.row_clock.now(),
+    };
     let newest_first: Vec<&MemSet> = sets.iter().rev().map(|set| &**set).collect();
     let new = write_tables(core, &newest_first, &extract)?;
     let (files, bytes) = (new.files.len() as u64, new.bytes());
@@ -129,7 +136,8 @@ pub fn flush(core: &Arc<Core>, sets: &[Arc<MemSet>]) -> Result<()> {
     sets.iter().for_each(|set| core.writes.recent.note_flush(set, oldest));
     let state = [Edit::OldestLog(next_log), Edit::LastVersion(flushed), Edit::FlushedVersion(flushed)];
     let past = keep::edits_of_flush(core, flushed);
-    let edits = |added: Vec<Edit>| added.into_iter().chain(state).chain(past).collect();
+    let expired = core.expired_edit();
+    let edits = |added: Vec<Edit>| added.into_iter().chain(state).chain(past).chain(expired).collect();
     let change = |view: &mut View| view.memory.retain(|other| !logs.contains(&other.log));
     warm::install::install(core, new, Vec::new(), edits, change)?;
     keep::after_flush(core);
@@ -171,7 +179,14 @@ pub fn write_files_to(core: &Arc<Core>, memory: &MemSet, boundaries: &Boundaries
     write_tables(
         core,
         &[memory],
-        &Extract { info, boundaries, up_to: Version::MAX, is_run: false, target: &Target::Place(place.clone()) },
+        &Extract {
+            info,
+            boundaries,
+            up_to: Version::MAX,
+            is_run: false,
+            target: &Target::Place(place.clone()),
+            now: 0,
+        },
     )
 }
 
@@ -194,7 +209,14 @@ pub fn write_version_to(
     write_tables(
         core,
         &[memory],
-        &Extract { info, boundaries: &boundaries, up_to: at, is_run: false, target: &Target::Place(place.clone()) },
+        &Extract {
+            info,
+            boundaries: &boundaries,
+            up_to: at,
+            is_run: false,
+            target: &Target::Place(place.clone()),
+            now: 0,
+        },
     )
 }
 
@@ -205,7 +227,7 @@ pub fn write_version_to(
 /// The errors of [`write_files`].
 pub fn write_run(core: &Arc<Core>, memory: &MemSet, boundaries: &Boundaries, target: &Target) -> Result<NewFiles> {
     let info = &|table| core.views.table_info(table);
-    write_tables(core, &[memory], &Extract { info, boundaries, up_to: Version::MAX, is_run: true, target })
+    write_tables(core, &[memory], &Extract { info, boundaries, up_to: Version::MAX, is_run: true, target, now: 0 })
 }
 
 /// Which rows of the memtables are written, and where to.
@@ -219,6 +241,8 @@ struct Extract<'a> {
     /// Whether these are the rows of a transaction that has not committed.
     is_run: bool,
     target: &'a Target,
+    /// Rows that have expired at this time, in milliseconds since 1970, become erases. 0 if none does.
+    now: u64,
 }
 
 /// Writes the rows of `sets`, which are newest first, as if they were one set.
@@ -239,7 +263,7 @@ fn write_table(
     core: &Arc<Core>,
     table: &Arc<TableInfo>,
     memtables: &[Arc<Memtable>],
-    &Extract { boundaries, up_to, is_run, target, .. }: &Extract<'_>,
+    &Extract { boundaries, up_to, is_run, target, now, .. }: &Extract<'_>,
 ) -> Result<NewFiles> {
     let joined_erases = joined_erases(memtables);
     let mut erases = joined_erases.range_erases().map(|mut erase| {
@@ -262,7 +286,12 @@ fn write_table(
             }
         }
         if filter.keep(boundaries, row.version(), covers.of(row.key())) {
-            outputs.add_joined(row.key(), row.version(), row.kind(), row.value())?;
+            match row.until() {
+                Some(until) if until.millis() <= now => {
+                    outputs.add_joined(row.key(), row.version(), (RowKind::Erase, None), &[])?;
+                }
+                until => outputs.add_joined(row.key(), row.version(), (row.kind(), until), row.value())?,
+            }
         }
     }
     while let Some(erase) = covers.advance(None)? {
