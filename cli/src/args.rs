@@ -1604,6 +1604,13 @@ pub struct Get {
     pub groups: Vec<String>,
 }
 
+/// A time in UTC, since the beginning of 1970.
+fn parse_time(text: &str) -> Result<Duration, String> {
+    let time = kit::time::Timestamp::parse(text).and_then(|time| u64::try_from(time.0).ok());
+    time.map(Duration::from_micros)
+        .ok_or_else(|| "it is no time: write it like 2026-11-29 or 2026-11-29 08:30".to_owned())
+}
+
 #[derive(Debug, Args)]
 pub struct Put {
     #[command(flatten)]
@@ -1612,6 +1619,12 @@ pub struct Put {
     /// the value if the table is raw
     #[arg(allow_negative_numbers = true)]
     pub value: Option<OsString>,
+    /// Let the row expire after this time: 10m, 12h or 7d
+    #[arg(long, value_name = "TIME", value_parser = kit::time::parse_length)]
+    pub ttl: Option<Duration>,
+    /// Let the row expire at this time: 2026-11-29 or "2026-11-29 08:30" in UTC
+    #[arg(long, value_name = "TIME", value_parser = parse_time, conflicts_with = "ttl")]
+    pub until: Option<Duration>,
 }
 
 /// The name of the function that applies JSON merge patches.

@@ -46,7 +46,7 @@ fn written(ops: &BatchOps) -> BatchOps {
     let mut again = BatchOps::new();
     for (table, op) in ops {
         match op {
-            Op::Put { key, value } => again.put(table, key, value),
+            Op::Put { key, value, until } => again.put_until(table, key, value, until),
             Op::Merge { key, operand } => again.merge(table, key, operand),
             Op::Erase { key } => again.erase(table, key),
             Op::RangeErase { start, end } => again.range_erase(table, start, end),
@@ -79,7 +79,7 @@ fn state_of<'a>(ops: impl Iterator<Item = (u32, Op<'a>)>) -> BTreeMap<(u32, Vec<
     let mut state = BTreeMap::new();
     for (table, op) in ops {
         match op {
-            Op::Put { key, value } => drop(state.insert((table, key.to_vec()), value.to_vec())),
+            Op::Put { key, value, .. } => drop(state.insert((table, key.to_vec()), value.to_vec())),
             // Only the order and the bytes of operands matter here, so they are strung together.
             Op::Merge { key, operand } => {
                 state.entry((table, key.to_vec())).or_insert_with(Vec::new).extend_from_slice(operand);

@@ -1,5 +1,6 @@
 //! `larch changes`: prints what each commit of a database changed, in the order of the commits.
 
+use super::retain::time;
 use crate::args::{self, At, ChangeFormat, Common};
 use crate::database;
 use crate::failure::Result;
@@ -94,7 +95,7 @@ fn tsv(change: &Change, layout: &Layout, line: &mut Vec<u8>) {
         line.extend_from_slice(format!("\t{what}\t").as_bytes());
     };
     match change.kind() {
-        ChangeKind::Put { key, value } => {
+        ChangeKind::Put { key, value, until: None } => {
             begin("put");
             printer.tsv(key, &value, line);
         }
@@ -114,6 +115,11 @@ fn tsv(change: &Change, layout: &Layout, line: &mut Vec<u8>) {
             line.push(b'\t');
             crate::escape::escape(why.as_bytes(), line);
             line.push(b'\n');
+        }
+        ChangeKind::Put { key, value, until: Some(until) } => {
+            begin("put-until");
+            line.extend_from_slice(format!("{}\t", time(until)).as_bytes());
+            printer.tsv(key, &value, line);
         }
         ChangeKind::Erase { key } => {
             begin("erase");
@@ -140,8 +146,11 @@ fn jsonl(change: &Change, layout: &Layout, line: &mut Vec<u8>) {
     line.extend_from_slice(text(change.table().as_bytes()).as_bytes());
     let kind = |what: &str, line: &mut Vec<u8>| line.extend_from_slice(format!(",\"change\":\"{what}\"").as_bytes());
     match change.kind() {
-        ChangeKind::Put { key, value } => {
+        ChangeKind::Put { key, value, until } => {
             kind("put", line);
+            if let Some(until) = until {
+                line.extend_from_slice(format!(",\"until\":\"{}\"", time(until)).as_bytes());
+            }
             line.extend_from_slice(b",\"row\":");
             printer.json(key, &value, line);
             end_value(line);

@@ -17,6 +17,9 @@ struct Listed {
     time: Option<String>,
     /// `None` if the row was erased.
     row: Option<Box<RawValue>>,
+    /// When the row expires, in UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    until: Option<String>,
 }
 
 /// Runs the command.
@@ -42,14 +45,22 @@ pub fn run(common: &Common, args: &args::History) -> Result<()> {
                 printer.json(&key, parts, &mut line);
                 raw(&line)
             });
-            output.json(&Listed { version: value.version.0, time: at, row: row.transpose()? })?;
+            output.json(&Listed {
+                version: value.version.0,
+                time: at,
+                row: row.transpose()?,
+                until: value.until.map(time),
+            })?;
             continue;
         }
         output.write(|line| {
             line.extend_from_slice(format!("{}\t{}\t", value.version.0, at.as_deref().unwrap_or("-")).as_bytes());
             match &value.parts {
                 Some(parts) => {
-                    line.extend_from_slice(b"put\t");
+                    match value.until {
+                        Some(until) => line.extend_from_slice(format!("put-until\t{}\t", time(until)).as_bytes()),
+                        None => line.extend_from_slice(b"put\t"),
+                    }
                     printer.value(parts, line);
                 }
                 None => match &value.failed {

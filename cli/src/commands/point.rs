@@ -49,7 +49,13 @@ pub fn put(common: &Common, args: &args::Put) -> Result<()> {
         let row = database::layout_to_write(table, &args.row.types)?
             .row_from_texts(args.row.key.as_encoded_bytes(), value)
             .map_err(|why| CommandFailure::Usage(format!("{why}; nothing was written")))?;
-        Ok(table.insert_parts(&row.key, &row.parts).map(drop)?)
+        let after = |time| table.insert_parts_for(&row.key, &row.parts, time);
+        let until = |time| table.insert_parts_until(&row.key, &row.parts, time);
+        Ok(match (args.ttl, args.until) {
+            (Some(time), _) => after(time),
+            (None, Some(time)) => until(time),
+            (None, None) => table.insert_parts(&row.key, &row.parts),
+        }?)
     };
     with_database(&args.row.dir, common, |database| match database.existing_table(&args.row.table)? {
         Some(table) => insert(&table),

@@ -196,7 +196,7 @@ impl Replica<'_> {
             self.to.drop_table(source.name())?;
             let table = self.to.table_with(source.name(), source.options())?;
             let snapshot = self.from.snapshot();
-            self.report.rows += copy(&snapshot, &source, &table, interrupt)?;
+            self.report.rows += copy(&snapshot, (self.from, &source), (self.to, &table), interrupt)?;
             let since = snapshot.version();
             self.positions.insert(self.key_of(source.number()), format!("{} {}", since.0, source.name()))?;
             self.tables.insert(source.number(), Copied { table, since });
@@ -212,7 +212,8 @@ impl Replica<'_> {
             return Ok(());
         }
         match change.kind() {
-            ChangeKind::Put { key, value } => batch.insert_parts(table, key, &value),
+            ChangeKind::Put { key, value, until: None } => batch.insert_parts(table, key, &value),
+            ChangeKind::Put { key, value, until: Some(until) } => batch.insert_parts_until(table, key, &value, until),
             ChangeKind::Merge { key, op } => batch.merge(table, key, op),
             ChangeKind::Erase { key } => batch.remove(table, key),
             ChangeKind::EraseRange { start, end: Some(end) } => batch.remove_range(table, start..end),
@@ -231,14 +232,32 @@ fn number(text: &[u8]) -> Option<u64> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
+/// So many rows that expire are committed together.
+const EXPIRING_ROWS: usize = 256;
+
 /// Copies the rows of a table, and returns their number.
-fn copy(snapshot: &Snapshot, source: &Table, target: &Table, interrupt: &Interrupt) -> Result<u64> {
+fn copy(
+    snapshot: &Snapshot,
+    (from, source): (&Database, &Table),
+    (to, target): (&Database, &Table),
+    interrupt: &Interrupt,
+) -> Result<u64> {
     let mut import = target.import()?;
     let mut rows = 0;
+    // An import takes no rows that expire. They are written beside it, many at a time.
+    let (may_expire, mut expiring) = (from.may_expire(), to.batch());
     let groups = source.options().groups;
     let mut add = |key: &[u8], parts: &[&[u8]]| {
         rows += 1;
-        import.add_parts(key, parts)?;
+        match if may_expire { source.at(snapshot)?.until(key)? } else { None } {
+            Some(until) => {
+                expiring.insert_parts_until(target, key, parts, until);
+                if expiring.len() == EXPIRING_ROWS {
+                    std::mem::replace(&mut expiring, to.batch()).commit()?;
+                }
+            }
+            None => import.add_parts(key, parts)?,
+        }
         match interrupt.goes_on() {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => Err(larch::Error::Cancelled("the copy")),
@@ -257,6 +276,7 @@ fn copy(snapshot: &Snapshot, source: &Table, target: &Table, interrupt: &Interru
         }
     }
     import.finish(|_| interrupt.goes_on())?;
+    expiring.commit()?;
     Ok(rows)
 }
 

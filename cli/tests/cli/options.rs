@@ -148,6 +148,16 @@ const TRIED: &[(&str, &str, &str)] = &[
         "larch put db bare '(2, \"b\")' v && larch scan db bare",
     ),
     (
+        "put --ttl",
+        "larch put db raw k v --ttl 0s && larch get db raw k || echo gone",
+        "larch put db raw k v && larch get db raw k || echo gone",
+    ),
+    (
+        "put --until",
+        "larch put db raw k v --until 2000-01-01 && larch get db raw k || echo gone",
+        "larch put db raw k v && larch get db raw k || echo gone",
+    ),
+    (
         "load --delete",
         "larch load db t --delete < keys.txt && larch scan db t | head -3",
         "larch load db raw < keys.txt",

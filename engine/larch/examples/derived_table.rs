@@ -42,7 +42,7 @@ fn catch_up(db: &Database, orders: &Table, sums: &Table) -> Result<usize, Box<dy
             };
             for change in &commit {
                 match change.kind() {
-                    ChangeKind::Put { key, value } => {
+                    ChangeKind::Put { key, value, .. } => {
                         if let Some(old) = before.get(orders, key)? {
                             add(&old, -1)?;
                         }

@@ -17,6 +17,7 @@ pub mod parts;
 pub mod record;
 pub mod release;
 pub mod retention;
+pub mod row_clock;
 pub mod sealed;
 pub mod table;
 pub mod watch;

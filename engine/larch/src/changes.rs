@@ -230,7 +230,7 @@ impl Changes {
             // In a read-only database, views have no generations.
             self.generation = core.views.has_generations().then_some(view.generation);
         }
-        let (version, changes) = log.take(&self.infos, filter)?;
+        let (version, changes) = log.take(&self.infos, &core.env.row_clock, filter)?;
         self.ready.extend(changes);
         self.found = version;
         Ok(())

@@ -12,6 +12,7 @@ pub mod result;
 pub mod yielding;
 
 use crate::base::error::{Error, Result};
+use crate::base::event::CompactionReason;
 use crate::base::table::{TableId, TableInfo};
 use crate::base::watch::Watch;
 use crate::core::{Core, StopOnPanic};
@@ -20,11 +21,12 @@ use crate::levels::levels_lock::SharedLevels;
 use crate::levels::offers::Place;
 use crate::levels::pick::{self, Pick};
 use crate::levels::picks::Claimed;
-use crate::levels::waste;
+use crate::levels::{expiry, waste};
 use crate::view::View;
 use offering::Merger;
 use os::sync::{Arc, Weak};
 use os::{Job, Polled};
+use std::time::Duration;
 use yielding::Yielding;
 
 /// The name that this work has in the error about cancelled work.
@@ -53,7 +55,10 @@ impl Job for CompactJob {
             Ok(Compacted::Nothing) => {
                 let view = core.views.newest();
                 let exists = |table| view.files.tables.contains_key(&table);
-                let next = [troubles.next_compaction(exists, now), core.writes.picks.next_rest(now)];
+                let next_expiry = core.writes.picks.next_expiry();
+                let until = |time: u64| Duration::from_millis(time.saturating_sub(core.env.row_clock.now()).max(1));
+                let next =
+                    [troubles.next_compaction(exists, now), core.writes.picks.next_rest(now), next_expiry.map(until)];
                 if let Some(time) = next.into_iter().flatten().min() {
                     core.background.wake_compact_after(time);
                 }
@@ -160,6 +165,10 @@ fn choose(core: &Arc<Core>, is_asked: bool, may: &impl Fn(TableId) -> bool) -> R
     let oldest = boundaries.oldest();
     let looks = level0::looks(&core.env.cache.counters().snapshot());
     let now = Now { time: core.env.machine.clock.now(), is_asked, looks };
+    let row_clock = &core.env.row_clock;
+    // Without rows that expire, the clock is not asked.
+    let millis = if row_clock.has_times() { row_clock.now() } else { 0 };
+    picks.wake_expired(millis);
     let mut tables = picks.take(oldest, now).into_iter();
     // The order of these two calls matters. A compaction that ends between them is in `under_way`, and its new files
     // are in `view`. In the other order, it could be missing from both.
@@ -190,13 +199,20 @@ fn choose(core: &Arc<Core>, is_asked: bool, may: &impl Fn(TableId) -> bool) -> R
                 let options = &core.env.options.levels;
                 let wastes = waste::is_due(table, oldest);
                 let level0 = picks.level0_use(table, now, level0::few_files(options), wastes);
-                let mut pick = pick::pick(table, options, oldest, level0, claims);
+                let mut pick = expiry::drop_files(table, millis, claims);
+                if pick == Pick::Nothing {
+                    pick = pick::pick(table, options, oldest, level0, claims);
+                }
+                if pick == Pick::Nothing && millis > 0 {
+                    pick = expiry::pick(table, pick::targets(table, options).0, millis, claims);
+                }
                 if pick == Pick::Nothing && wastes && level0.is_at_rest {
                     pick = waste::pick(table, pick::targets(table, options).0, oldest, claims);
                 }
                 let is_waiting =
                     cut::is_waiting(table) || pick::is_waiting(table, oldest) || waste::is_waiting(table, oldest);
                 picks.examined(id, pick, is_waiting);
+                picks.note_expiry(id, if millis > 0 { expiry::next(table, millis) } else { None });
             }
             Err(error) => {
                 picks.put_off(std::iter::once(id).chain(tables));
@@ -207,14 +223,16 @@ fn choose(core: &Arc<Core>, is_asked: bool, may: &impl Fn(TableId) -> bool) -> R
     if is_cut {
         return Ok(Choice::Cut);
     }
+    let is_expired = |pick: &Pick| matches!(pick, Pick::Merge { reason: CompactionReason::Expired, .. });
     let merger = if is_asked { Merger::Writer } else { offering::next_merger(core) };
-    let is_later = |pick: &Pick| matches!((pick, &merger), (Pick::Merge { .. }, Merger::Later));
+    // A worker drops no rows that have expired.
+    let is_later = |pick: &Pick| matches!((pick, &merger), (Pick::Merge { .. }, Merger::Later)) && !is_expired(pick);
     let Some((table, pick)) = picks.best(&view.files, |table, pick| may(table) && !is_later(pick)) else {
         return Ok(Choice::Nothing);
     };
     let Some(claim) = pick.claim(table) else { return Ok(Choice::Nothing) };
     let place = match merger {
-        Merger::Worker(place) if matches!(pick, Pick::Merge { .. }) => Some(place),
+        Merger::Worker(place) if matches!(pick, Pick::Merge { .. }) && !is_expired(&pick) => Some(place),
         _ => None,
     };
     let table = table.info.id;
@@ -277,6 +295,11 @@ fn merge_all(core: &Arc<Core>, table: TableId, watch: &Watch<'_>) -> Result<bool
     let files = |view: &View| view.files.tables.get(&table).cloned();
     let Some(before) = files(&core.views.newest()) else { return Ok(false) };
     cut::cut(core, &before, &core.views.boundaries())?;
-    let Some(files) = files(&core.views.newest()) else { return Ok(false) };
-    execute::execute(core, &files, &pick::everything(&files), &mut |done, total| watch.tell(done, total))
+    let Some(before) = files(&core.views.newest()) else { return Ok(false) };
+    let row_clock = &core.env.row_clock;
+    let now = if row_clock.has_times() { row_clock.now() } else { 0 };
+    let is_dropped = execute::execute(core, &before, &expiry::drop_files(&before, now, &[]), &mut |_, _| true)?;
+    let Some(files) = files(&core.views.newest()) else { return Ok(is_dropped) };
+    let everything = pick::everything(&files, now);
+    Ok(execute::execute(core, &files, &everything, &mut |done, total| watch.tell(done, total))? || is_dropped)
 }

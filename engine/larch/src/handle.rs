@@ -13,6 +13,7 @@ pub mod conditional;
 pub mod database;
 pub mod diff;
 pub mod expected;
+pub mod expiry;
 pub mod explain;
 pub mod give_way;
 pub mod index;

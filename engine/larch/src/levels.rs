@@ -2,6 +2,7 @@
 //! are offered to other processes. This module does not know how files are read or written.
 
 pub mod claim;
+pub mod expiry;
 pub mod level0;
 pub mod levels_lock;
 pub mod offers;

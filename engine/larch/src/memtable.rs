@@ -20,7 +20,7 @@
 
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, RwLock};
-use sst::{CoverAround, Direction, RangeErase, RowKind, SoughtKey, Version, hash_key};
+use sst::{CoverAround, Direction, RangeErase, RowKind, SoughtKey, Until, Version, hash_key};
 
 mod allocated;
 mod arena;
@@ -228,17 +228,28 @@ impl Memtable {
 
 impl Rows<'_> {
     /// Adds a row. `value` is empty for an erase.
+    #[inline]
     pub fn apply(&mut self, key: &[u8], version: Version, kind: RowKind, value: &[u8]) {
+        self.add(&Content { key, version, kind, value, until: None });
+    }
+
+    /// Adds a put that is there until `until`.
+    #[cold]
+    pub fn apply_until(&mut self, key: &[u8], version: Version, until: Until, value: &[u8]) {
+        self.add(&Content { key, version, kind: RowKind::PutUntil, value, until: Some(until) });
+    }
+
+    fn add(&mut self, content: &Content<'_>) {
         let memtable = self.memtable;
         if let Some(filter) = &memtable.filter {
-            filter.note(hash_key(key), memtable.rows.arena().used_bytes());
+            filter.note(hash_key(content.key), memtable.rows.arena().used_bytes());
         }
-        let (bytes, is_new) = self.inserter.insert(&Content { key, version, kind, value });
+        let (bytes, is_new) = self.inserter.insert(content);
         memtable.row_bytes.fetch_add(bytes, Ordering::Relaxed);
         if is_new {
             memtable.row_count.fetch_add(1, Ordering::Relaxed);
         }
-        if kind == RowKind::Erase {
+        if content.kind == RowKind::Erase {
             memtable.erase_count.fetch_add(1, Ordering::Relaxed);
         }
     }

@@ -20,13 +20,14 @@ pub mod value;
 
 use crate::base::error::{Error, Result};
 use crate::base::operand::MergeFunctions;
+use crate::base::row_clock::RowClock;
 use crate::base::table::TableInfo;
 use crate::manifest::{FileSet, TableFiles};
 use crate::memtable::Memtable;
 use crate::memtable::set::MemSet;
 use os::sync::Arc;
 use own_writes::OwnRows;
-use sst::Version;
+use sst::{RowKind, Until, Version};
 
 /// Memory and files at one moment.
 #[derive(Debug, Clone)]
@@ -37,6 +38,8 @@ pub struct View {
     pub memory: Vec<Arc<MemSet>>,
     /// The files of all tables.
     pub files: Arc<FileSet>,
+    /// The clock by which rows expire.
+    pub clock: Arc<RowClock>,
     /// The functions that merges may call.
     pub functions: MergeFunctions,
 }
@@ -67,7 +70,7 @@ impl View {
     /// `table` as a reader at version `at` sees it in this view.
     #[inline]
     pub fn table(&self, table: &TableInfo, at: Version) -> Result<TableView<'_>> {
-        Ok(TableView { view: self, files: self.files_of(table)?, at, own: None })
+        Ok(TableView { view: self, files: self.files_of(table)?, at, own: None, shows_expired: false })
     }
 }
 
@@ -82,6 +85,8 @@ pub struct TableView<'v> {
     pub at: Version,
     /// The rows that the reading transaction has written, if any. They are newer than all other rows.
     pub own: Option<&'v OwnRows>,
+    /// Whether rows are shown although they have expired.
+    pub shows_expired: bool,
 }
 
 impl<'v> TableView<'v> {
@@ -89,6 +94,12 @@ impl<'v> TableView<'v> {
     #[inline]
     pub fn under(self, own: Option<&'v OwnRows>) -> Self {
         Self { own, ..self }
+    }
+
+    /// Whether a row of this kind has a value for the reader. `until` gives the time of a row that has one.
+    #[inline(always)]
+    pub fn shows(&self, kind: RowKind, until: impl FnOnce() -> Option<Until>) -> bool {
+        kind == RowKind::Put || kind != RowKind::Erase && (self.shows_expired || self.view.clock.shows(kind, until))
     }
 
     /// The memtables of the table in this view, newest first, without the transaction's own writes.

@@ -16,4 +16,5 @@ pub mod recovery;
 pub mod room;
 pub mod spill;
 pub mod sync_job;
+pub mod times;
 pub mod validation;

@@ -188,6 +188,13 @@ impl<S: PageSource + ?Sized> Printer<'_, S> {
             Some(high) => self.line(0, format_args!("keys {} to {}", Escaped(&bounds.low), Escaped(high)))?,
             None => self.line(0, format_args!("keys {} and above", Escaped(&bounds.low)))?,
         }
+        if let Some(expiry) = &meta.expiry {
+            let (rows, from, to) = (expiry.rows(), expiry.earliest().millis(), expiry.latest().millis());
+            self.line(0, format_args!("{rows} versions expire, from {from} to {to}"))?;
+            for (until, bytes) in expiry.buckets() {
+                self.line(1, format_args!("{bytes} bytes by {}", until.millis()))?;
+            }
+        }
         self.line(0, format_args!("value pages: {value_bytes} bytes, indexes: {} bytes", meta.index_bytes()))
     }
 
@@ -258,7 +265,7 @@ impl<S: PageSource + ?Sized> Printer<'_, S> {
             let value = if tree == TreeKind::RangeErases {
                 self.range(&page, &layout, i, at)?
             } else {
-                value_text(&page[record.value_at..record.value_at + record.value_bytes], &record)
+                value_text(&page, &record)
             };
             self.line(depth + 1, format_args!("row {row} {key}: version {}, {value}", record.version.0))?;
         }
@@ -333,11 +340,17 @@ impl<S: PageSource + ?Sized> Printer<'_, S> {
     }
 }
 
-fn value_text(stored: &[u8], record: &RowRecord) -> String {
+fn value_text(page: &[u8], record: &RowRecord) -> String {
+    let stored = &page[record.value_at..record.value_at + record.value_bytes];
     let kind = match record.kind {
         RowKind::Put => "put",
         RowKind::Erase => "erase",
         RowKind::Merge => "merge",
+        RowKind::PutUntil => "put until",
+    };
+    let kind = match record.until(page) {
+        Some(until) => format!("{kind} {}:", until.millis()),
+        None => kind.to_owned(),
     };
     let history = if record.has_history { ", has older" } else { "" };
     if record.kind == RowKind::Erase {

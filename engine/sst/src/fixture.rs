@@ -6,7 +6,7 @@ use crate::format::meta::{Meta, PageIndexKind, TreeKind};
 use crate::format::node::IndexNode;
 use crate::format::validate;
 use crate::read::{RangeErase, Sst};
-use crate::row::{RowKind, Version};
+use crate::row::{RowKind, Until, Version};
 use crate::write::{BuildOptions, Compression, SstBuilder};
 use os::sim::SimDisk;
 use os::sync::Arc;
@@ -55,6 +55,14 @@ pub fn part((version, kind, value): &Written, group: usize) -> Vec<u8> {
         _ => format!("part {group} of version {version}").into_bytes().repeat(1 + (*version % 3) as usize),
     }
 }
+
+/// The time of the version of a row that is there until a time. All these times are from 1 to [`LAST_UNTIL`].
+pub fn until(version: u64) -> Until {
+    Until::from_millis(1 + version * 7919 % LAST_UNTIL)
+}
+
+/// See [`until`].
+pub const LAST_UNTIL: u64 = 1000;
 
 /// A file on a disk of its own.
 pub struct Built {
@@ -114,6 +122,7 @@ impl Content {
                 0..3 => (version, RowKind::Erase, Vec::new()),
                 3 => (version, RowKind::Put, vec![b'L'; rng.random_range(60..9_000)]),
                 4 => (version, RowKind::Merge, b"operand".to_vec()),
+                5 => (version, RowKind::PutUntil, (0..rng.random_range(0..20)).map(|_| rng.random()).collect()),
                 _ => (version, RowKind::Put, (0..rng.random_range(0..20)).map(|_| rng.random()).collect()),
             });
             let written = written.collect();
@@ -174,7 +183,12 @@ impl Content {
             for written in written {
                 let parts: Vec<Vec<u8>> = (0..=self.groups).map(|group| part(written, group)).collect();
                 let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
-                builder.add(key, Version(written.0), written.1, &parts).expect("there is room");
+                let version = Version(written.0);
+                match written.1 {
+                    RowKind::PutUntil => builder.add_until(key, version, until(written.0), &parts),
+                    kind => builder.add(key, version, kind, &parts),
+                }
+                .expect("there is room");
             }
         }
         add_erases(builder, None);

@@ -6,6 +6,7 @@
 
 pub mod column;
 pub mod data_page;
+pub mod expiry;
 pub mod features;
 pub mod field;
 pub mod filter;

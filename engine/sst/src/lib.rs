@@ -25,10 +25,11 @@ mod write;
 pub use copied_page::CopiedPage;
 pub use direction::Direction;
 pub use dump::{DumpDetail, dump, read_footer, read_origin};
+pub use format::expiry::Expiry;
 pub use format::filter::{FilterKind, hash_key};
 pub use format::meta::{
     BLOCK_FILTER, FEATURES, FORMAT_VERSION, FilterTree, GroupTrees, KeyBounds, MAX_GROUPS, MAX_ORIGIN_BYTES, MERGES,
-    Meta, NODE_SAMPLES, PageIndexKind, RareTree, Root, Tree, TreeKind, ZSTD,
+    Meta, NODE_SAMPLES, PageIndexKind, RareTree, Root, Tree, TreeKind, UNTIL, ZSTD,
 };
 pub use format::node::Totals;
 pub use format::validate;
@@ -39,7 +40,7 @@ pub use read::{
     PartCursor, RangeErase, Reached, Readahead, RestOfPage, Row, RowPlace, RunEnd, Seek, SoughtKey, Sst, SstCursor,
     StoredValue, Streak, StreakRow, StreakStart, Subtree, TreeCursor, Ways,
 };
-pub use row::{MAX_KEY_BYTES, RowKind, Version};
+pub use row::{MAX_KEY_BYTES, RowKind, Until, Version};
 pub use slice::{RowRanges, Slice};
 pub use stats::{Estimate, RangeTotals};
 pub use verify::{FileReport, PageTotals, verify};

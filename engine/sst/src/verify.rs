@@ -21,6 +21,7 @@ pub use report::{FileReport, PageTotals};
 use crate::KeyRange;
 use crate::format::PageRows;
 use crate::format::data_page::{Layout, RowRecord};
+use crate::format::expiry::Expiry;
 use crate::format::meta::{Meta, TreeKind};
 use crate::read::{RowPlace, Sst, Whole};
 use crate::row::{RowKind, Version};
@@ -190,6 +191,9 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
     fn version(&mut self, data: &DataPage, record: &RowRecord) -> Result<()> {
         let (oldest, newest) = self.found.versions.unwrap_or((record.version, record.version));
         self.found.versions = Some((oldest.min(record.version), newest.max(record.version)));
+        if let Some(until) = record.until(&data.page) {
+            self.found.expiry.get_or_insert_default().add(until, 0);
+        }
         if record.kind == RowKind::Erase && (record.outside || record.value_bytes > 0) {
             return Err(self.corrupt(data.page.kind(), data.at.offset, "an erase has a value"));
         }
@@ -249,11 +253,18 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
     fn facts(&self) -> Result<()> {
         let meta = &self.sst.meta;
         let (oldest, newest) = self.found.versions.unwrap_or((Version::MAX, Version(0)));
+        let until =
+            |until: fn(&Expiry) -> u64| [&meta.expiry, &self.found.expiry].map(|e| e.as_deref().map_or(0, until));
+        let [timed, first, last] =
+            [until(Expiry::rows), until(|e| e.earliest().millis()), until(|e| e.latest().millis())];
         let facts = [
             ("oldest version", meta.oldest.0, oldest.0),
             ("newest version", meta.newest.0, newest.0),
             ("bytes of value pages", meta.value_bytes, self.found.value_bytes),
             ("bytes of keys and values", meta.user_bytes, self.found.user_bytes),
+            ("rows with a time", timed[0], timed[1]),
+            ("time at which the first row expires", first[0], first[1]),
+            ("time at which the last row expires", last[0], last[1]),
             ("pages compressed by zstd", u64::from(meta.has_zstd), u64::from(self.found.has_zstd)),
         ];
         for (what, said, found) in facts {

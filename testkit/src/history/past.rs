@@ -26,7 +26,7 @@ pub fn expect_feed(db: &Database, model: &Model, name: &str, table: &Table, from
         assert_eq!(change.table_number(), table.number(), "{}", what());
         assert!(change.version() > last, "{}: given again", what());
         match change.kind() {
-            ChangeKind::Put { key, value } => drop(now.insert(key.to_vec(), value.concat())),
+            ChangeKind::Put { key, value, .. } => drop(now.insert(key.to_vec(), value.concat())),
             ChangeKind::Merge { key, op: MergeOp::Append(bytes) } => {
                 now.entry(key.to_vec()).or_default().extend_from_slice(bytes);
             }

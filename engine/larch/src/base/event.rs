@@ -87,6 +87,15 @@ pub enum Event {
         /// The level where the file is now.
         to: usize,
     },
+    /// Files in which all rows had expired were removed, without being read.
+    FilesExpired {
+        /// Name of the table.
+        table: String,
+        /// How many files.
+        files: u64,
+        /// Their bytes.
+        bytes: u64,
+    },
     /// Rows were imported.
     Imported {
         /// Name of the table.
@@ -161,6 +170,8 @@ pub enum CompactionReason {
     ErasedRows,
     /// The caller asked for it.
     Asked,
+    /// Many rows of a file have expired.
+    Expired,
 }
 
 /// What commits wait for.
@@ -195,6 +206,7 @@ impl Event {
             Self::CompactionFinished { .. } => "compaction-finished",
             Self::WorkerFailed { .. } => "worker-failed",
             Self::FileMoved { .. } => "file-moved",
+            Self::FilesExpired { .. } => "files-expired",
             Self::Imported { .. } => "imported",
             Self::FilesShown { .. } => "files-shown",
             Self::Stalled { .. } => "stalled",
@@ -224,6 +236,7 @@ impl fmt::Display for CompactionReason {
             Self::Sparse => "little of a file is seen",
             Self::ErasedRows => "a file has many erased rows",
             Self::Asked => "the caller asked for it",
+            Self::Expired => "many rows of a file have expired",
         })
     }
 }
@@ -260,6 +273,9 @@ impl fmt::Display for Event {
             }
             Self::WorkerFailed { table, error } => write!(f, "compaction of {table:?}: {error}"),
             Self::FileMoved { table, from, to } => write!(f, "a file of {table:?} moved from level {from} to {to}"),
+            Self::FilesExpired { table, files, bytes } => {
+                write!(f, "all rows of {files} files of {table:?} have expired: {} removed", Bytes(*bytes))
+            }
             Self::Imported { table, files, bytes } => {
                 write!(f, "imported to {table:?}: {files} files of {}", Bytes(*bytes))
             }

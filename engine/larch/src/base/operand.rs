@@ -14,9 +14,10 @@
 //! 5 append      bytes
 //! 6 or          offset u32 | bytes
 //! 7 call        name bytes varint | name | what the function gets
+//! 8 set until   a time, u64 in milliseconds since 1970 | the value before the next step until then, and none after it
 //! ```
 //!
-//! Numbers are little-endian. A *complete* operand begins with `nothing` or `set`: it says everything of the key, and
+//! Numbers are little-endian. A *complete* operand begins with `nothing`, `set` or `set until`: it says everything of the key, and
 //! no older row is needed. All other operands continue what older rows say.
 //!
 //! Invariant: applying two operands one after the other has the same effect as applying them [joined](join). So rows
@@ -24,8 +25,8 @@
 
 use super::error::{Error, Result};
 use os::sync::Arc;
-use sst::RowKind;
 use sst::format::varint;
+use sst::{RowKind, Until};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -42,6 +43,7 @@ const MIN: u8 = 4;
 const APPEND: u8 = 5;
 const OR: u8 = 6;
 const CALL: u8 = 7;
+const SET_UNTIL: u8 = 8;
 
 /// How a [merge](crate::Table::merge) changes the value of a key. It is applied when the value is read, or before
 /// that, when rows are merged in the background.
@@ -177,6 +179,7 @@ pub const MAX_NAME_BYTES: usize = 255;
 enum Step<'a> {
     Nothing,
     Set(&'a [u8]),
+    SetUntil(Until, &'a [u8]),
     Op(MergeOp<'a>),
 }
 
@@ -185,6 +188,10 @@ impl<'a> Step<'a> {
         Some(match code {
             NOTHING if content.is_empty() => Self::Nothing,
             SET => Self::Set(content),
+            SET_UNTIL => {
+                let (until, value) = content.split_first_chunk()?;
+                Self::SetUntil(Until::of_bytes(*until)?, value)
+            }
             ADD => Self::Op(MergeOp::Add(i64::from_le_bytes(content.try_into().ok()?))),
             MAX => Self::Op(MergeOp::Max(content)),
             MIN => Self::Op(MergeOp::Min(content)),
@@ -235,17 +242,18 @@ pub fn is_valid(operand: &[u8]) -> bool {
 
 /// Whether `operand` says everything of its key, so that no older row is needed.
 pub fn is_complete(operand: &[u8]) -> bool {
-    matches!(operand.first(), Some(&(NOTHING | SET)))
+    matches!(operand.first(), Some(&(NOTHING | SET | SET_UNTIL)))
 }
 
 /// Calls `each` with the steps of an operand as a program writes them. The value before them comes first: `None` if it
-/// is not known, and `Some(None)` if the key had none.
-pub fn describe<'a>(operand: &'a [u8], mut each: impl FnMut(MergeOp<'a>)) -> Option<Option<&'a [u8]>> {
+/// is not known, and otherwise the value, if there is one, with the time until which it is there.
+pub fn describe<'a>(operand: &'a [u8], mut each: impl FnMut(MergeOp<'a>)) -> Option<(Option<&'a [u8]>, Option<Until>)> {
     let mut before = None;
     for step in Steps(operand).flatten() {
         match step {
-            Step::Nothing => before = Some(None),
-            Step::Set(value) => before = Some(Some(value)),
+            Step::Nothing => before = Some((None, None)),
+            Step::Set(value) => before = Some((Some(value), None)),
+            Step::SetUntil(until, value) => before = Some((Some(value), Some(until))),
             Step::Op(op) => each(op),
         }
     }
@@ -275,6 +283,8 @@ pub struct Collected {
 enum Below {
     Nothing,
     Value(Vec<u8>),
+    /// A value that is there until a time.
+    Until(Until, Vec<u8>),
 }
 
 impl Collected {
@@ -300,10 +310,13 @@ impl Collected {
         self.operands.insert(0, operand.to_vec());
     }
 
-    /// Notes that the next older row puts `value`, so that older rows do not matter. Has no effect once it is known what
+    /// Notes that the next older row puts `value`, until a time if it has one, so that older rows do not matter. Has no effect once it is known what
     /// lies below.
-    pub fn end_with(&mut self, value: &[u8]) {
-        self.below.get_or_insert_with(|| Below::Value(value.to_vec()));
+    pub fn end_with(&mut self, value: &[u8], until: Option<Until>) {
+        self.below.get_or_insert_with(|| match until {
+            None => Below::Value(value.to_vec()),
+            Some(until) => Below::Until(until, value.to_vec()),
+        });
     }
 
     /// Notes that no older row has a value. Has no effect once it is known what lies below.
@@ -311,66 +324,89 @@ impl Collected {
         self.below.get_or_insert(Below::Nothing);
     }
 
-    /// The value of `key`. What was collected must be complete.
+    /// The value of `key` at the time `now`, in milliseconds since 1970. What was collected must be complete.
     ///
     /// # Errors
     ///
     /// Returns why the value cannot be computed.
-    pub fn value(self, key: &[u8], functions: &MergeFunctions) -> std::result::Result<Vec<u8>, String> {
-        match self.finish(key, functions) {
-            Merged::Value(value) => Ok(value),
-            Merged::Operand(operand) => {
-                let why = apply(&operand, &mut None, key, functions).err();
-                let why = why.unwrap_or_else(|| "its beginning is missing".to_owned());
-                Err(format!("the merges of row {} cannot be applied: {why}", key.escape_ascii()))
-            }
+    pub fn value(self, key: &[u8], functions: &MergeFunctions, now: u64) -> std::result::Result<Vec<u8>, String> {
+        if let Some(sum) = self.sum() {
+            return Ok(sum.to_vec());
         }
+        self.applied(key, functions, now)
+            .map_err(|why| format!("the merges of row {} cannot be applied: {why}", key.escape_ascii()))
     }
 
-    /// The value of `key`, or the shortest operand that has the same effect as all that was collected.
-    pub fn finish(self, key: &[u8], functions: &MergeFunctions) -> Merged {
-        if let [only] = &self.operands[..]
-            && let Some(sum) = added(only)
-        {
-            match &self.below {
-                Some(Below::Nothing) => return Merged::Value(sum.to_le_bytes().to_vec()),
-                Some(Below::Value(value)) => {
-                    if let Ok(before) = value.as_slice().try_into().map(i64::from_le_bytes) {
-                        return Merged::Value(before.wrapping_add(sum).to_le_bytes().to_vec());
-                    }
-                }
-                None => {}
-            }
+    /// The value of `key`, or the shortest operand that has the same effect as all that was collected. `now` is the time in
+    /// milliseconds since 1970. A value that will expire later stays in the operand, because the merges will not expire.
+    pub fn finish(self, key: &[u8], functions: &MergeFunctions, now: u64) -> Merged {
+        if let Some(sum) = self.sum() {
+            return Merged::Value(sum.to_vec());
         }
-        let oldest_first = || self.operands.iter().rev().map(Vec::as_slice);
         if self.below.is_none() && !self.operands.last().is_some_and(|oldest| is_complete(oldest)) {
             let mut joined = Joined::default();
-            oldest_first().for_each(|operand| joined.add(operand, key, functions));
+            self.oldest_first().for_each(|operand| joined.add(operand, key, functions));
             return Merged::Operand(joined.operand);
         }
-        let mut value = None;
-        if let Some(Below::Value(below)) = &self.below {
-            value = Some(below.clone());
-        }
-        if oldest_first().try_for_each(|operand| apply(operand, &mut value, key, functions)).is_ok()
-            && let Some(value) = value
+        if !self.will_expire(now)
+            && let Ok(value) = self.applied(key, functions, now)
         {
             return Merged::Value(value);
         }
-        // It cannot be computed here, so all steps are kept.
         let mut steps = Vec::new();
         match &self.below {
             None => {}
             Some(Below::Nothing) => steps.extend_from_slice(NO_VALUE),
             Some(Below::Value(value)) => put_step(&mut steps, SET, &[value]),
+            Some(Below::Until(until, value)) => put_step(&mut steps, SET_UNTIL, &[&until.to_bytes(), value]),
         }
-        for operand in oldest_first() {
+        for operand in self.oldest_first() {
             if is_complete(operand) {
                 steps.clear();
             }
             steps.extend_from_slice(operand);
         }
         Merged::Operand(steps)
+    }
+
+    fn oldest_first(&self) -> impl Iterator<Item = &[u8]> {
+        self.operands.iter().rev().map(Vec::as_slice)
+    }
+
+    /// The sum, if all that was collected adds to one counter.
+    fn sum(&self) -> Option<[u8; 8]> {
+        let [only] = &self.operands[..] else { return None };
+        let sum = added(only)?;
+        match &self.below {
+            Some(Below::Nothing) => Some(sum.to_le_bytes()),
+            Some(Below::Value(value)) => {
+                let before = i64::from_le_bytes(value.as_slice().try_into().ok()?);
+                Some(before.wrapping_add(sum).to_le_bytes())
+            }
+            Some(Below::Until(..)) | None => None,
+        }
+    }
+
+    /// Whether the value below all merges will expire after `now`.
+    fn will_expire(&self, now: u64) -> bool {
+        let until = match (self.operands.last().and_then(|oldest| Steps(oldest).next().flatten()), &self.below) {
+            (Some(Step::SetUntil(until, _)), _) => Some(until),
+            (Some(Step::Nothing | Step::Set(_)), _) => None,
+            (_, Some(Below::Until(until, _))) => Some(*until),
+            _ => None,
+        };
+        until.is_some_and(|until| until.millis() > now)
+    }
+
+    /// Applies what was collected.
+    fn applied(&self, key: &[u8], functions: &MergeFunctions, now: u64) -> std::result::Result<Vec<u8>, String> {
+        let mut value = match &self.below {
+            Some(Below::Value(value)) => Some(value.clone()),
+            Some(Below::Until(until, value)) => (until.millis() > now).then(|| value.clone()),
+            Some(Below::Nothing) | None => None,
+        };
+        self.oldest_first().try_for_each(|operand| apply(operand, &mut value, key, functions, now))?;
+        value.ok_or_else(|| "its beginning is missing".to_owned())
     }
 }
 
@@ -399,7 +435,7 @@ pub fn add_to(below: (RowKind, &[u8]), operand: &[u8]) -> Option<(RowKind, [u8; 
             row[2..].copy_from_slice(&added(older)?.wrapping_add(number).to_le_bytes());
             Some((RowKind::Merge, row, ADD_BYTES))
         }
-        (RowKind::Erase, _) => None,
+        (RowKind::Erase | RowKind::PutUntil, _) => None,
     }
 }
 
@@ -415,10 +451,10 @@ pub fn value_after(key: &[u8], before: Option<&[u8]>, operand: &[u8], functions:
     let mut collected = Collected::default();
     collected.add(operand);
     match before {
-        Some(value) => collected.end_with(value),
+        Some(value) => collected.end_with(value, None),
         None => collected.end(),
     }
-    collected.value(key, functions).map_err(Error::Merge)
+    collected.value(key, functions, 0).map_err(Error::Merge)
 }
 
 /// Operands that are joined to one, from the oldest to the newest.
@@ -508,7 +544,7 @@ fn guarded<T>(call: impl FnOnce() -> std::result::Result<T, String>) -> std::res
     catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|_| Err("its merge function panicked".to_owned()))
 }
 
-/// Applies an operand to `value`, which is `None` if the key has no value.
+/// Applies an operand to `value`, which is `None` if the key has no value, at the time `now` in milliseconds since 1970.
 ///
 /// # Errors
 ///
@@ -518,6 +554,7 @@ fn apply(
     value: &mut Option<Vec<u8>>,
     key: &[u8],
     functions: &MergeFunctions,
+    now: u64,
 ) -> std::result::Result<(), String> {
     for step in Steps(operand) {
         let op = match step.ok_or("it has a step that does not decode")? {
@@ -527,6 +564,10 @@ fn apply(
             }
             Step::Set(bytes) => {
                 *value = Some(bytes.to_vec());
+                continue;
+            }
+            Step::SetUntil(until, bytes) => {
+                *value = (until.millis() > now).then(|| bytes.to_vec());
                 continue;
             }
             Step::Op(op) => op,

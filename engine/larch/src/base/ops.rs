@@ -4,13 +4,14 @@
 //!
 //! ```text
 //! batch:  op | op | …
-//! op:     kind u8 | table u32 | key bytes varint | key | value bytes varint | value
+//! op:     kind u8 | table u32 | key bytes varint | key | value bytes varint | until u64? | value
 //!
 //! kind             key       value
 //! 0 put            key       value
 //! 1 erase          key       (both value fields are absent)
 //! 2 merge          key       an operand of one step, see `operand`
 //! 3 range erase    start     exclusive end; empty: no end
+//! 4 put until      key       value, with the time until which the row is there before it
 //! ```
 //!
 //! A varint has seven bits in each byte, low bits first; all bytes but the last have the high bit set. It has at
@@ -24,7 +25,7 @@
 //! [`BatchOps::resolve`] removes the puts that a later range erase hides.
 
 use super::{operand, parts};
-use sst::MAX_KEY_BYTES;
+use sst::{MAX_KEY_BYTES, Until};
 use std::collections::BTreeMap;
 use std::ops::{Bound, Range};
 
@@ -37,6 +38,8 @@ pub enum Op<'a> {
         key: &'a [u8],
         /// The value.
         value: &'a [u8],
+        /// The time until which the row is there; `None` if it does not expire.
+        until: Option<Until>,
     },
     /// Changes the value of the key by an [operand](super::operand) of one step.
     Merge {
@@ -63,6 +66,7 @@ const PUT: u8 = 0;
 const ERASE: u8 = 1;
 const MERGE: u8 = 2;
 const RANGE_ERASE: u8 = 3;
+const PUT_UNTIL: u8 = 4;
 
 /// Bytes do not decode as ops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -126,7 +130,8 @@ impl<'a> Op<'a> {
     fn encoded_bytes(self) -> usize {
         let of = |bytes: &[u8]| encoded_length(bytes.len()).1 + bytes.len();
         let fields = match self {
-            Self::Put { key, value: rest } | Self::Merge { key, operand: rest } => of(key) + of(rest),
+            Self::Put { key, value, until } => of(key) + of(value) + if until.is_some() { Until::BYTES } else { 0 },
+            Self::Merge { key, operand } => of(key) + of(operand),
             Self::Erase { key } => of(key),
             Self::RangeErase { start, end } => of(start) + of(end),
         };
@@ -221,8 +226,8 @@ impl<'a> CommitOps<'a> {
 pub struct EncodedOp<'a> {
     head: ([u8; MAX_HEAD_BYTES], usize),
     key: &'a [u8],
-    /// Nothing, if the op is an erase.
-    length: ([u8; MAX_LENGTH_BYTES], usize),
+    /// Nothing, if the op is an erase. The time of a row with a time comes after the length.
+    length: ([u8; MAX_LENGTH_BYTES + Until::BYTES], usize),
     rest: &'a [u8],
 }
 
@@ -231,12 +236,22 @@ impl<'a> EncodedOp<'a> {
     #[inline]
     pub fn new(table: u32, op: Op<'a>) -> Self {
         let (kind, key, rest) = match op {
-            Op::Put { key, value } => (PUT, key, value),
+            Op::Put { key, value, until: None } => (PUT, key, value),
+            Op::Put { key, value, until: Some(_) } => (PUT_UNTIL, key, value),
             Op::Merge { key, operand } => (MERGE, key, operand),
             Op::Erase { key } => (ERASE, key, &[][..]),
             Op::RangeErase { start, end } => (RANGE_ERASE, start, end),
         };
-        let length = if kind == ERASE { ([0; MAX_LENGTH_BYTES], 0) } else { encoded_length(rest.len()) };
+        let mut length = ([0; MAX_LENGTH_BYTES + Until::BYTES], 0);
+        if kind != ERASE {
+            let (bytes, count) = encoded_length(rest.len());
+            length.0[..MAX_LENGTH_BYTES].copy_from_slice(&bytes);
+            length.1 = count;
+        }
+        if let Op::Put { until: Some(until), .. } = op {
+            length.0[length.1..][..Until::BYTES].copy_from_slice(&until.to_bytes());
+            length.1 += Until::BYTES;
+        }
         Self { head: encoded_head(kind, table, key.len()), key, length, rest }
     }
 
@@ -315,10 +330,19 @@ impl BatchOps {
         self.push_bytes(value);
     }
 
+    /// Appends a put of a row that is there until `until`, if there is such a time.
+    pub fn put_until(&mut self, table: u32, key: &[u8], value: &[u8], until: Option<Until>) {
+        let Some(until) = until else { return self.put(table, key, value) };
+        self.begin(PUT_UNTIL, table, key, Until::BYTES + value.len());
+        self.push_length(value.len());
+        self.bytes.extend_from_slice(&until.to_bytes());
+        self.bytes.extend_from_slice(value);
+    }
+
     /// Appends `op`.
     pub fn push(&mut self, table: u32, op: Op<'_>) {
         match op {
-            Op::Put { key, value } => self.put(table, key, value),
+            Op::Put { key, value, until } => self.put_until(table, key, value, until),
             Op::Merge { key, operand } => self.merge(table, key, operand),
             Op::Erase { key } => self.erase(table, key),
             Op::RangeErase { start, end } => self.range_erase(table, start, end),
@@ -327,9 +351,18 @@ impl BatchOps {
 
     /// Appends a put whose value is given in parts, which [`parts::encode`] joins.
     pub fn put_parts(&mut self, table: u32, key: &[u8], parts: &[impl AsRef<[u8]>]) {
+        self.put_parts_until(table, key, parts, None);
+    }
+
+    /// As [`BatchOps::put_parts`], of a row that is there until `until`, if there is such a time.
+    pub fn put_parts_until(&mut self, table: u32, key: &[u8], parts: &[impl AsRef<[u8]>], until: Option<Until>) {
         let bytes = parts::encoded_bytes(parts);
-        self.begin(PUT, table, key, bytes);
+        match until {
+            None => self.begin(PUT, table, key, bytes),
+            Some(_) => self.begin(PUT_UNTIL, table, key, Until::BYTES + bytes),
+        }
         self.push_length(bytes);
+        self.bytes.extend(until.iter().flat_map(|until| until.to_bytes()));
         parts::encode(parts, &mut self.bytes);
     }
 
@@ -597,8 +630,12 @@ fn split_op<'a>(rest: &mut &'a [u8]) -> Result<(u32, Op<'a>), &'static str> {
     let table = u32::from_le_bytes([a, b, c, d]);
     let key = split_bytes(rest).ok_or("has a key that ends after the batch")?;
     let op = match kind {
-        PUT | MERGE | ERASE if key.len() > MAX_KEY_BYTES => return Err("has a key that is too long"),
-        PUT => Op::Put { key, value: split_bytes(rest).ok_or("has a value that ends after the batch")? },
+        PUT | MERGE | ERASE | PUT_UNTIL if key.len() > MAX_KEY_BYTES => return Err("has a key that is too long"),
+        PUT => Op::Put { key, value: split_bytes(rest).ok_or("has a value that ends after the batch")?, until: None },
+        PUT_UNTIL => {
+            let (value, until) = split_until(rest)?;
+            Op::Put { key, value, until: Some(until) }
+        }
         ERASE => Op::Erase { key },
         RANGE_ERASE => {
             Op::RangeErase { start: key, end: split_bytes(rest).ok_or("has a range end that ends after the batch")? }
@@ -617,15 +654,34 @@ fn split_op<'a>(rest: &mut &'a [u8]) -> Result<(u32, Op<'a>), &'static str> {
 
 /// Takes a length-prefixed string of bytes off `rest`. Returns `None` if it does not decode.
 fn split_bytes<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let length = split_length(rest)?;
+    let (bytes, after) = rest.split_at_checked(length)?;
+    *rest = after;
+    Some(bytes)
+}
+
+/// Takes a value with a time off `rest`: its length, the time, and its bytes.
+#[cold]
+fn split_until<'a>(rest: &mut &'a [u8]) -> Result<(&'a [u8], Until), &'static str> {
+    let too_short = "has a value that ends after the batch";
+    let length = split_length(rest).ok_or(too_short)?;
+    let (time, after) = rest.split_first_chunk().ok_or(too_short)?;
+    let until = Until::of_bytes(*time).ok_or("has a time of 0")?;
+    let (value, after) = after.split_at_checked(length).ok_or(too_short)?;
+    *rest = after;
+    Ok((value, until))
+}
+
+/// Takes a length off `rest`. Returns `None` if it does not decode.
+#[inline]
+fn split_length(rest: &mut &[u8]) -> Option<usize> {
     let mut length = 0u64;
     for shift in [0, 7, 14, 21, 28] {
         let (&byte, after) = rest.split_first()?;
         *rest = after;
         length |= u64::from(byte & 0x7f) << shift;
         if byte & 0x80 == 0 {
-            let (bytes, after) = rest.split_at_checked(usize::try_from(length).ok()?)?;
-            *rest = after;
-            return Some(bytes);
+            return usize::try_from(length).ok();
         }
     }
     None

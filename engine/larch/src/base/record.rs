@@ -31,7 +31,7 @@ mod tail;
 mod writer;
 
 pub use form::RecordForm;
-pub use header::{BEGIN_RECORD, EDIT_FIELDS, HEADER_BYTES, Header, KnownEnd, LEAN_RECORDS, LogKind, Previous};
+pub use header::{BEGIN_RECORD, EDIT_FIELDS, HEADER_BYTES, Header, KnownEnd, LEAN_RECORDS, LogKind, Previous, TIMES};
 pub use reader::{RecordReader, Tear};
 pub use tail::rewrite_tail;
 pub use writer::{EmptyLog, LogFile, RecordWriter};

@@ -6,7 +6,7 @@
 //! [`FEATURES`] with the first release that knows it; a test compares this table with the bits that the decoders
 //! know.
 
-use super::record::{BEGIN_RECORD, EDIT_FIELDS, LEAN_RECORDS, LogKind};
+use super::record::{BEGIN_RECORD, EDIT_FIELDS, LEAN_RECORDS, LogKind, TIMES};
 use std::fmt;
 use std::str::FromStr;
 
@@ -36,14 +36,14 @@ pub(crate) enum Format {
 }
 
 /// The SST features that release 0.2 introduced.
-const SST_0_2: u32 = sst::BLOCK_FILTER | sst::NODE_SAMPLES | sst::ZSTD | sst::MERGES;
+const SST_0_2: u32 = sst::BLOCK_FILTER | sst::NODE_SAMPLES | sst::ZSTD | sst::UNTIL | sst::MERGES;
 
 /// Feature bits, each with its format and with the first release that can read it.
 const FEATURES: &[(Format, u32, Release)] = &[
     (Format::Sst, sst::FEATURES & !SST_0_2, Release::V0_1),
     (Format::Sst, SST_0_2, Release::V0_2),
     (Format::Manifest, EDIT_FIELDS, Release::V0_1),
-    (Format::Log, BEGIN_RECORD | LEAN_RECORDS, Release::V0_2),
+    (Format::Log, BEGIN_RECORD | LEAN_RECORDS | TIMES, Release::V0_2),
     #[cfg(test)]
     (Format::Manifest, tests::LATER, Release::Later),
     #[cfg(test)]
@@ -73,6 +73,11 @@ impl Release {
     /// refuses the log.
     pub(crate) fn reads_merges(self) -> bool {
         self.features(Format::Sst) & sst::MERGES != 0
+    }
+
+    /// Whether the release can read rows with times until which they are there, in logs and in SSTs.
+    pub(crate) fn reads_times(self) -> bool {
+        self.features(Format::Sst) & sst::UNTIL != 0 && self.features(Format::Log) & TIMES != 0
     }
 
     /// Whether the release can read zstd pages, and the options of a table that asks for them.

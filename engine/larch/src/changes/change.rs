@@ -3,11 +3,13 @@
 use crate::base::operand::{self, MergeOp};
 use crate::base::ops::Op;
 use crate::base::parts::Slices;
+use crate::base::row_clock;
 use crate::base::table::TableInfo;
 use os::sync::Arc;
-use sst::Version;
+use sst::{Until, Version};
 use std::fmt;
 use std::ops::Deref;
+use std::time::Duration;
 
 /// One change of a commit, from a feed of [`Changes`](super::Changes).
 #[derive(Clone)]
@@ -25,7 +27,8 @@ pub struct Change {
 enum What {
     RangeErase,
     Erase,
-    Put,
+    /// With the time until which the row is there.
+    Put(Option<Until>),
     Merge,
     Failed,
 }
@@ -41,6 +44,8 @@ pub enum ChangeKind<'c> {
         key: &'c [u8],
         /// The value.
         value: ChangedParts<'c>,
+        /// The time until which the row is there, since the beginning of 1970; `None` if it does not expire.
+        until: Option<Duration>,
     },
     /// The value of the key is changed from now on. A feed that reads files and no log gives a put of the value
     /// instead, and leaves out what later commits have changed again, as [far as nothing keeps it](super::Changes).
@@ -96,9 +101,9 @@ impl Change {
     /// The change that `op` makes at `version`. `None` if its value has not one part for each group of the table.
     pub(super) fn new(table: &Arc<TableInfo>, version: Version, op: Op<'_>) -> Option<Self> {
         let (what, key, rest) = match op {
-            Op::Put { key, value } => {
+            Op::Put { key, value, until } => {
                 Slices::of(value, table.options.groups.len())?;
-                (What::Put, key, value)
+                (What::Put(until), key, value)
             }
             Op::Merge { key, operand } => (What::Merge, key, operand),
             Op::Erase { key } => (What::Erase, key, &[][..]),
@@ -146,9 +151,10 @@ impl Change {
     pub fn kind(&self) -> ChangeKind<'_> {
         let (key, rest) = self.bytes.split_at(self.key_bytes as usize);
         match self.what {
-            What::Put => {
+            What::Put(until) => {
                 let parts = Slices::of(rest, self.table.options.groups.len()).expect("checked when it was made");
-                ChangeKind::Put { key, value: ChangedParts(parts) }
+                let until = until.map(row_clock::time_of);
+                ChangeKind::Put { key, value: ChangedParts(parts), until }
             }
             What::Merge => {
                 let mut op = None;

@@ -5,6 +5,7 @@ use super::filter::{Filter, Infos};
 use super::from_files::{bad_parts, whole};
 use crate::base::error::Result;
 use crate::base::ops::{BatchOps, Op};
+use crate::base::row_clock::RowClock;
 use crate::base::table::TableId;
 use crate::core::Core;
 use crate::core::log_tail::is_gone;
@@ -123,13 +124,18 @@ impl LogFeed {
     /// # Errors
     ///
     /// [`Error::BadParts`](crate::Error::BadParts) if the log is damaged. Then the commit is not taken.
-    pub fn take(&mut self, tables: &Infos, filter: &Filter<'_>) -> Result<(Version, Vec<Change>)> {
+    pub fn take(&mut self, tables: &Infos, clock: &RowClock, filter: &Filter<'_>) -> Result<(Version, Vec<Change>)> {
         let (version, ops) = self.next.as_ref().expect("the caller has looked for it");
         let mut changes = Vec::new();
         for (table, op) in ops {
             // The feed has no description of a table that was dropped before its first look, so it leaves the rows out.
             let Some(info) = tables.get(&TableId(table)).filter(|info| filter.has(info)) else { continue };
             let erased = erased_within(op, filter.keys);
+            let op = match op {
+                // A compaction makes the same of it.
+                Op::Put { key, until: Some(until), .. } if clock.has_passed(until) => Op::Erase { key },
+                op => op,
+            };
             let op = match (op.key(), &erased) {
                 (Some(key), _) if filter.keys.contains(key) => op,
                 (None, Some(KeyRange { start, end })) => {

@@ -183,7 +183,7 @@ impl Model {
             assert!(version > expected && last.is_none_or(|last| last == version), "seed {}: {change:?}", self.seed);
             last = Some(version);
             match change.kind() {
-                ChangeKind::Put { key, value } => {
+                ChangeKind::Put { key, value, .. } => {
                     assert!(is_wanted(change.table(), key), "seed {}: {change:?}", self.seed);
                     let at = (change.table().to_owned(), key.to_vec());
                     assert_eq!(puts.insert(at.clone(), value.whole().to_vec()), None, "seed {}: twice", self.seed);

@@ -43,11 +43,28 @@ pub fn execute(
             core.env.report(|| Event::FileMoved { table: table(), from: *from, to: *to });
             Ok(true)
         }
+        Pick::Drop { files, .. } => drop_files(core, table, files),
         Pick::Merge { inputs, to, reason, .. } => {
             let work = MergeWork::of(table, (inputs, *to, *reason), &core.env.options.levels);
             merge(core, table, work, go_on)
         }
     }
+}
+
+/// Drops `files`, given by level and number, whose rows have all expired. The manifest then says that they have.
+fn drop_files(core: &Arc<Core>, table: &TableFiles, files: &[(usize, u64)]) -> Result<bool> {
+    let id = table.info.id;
+    let removed = |&(level, number): &(usize, u64)| Edit::RemoveFile { table: id, level: level as u8, number };
+    let edits: Vec<Edit> = files.iter().map(removed).chain(core.expired_edit()).collect();
+    core.install(&edits, FreshFiles::new(&core.env.opener.leftovers), |_| {})?;
+    let numbers: HashSet<u64> = files.iter().map(|(_, number)| *number).collect();
+    let dropped = table.files().filter(|(_, file)| numbers.contains(&file.number));
+    core.env.report(|| Event::FilesExpired {
+        table: table.info.name.clone(),
+        files: files.len() as u64,
+        bytes: dropped.map(|(_, file)| file.bytes()).sum(),
+    });
+    Ok(true)
 }
 
 fn merge(
@@ -59,7 +76,9 @@ fn merge(
     let begin = core.env.machine.clock.now();
     report_begin(core, &work);
     let boundaries = core.views.boundaries();
-    let Some(MergeResult { outputs, taken_over }) = merge_work(core, table, &work, &boundaries, go_on)? else {
+    let Some(MergeResult { outputs, taken_over }) =
+        merge_work(core, table, &work, &boundaries, core.env.row_clock.now(), go_on)?
+    else {
         return Ok(false);
     };
     let new = outputs.finish(work.to as u8, 0)?;
@@ -92,7 +111,7 @@ pub fn kept_files(work: &MergeWork) -> KeptFiles {
 }
 
 /// Merges the inputs of `work` into files that are not part of the table yet. Outputs may end early where files of
-/// the next deeper level of `table` begin.
+/// the next deeper level of `table` begin. Rows that have expired at `now`, in milliseconds since 1970, become erases.
 ///
 /// # Errors
 ///
@@ -102,6 +121,7 @@ pub fn merge_work(
     table: &TableFiles,
     work: &MergeWork,
     boundaries: &Boundaries,
+    now: u64,
     go_on: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<Option<MergeResult>> {
     let below = table.levels[work.to + 1..].iter().find(|level| !level.is_empty()).cloned().unwrap_or_default();
@@ -115,6 +135,7 @@ pub fn merge_work(
         rewrite: None,
         is_run: false,
         target: Target::Database,
+        now,
     };
     merge_files(core, &work.table, plan, boundaries, go_on)
 }
@@ -144,7 +165,8 @@ pub fn install_work(
             edits.push(Edit::MoveFile { table, level: from, number, to: work.to as u8 });
         }
     }
-    let edits = |added| edits.into_iter().chain::<Vec<Edit>>(added).collect();
+    let expired = core.expired_edit();
+    let edits = |added| edits.into_iter().chain::<Vec<Edit>>(added).chain(expired).collect();
     warm::install::install(core, new, rewritten(work.sources, taken_over), edits, |_| {})?;
     core.env.written.trivial_moves.fetch_add(moves, Ordering::Relaxed);
     core.env.written.compactions.fetch_add(1, Ordering::Relaxed);

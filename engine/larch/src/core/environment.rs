@@ -4,6 +4,8 @@
 use crate::base::error::{Error, Result};
 use crate::base::event::Event;
 use crate::base::options::Options;
+use crate::base::record::{LEAN_RECORDS, LogKind, TIMES};
+use crate::base::row_clock::RowClock;
 use crate::core::scratch::Scratch;
 use crate::gauge::Gauge;
 use crate::log::resting::RestingDisk;
@@ -30,6 +32,8 @@ pub struct Environment {
     pub log_disk: Arc<RestingDisk>,
     /// The directory with the files of the database.
     pub directory: PathBuf,
+    /// The clock by which rows expire.
+    pub row_clock: Arc<RowClock>,
     /// The options it was opened with.
     pub options: Options,
     /// The cache of pages.
@@ -59,6 +63,7 @@ impl Environment {
             log_machine: Machine { disk: log_disk.clone(), ..machine.clone() },
             log_disk,
             scratch: Scratch::new(&machine, &directory, &opener),
+            row_clock: RowClock::new(machine.clock.clone()),
             machine,
             directory,
             held: WorkMemory::new(&options),
@@ -78,6 +83,13 @@ impl Environment {
             directory: self.directory.clone(),
             leftovers: self.opener.leftovers.clone(),
         }
+    }
+
+    /// The feature bits in the header of a new log, without that of the begin record. Logs announce rows with times
+    /// only once the database may have some.
+    pub fn log_features(&self) -> u32 {
+        let times = if self.row_clock.has_times() { TIMES } else { 0 };
+        LogKind::WriteAhead.features_for(self.options.compat) & (LEAN_RECORDS | times)
     }
 
     /// Calls `event` and reports the result to the event hook of the database, if anybody listens.

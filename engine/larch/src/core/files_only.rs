@@ -54,8 +54,10 @@ pub fn show_files(
 ) -> Arc<Core> {
     let visible = files.flushed_version;
     let functions = options.merge_functions.clone();
-    let view = View { generation: 0, memory: Vec::new(), files: Arc::new(files), functions };
-    let env = Environment::new(machine, directory, options, opener, view.files.epoch);
+    let env = Environment::new(machine, directory, options, opener, files.epoch);
+    env.row_clock.raise(files.latest_time());
+    let clock = env.row_clock.clone();
+    let view = View { generation: 0, memory: Vec::new(), files: Arc::new(files), clock, functions };
     Arc::new(Core::new(env, None, view, visible))
 }
 

@@ -43,6 +43,12 @@ impl Core {
         outcome
     }
 
+    /// An edit for an install after which rows that have expired by now may be gone; `None` if no row has a time.
+    pub fn expired_edit(&self) -> Option<Edit> {
+        let clock = &self.env.row_clock;
+        clock.has_times().then(|| Edit::Expired(clock.now()))
+    }
+
     /// Frees the files and the memory that nothing uses any more after `edits`, whether or not the install
     /// succeeded. Looks at every open range, so the caller must not hold the lock of the manifest or of the writer.
     pub fn clean_up_after(&self, edits: &[Edit]) {

@@ -5,8 +5,7 @@
 //! commits to the memtables meanwhile.
 
 use crate::base::ops::{CommitOps, Op};
-use crate::base::record::{EmptyLog, Header, KnownEnd, LEAN_RECORDS, LogError, LogFile, LogKind, Previous};
-use crate::base::release::Release;
+use crate::base::record::{EmptyLog, Header, KnownEnd, LogError, LogFile, LogKind, Previous};
 use crate::base::table::TableId;
 use crate::conflicts::signature::{LatestKeys, Signature};
 use crate::log::{LogWriter, SyncPoint};
@@ -73,17 +72,18 @@ pub fn log_path(directory: &Path, number: u64) -> PathBuf {
     directory.join(log_name(number))
 }
 
-/// The header of log `number`, which names no other log. `compat` is a release that must be able to read it.
-fn new_header(machine: &Machine, number: u64, compat: Release) -> Header {
+/// The header of log `number`, which names no other log and has these feature bits.
+fn new_header(machine: &Machine, number: u64, features: u32) -> Header {
     // No other log has the same random id.
     let header = Header::new(LogKind::WriteAhead, machine.random.next_u64() | 1, number, None);
-    Header { features: LogKind::WriteAhead.features_for(compat) & LEAN_RECORDS, ..header }
+    Header { features, ..header }
 }
 
 /// The file of the next log, before it takes commits.
 #[derive(Debug)]
 pub struct NextLog {
     number: u64,
+    features: u32,
     file: NextFile,
 }
 
@@ -97,19 +97,25 @@ enum NextFile {
 }
 
 impl NextLog {
-    /// Creates the file of log `number`, which release `compat` must be able to read.
+    /// Creates the file of log `number`, whose header will have the feature bits `features`.
     ///
     /// # Errors
     ///
     /// Fails if the file cannot be created.
-    pub fn create(machine: &Machine, directory: &Path, number: u64, compat: Release) -> Result<Self, LogError> {
+    pub fn create(machine: &Machine, directory: &Path, number: u64, features: u32) -> Result<Self, LogError> {
         let file = EmptyLog::create(&*machine.disk, &log_path(directory, number))?;
-        Ok(Self { number, file: NextFile::Empty { file, header: new_header(machine, number, compat) } })
+        let header = new_header(machine, number, features);
+        Ok(Self { number, features, file: NextFile::Empty { file, header } })
     }
 
     /// The number of the log.
     pub fn number(&self) -> u64 {
         self.number
+    }
+
+    /// The feature bits with which its file was created.
+    pub fn features(&self) -> u32 {
+        self.features
     }
 
     /// Allocates disk space for `bytes` of the log, see [`EmptyLog::allocate_ahead`]. Does nothing if the log
@@ -126,12 +132,12 @@ impl NextLog {
     ///
     /// Fails if the header cannot be written.
     pub fn prepare(self) -> Result<Self, LogError> {
-        let number = self.number;
+        let Self { number, features, .. } = self;
         let file = match self.file {
             NextFile::Empty { file, header } => NextFile::Prepared(LogWriter::prepare(file, header)?),
             prepared @ NextFile::Prepared(_) => prepared,
         };
-        Ok(Self { number, file })
+        Ok(Self { number, features, file })
     }
 
     /// Whether this log can begin before the previous log is durable.
@@ -149,14 +155,14 @@ impl Writer {
     ///
     /// Fails if the log cannot be created.
     pub fn create(
-        (machine, directory, compat): (&Machine, &Path, Release),
+        (machine, directory, features): (&Machine, &Path, u32),
         memory: Arc<MemSet>,
         previous: Option<Previous>,
         sync: Arc<SyncPoint>,
         next_version: Version,
     ) -> Result<Self, LogError> {
         let file = EmptyLog::create(&*machine.disk, &log_path(directory, memory.log))?;
-        let log = LogWriter::begin(file, &Header { previous, ..new_header(machine, memory.log, compat) })?;
+        let log = LogWriter::begin(file, &Header { previous, ..new_header(machine, memory.log, features) })?;
         sync.note_appended(Version(next_version.0 - 1));
         Ok(Self::new(log, memory, sync, next_version))
     }
@@ -337,7 +343,8 @@ pub fn apply(memory: &MemSet, version: Version, ops: CommitOps<'_>, bytes: u64) 
             }
         };
         match op {
-            Op::Put { key, value } => rows.apply(key, version, RowKind::Put, value),
+            Op::Put { key, value, until: None } => rows.apply(key, version, RowKind::Put, value),
+            Op::Put { key, value, until: Some(until) } => rows.apply_until(key, version, until, value),
             Op::Merge { key, operand } => rows.merge(key, version, operand, memory.functions()),
             Op::Erase { key } => rows.apply(key, version, RowKind::Erase, &[]),
             Op::RangeErase { start, end } => memory.note_range_erases(memtable.remove_range(start, end, version)),

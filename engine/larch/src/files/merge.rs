@@ -44,6 +44,8 @@ pub struct MergePlan {
     pub is_run: bool,
     /// Where the outputs are written.
     pub target: Target,
+    /// Rows that have expired at this time, in milliseconds since 1970, become erases. 0 if none does.
+    pub now: u64,
 }
 
 /// Which versions a merge takes and how it changes them.
@@ -103,9 +105,9 @@ pub fn merge_files(
         .with_borders(plan.below)
         .of_run(plan.is_run)
         .to(&plan.target);
-    let functions = core.env.options.merge_functions.clone();
-    let mut copier =
-        VersionCopier { session: &session, functions, outputs, groups, others: Vec::new(), parts: Vec::new() };
+    let (now, functions) = (plan.now, core.env.options.merge_functions.clone());
+    let (others, parts) = (Vec::new(), Vec::new());
+    let mut copier = VersionCopier { session: &session, functions, outputs, groups, now, others, parts };
     let mut progress = MergeProgress::new(core, &plan.sources, go_on);
     let memory = core.env.held.builders.holding();
     let mut erases = EraseMerge::new(&session, &plan.sources, boundaries, (readahead, progress.total_bytes), memory);
@@ -268,6 +270,8 @@ struct VersionCopier<'s> {
     outputs: Outputs,
     /// The number of parts of a row, with the one beside its key.
     groups: usize,
+    /// Rows that have expired at this time become erases.
+    now: u64,
     /// The parts of the current row that are not beside its key, as stored.
     others: Vec<StoredValue>,
     /// All parts of the current row, loaded into memory.
@@ -308,37 +312,39 @@ impl VersionCopier<'_> {
             if row.kind == RowKind::Merge {
                 goes_on = collected.add(&content);
             } else {
-                collected.end_with(&content);
+                collected.end_with(&content, row.until());
                 goes_on = false;
             }
         }
         if goes_on && has_end {
             collected.end();
         }
-        let (kind, content) = match collected.finish(key, &self.functions) {
+        let (kind, content) = match collected.finish(key, &self.functions, self.now) {
             Merged::Value(value) => (RowKind::Put, value),
             Merged::Operand(operand) => (RowKind::Merge, operand),
         };
-        self.outputs.add(key, into, kind, &[&content])?;
+        self.outputs.add(key, into, (kind, None), &[&content])?;
         Ok(bytes)
     }
 
-    /// Copies one version of the cursor's row. Returns the length of its value, in bytes.
+    /// Copies one version of the cursor's row, or an erase if the row has expired. Returns the length of its value, in
+    /// bytes.
     fn version(&mut self, cursor: &mut SstCursor, key: &[u8], row: &Row) -> Result<u64> {
-        let Self { session, outputs, groups, .. } = self;
-        if row.kind == RowKind::Erase {
-            outputs.add(key, row.version, row.kind, &[])?;
+        let Self { session, outputs, groups, now, .. } = self;
+        let until = row.until();
+        if row.kind == RowKind::Erase || until.is_some_and(|until| until.millis() <= *now) {
+            outputs.add(key, row.version, (RowKind::Erase, None), &[])?;
             return Ok(0);
         }
         if *groups > 1 {
             return self.version_in_parts(cursor, key, row);
         }
         match row.value.inline() {
-            Some(value) => outputs.add(key, row.version, row.kind, &[value])?,
+            Some(value) => outputs.add(key, row.version, (row.kind, until), &[value])?,
             None => {
                 cursor.load_ahead(*session, Groups::MAIN, row.place, None);
                 let value = retry(*session, || row.value.load(*session, &cursor.sst().file))?;
-                outputs.add(key, row.version, row.kind, &[value.as_bytes()])?;
+                outputs.add(key, row.version, (row.kind, until), &[value.as_bytes()])?;
             }
         }
         Ok(row.value.len())
@@ -353,7 +359,7 @@ impl VersionCopier<'_> {
         }
         let parts = &parts[..self.groups];
         let bytes = parts.iter().map(|part| part.len() as u64).sum();
-        let outcome = self.outputs.add(key, row.version, row.kind, parts);
+        let outcome = self.outputs.add(key, row.version, (row.kind, row.until()), parts);
         // Loaded parts pin their pages, so drop them before the next row.
         self.others.clear();
         self.parts.clear();

@@ -15,7 +15,7 @@ use crate::manifest::new_files::NewFiles;
 use crate::manifest::{Level, NewFile, origin};
 use os::sync::{Arc, Mutex};
 use os::{Access, File};
-use sst::{BuildOptions, CopiedPage, KeyBounds, KeyRange, Meta, RangeErase, RowKind, SstBuilder, Version};
+use sst::{BuildOptions, CopiedPage, KeyBounds, KeyRange, Meta, RangeErase, RowKind, SstBuilder, Until, Version};
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
@@ -186,13 +186,19 @@ impl Outputs {
     ///
     /// Fails with [`Error::BadParts`] if the value does not consist of the parts that the table has, and as
     /// [`Outputs::add`] does.
-    pub fn add_joined(&mut self, key: &[u8], version: Version, kind: RowKind, value: &[u8]) -> Result<()> {
+    pub fn add_joined(
+        &mut self,
+        key: &[u8],
+        version: Version,
+        (kind, until): (RowKind, Option<Until>),
+        value: &[u8],
+    ) -> Result<()> {
         let count = self.table.options.groups.len();
         match kind {
-            RowKind::Erase => self.add(key, version, kind, &[]),
-            _ if count < 2 => self.add(key, version, kind, &[value]),
+            RowKind::Erase => self.add(key, version, (kind, until), &[]),
+            _ if count < 2 => self.add(key, version, (kind, until), &[value]),
             _ => match Slices::of(value, count) {
-                Some(parts) => self.add(key, version, kind, &parts),
+                Some(parts) => self.add(key, version, (kind, until), &parts),
                 None => Err(Error::BadParts { table: self.table.name.clone(), key: key.into(), parts: count }),
             },
         }
@@ -226,12 +232,18 @@ impl Outputs {
     }
 
     /// Adds a version of a row. Keys must ascend, and the versions of a key must come newest first. A put has one
-    /// part for each column group, and an erase has no parts.
+    /// part for each column group, and an erase has no parts. A put until a time has this time.
     ///
     /// # Errors
     ///
     /// Fails if a file cannot be created or written.
-    pub fn add(&mut self, key: &[u8], version: Version, kind: RowKind, parts: &[&[u8]]) -> Result<()> {
+    pub fn add(
+        &mut self,
+        key: &[u8],
+        version: Version,
+        (kind, until): (RowKind, Option<Until>),
+        parts: &[&[u8]],
+    ) -> Result<()> {
         if self.bottom {
             if !self.held_back.is_empty() && self.held_key != key {
                 self.held_back.clear();
@@ -243,11 +255,11 @@ impl Outputs {
                 return Ok(());
             }
             for i in 0..self.held_back.len() {
-                self.write(key, self.held_back[i], RowKind::Erase, &[])?;
+                self.write(key, self.held_back[i], (RowKind::Erase, None), &[])?;
             }
             self.held_back.clear();
         }
-        self.write(key, version, kind, parts)
+        self.write(key, version, (kind, until), parts)
     }
 
     /// Adds a whole page of another file, whose keys, `first` to `last`, come after all keys so far. Adds nothing
@@ -271,8 +283,19 @@ impl Outputs {
         Ok(self.open.as_mut().expect("it takes the first key").builder.add_page(page)?)
     }
 
-    fn write(&mut self, key: &[u8], version: Version, kind: RowKind, parts: &[&[u8]]) -> Result<()> {
-        Ok(self.builder_at(key)?.add(key, version, kind, parts)?)
+    fn write(
+        &mut self,
+        key: &[u8],
+        version: Version,
+        (kind, until): (RowKind, Option<Until>),
+        parts: &[&[u8]],
+    ) -> Result<()> {
+        let builder = self.builder_at(key)?;
+        match until {
+            None => builder.add(key, version, kind, parts)?,
+            Some(until) => builder.add_until(key, version, until, parts)?,
+        }
+        Ok(())
     }
 
     /// Adds a range erase. Range erases must be sorted and must not overlap, and each must come before the rows at

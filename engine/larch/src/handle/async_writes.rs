@@ -13,14 +13,16 @@ use crate::base::error::{Error, Result};
 use crate::base::operand::MergeOp;
 use crate::base::ops::BatchOps;
 use crate::base::options::Durability;
+use crate::base::row_clock;
 use crate::base::table::TableInfo;
 use crate::conflicts::reserved::Reservation;
 use crate::core::handle::DatabaseHandle;
 use crate::view::value::Value;
 use crate::write::not_committed::outcome;
-use crate::write::{commit, limits};
+use crate::write::{commit, limits, times};
 use os::sync::Arc;
 use sst::{KeyRange, Version};
+use std::time::Duration;
 
 /// Commits `ops`, which write to `tables`, and returns when reads see them. Other tasks run while the write buffer
 /// has no room.
@@ -109,6 +111,23 @@ impl Table {
     pub fn insert_async(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> impl Future<Output = Result<()>> {
         let (key, value) = (key.as_ref(), value.as_ref());
         self.write_async(self.check_row(key, value).map(|()| ops(|ops| ops.put(self.id().0, key, value))))
+    }
+
+    /// Like [`Table::insert_until`], but as a future, see [`Table::insert_async`]. The first call in a database blocks
+    /// while it begins a log.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`Table::insert_until`] does.
+    pub fn insert_until_async(
+        &self,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+        until: Duration,
+    ) -> impl Future<Output = Result<()>> {
+        let (key, value, until) = (key.as_ref(), value.as_ref(), Some(row_clock::until(until)));
+        let checked = self.check_row(key, value).and_then(|()| times::allow(self.core()));
+        self.write_async(checked.map(|()| ops(|ops| ops.put_until(self.id().0, key, value, until))))
     }
 
     /// Like [`Table::insert_parts`], but as a future, see [`Table::insert_async`].

@@ -11,14 +11,16 @@ use crate::base::error::{Error, Result};
 use crate::base::operand::MergeOp;
 use crate::base::ops::BatchOps;
 use crate::base::options::Durability;
+use crate::base::row_clock;
 use crate::base::table::TableInfo;
 use crate::core::handle::DatabaseHandle;
 use crate::view::value::Key;
 use crate::write::not_committed::{NotCommitted, outcome};
-use crate::write::{commit, limits};
+use crate::write::{commit, limits, times};
 use os::sync::Arc;
 use sst::KeyRange;
 use sst::Version;
+use std::time::Duration;
 
 #[cfg(test)]
 mod tests;
@@ -91,6 +93,30 @@ impl Batch {
         let (key, value) = (key.as_ref(), value.as_ref());
         if self.checked(table, || table.check_row(key, value)) {
             self.ops.put(table.id().0, key, value);
+        }
+    }
+
+    /// Sets `key` to `value` until `until`, see [`Table::insert_until`]. If the table cannot take the row,
+    /// [`Batch::commit`] fails.
+    pub fn insert_until(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, until: Duration) {
+        let (key, value) = (key.as_ref(), value.as_ref());
+        if self.checked(table, || table.check_row(key, value).and_then(|()| times::allow(table.core()))) {
+            self.ops.put_until(table.id().0, key, value, Some(row_clock::until(until)));
+        }
+    }
+
+    /// Sets `key` to a value in parts until `until`, see [`Table::insert_parts_until`]. If the table cannot take the
+    /// row, [`Batch::commit`] fails.
+    pub fn insert_parts_until(
+        &mut self,
+        table: &Table,
+        key: impl AsRef<[u8]>,
+        parts: &[impl AsRef<[u8]>],
+        until: Duration,
+    ) {
+        let key = key.as_ref();
+        if self.checked(table, || table.check_parts(key, parts).and_then(|()| times::allow(table.core()))) {
+            self.ops.put_parts_until(table.id().0, key, parts, Some(row_clock::until(until)));
         }
     }
 

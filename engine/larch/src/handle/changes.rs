@@ -6,10 +6,11 @@ use crate::base::boundaries::Boundaries;
 use crate::base::error::{Error, Result};
 use crate::base::ops::Op;
 use crate::base::parts::Slices;
+use crate::base::row_clock;
 use crate::changes::Changes;
 use crate::read::versions::{self, Take, Wanted};
 use pages::Admit;
-use sst::{KeyRange, Version};
+use sst::{KeyRange, Until, Version};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -35,17 +36,10 @@ impl Database {
     /// # let fruit = db.table("fruit")?;
     /// use larch::past::{ChangeKind, Retention};
     ///
-    /// db.retain(Retention::Versions(1_000_000))?;
-    /// let mut changes = db.changes(db.version())?;
-    /// fruit.insert("apple", "green")?;
-    /// fruit.remove("apple")?;
-    /// while let Some(change) = changes.next_change()? {
-    ///     match change.kind() {
-    ///         ChangeKind::Put { key, value } => println!("{} is {}", key.escape_ascii(), value.whole().escape_ascii()),
-    ///         ChangeKind::Erase { key } => println!("{} is gone", key.escape_ascii()),
-    ///         other => println!("{other:?}"),
-    ///     }
-    /// }
+    /// db.retain(Retention::Versions(1_000_000))?; let mut changes = db.changes(db.version())?; fruit.insert("apple",
+    /// "green")?; fruit.remove("apple")?; while let Some(change) = changes.next_change()? { match change.kind() {
+    /// ChangeKind::Put { key, value, .. } => println!("{} is {}", key.escape_ascii(), value.whole().escape_ascii()),
+    /// ChangeKind::Erase { key } => println!("{} is gone", key.escape_ascii()), other => println!("{other:?}"), } }
     /// assert_eq!(changes.position(), db.version());
     /// # Ok(())
     /// # }
@@ -87,6 +81,9 @@ pub struct PastValue {
     pub parts: Option<Vec<Vec<u8>>>,
     /// Why the value cannot be computed from its merges, if that is so.
     pub failed: Option<String>,
+    /// The time until which the row is there, since the beginning of 1970; `None` if it does not expire. A row that has
+    /// expired counts as erased.
+    pub until: Option<Duration>,
 }
 
 impl PastValue {
@@ -96,9 +93,12 @@ impl PastValue {
     }
 }
 
-/// The values of a key by version; `None` where it was erased.
+/// The values of a key by version, with their times; `None` where it was erased.
 #[derive(Default)]
-struct Values(BTreeMap<Version, Option<std::result::Result<Vec<u8>, String>>>);
+struct Values(BTreeMap<Version, Option<std::result::Result<TimedValue, String>>>);
+
+/// A value, and the time until which it is there.
+type TimedValue = (Vec<u8>, Option<Until>);
 
 impl Take for Values {
     fn wants(&self, _: Version, _: &[u8]) -> bool {
@@ -107,8 +107,8 @@ impl Take for Values {
 
     fn take(&mut self, version: Version, op: Op<'_>) -> Result<()> {
         match op {
-            Op::Put { value, .. } => {
-                self.0.insert(version, Some(Ok(value.to_vec())));
+            Op::Put { value, until, .. } => {
+                self.0.insert(version, Some(Ok((value.to_vec(), until))));
             }
             Op::Merge { .. } => unreachable!("a walk gives the value that merges have made"),
             // A put of the same commit wins.
@@ -176,7 +176,10 @@ impl Table {
                 Some(Ok(value)) => (Some(value), None),
                 None => (None, None),
             };
-            past.push(PastValue { version, parts: value.as_deref().map(split).transpose()?, failed });
+            let until = value.as_ref().and_then(|(_, until)| *until);
+            let until = until.map(row_clock::time_of);
+            let parts = value.as_ref().map(|(value, _)| split(value)).transpose()?;
+            past.push(PastValue { version, parts, failed, until });
         }
         // An erase before which there was nothing says nothing.
         while past.last().is_some_and(|oldest: &PastValue| oldest.parts.is_none() && oldest.failed.is_none()) {

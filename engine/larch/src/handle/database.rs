@@ -44,6 +44,7 @@ use os::real::ThreadPool;
 use os::sync::Arc;
 use sst::Version;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// A database in a directory. A clone is another handle to the same database. Tables, batches and snapshots are
 /// handles too: the database closes when the last handle of any kind is dropped.
@@ -835,6 +836,20 @@ impl Database {
     /// The random number that the database got when it was created. Copies and branches of it have the same number.
     pub fn id(&self) -> u64 {
         self.core().views.newest().files.database
+    }
+
+    /// The time by which rows expire, since the beginning of 1970: see
+    /// [`Table::insert_until`](crate::Table::insert_until). It is the wall clock of the machine, but it never goes back
+    /// while the database is open, and not behind a time at which the database has dropped rows.
+    pub fn clock(&self) -> Duration {
+        Duration::from_millis(self.core().env.row_clock.now())
+    }
+
+    /// Whether rows of the database may expire: some row was once written with a time, see
+    /// [`Table::insert_until`](crate::Table::insert_until).
+    pub fn may_expire(&self) -> bool {
+        let core = self.core();
+        core.env.row_clock.has_times() || core.views.newest().files.has_times()
     }
 
     /// The newest version that reads see. In a read-only database, this is the newest version in files; if it

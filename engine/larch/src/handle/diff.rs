@@ -213,6 +213,7 @@ impl Table {
         // Nothing that it reads has to hold but the rows that it writes.
         let options = TransactionOptions { isolation: Isolation::Snapshot, ..TransactionOptions::default() };
         let handle = &self.inner().handle;
+        let has_times = self.core().env.row_clock.has_times();
         let reverted = transact(handle, &options, |tx| {
             let version = tx.version();
             let views = &self.core().views;
@@ -221,9 +222,11 @@ impl Table {
             let mut rows = 0;
             for difference in self.diff(&now, snapshot, &range)? {
                 let Difference { key, after, .. } = difference?;
-                match after {
-                    Some(parts) => tx.insert_parts(self, &key, &parts)?,
-                    None => tx.remove(self, &key)?,
+                let until = if has_times { self.at(snapshot)?.until(&key)? } else { None };
+                match (after, until) {
+                    (Some(parts), None) => tx.insert_parts(self, &key, &parts)?,
+                    (Some(parts), Some(until)) => tx.insert_parts_until(self, &key, &parts, until)?,
+                    (None, _) => tx.remove(self, &key)?,
                 }
                 rows += 1;
             }

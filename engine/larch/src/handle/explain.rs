@@ -293,7 +293,9 @@ impl<V: Content> Reader<'_, V> {
         let mut is_open = true;
         let memtables = table
             .memtables()
-            .take_while(|memtable| std::mem::replace(&mut is_open, is_silent(&ask_memtable(memtable, at, &sought))))
+            .take_while(|memtable| {
+                std::mem::replace(&mut is_open, is_silent(&ask_memtable(table, memtable, at, &sought)))
+            })
             .count() as u64;
         let known = Known::new(table, |files| files.files_with_key(key).map(|file| file.number).collect());
         let visited = session.notes().map_or(0, |notes| notes.files().len());
@@ -329,7 +331,7 @@ impl<V: Content> Reader<'_, V> {
             let is_row = |answer: &Answer<'_>| matches!(answer, Answer::Row(_));
             let in_memory = |key: &&Vec<u8>| {
                 let key = SoughtKey::new(key);
-                table.memtables().any(|memtable| is_row(&ask_memtable(memtable, at, &key)))
+                table.memtables().any(|memtable| is_row(&ask_memtable(table, memtable, at, &key)))
             };
             let (memtables, memory_rows) =
                 (table.memtables().count() as u64, keys.iter().filter(in_memory).count() as u64);

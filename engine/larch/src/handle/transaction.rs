@@ -15,7 +15,7 @@ use crate::base::operand::{self, MergeOp};
 use crate::base::ops::{BatchOps, Op};
 use crate::base::options::Durability;
 use crate::base::table::{TableId, TableInfo};
-use crate::base::{bounds, parts};
+use crate::base::{bounds, parts, row_clock};
 use crate::conflicts::recent::{Running, Tables};
 use crate::conflicts::reserved::Reservation;
 use crate::core::Core;
@@ -32,9 +32,10 @@ use crate::write::indexed::Indexed;
 use crate::write::not_committed::outcome;
 use crate::write::room::memory_bytes;
 use crate::write::validation::Validation;
-use crate::write::{commit, limits, spill};
+use crate::write::{commit, limits, spill, times};
 use os::sync::Arc;
-use sst::{KeyRange, Version};
+use sst::{KeyRange, Until, Version};
+use std::time::Duration;
 
 /// How a transaction is isolated from commits that happen while it runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -252,7 +253,26 @@ impl Transaction {
         let (key, value) = (key.as_ref(), value.as_ref());
         table.inner().check_handle(&self.handle)?;
         table.check_row(key, value)?;
-        self.write(table.identity(), Op::Put { key, value })
+        self.write(table.identity(), Op::Put { key, value, until: None })
+    }
+
+    /// Sets `key` to `value` until `until` in this transaction, see [`Table::insert_until`].
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`Transaction::insert`] and [`Table::insert_until`] do.
+    pub fn insert_until(
+        &mut self,
+        table: &Table,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+        until: Duration,
+    ) -> Result<()> {
+        let (key, value) = (key.as_ref(), value.as_ref());
+        table.inner().check_handle(&self.handle)?;
+        table.check_row(key, value)?;
+        times::allow(self.handle.core())?;
+        self.write(table.identity(), Op::Put { key, value, until: Some(row_clock::until(until)) })
     }
 
     /// Sets `key` to a value in parts in this transaction, see [`Table::insert_parts`].
@@ -261,16 +281,41 @@ impl Transaction {
     ///
     /// Fails as [`Transaction::insert`] does, but with [`Error::PartCount`] instead of [`Error::Grouped`].
     pub fn insert_parts(&mut self, table: &Table, key: impl AsRef<[u8]>, parts: &[impl AsRef<[u8]>]) -> Result<()> {
-        let key = key.as_ref();
+        self.write_parts(table, key.as_ref(), parts, None)
+    }
+
+    /// Sets `key` to a value in parts until `until` in this transaction, see [`Table::insert_parts_until`].
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`Transaction::insert_parts`] and [`Table::insert_until`] do.
+    pub fn insert_parts_until(
+        &mut self,
+        table: &Table,
+        key: impl AsRef<[u8]>,
+        parts: &[impl AsRef<[u8]>],
+        until: Duration,
+    ) -> Result<()> {
+        times::allow(self.handle.core())?;
+        self.write_parts(table, key.as_ref(), parts, Some(row_clock::until(until)))
+    }
+
+    fn write_parts(
+        &mut self,
+        table: &Table,
+        key: &[u8],
+        parts: &[impl AsRef<[u8]>],
+        until: Option<Until>,
+    ) -> Result<()> {
         table.inner().check_handle(&self.handle)?;
         table.check_parts(key, parts)?;
         self.make_room()?;
         match self.handle.core().indexes.of(table.id()) {
-            None => self.work.write_to(table.identity()).put_parts(table.id().0, key, parts),
+            None => self.work.write_to(table.identity()).put_parts_until(table.id().0, key, parts, until),
             Some(indexes) => {
                 let mut value = Vec::new();
                 parts::encode(parts, &mut value);
-                self.write_indexed((table.identity(), &indexes), Op::Put { key, value: &value }, None)?;
+                self.write_indexed((table.identity(), &indexes), Op::Put { key, value: &value, until }, None)?;
             }
         }
         Ok(())
@@ -368,17 +413,19 @@ impl Transaction {
         before: Option<Option<Parts>>,
     ) -> Result<()> {
         match op {
-            Op::Put { key, value } => self.indexed_writes().write(table, (key, Some(value)), before),
+            Op::Put { key, value, until } => self.indexed_writes().write(table, (key, Some(value), until), before),
             Op::Merge { key, operand } => {
                 let core = self.handle.core();
                 let handle = TableHandle::new(self.handle.clone(), table.0.clone());
-                let reader = Reader::<Value>::new(&handle, Some(&self.pin), PartList::whole());
-                let old = reader.within(&self.work).get(key)?;
+                let reader = Reader::<Value>::new(&handle, Some(&self.pin), PartList::whole()).within(&self.work);
+                let old = reader.get(key)?;
+                // The row stays there as long as it was.
+                let until = if old.is_some() { reader.until(key)?.map(row_clock::until) } else { None };
                 let value = operand::value_after(key, old.as_deref(), operand, &core.env.options.merge_functions)?;
                 limits::check_row(&core.env.options, table.0, key, &value)?;
-                self.indexed_writes().write(table, (key, Some(&value)), None)
+                self.indexed_writes().write(table, (key, Some(&value), until), None)
             }
-            Op::Erase { key } => self.indexed_writes().write(table, (key, None), before),
+            Op::Erase { key } => self.indexed_writes().write(table, (key, None, None), before),
             Op::RangeErase { start, end } => {
                 let savepoint = self.savepoint();
                 // If an extractor panics below, or the rollback fails, only a part of the range is erased, and the
@@ -482,7 +529,7 @@ impl Transaction {
                 let rows = self.indexed_writes().rows_before_async((table, indexes), &keys).await?;
                 places.iter().zip(rows).for_each(|(&place, row)| before[place] = Some(row));
                 for &place in &places {
-                    if let Op::Put { key, value } = some[place].1 {
+                    if let Op::Put { key, value, .. } = some[place].1 {
                         self.indexed_writes().load_unique_async((table, indexes), (key, value)).await?;
                     }
                 }

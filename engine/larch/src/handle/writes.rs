@@ -15,7 +15,7 @@ use sst::KeyRange;
 
 impl Table {
     /// Commits one operation. If the table has indexes, a transaction first reads the rows that it replaces.
-    fn write(&self, op: Op<'_>) -> Result<()> {
+    pub(super) fn write(&self, op: Op<'_>) -> Result<()> {
         if self.commit_unindexed(CommitOps::One(self.id().0, op))? {
             return Ok(());
         }
@@ -25,7 +25,7 @@ impl Table {
     }
 
     /// Like [`Table::write`], but commits several operations together.
-    fn write_batch(&self, mut ops: BatchOps) -> Result<()> {
+    pub(super) fn write_batch(&self, mut ops: BatchOps) -> Result<()> {
         if self.commit_unindexed(ops.resolve())? { Ok(()) } else { self.write_indexed(&ops) }
     }
 
@@ -99,7 +99,7 @@ impl Table {
     pub fn insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         let (key, value) = (key.as_ref(), value.as_ref());
         self.check_row(key, value)?;
-        self.write(Op::Put { key, value })
+        self.write(Op::Put { key, value, until: None })
     }
 
     /// Sets `key` to a value in parts: one part for each [column group](crate::TableOptions::groups) of the table,

@@ -271,7 +271,8 @@ impl RowSorter {
         // The newest run comes first.
         let sources: Vec<Level> = group.iter().rev().map(|run| Arc::new(run.files.clone())).collect();
         let (below, kept) = (Level::default(), KeptFiles::default());
-        let plan = MergePlan { sources, bottom: true, file_bytes, below, kept, rewrite: None, is_run: false, target };
+        let plan =
+            MergePlan { sources, bottom: true, file_bytes, below, kept, rewrite: None, is_run: false, target, now: 0 };
         let merged =
             merge_files(core, &self.table.info(), plan, &Boundaries::only(RUN_VERSION), &mut |done, total| {
                 watch.tell(done, total)
@@ -414,7 +415,7 @@ impl RunWriter {
     }
 
     fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.outputs.add_joined(key, RUN_VERSION, RowKind::Put, value)
+        self.outputs.add_joined(key, RUN_VERSION, (RowKind::Put, None), value)
     }
 
     fn finish(self) -> Result<SortedRun> {

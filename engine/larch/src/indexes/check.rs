@@ -116,6 +116,7 @@ pub fn check(table: &TableHandle, index: &LiveIndex, watch: &Watch<'_>) -> Resul
     let parts = index.parts(&table.identity);
     let rows: Reader<'_, Parts> = Reader::new(table, Some(&pin), parts);
     let entries: Reader<'_> = Reader::new(&entries, Some(&pin), PartList::whole());
+    let has_times = table.core().env.row_clock.has_times();
     let mut found = IndexCheck::default();
     let keys_of =
         |key: &[u8], row: &Parts, found: &mut IndexCheck| match index
@@ -134,7 +135,9 @@ pub fn check(table: &TableHandle, index: &LiveIndex, watch: &Watch<'_>) -> Resul
         expected += pending.len() as u64;
         let keys: Vec<Vec<u8>> = pending.iter().map(|(index_key, row)| entry::key(index_key, row)).collect();
         for ((index_key, row), value) in pending.drain(..).zip(entries.multi_get(&keys)?) {
-            if value.is_none_or(|value| !value.is_empty()) {
+            // A row may have expired since it was read.
+            let is_there = || Ok::<_, Error>(!has_times || rows.contains_key(&row)?);
+            if value.is_none_or(|value| !value.is_empty()) && is_there()? {
                 found.report(IndexProblem::Missing { row, index_key: index_key.into() });
             }
         }
@@ -197,7 +200,9 @@ pub fn check(table: &TableHandle, index: &LiveIndex, watch: &Watch<'_>) -> Resul
                     Some(row) => keys_of(entry.row_key(), &row, &mut IndexCheck::default())?,
                     None => Vec::new(),
                 };
-                if !keys.contains(&index_key) {
+                let is_there =
+                    || Ok::<_, Error>(!has_times || entries.contains_key(entry::key(&index_key, entry.row_key()))?);
+                if !keys.contains(&index_key) && is_there()? {
                     found.report(IndexProblem::TooMuch { row: entry.row_key().into(), index_key: index_key.into() });
                 }
             }

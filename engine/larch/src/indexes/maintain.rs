@@ -28,7 +28,7 @@ use crate::read::{Range, Reader, Scan};
 use crate::view::part_list::PartList;
 use crate::view::value::{Key, Parts, Value};
 use os::sync::Arc;
-use sst::{KeyRange, MAX_KEY_BYTES};
+use sst::{KeyRange, MAX_KEY_BYTES, Until};
 use std::ops::Bound;
 
 /// Adds writes to tables with indexes to a transaction.
@@ -77,21 +77,21 @@ impl IndexedWrites<'_> {
     pub fn write(
         &mut self,
         (table, indexes): (&Arc<TableInfo>, &TableIndexes),
-        (key, value): (&[u8], Option<&[u8]>),
+        (key, value, until): (&[u8], Option<&[u8]>, Option<Until>),
         before: Option<Option<Parts>>,
     ) -> Result<()> {
         indexes.check_registered(table)?;
-        let changes = self.row_changes((table, indexes), (key, value), before)?;
+        let changes = self.row_changes((table, indexes), (key, value, until), before)?;
         let ops = self.work.write_to(table);
         match value {
-            Some(value) => ops.put(table.id.0, key, value),
+            Some(value) => ops.put_until(table.id.0, key, value, until),
             None => ops.erase(table.id.0, key),
         }
         for (place, entry) in changes.erased {
             self.erase(&indexes.all[place], &entry);
         }
         for (place, index_key) in changes.put {
-            self.put(&indexes.all[place], &index_key, key);
+            self.put(&indexes.all[place], &index_key, key, until);
         }
         Ok(())
     }
@@ -156,22 +156,35 @@ impl IndexedWrites<'_> {
         self.work.write_to(&index.entries).erase(index.entries.id.0, entry);
     }
 
-    fn put(&mut self, index: &LiveIndex, index_key: &[u8], row_key: &[u8]) {
+    /// Puts an entry of a row that is there until `until`. The entry has the same time, so it expires with its row.
+    fn put(&mut self, index: &LiveIndex, index_key: &[u8], row_key: &[u8], until: Option<Until>) {
         let ops: &mut BatchOps = self.work.write_to(&index.entries);
-        ops.put(index.entries.id.0, &entry::key(index_key, row_key), &[]);
+        ops.put_until(index.entries.id.0, &entry::key(index_key, row_key), &[], until);
     }
 
     /// The entries that a write of `key` erases and puts. `new` is the new value, or `None` for an erase.
     fn row_changes(
         &mut self,
         (table, indexes): (&Arc<TableInfo>, &TableIndexes),
-        (key, new): (&[u8], Option<&[u8]>),
+        (key, new, until): (&[u8], Option<&[u8]>, Option<Until>),
         before: Option<Option<Parts>>,
     ) -> Result<Changes> {
         let parts = indexes.parts(table);
         self.work.depend_on_read_key(table.id, key);
-        let old: Option<Parts> = match before.filter(|_| self.work.read_key(table.id, key).is_none()) {
+        let has_times = self.handle.core().env.row_clock.has_times();
+        let known = before.filter(|_| !has_times && self.work.read_key(table.id, key).is_none());
+        // Only if the times of both are the same, the entries of the old row can stay.
+        let mut is_same_time = true;
+        let old: Option<Parts> = match known {
             Some(old) => old,
+            None if has_times => {
+                // The entries of a row that has expired are erased like those of another row. If the clock goes back
+                // while the database is closed, they would be there again, and no row would belong to them.
+                let handle = TableHandle::new(self.handle.clone(), table.clone());
+                let old = Reader::new(&handle, Some(self.pin), parts).within(self.work).get_expired(key)?;
+                is_same_time = old.as_ref().is_none_or(|(_, time)| *time == until);
+                old.map(|(parts, _)| parts)
+            }
             None => {
                 let handle = TableHandle::new(self.handle.clone(), table.clone());
                 Reader::new(&handle, Some(self.pin), parts).within(self.work).get(key)?
@@ -190,7 +203,8 @@ impl IndexedWrites<'_> {
             for index_key in before.iter().filter(|key| after.binary_search(key).is_err()) {
                 changes.erased.push((place, entry::key(index_key, key)));
             }
-            for index_key in after.into_iter().filter(|key| before.binary_search(key).is_err()) {
+            let is_new = |key: &Vec<u8>| !is_same_time || before.binary_search(key).is_err();
+            for index_key in after.into_iter().filter(is_new) {
                 if let Some((_, keys)) = self.check_new(table, index, &index_key, key)? {
                     self.work.doubt(index.entries.id, keys);
                 }
@@ -363,6 +377,12 @@ impl IndexedWrites<'_> {
         Ok(Error::Duplicate { table, index: index.name.as_str().into(), key, row })
     }
 
+    /// The time until which the row of `key` is there, as a build of an index reads it.
+    fn until_of(&self, handle: &TableHandle, key: &[u8]) -> Result<Option<Until>> {
+        let row = Reader::<Parts>::new(handle, Some(self.pin), PartList::nothing(1)).get_expired(key)?;
+        Ok(row.and_then(|(_, until)| until))
+    }
+
     fn is_gone(&self, table: &TableInfo, index: &LiveIndex) -> bool {
         self.handle.core().indexes.index(table.id, index.entries.id).is_none()
     }
@@ -388,10 +408,12 @@ impl IndexedWrites<'_> {
         // in it also writes the entries of that row.
         let rows =
             Reader::<Parts>::new(&handle, Some(self.pin), parts).range_within((low, Bound::Included(through.to_vec())));
+        let has_times = self.handle.core().env.row_clock.has_times();
         let (mut filled, mut bytes) = (Filled { rows: 0, last: None }, 0);
         for row in rows.limit(most_rows as u64) {
             let (key, row) = row?;
             self.work.depend_on(table.id, &key);
+            let until = if has_times { self.until_of(&handle, &key)? } else { None };
             bytes += key.len() + row.iter().map(|part| part.len()).sum::<usize>();
             for index_key in index.keys_of(table, &key, &|group| part_of(&parts, &row, group))? {
                 if let Some((found, _)) = self.check_new(table, index, &index_key, &key)? {
@@ -399,7 +421,7 @@ impl IndexedWrites<'_> {
                     return Err(Error::Duplicate { table, index, key: index_key.into(), row: found.row_key().into() });
                 }
                 bytes += index_key.len() + key.len();
-                self.put(index, &index_key, &key);
+                self.put(index, &index_key, &key, until);
             }
             filled = Filled { rows: filled.rows + 1, last: Some(key.into()) };
             if bytes >= most_bytes {

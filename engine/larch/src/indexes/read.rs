@@ -132,6 +132,17 @@ impl<V> End<V> {
         self.gathered_bytes = self.gathered().map(|entry| entry.index_key().len() + entry.row_key().len()).sum();
     }
 
+    /// Leaves out the entries that have no row. A row may expire after its entry was read.
+    fn leave_out_missing(&mut self) {
+        if self.rows.iter().all(Option::is_some) {
+            return;
+        }
+        let gathered = self.entries.split_off(self.rows.len());
+        let pairs = std::mem::take(&mut self.entries).into_iter().zip(std::mem::take(&mut self.rows));
+        (self.entries, self.rows) = pairs.filter(|(_, row)| row.is_some()).unzip();
+        self.entries.extend(gathered);
+    }
+
     /// Puts the entries of `list` from number `first` on back at the front of `entries`, as gathered entries. The
     /// caller has given all fetched rows to the reader.
     fn take_back(&mut self, list: &EntryList, first: usize) {
@@ -200,10 +211,14 @@ impl<V: Content> Rounds<V> {
     /// Takes the rows that a round of `asked` entries from the end `from` has fetched.
     fn fetched(&mut self, from: Direction, asked: usize, rows: Vec<Option<V>>) {
         self.note_round(asked, rows.len());
+        let has_times = self.rows.has_times();
         let end = self.end(from);
         match end.rows.is_empty() {
             true => end.rows = rows.into(),
             false => end.rows.extend(rows),
+        }
+        if has_times {
+            end.leave_out_missing();
         }
         end.count_gathered();
     }
@@ -361,8 +376,10 @@ impl<V: Content> RangeBy<V> {
                 Ok(rows) => self.rounds.fetched(from, keys.len(), rows),
                 Err(error) => return self.rounds.fail(error),
             }
-            if from != direction {
-                return self.rounds.rest(direction);
+            if from != direction
+                && let Some(row) = self.rounds.rest(direction)
+            {
+                return Some(row);
             }
         }
     }
@@ -449,7 +466,13 @@ impl RangeBy {
                 if self.rounds.left == 0 {
                     break;
                 }
-                let Some(value) = row else { return Err(self.rounds.no_row(&IndexEntry::new(index_key, row_key))) };
+                let Some(value) = row else {
+                    // A row may expire after its entry was read.
+                    if self.rounds.rows.has_times() {
+                        continue;
+                    }
+                    return Err(self.rounds.no_row(&IndexEntry::new(index_key, row_key)));
+                };
                 self.rounds.left -= 1;
                 if let ControlFlow::Break(end) = each(IndexRow { index_key, row_key, value }) {
                     self.rounds.front.take_back(&list, i + 1);
@@ -578,8 +601,10 @@ impl<V: Content> ScanBy<V> {
                 Ok(rows) => self.rounds.fetched(from, keys.len(), rows),
                 Err(error) => return self.rounds.fail(error),
             }
-            if from != direction {
-                return self.rounds.rest(direction);
+            if from != direction
+                && let Some(row) = self.rounds.rest(direction)
+            {
+                return Some(row);
             }
         }
     }

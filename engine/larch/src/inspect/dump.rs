@@ -224,6 +224,7 @@ fn print_edit(edit: &Edit, detail: DumpDetail, out: &mut dyn Write) -> Result<()
         Edit::Time(VersionTime { version, micros }) => {
             line(out, format_args!("  time {micros} us version {}", version.0))
         }
+        Edit::Expired(millis) => line(out, format_args!("  expired by {millis} ms")),
         Edit::OldestLog(number) => line(out, format_args!("  oldest log {number}")),
         Edit::NextNumber(number) => line(out, format_args!("  next number {number}")),
         Edit::LastVersion(version) => line(out, format_args!("  last version {}", version.0)),
@@ -281,12 +282,13 @@ fn log(machine: &Machine, path: &Path, detail: DumpDetail, out: &mut dyn Write) 
 fn print_op(table: u32, op: &Op<'_>, out: &mut dyn Write) -> Result<()> {
     const SHOWN: usize = 64;
     match op {
-        Op::Put { key, value } => {
+        Op::Put { key, value, until } => {
+            let until = until.map_or_else(String::new, |until| format!(" until {} ms", until.millis()));
             let shown = &value[..value.len().min(SHOWN)];
             line(
                 out,
                 format_args!(
-                    "  put table {table} {} = {} ({} bytes)",
+                    "  put table {table} {} = {} ({} bytes){until}",
                     key.escape_ascii(),
                     shown.escape_ascii(),
                     value.len()

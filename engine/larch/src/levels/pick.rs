@@ -35,6 +35,13 @@ pub enum Pick {
         /// How urgent the move is, at least 1.
         score: f64,
     },
+    /// Files that have nothing for a reader are dropped, without being read.
+    Drop {
+        /// Level and number of each file.
+        files: Vec<(usize, u64)>,
+        /// How urgent this is, at least 1.
+        score: f64,
+    },
     /// Files are to be merged into a level.
     Merge {
         /// Level and number of each input.
@@ -55,6 +62,10 @@ impl Pick {
             Self::Nothing => None,
             Self::Move { from, to, number, .. } => Claim::of(table, &[(*from, *number)], *to),
             Self::Merge { inputs, to, .. } => Claim::of(table, inputs, *to),
+            Self::Drop { files, .. } => {
+                let deepest = files.iter().map(|(level, _)| *level).max()?;
+                Claim::of(table, files, deepest)
+            }
         }
     }
 
@@ -62,7 +73,7 @@ impl Pick {
     pub fn score(&self) -> f64 {
         match self {
             Self::Nothing => 0.0,
-            Self::Move { score, .. } | Self::Merge { score, .. } => *score,
+            Self::Move { score, .. } | Self::Merge { score, .. } | Self::Drop { score, .. } => *score,
         }
     }
 }
@@ -381,6 +392,20 @@ pub fn with_above(table: &TableFiles, level: usize, file: &DbFile, base: usize) 
     merge(table, inputs, bounds, 1..=level, 1.0, reason)
 }
 
+/// Rewrites `file` of `level` where it is, because rows of it have expired. A file of level 0 is merged into the level
+/// `base`, with the others of level 0.
+pub fn rewritten(table: &TableFiles, level: usize, file: &DbFile, base: usize) -> Pick {
+    let reason = CompactionReason::Expired;
+    if level > 0 {
+        return merge(table, Vec::new(), file.sst.bounds().clone(), level..=level, 1.0, reason);
+    }
+    match from_level0(table, base, 1.0, reason) {
+        // A move would leave the file as it is.
+        Pick::Move { number, to, score, .. } => Pick::Merge { inputs: vec![(0, number)], to, score, reason },
+        pick => pick,
+    }
+}
+
 /// Merges `inputs`, which are within `bounds`, with everything in `levels` that overlaps them, into the last of
 /// `levels`.
 fn merge(
@@ -459,8 +484,8 @@ fn from_level(table: &TableFiles, level: usize, to: usize, file: &Arc<DbFile>, s
 }
 
 /// Merges every file of the table into the deepest level. There is nothing to do if all files are there already,
-/// were written under the current options, and hold nothing that could be removed.
-pub fn everything(table: &TableFiles) -> Pick {
+/// were written under the current options, and hold nothing that could be removed at `now`, in milliseconds since 1970.
+pub fn everything(table: &TableFiles, now: u64) -> Pick {
     let is_done = |(level, file): (usize, &Arc<DbFile>)| {
         let meta = &file.sst.meta;
         level == DEEPEST
@@ -469,6 +494,7 @@ pub fn everything(table: &TableFiles) -> Pick {
             && meta.history.is_none()
             && meta.range_erases.is_none()
             && meta.main.is_none_or(|main| main.totals.erased == 0)
+            && !file.has_expired_by(now)
     };
     if table.files().all(is_done) {
         return Pick::Nothing;

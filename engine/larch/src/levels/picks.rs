@@ -30,6 +30,8 @@ struct PickState {
     changed: BTreeSet<TableId>,
     /// The pick for each table that needs a compaction.
     picked: BTreeMap<TableId, Pick>,
+    /// When a compaction may next remove rows of a table because they have expired, in milliseconds since 1970.
+    expiring: BTreeMap<TableId, u64>,
     /// The tables in which a compaction may remove more once the oldest readers have ended.
     waiting: BTreeSet<TableId>,
     /// How level 0 of each table is used.
@@ -132,6 +134,32 @@ impl Picks {
         self.state.lock().level0.look(table, now, few, wastes)
     }
 
+    /// Notes that the table is to be examined again at the time `next`, in milliseconds since 1970, because rows of it
+    /// will have expired by then; `None` if none will.
+    pub fn note_expiry(&self, table: TableId, next: Option<u64>) {
+        let mut state = self.state.lock();
+        match next {
+            Some(time) => state.expiring.insert(table, time),
+            None => state.expiring.remove(&table),
+        };
+    }
+
+    /// Lets the tables be examined again of which rows have expired by `now`, in milliseconds since 1970.
+    pub fn wake_expired(&self, now: u64) {
+        let mut state = self.state.lock();
+        let due: Vec<TableId> =
+            state.expiring.iter().filter(|(_, time)| **time <= now).map(|(table, _)| *table).collect();
+        for table in due {
+            state.expiring.remove(&table);
+            state.changed.insert(table);
+        }
+    }
+
+    /// The next time at which a table is to be examined because rows of it have expired; `None` if there is none.
+    pub fn next_expiry(&self) -> Option<u64> {
+        self.state.lock().expiring.values().copied().min()
+    }
+
     /// How long until the next table is at rest and has to be examined; `None` if no table waits for that.
     pub fn next_rest(&self, now: Duration) -> Option<Duration> {
         self.state.lock().level0.next_rest(now)
@@ -175,6 +203,7 @@ impl Picks {
         let mut state = self.state.lock();
         state.picked.remove(&table);
         state.waiting.remove(&table);
+        state.expiring.remove(&table);
         state.level0.forget(table);
     }
 

@@ -585,7 +585,7 @@ fn a_log_read_back_applies_every_kind_of_op() {
     let commit = reader.next_commit().expect("it is whole").expect("there is one");
     let expected = [
         (1, Op::RangeErase { start: b"a", end: b"" }),
-        (1, Op::Put { key: b"b", value: b"value" }),
+        (1, Op::Put { key: b"b", value: b"value", until: None }),
         (2, Op::Erase { key: b"c" }),
     ];
     assert_eq!(commit.ops.iter().collect::<Vec<_>>(), expected);

@@ -30,6 +30,7 @@
 //!                    | how many versions or microseconds
 //!  21 time         version | microseconds since 1970
 //!  22 retain from  from version | kind u8 | how many versions or microseconds
+//!  23 expired      milliseconds since 1970
 //! 128 written for  release, the rest of the edit
 //! extension: fields that later releases may add, see sst::format::field
 //! ```
@@ -195,6 +196,9 @@ pub enum Edit {
     },
     /// A version was the newest at this time.
     Time(VersionTime),
+    /// Rows that had expired at this time, in milliseconds since 1970, may be gone from files. So reads must not use an
+    /// earlier time.
+    Expired(u64),
     /// The number of the oldest log that is needed. The rows of all older logs are in files.
     OldestLog(u64),
     /// The next free file number: no file has it or a greater one.
@@ -341,6 +345,7 @@ impl Edit {
                 varint::put(out, amount);
                 22
             }
+            Self::Expired(millis) => put(23, &[*millis]),
             Self::Time(VersionTime { version, micros }) => put(21, &[version.0, *micros]),
             Self::WrittenFor(release) => {
                 out.extend_from_slice(release.as_bytes());
@@ -373,7 +378,7 @@ impl Edit {
 
     /// Takes the fields off the front of `bytes`; `None` if the tag is not known.
     fn decode_body(tag: u8, bytes: &mut &[u8], framing: Framing) -> Result<Option<Self>, Unreadable> {
-        if !matches!(tag, 1..=15) && (!matches!(tag, 16..=22 | 128) || framing == Framing::Plain) {
+        if !matches!(tag, 1..=15) && (!matches!(tag, 16..=23 | 128) || framing == Framing::Plain) {
             return Ok(None);
         }
         let mut why = malformed();
@@ -475,6 +480,7 @@ impl Edit {
                 Self::RetainFrom { retention: retention_of(kind, varint::take(bytes)?, why)?, from }
             }
             21 => Self::Time(VersionTime { version: Version(number()?), micros: number()? }),
+            23 => Self::Expired(number()?),
             128 => Self::WrittenFor(String::from_utf8(std::mem::take(bytes).to_vec()).ok()?),
             _ => return None,
         })
@@ -657,6 +663,7 @@ mod tests {
     #[test]
     fn edits_keep_the_bytes_of_their_format() {
         let meta = Meta {
+            expiry: None,
             file_id: 0x0807_0605_0403_0201,
             file_bytes: 8192,
             main: Some(sst::Tree {
@@ -768,6 +775,7 @@ mod tests {
     #[test]
     fn a_file_that_only_a_newer_program_reads_is_refused_with_that_word() {
         let meta = Meta {
+            expiry: None,
             file_id: 9,
             file_bytes: 8192,
             main: None,
@@ -826,6 +834,7 @@ mod tests {
     #[test]
     fn edits_come_back_and_cut_ones_are_refused() {
         let meta = Meta {
+            expiry: None,
             file_id: 9,
             file_bytes: 8192,
             main: None,

@@ -53,6 +53,8 @@ pub struct FileSet {
     pub retained: Option<Retained>,
     /// When versions were made that are kept.
     pub times: Times,
+    /// See [`Edit::Expired`]; 0 if no row had a time.
+    pub expired: u64,
     /// See [`Edit::WrittenFor`]; `None` in a manifest of an earlier release, which did not know this edit.
     pub written_for: Option<String>,
 }
@@ -156,6 +158,7 @@ impl FileSet {
                 not_last(moment.version.0, u64::MAX, "version")?;
                 self.times.add(*moment);
             }
+            Edit::Expired(millis) => self.expired = self.expired.max(*millis),
             Edit::Keep(kept) => self.keep(kept)?,
             Edit::Forget(name) => {
                 if !self.kept.remove_mut(name) {
@@ -186,6 +189,19 @@ impl FileSet {
     /// All versions with names, sorted by name.
     pub fn all_kept(&self) -> impl ExactSizeIterator<Item = &Kept> {
         self.kept.values()
+    }
+
+    /// The time before which reads must not take rows to be there, in milliseconds since 1970: rows that had expired
+    /// then may be gone, and versions were made then.
+    pub fn latest_time(&self) -> u64 {
+        let made = self.times.iter().next_back().map_or(0, |moment| moment.micros / 1000);
+        self.expired.max(made)
+    }
+
+    /// Whether some row in a file has a time, or had one.
+    pub fn has_times(&self) -> bool {
+        let mut tables = self.tables.values();
+        self.expired > 0 || tables.any(|table| table.files().any(|(_, file)| file.sst.meta.expiry.is_some()))
     }
 
     /// The version from which on every version is kept, if the database keeps its past.
@@ -367,6 +383,12 @@ impl FileSet {
                  the database without compat"
             )));
         }
+        if self.expired > 0 && !release.reads_times() {
+            return Err(Error::BadOptions(format!(
+                "compat {release}: rows of the database expire, and Larch {release} does not know such rows; open the \
+                 database without compat"
+            )));
+        }
         if let Some(index) = self.tables.indexes().next().filter(|_| !release.reads_indexes()) {
             return Err(Error::BadOptions(format!(
                 "compat {release}: there is an index, {}, and Larch {release} does not read databases with indexes; open the \
@@ -507,9 +529,10 @@ impl FileSet {
         ];
         let written_for = self.written_for.clone().map(Edit::WrittenFor);
         let kept = self.kept.values().cloned().map(Edit::Keep);
+        let expired = (self.expired > 0).then_some(Edit::Expired(self.expired));
         let retained = self.retained.map(|retained| Edit::Retain(Some(retained)));
         // The edit before them would forget moments.
-        let past = retained.into_iter().chain(self.times.iter().copied().map(Edit::Time)).chain(kept);
+        let past = retained.into_iter().chain(self.times.iter().copied().map(Edit::Time)).chain(kept).chain(expired);
         // The table and level of the edit that adds each file. Other tables get the file by edits that share it.
         let mut named: HashMap<*const PagedFile, (TableId, u8)> = HashMap::new();
         let mut slices: Vec<Edit> = Vec::new();

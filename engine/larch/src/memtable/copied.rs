@@ -6,6 +6,7 @@
 //! memory.
 
 use super::{MemCursor, MemRow};
+use crate::base::row_clock::RowClock;
 use sst::{Direction, RowKind, StreakRow, StreakStart, Version};
 use std::ops::Bound;
 
@@ -40,13 +41,13 @@ const MAX_VALUE_BYTES: usize = 1 << 10;
 
 impl CopiedRows {
     /// Copies at most `most` rows, as long as `is_before_end` is true for their keys, beginning with the row at
-    /// `cursor` or the one after it, as `start` says. A row that a range erase at version `erased` hides is copied
-    /// without its value.
+    /// `cursor` or the one after it, as `start` says. A row that a range erase at version `erased` hides, or that has
+    /// expired by `clock`, is copied without its value.
     pub fn new(
         cursor: &MemCursor,
         start: StreakStart,
         direction: Direction,
-        erased: Option<Version>,
+        (erased, clock): (Option<Version>, &RowClock),
         most: usize,
         is_before_end: impl Fn(&[u8]) -> bool,
     ) -> Self {
@@ -60,7 +61,7 @@ impl CopiedRows {
                 copies.is_cut = true;
                 break;
             }
-            copies.copy(cursor.row(), erased);
+            copies.copy(cursor.row(), erased, clock);
             // Checks this before the next step, which may take long: an old snapshot may see only few of the rows.
             if copies.rows.len() >= most.min(MAX_ROWS) || copies.bytes.len() >= ENOUGH_BYTES || copies.ends_elsewhere()
             {
@@ -76,11 +77,11 @@ impl CopiedRows {
         self.rows.last().is_some_and(|row| row.says == StreakRow::Elsewhere)
     }
 
-    fn copy(&mut self, row: &MemRow, erased: Option<Version>) {
+    fn copy(&mut self, row: &MemRow, erased: Option<Version>, clock: &RowClock) {
         let key_start = self.bytes.len() as u32;
         self.bytes.extend_from_slice(row.key());
         let key_end = self.bytes.len() as u32;
-        let is_gone = row.kind() == RowKind::Erase || erased.is_some_and(|erased| row.version() < erased);
+        let is_gone = !clock.shows(row.kind(), || row.until()) || erased.is_some_and(|erased| row.version() < erased);
         let says = if is_gone {
             StreakRow::Gone
         } else if row.kind() == RowKind::Merge || row.value().len() > MAX_VALUE_BYTES {

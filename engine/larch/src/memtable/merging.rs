@@ -49,8 +49,9 @@ impl Rows<'_> {
         let cover = memtable.cover(key, version);
         let below = memtable.rows.first_from(&Probe::new(key, version)).filter(|below| below.key() == key);
         let below = below.filter(|below| cover.is_none_or(|cover| cover <= below.version()));
-        let below = below.map(|below| (below.kind(), below.value()));
-        if let Some((kind, row, bytes)) = below.and_then(|below| operand::add_to(below, operand)) {
+        if let Some((kind, row, bytes)) =
+            below.and_then(|below| operand::add_to((below.kind(), below.value()), operand))
+        {
             return self.apply(key, version, kind, &row[..bytes]);
         }
         let (kind, value) = joined(key, (below, cover.is_some()), operand, functions);
@@ -62,18 +63,19 @@ impl Rows<'_> {
 /// all rows below.
 fn joined<'o>(
     key: &[u8],
-    (below, is_covered): (Option<(RowKind, &[u8])>, bool),
+    (below, is_covered): (Option<Node<'_>>, bool),
     operand: &'o [u8],
     functions: &MergeFunctions,
 ) -> (RowKind, Cow<'o, [u8]>) {
     let mut collected = Collected::default();
     let mut goes_on = None;
+    let below = below.map(|below| (below.kind(), below.value(), below.until()));
     match below {
         None if !is_covered => return (RowKind::Merge, operand.into()),
-        None | Some((RowKind::Erase, _)) => collected.end(),
-        Some((_, value)) if value.len() + operand.len() > JOINED_BYTES => goes_on = Some(1),
-        Some((RowKind::Put, value)) => collected.end_with(value),
-        Some((RowKind::Merge, value)) => {
+        None | Some((RowKind::Erase, ..)) => collected.end(),
+        Some((_, value, _)) if value.len() + operand.len() > JOINED_BYTES => goes_on = Some(1),
+        Some((RowKind::Put | RowKind::PutUntil, value, until)) => collected.end_with(value, until),
+        Some((RowKind::Merge, value, _)) => {
             let (below, older) = split(value);
             if below == Some(JOINED_ROWS) {
                 goes_on = Some(1);
@@ -84,10 +86,11 @@ fn joined<'o>(
         }
     }
     collected.add_newer(operand);
-    match collected.finish(key, functions) {
+    // What has expired is found by readers and flushes.
+    match collected.finish(key, functions, 0) {
         // A short operand may make a long value, which is not written for each merge.
         Merged::Value(long) | Merged::Operand(long) if long.len() > JOINED_BYTES.max(operand.len() + 2) => {
-            let has_value = matches!(below, Some((RowKind::Put | RowKind::Merge, _)));
+            let has_value = below.is_some_and(|(kind, ..)| kind != RowKind::Erase);
             let head = if has_value { &[GOES_ON, 1] } else { operand::NO_VALUE };
             (RowKind::Merge, [head, operand].concat().into())
         }
@@ -112,8 +115,8 @@ impl Memtable {
         loop {
             let (below, operand) = match node.kind() {
                 RowKind::Merge => split(node.value()),
-                RowKind::Put => {
-                    collected.end_with(node.value());
+                RowKind::Put | RowKind::PutUntil => {
+                    collected.end_with(node.value(), node.until());
                     return false;
                 }
                 RowKind::Erase => {

@@ -1,9 +1,11 @@
 //! The layout of a row in the arena. This module does not know the order of rows, or which rows are linked.
 //!
 //! ```text
-//! link n-1 | … | link 1 | link 0 | version u64 | value bytes u32 | key bytes, height, kind u32 | key | value
+//! link n-1 | … | link 1 | link 0 | version u64 | value bytes u32 | key bytes, height, kind u32 | key | value | until?
 //!                                 ▲ a node's address; all of it is one piece              at least 8 ◀─▶
 //! ```
+//!
+//! Only a row of the kind "put until" has a time, of eight bytes, see [`Until`].
 //!
 //! Most comparisons on the way down a skip list need only eight bytes of the key, which is a single read. A key of
 //! fewer bytes is padded with zeros. A node takes 24 bytes plus the key (at least 8 bytes) and the value, rounded up to
@@ -15,7 +17,7 @@
 
 use super::arena::{ALIGNMENT, Arena};
 use os::sync::atomic::AtomicPtr;
-use sst::{MAX_KEY_BYTES, RowKind, Version};
+use sst::{MAX_KEY_BYTES, RowKind, Until, Version};
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 use std::slice;
@@ -67,20 +69,23 @@ pub(super) struct Content<'c> {
     pub version: Version,
     pub kind: RowKind,
     pub value: &'c [u8],
+    /// The time of a row of the kind "put until".
+    pub until: Option<Until>,
 }
 
 impl<'a> Node<'a> {
     /// Writes a node with `height` empty links into `arena`.
     pub(super) fn write(arena: &'a Arena, height: usize, content: &Content<'_>) -> Self {
-        let Content { key, version, kind, value } = *content;
+        let Content { key, version, kind, value, until } = *content;
+        debug_assert!(until.is_some() == (kind == RowKind::PutUntil), "such a row has a time");
         assert!((1..=MAX_HEIGHT).contains(&height) && key.len() <= MAX_KEY_BYTES, "the caller bounds both");
         let value_bytes = u32::try_from(value.len()).expect("the caller bounds values well below 4 GiB");
         let key_height_kind =
             key.len() as u32 | (height as u32) << KEY_BITS | u32::from(kind as u8) << (KEY_BITS + HEIGHT_BITS);
         let header = Header { version: version.0, value_bytes, key_height_kind };
-        let piece = arena.allocate(node_bytes(height, key.len(), value.len()));
+        let piece = arena.allocate(node_bytes(height, key.len(), value.len() + until_bytes(kind)));
         // SAFETY: the piece is aligned for links and headers, only this function uses it, and it has room for
-        // `height` links, the header, the key and the value, one after the other.
+        // `height` links, the header, the key, the value and the time, one after the other.
         unsafe {
             let links = piece.cast::<Link>();
             for level in 0..height {
@@ -91,7 +96,11 @@ impl<'a> Node<'a> {
             let bytes = place.cast::<u8>().add(HEADER_BYTES);
             bytes.cast::<[u8; HEAD_BYTES]>().write([0; HEAD_BYTES]);
             bytes.copy_from_nonoverlapping(NonNull::from(key).cast(), key.len());
-            bytes.add(key_room(key.len())).copy_from_nonoverlapping(NonNull::from(value).cast(), value.len());
+            let value_at = bytes.add(key_room(key.len()));
+            value_at.copy_from_nonoverlapping(NonNull::from(value).cast(), value.len());
+            if let Some(until) = until {
+                value_at.add(value.len()).cast::<[u8; Until::BYTES]>().write(until.to_bytes());
+            }
             Self(place, PhantomData)
         }
     }
@@ -175,6 +184,17 @@ impl<'a> Node<'a> {
         unsafe { slice::from_raw_parts(self.bytes().add(key_room(self.key_bytes())), value_bytes) }
     }
 
+    /// The time until which the row is there, if it has one.
+    #[inline]
+    pub(super) fn until(self) -> Option<Until> {
+        if self.kind() != RowKind::PutUntil {
+            return None;
+        }
+        let value = self.value();
+        // SAFETY: as in `key`. A row of this kind has a time, which comes after the value.
+        Until::of_bytes(unsafe { value.as_ptr().add(value.len()).cast::<[u8; Until::BYTES]>().read() })
+    }
+
     /// The first byte after the header.
     #[inline]
     fn bytes(self) -> *const u8 {
@@ -196,7 +216,8 @@ impl<'a> Node<'a> {
 
     /// The bytes that the node takes in the arena.
     pub(super) fn memory_bytes(self) -> u64 {
-        node_bytes(self.height(), self.key_bytes(), self.header().value_bytes as usize) as u64
+        let value_bytes = self.header().value_bytes as usize + until_bytes(self.kind());
+        node_bytes(self.height(), self.key_bytes(), value_bytes) as u64
     }
 
     /// Asks the processor to load the node into its cache. This is only a hint.
@@ -209,6 +230,12 @@ impl<'a> Node<'a> {
             std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(self.0.as_ptr().cast());
         }
     }
+}
+
+/// The bytes that the time of a row of this kind takes.
+#[inline]
+fn until_bytes(kind: RowKind) -> usize {
+    if kind == RowKind::PutUntil { Until::BYTES } else { 0 }
 }
 
 fn node_bytes(height: usize, key_bytes: usize, value_bytes: usize) -> usize {

@@ -3,7 +3,7 @@
 use super::arena::Arena;
 use super::node::{Content, Header, Node};
 use os::sync::Arc;
-use sst::{RowKind, Version};
+use sst::{RowKind, Until, Version};
 use std::fmt;
 use std::ptr::NonNull;
 
@@ -29,7 +29,7 @@ impl MemRow {
     /// A row that is in no memtable and puts `value`.
     pub fn alone(key: &[u8], version: Version, value: &[u8]) -> Self {
         let arena = Arc::new(Arena::new(Arc::default()));
-        let node = Node::write(&arena, 1, &Content { key, version, kind: RowKind::Put, value }).address();
+        let node = Node::write(&arena, 1, &Content { key, version, kind: RowKind::Put, value, until: None }).address();
         Self { node, arena }
     }
 
@@ -61,6 +61,11 @@ impl MemRow {
     #[inline]
     pub fn kind(&self) -> RowKind {
         self.node().kind()
+    }
+
+    /// The time until which the row is there, if it has one.
+    pub fn until(&self) -> Option<Until> {
+        self.node().until()
     }
 
     /// The version of the commit that wrote the row.

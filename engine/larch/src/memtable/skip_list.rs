@@ -198,7 +198,7 @@ pub(super) struct Inserter<'l> {
 impl SkipList {
     /// An empty list, whose rows will be in `arena`.
     pub(super) fn new(arena: Arc<Arena>) -> Self {
-        let nothing = Content { key: &[], version: Version(0), kind: RowKind::Erase, value: &[] };
+        let nothing = Content { key: &[], version: Version(0), kind: RowKind::Erase, value: &[], until: None };
         let start = Node::write(&arena, MAX_HEIGHT, &nothing).address();
         Self { start, height: AtomicUsize::new(1), last_inserted: AtomicPtr::new(ptr::null_mut()), arena }
     }

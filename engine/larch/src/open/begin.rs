@@ -14,7 +14,7 @@
 
 use super::idle::IDLE_TIME;
 use crate::base::error::{Error, Result};
-use crate::base::record::Previous;
+use crate::base::record::{Previous, TIMES};
 use crate::base::table::TableId;
 use crate::core::Core;
 use crate::core::writer::{Writer, log_path};
@@ -214,7 +214,10 @@ impl Beginning<'_> {
         let mut memory = MemSet::new(number, env.held.rows.clone()).with_filter().with_functions(functions);
         memory.older_logs = older_logs;
         let memory = Arc::new(memory);
-        let of = (&env.log_machine, &*env.directory, env.options.compat);
+        let of = (&env.log_machine, &*env.directory, env.log_features());
+        if env.log_features() & TIMES != 0 {
+            env.row_clock.note_log_takes_times();
+        }
         let writer = Writer::create(of, memory.clone(), previous, sync, next);
         Ok((writer.inspect_err(|_| self.remove_log(number))?, memory))
     }

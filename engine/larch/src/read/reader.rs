@@ -11,9 +11,11 @@ use super::scan::Scan;
 use super::work::Work;
 use crate::base::bounds::{self, IntoKeyRange};
 use crate::base::error::Result;
+use crate::base::row_clock;
 use crate::conflicts::read_set::ReadSet;
 use crate::core::handle::TableHandle;
 use crate::core::snapshots::PinnedVersion;
+use crate::view::found::FoundRow;
 use crate::view::own_writes::OwnRows;
 use crate::view::part_list::PartList;
 use crate::view::point::PointRead;
@@ -23,10 +25,11 @@ use crate::view::{TableView, precharge};
 use os::sync::{Arc, Mutex};
 use pages::{Reason, Session, Stop};
 use sst::precharge::ReadPlan;
-use sst::{AtMost, Direction, Version};
+use sst::{AtMost, Direction, Until, Version};
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
+use std::time::Duration;
 
 /// Reads one table: gets, ranges, cursors and prefetches. A [`Table`](crate::Table) dereferences to a reader of the
 /// newest rows, so `table.get(…)` works. [`Reader::at`] returns a reader of what a snapshot shows;
@@ -109,6 +112,11 @@ impl LaterReader {
     pub async fn multi_get_some_async<V: Content, K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<V>>> {
         self.note(keys);
         self.reader().multi_get_under_async(keys, AnswerBytes::ROUND, self.own.as_ref()).await
+    }
+
+    /// Whether rows of the database may have times until which they are there.
+    pub fn has_times(&self) -> bool {
+        self.table.core().env.row_clock.has_times()
     }
 
     fn note<K: AsRef<[u8]>>(&self, keys: &[K]) {
@@ -237,10 +245,32 @@ impl<'r, V> Reader<'r, V> {
     pub(crate) fn version_of_key(&self, key: &[u8]) -> Result<Option<Version>> {
         self.at_version().wait(&self.of_key(key, |read, session| Ok(read.find(session)?.map(|row| row.version()))))
     }
+
+    /// The time until which the row of `key` is there, as the time since the beginning of 1970. `None` if the key has
+    /// no value, or one that does not expire.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::get`], but for [`Error::Grouped`](crate::Error::Grouped).
+    pub fn until(&self, key: impl AsRef<[u8]>) -> Result<Option<Duration>> {
+        let read =
+            |read: &mut PointRead<'_, '_>, session: &Session| Ok(read.find(session)?.and_then(|row| row.until()));
+        Ok(self.at_version().wait(&self.of_key(key.as_ref(), read))?.map(row_clock::time_of))
+    }
 }
 
 /// The methods that read rows.
 impl<V: Content> Reader<'_, V> {
+    /// The row of `key` although it may have expired, and the time until which it is there.
+    pub(crate) fn get_expired(&self, key: &[u8]) -> Result<Option<(V, Option<Until>)>> {
+        let wanted = self.wanted;
+        self.at_version().wait(&self.of_key(key, move |read, session| {
+            read.show_expired();
+            let load = |row: &FoundRow<_>| Ok((V::load_found(row, session, session.cache(), &wanted)?, row.until()));
+            read.load(session, V::needs_more, load)
+        }))
+    }
+
     /// The value of `key`, or `None` if the key has no value.
     ///
     /// If all pages are in memory, the call takes no lock of the cache, allocates nothing and usually copies nothing:

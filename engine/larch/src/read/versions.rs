@@ -1,9 +1,11 @@
 //! Walks over all versions of the rows of a table, and not only over those that a reader at one version sees. This
-//! module decides nothing about what readers see: range erases are given as they are, and hide nothing.
+//! module decides nothing about what readers see: range erases are given as they are, and hide nothing. Only a row that
+//! has expired is given as an erase, which a compaction makes of it.
 
 use crate::base::error::Result;
 use crate::base::ops::Op;
 use crate::base::parts;
+use crate::base::row_clock::RowClock;
 use crate::core::Core;
 use crate::manifest::{DbFile, Level, TableFiles};
 use crate::memtable::Memtable;
@@ -75,10 +77,12 @@ fn of_memtable(memtable: &Memtable, past: Past<'_>, wanted: Wanted<'_>, take: &m
             continue;
         }
         match row.kind() {
-            RowKind::Put => take.take(version, Op::Put { key, value: row.value() })?,
-            RowKind::Erase => take.take(version, Op::Erase { key })?,
             RowKind::Merge if take.wants(version, key) => past.give_merged(version, key, take)?,
             RowKind::Merge => {}
+            kind if past.view.clock.shows(kind, || row.until()) => {
+                take.take(version, Op::Put { key, value: row.value(), until: row.until() })?;
+            }
+            _ => take.take(version, Op::Erase { key })?,
         }
     }
     memtable.range_erases().try_for_each(|erase| of_erase(&erase, wanted, take))
@@ -97,11 +101,11 @@ impl Past<'_> {
     /// reader at this version would compute it are all there, because what keeps the merge keeps them, too.
     fn give_merged(&self, version: Version, key: &[u8], take: &mut dyn Take) -> Result<()> {
         let Self { session, view, table } = *self;
-        let table = TableView { view, files: table, at: version, own: None };
+        let table = TableView { view, files: table, at: version, own: None, shows_expired: false };
         let row = retry(session, || fold(session, table, &SoughtKey::new(key)));
         session.release();
         match row {
-            Ok(row) => take.take(version, Op::Put { key, value: row.value() }),
+            Ok(row) => take.take(version, Op::Put { key, value: row.value(), until: None }),
             Err(pages::Error::Content(why)) => take.take_failed(version, key, &why),
             Err(error) => Err(error.into()),
         }
@@ -132,7 +136,7 @@ pub fn in_files(
     let readahead = readahead(cache, reads);
     let groups = table.info.options.groups.len().max(1);
     let past = Past { session: &ahead::session(cache, reads, Reason::Point, admit), view, table };
-    let mut walk = Walk { session: &session, past, wanted, groups, value: Vec::new() };
+    let mut walk = Walk { session: &session, past, clock: &core.env.row_clock, wanted, groups, value: Vec::new() };
     for files in sorted_files(table, wanted) {
         for file in files.iter().filter(|file| file.sst.meta.range_erases.is_some()) {
             walk.erases_of(file, take)?;
@@ -161,6 +165,7 @@ pub(super) fn older(cursor: &mut SstCursor, session: &Session, is_newest: bool) 
 struct Walk<'w> {
     session: &'w Session,
     past: Past<'w>,
+    clock: &'w RowClock,
     wanted: Wanted<'w>,
     /// How many parts a row has.
     groups: usize,
@@ -207,20 +212,21 @@ impl Walk<'_> {
     }
 
     fn give(&mut self, cursor: &mut SstCursor, key: &[u8], row: &Row, take: &mut dyn Take) -> Result<()> {
-        if row.kind == RowKind::Erase {
+        if !self.clock.shows(row.kind, || row.until()) {
             return take.take(row.version, Op::Erase { key });
         }
         if row.kind == RowKind::Merge {
             return if take.wants(row.version, key) { self.past.give_merged(row.version, key, take) } else { Ok(()) };
         }
+        let until = row.until();
         if let Some(value) = row.value.inline().filter(|_| self.groups < 2) {
-            return take.take(row.version, Op::Put { key, value });
+            return take.take(row.version, Op::Put { key, value, until });
         }
         if !take.wants(row.version, key) {
             return Ok(());
         }
         retry(self.session, || self.load(cursor, row))?;
-        take.take(row.version, Op::Put { key, value: &self.value })
+        take.take(row.version, Op::Put { key, value: &self.value, until })
     }
 
     /// Loads the whole value of `row`. A step.

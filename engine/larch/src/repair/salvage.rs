@@ -5,7 +5,7 @@ use super::report::Loss;
 use crate::manifest::DbFile;
 use os::sync::Arc;
 use pages::{Admit, PageCache, PageLender, Reason, Session, retry};
-use sst::{Groups, KeyedSubtree, RangeErase, Row, RowKind, Sst, SstCursor, TreeKind, Version};
+use sst::{Groups, KeyedSubtree, RangeErase, Row, RowKind, Sst, SstCursor, TreeKind, Until, Version};
 use std::ops::Range;
 
 /// The newest version of a row in one file, or in the logs.
@@ -13,6 +13,8 @@ pub struct SalvagedRow {
     pub key: Vec<u8>,
     pub version: Version,
     pub content: Salvaged,
+    /// The time until which the row is there, if it has one.
+    pub until: Option<Until>,
 }
 
 /// What a version says about its key.
@@ -159,16 +161,16 @@ impl Salvage {
     fn row(&mut self, cursor: &mut SstCursor) -> Option<SalvagedRow> {
         let row = cursor.newest()?;
         let key = cursor.key().to_vec();
-        let version = row.version;
+        let (version, until) = (row.version, row.until());
         if row.kind == RowKind::Erase {
-            return Some(SalvagedRow { key, version, content: Salvaged::Erased });
+            return Some(SalvagedRow { key, version, content: Salvaged::Erased, until });
         }
         match self.parts(cursor, &row) {
             Ok(mut parts) if row.kind == RowKind::Merge => {
                 let content = Salvaged::Merge(parts.swap_remove(0));
-                Some(SalvagedRow { key, version, content })
+                Some(SalvagedRow { key, version, content, until })
             }
-            Ok(parts) => Some(SalvagedRow { key, version, content: Salvaged::Value(parts) }),
+            Ok(parts) => Some(SalvagedRow { key, version, content: Salvaged::Value(parts), until }),
             Err(error) => {
                 let mut after = key.clone();
                 after.push(0);

@@ -7,16 +7,20 @@ use super::salvage::{Salvage, Salvaged, SalvagedRow};
 use crate::base::error::{Error, Result};
 use crate::base::operand::{self, Collected, MergeFunctions, Merged};
 use crate::base::parts::Slices;
+use crate::base::row_clock;
 use crate::base::watch::Watch;
 use crate::handle::database::Database;
 use crate::import::Import;
 use crate::memtable::Memtable;
 use os::sync::Arc;
 use pages::PageCache;
-use sst::{RangeErase, RowKind, Version};
+use sst::{RangeErase, RowKind, Until, Version};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::path::PathBuf;
+
+/// Rows with times are committed together when they have this many bytes.
+const TIMED_BYTES: usize = 1 << 20;
 
 /// Keys whose rows cannot be saved, with the reasons.
 type BadValues = Vec<(Vec<u8>, Error)>;
@@ -75,7 +79,8 @@ pub fn save_table(
     }
     let covers = cut(erases);
     let mut import = table.import()?;
-    // Rows whose merges need a function of the program are written by merges, after all others.
+    let (mut timed, mut timed_bytes) = (db.batch(), 0);
+    // Rows whose merges need a function of the program, or the time, are written by merges, after all others.
     let mut merged = Vec::new();
     merge(&mut sources, |rows| {
         let key = rows[0].key.clone();
@@ -89,16 +94,32 @@ pub fn save_table(
             }
             Salvaged::Value(_) | Salvaged::Erased => true,
         };
-        let visible = rows.into_iter().take_while(|row| row.version >= erased).filter(is_new).map(|row| row.content);
-        let parts = match joined(&key, visible) {
-            Salvaged::Value(parts) => parts,
-            Salvaged::Merge(operand) => {
+        let visible = rows.into_iter().take_while(|row| row.version >= erased).filter(is_new);
+        let (parts, until) = match joined(&key, visible) {
+            (Salvaged::Value(parts), until) => (parts, until),
+            (Salvaged::Merge(operand), _) => {
                 merged.push((key, operand));
                 return Ok(());
             }
-            Salvaged::Erased => return Ok(()),
+            (Salvaged::Erased, _) => return Ok(()),
         };
-        match add(&mut import, damaged, &key, &parts) {
+        let added = match until {
+            None => add(&mut import, damaged, &key, &parts),
+            // An import takes no rows with times. No row of the import has the same key.
+            Some(until) => {
+                let until = row_clock::time_of(until);
+                timed_bytes += key.len() + parts.iter().map(Vec::len).sum::<usize>();
+                timed.insert_parts_until(&table, &key, &parts, until);
+                match timed_bytes {
+                    bytes if bytes >= TIMED_BYTES => {
+                        timed_bytes = 0;
+                        std::mem::replace(&mut timed, db.batch()).commit().map(drop)
+                    }
+                    _ => Ok(()),
+                }
+            }
+        };
+        match added {
             Ok(()) => report.rows += 1,
             Err(error @ (Error::ValueTooLong { .. } | Error::KeyTooLong { .. })) => bad_values.push((key, error)),
             Err(error) => return Err(error),
@@ -110,10 +131,15 @@ pub fn save_table(
         Ok(())
     })?;
     import.finish(|_| {})?;
+    timed.commit()?;
     for (key, operand) in merged {
         let mut ops = Vec::new();
-        if let Some(Some(value)) = operand::describe(&operand, |op| ops.push(op)) {
-            table.insert(&key, value)?;
+        let before = operand::describe(&operand, |op| ops.push(op));
+        if let Some((Some(value), until)) = before {
+            match until {
+                None => table.insert(&key, value)?,
+                Some(until) => table.insert_until(&key, value, row_clock::time_of(until))?,
+            }
         }
         ops.into_iter().try_for_each(|op| table.merge(&key, op))?;
         report.rows += 1;
@@ -133,17 +159,17 @@ pub fn save_table(
 }
 
 /// What the rows of `key`, newest first and one of each source, say together.
-fn joined(key: &[u8], rows: impl Iterator<Item = Salvaged>) -> Salvaged {
+fn joined(key: &[u8], rows: impl Iterator<Item = SalvagedRow>) -> (Salvaged, Option<Until>) {
     let mut collected = Collected::default();
-    for (i, row) in rows.enumerate() {
-        match row {
-            Salvaged::Value(parts) if i == 0 => return Salvaged::Value(parts),
+    for (i, SalvagedRow { content, until, .. }) in rows.enumerate() {
+        match content {
+            Salvaged::Value(parts) if i == 0 => return (Salvaged::Value(parts), until),
             // Values in parts have no merges.
             Salvaged::Value(parts) => {
-                collected.end_with(&parts[0]);
+                collected.end_with(&parts[0], until);
                 break;
             }
-            Salvaged::Erased if i == 0 => return Salvaged::Erased,
+            Salvaged::Erased if i == 0 => return (Salvaged::Erased, None),
             Salvaged::Erased => break,
             Salvaged::Merge(operand) => {
                 collected.add(&operand);
@@ -151,12 +177,12 @@ fn joined(key: &[u8], rows: impl Iterator<Item = Salvaged>) -> Salvaged {
         }
     }
     if collected.is_empty() {
-        return Salvaged::Erased;
+        return (Salvaged::Erased, None);
     }
     collected.end();
-    match collected.finish(key, &MergeFunctions::default()) {
-        Merged::Value(value) => Salvaged::Value(vec![value]),
-        Merged::Operand(operand) => Salvaged::Merge(operand),
+    match collected.finish(key, &MergeFunctions::default(), 0) {
+        Merged::Value(value) => (Salvaged::Value(vec![value]), None),
+        Merged::Operand(operand) => (Salvaged::Merge(operand), None),
     }
 }
 
@@ -189,7 +215,7 @@ fn add(import: &mut Import, table: &DamagedTable, key: &[u8], parts: &[Vec<u8>])
 
 /// The rows of `memtable` whose values do not split into the parts that the table has.
 fn values_without_parts(memtable: &Memtable, table: &str, groups: usize) -> BadValues {
-    let puts = memtable.all_versions().filter(|row| row.kind() == RowKind::Put);
+    let puts = memtable.all_versions().filter(|row| matches!(row.kind(), RowKind::Put | RowKind::PutUntil));
     let bad = puts.filter(|row| Slices::of(row.value(), groups).is_none());
     let error = |key: &[u8]| Error::BadParts { table: table.to_owned(), key: key.into(), parts: groups };
     bad.map(|row| (row.key().to_vec(), error(row.key()))).collect()
@@ -199,21 +225,21 @@ fn values_without_parts(memtable: &Memtable, table: &str, groups: usize) -> BadV
 fn rows_in(memtable: &Memtable, groups: usize) -> Box<dyn Iterator<Item = SalvagedRow> + '_> {
     Box::new(memtable.all_versions().filter_map(move |row| {
         let content = match row.kind() {
-            RowKind::Put => {
+            RowKind::Put | RowKind::PutUntil => {
                 let parts = Slices::of(row.value(), groups)?;
                 Salvaged::Value(parts.iter().map(|part| part.to_vec()).collect())
             }
             RowKind::Merge => {
                 let mut collected = Collected::default();
                 memtable.collect(&row, &mut collected);
-                match collected.finish(row.key(), &MergeFunctions::default()) {
+                match collected.finish(row.key(), &MergeFunctions::default(), 0) {
                     Merged::Value(value) => Salvaged::Value(vec![value]),
                     Merged::Operand(operand) => Salvaged::Merge(operand),
                 }
             }
             RowKind::Erase => Salvaged::Erased,
         };
-        Some(SalvagedRow { key: row.key().to_vec(), version: row.version(), content })
+        Some(SalvagedRow { key: row.key().to_vec(), version: row.version(), content, until: row.until() })
     }))
 }
 

@@ -148,7 +148,7 @@ fn count_in(session: &Session, table: TableView<'_>, stretches: &Stretches<'_>) 
     }
     let places: Vec<_> = questions.order.iter().map(|(file, span)| (&stretches.files[*file], span)).collect();
     let answers = totals(session, &places)?;
-    let visible = |sum: &Sum| visible(&tallies(stretches, sum, &answers, &in_memory));
+    let visible = |sum: &Sum| visible(&tallies(table, stretches, sum, &answers, &in_memory));
     let mut total = Estimate::default();
     for (whole, one_by_one) in &sums {
         let mut seen = visible(whole);
@@ -220,7 +220,13 @@ fn in_memory(table: TableView<'_>, stretches: &Stretches<'_>) -> Vec<SourceTally
 }
 
 /// What each source contains in the stretches of `sum`.
-fn tallies(stretches: &Stretches<'_>, sum: &Sum, answers: &[RangeTotals], in_memory: &[SourceTally]) -> Tallies {
+fn tallies(
+    table: TableView<'_>,
+    stretches: &Stretches<'_>,
+    sum: &Sum,
+    answers: &[RangeTotals],
+    in_memory: &[SourceTally],
+) -> Tallies {
     let mut tallies = Tallies::new();
     let mut add = |source: usize, more: SourceTally| {
         let tally = tallies.entry(source).or_default();
@@ -232,11 +238,14 @@ fn tallies(stretches: &Stretches<'_>, sum: &Sum, answers: &[RangeTotals], in_mem
     for &(file, sight, answer) in &sum.terms {
         let RangeTotals { rows, erased, .. } = answers[answer];
         let placed = &stretches.files[file];
-        let puts_low = if sight == Sight::Clear { rows.low.saturating_sub(erased.high) } else { 0 };
+        // Rows that have expired count as puts in the totals, and hide older rows.
+        let may_be_gone = placed.file.sst.meta.expiry.is_some() && placed.file.has_expired_by(table.view.clock.now());
+        let puts_low = if sight == Sight::Clear && !may_be_gone { rows.low.saturating_sub(erased.high) } else { 0 };
         // A row that is too new for the reader may have replaced an older put, an older erase, or nothing. So each
         // row of such a file may be a put or an erase for this reader.
         let (puts_high, erased_high) =
             if placed.is_newer { (rows.high, rows.high) } else { (rows.high.saturating_sub(erased.low), erased.high) };
+        let erased_high = if may_be_gone { rows.high } else { erased_high };
         add(placed.source, SourceTally { puts_low, puts_high, erased_high });
     }
     tallies

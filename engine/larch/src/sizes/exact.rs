@@ -23,9 +23,9 @@ const MEMORY_ROWS: usize = 16;
 enum CountPiece<'v> {
     /// The rows in memory decide about every key here.
     Memory(KeyRange),
-    /// Only this file has keys here, and a reader sees all its rows.
+    /// Only this file has keys here, and a reader sees all its rows, because none has expired.
     File(&'v DbFile, KeyRange),
-    /// Several sources have keys here, or a range erase may hide some keys.
+    /// Several sources have keys here, a range erase may hide some keys, or rows may have expired.
     Merged(KeyRange),
 }
 
@@ -96,11 +96,15 @@ pub fn nth_key(
 
 /// The pieces of the range, in key order. Adjacent `Merged` pieces are joined.
 fn pieces<'v>(table: TableView<'v>, stretches: &Stretches<'v>) -> Vec<CountPiece<'v>> {
+    // The clock is asked only if a file has rows with times.
+    let has_expired = |file: &DbFile| file.sst.meta.expiry.is_some() && file.has_expired_by(table.view.clock.now());
     let mut pieces = Vec::new();
     for stretch in &stretches.stretches {
         match stretch.files.as_slice() {
             [] => pieces.push(CountPiece::Memory(stretch.span.clone())),
-            &[(file, Sight::Clear)] => alone(table, stretches.files[file].file, stretch, &mut pieces),
+            &[(file, Sight::Clear)] if !has_expired(stretches.files[file].file) => {
+                alone(table, stretches.files[file].file, stretch, &mut pieces);
+            }
             _ => merged(stretch.span.clone(), &mut pieces),
         }
     }
@@ -168,6 +172,7 @@ fn nth_key_in_file(session: &Session, table: TableView<'_>, file: &DbFile, span:
             sst.key_of(session, row, &mut key)
         })?;
         let row = retry(session, || sst.get(session, &key, table.at))?;
+        // A row may have expired since the pieces were made. It counted then.
         if row.is_some_and(|row| row.kind != RowKind::Erase) {
             return Ok(key);
         }

@@ -2,12 +2,13 @@
 //! rows are walked one by one. Such a walk is never very long, because the write buffer limits the rows. This module
 //! reads no page and does not know files.
 
+use crate::base::row_clock::RowClock;
 use crate::memtable::{MemCursor, MemRow, Memtable};
 use crate::view::TableView;
 use os::sync::Arc;
 use sst::KeyRange;
 use sst::stats::MemoryRun;
-use sst::{RangeErase, RowKind, Version};
+use sst::{RangeErase, Version};
 use std::ops::Bound;
 
 /// The parts of `span` that range erases in memory hide, sorted and disjoint.
@@ -35,6 +36,7 @@ pub fn erased(table: TableView<'_>, span: &KeyRange) -> Vec<KeyRange> {
 pub struct MemoryRows {
     cursors: Vec<(MemCursor, Arc<Memtable>)>,
     at: Version,
+    clock: Arc<RowClock>,
 }
 
 impl MemoryRows {
@@ -44,7 +46,7 @@ impl MemoryRows {
         let mut cursors: Vec<_> =
             table.memtables().map(|memtable| (MemCursor::new(memtable.clone(), at), memtable.clone())).collect();
         cursors.iter_mut().for_each(|(cursor, _)| cursor.seek(low));
-        Self { cursors, at }
+        Self { cursors, at, clock: table.view.clock.clone() }
     }
 
     /// The last key in `span`, if there is one.
@@ -73,7 +75,8 @@ impl MemoryRows {
                 cover = cover.max(memtable.cover(&key, self.at));
                 if is_here {
                     let row = cursor.row().clone();
-                    let shows = row.kind() != RowKind::Erase && cover.is_none_or(|cover| cover <= row.version());
+                    let shows = self.clock.shows(row.kind(), || row.until())
+                        && cover.is_none_or(|cover| cover <= row.version());
                     found = Some((row, shows));
                 }
             }

@@ -4,11 +4,12 @@
 use super::TableView;
 use super::own_writes::OwnRows;
 use crate::base::operand::{Collected, MergeFunctions};
+use crate::base::row_clock::RowClock;
 use crate::manifest::db_file::DbFile;
 use crate::memtable::{self, MemRow};
 use os::sync::Arc;
 use pages::{PageLender, PageSource, Stop, together};
-use sst::{Row, RowKind, SoughtKey, Version};
+use sst::{Row, RowKind, SoughtKey, Until, Version};
 
 /// The value of `key`, of which a reader sees merges. A composite step: if it runs again after a fault, it asks all
 /// sources again.
@@ -41,7 +42,7 @@ fn fold_with<S: PageLender + ?Sized>(
             }
         }
     }
-    folding.finish(&table.view.functions, key.bytes())
+    folding.finish((&table.view.functions, &table.view.clock), key.bytes())
 }
 
 /// Collects what the sources say of a key, the newest source first.
@@ -104,7 +105,7 @@ impl Folding {
                 Some(row) if row.kind == RowKind::Erase => None,
                 Some(row) => {
                     let content = load(&row, file).inspect_err(|_| is_missing = true)?;
-                    Some((row.kind, row.version, content))
+                    Some((row.kind, row.version, content, row.until()))
                 }
             };
             // After a fault, rows of older files are not added: the step runs again.
@@ -116,17 +117,17 @@ impl Folding {
         Ok(is_open)
     }
 
-    /// Adds what the next older source says: a put or a merge with its version, or, as `None`, that the key has no value
+    /// Adds what the next older source says: a put or a merge with its version and its time, or, as `None`, that the key has no value
     /// there. Returns whether older sources matter.
-    pub fn add(&mut self, said: Option<(RowKind, Version, Vec<u8>)>) -> bool {
+    pub fn add(&mut self, said: Option<(RowKind, Version, Vec<u8>, Option<Until>)>) -> bool {
         match said {
-            Some((RowKind::Merge, version, operand)) => {
+            Some((RowKind::Merge, version, operand, _)) => {
                 self.version.get_or_insert(version);
                 self.collected.add(&operand)
             }
-            Some((RowKind::Put, version, value)) => {
+            Some((RowKind::Put | RowKind::PutUntil, version, value, until)) => {
                 self.version.get_or_insert(version);
-                self.collected.end_with(&value);
+                self.collected.end_with(&value, until);
                 false
             }
             Some((RowKind::Erase, ..)) | None => {
@@ -147,10 +148,10 @@ impl Folding {
     /// # Errors
     ///
     /// [`Stop::Failed`] if the value cannot be computed.
-    pub fn finish(mut self, functions: &MergeFunctions, key: &[u8]) -> Result<MemRow, Stop> {
+    pub fn finish(mut self, (functions, clock): (&MergeFunctions, &RowClock), key: &[u8]) -> Result<MemRow, Stop> {
         let version = self.version.expect("the reader has seen a merge");
         self.collected.end();
-        let value = self.collected.value(key, functions).map_err(pages::Error::Content)?;
+        let value = self.collected.value(key, functions, clock.now()).map_err(pages::Error::Content)?;
         Ok(MemRow::alone(key, version, &value))
     }
 }

@@ -4,8 +4,8 @@
 use crate::manifest::DbFile;
 use crate::memtable::MemRow;
 use os::sync::Arc;
-use pages::PageRef;
-use sst::{Row, Version};
+use pages::{Page, PageRef};
+use sst::{Row, Until, Version};
 use std::ops::Range;
 
 /// A row that the reader sees. `F` is the row's file. A range owns it, because it may move to a newer view that no
@@ -16,6 +16,16 @@ pub enum FoundRow<F = Arc<DbFile>, P = PageRef> {
     Memory(MemRow),
     /// The row is in a file. Its value may still have to be read.
     File(Row<P>, F),
+}
+
+impl<F, P: Page> FoundRow<F, P> {
+    /// The time until which the row is there, if it has one.
+    pub fn until(&self) -> Option<Until> {
+        match self {
+            Self::Memory(row) => row.until(),
+            Self::File(row, _) => row.until(),
+        }
+    }
 }
 
 impl<F, P> FoundRow<F, P> {

@@ -22,6 +22,7 @@ use super::found::FoundRow;
 use super::frontier::{Frontier, Sorted};
 use super::level::LevelCursor;
 use crate::base::operand::MergeFunctions;
+use crate::base::row_clock::RowClock;
 use crate::manifest::Level;
 use crate::memtable::{CopiedRows, MemCursor, MemRow, Memtable};
 use os::sync::Arc;
@@ -56,6 +57,8 @@ pub struct Merge {
     /// How many rows of a memtable are copied at once. The number starts small, and doubles each time that all copies
     /// were used up.
     copies: usize,
+    /// The clock by which rows expire.
+    clock: Arc<RowClock>,
 }
 
 /// The next rows of one source that need no step.
@@ -204,6 +207,7 @@ impl Merge {
         let has_streaks = table.own.is_none_or(|own| own.files().is_empty());
         let (expects_streaks, copies) = (has_streaks, FIRST_COPIES);
         let functions = table.view.functions.clone();
+        let clock = table.view.clock.clone();
         Self {
             direction,
             sources,
@@ -217,6 +221,7 @@ impl Merge {
             readahead,
             functions,
             copies,
+            clock,
         }
     }
 
@@ -373,7 +378,8 @@ impl Merge {
             let Some((kind, version, found)) = cursor.visible(reader, *at)? else {
                 continue;
             };
-            let shows = kind != RowKind::Erase && self.covers.over(i).is_none_or(|cover| cover <= version);
+            let shows =
+                self.clock.shows(kind, || found.until()) && self.covers.over(i).is_none_or(|cover| cover <= version);
             if shows && kind == RowKind::Merge {
                 return Ok(Some((i, FoundRow::Memory(self.fold(reader, i)?))));
             }
@@ -403,17 +409,17 @@ impl Merge {
                 (FoundRow::Memory(row), Cursor::Memory(cursor)) if kind == RowKind::Merge => {
                     folding.add_memory(cursor.memtable(), row)
                 }
-                (FoundRow::Memory(row), _) => folding.add(Some((kind, version, row.value().to_vec()))),
+                (FoundRow::Memory(row), _) => folding.add(Some((kind, version, row.value().to_vec(), row.until()))),
                 (FoundRow::File(row, file), _) => {
                     let content = row.value.load(reader, &file.sst.file)?.as_bytes().to_vec();
-                    folding.add(Some((kind, version, content)))
+                    folding.add(Some((kind, version, content, row.until())))
                 }
             };
             if !goes_on {
                 break;
             }
         }
-        folding.finish(&self.functions, key)
+        folding.finish((&self.functions, &self.clock), key)
     }
 
     /// Leaves the row that was found last: all sources that stand at its key will move before keys are compared
@@ -521,7 +527,8 @@ impl Merge {
             for source in in_memory {
                 let Cursor::Memory(cursor) = &self.sources.cursor(source).cursor else { continue };
                 let (start, erased) = (self.start_of(source), self.covers.over(source));
-                let rows = CopiedRows::new(cursor, start, self.direction, erased, self.copies, is_before_end);
+                let rows =
+                    CopiedRows::new(cursor, start, self.direction, (erased, &self.clock), self.copies, is_before_end);
                 if !rows.is_empty() {
                     copies.push(SourceStreak { source, rows: StreakRows::Copied(rows) });
                 }
@@ -537,6 +544,9 @@ impl Merge {
         let MergeSource { cursor: Cursor::Level(cursor), at, .. } = self.sources.cursor(source) else { return None };
         let shown = (*at, self.covers.over(source));
         let mut streak = cursor.streak(self.start_of(source), self.direction, shown, groups)?;
+        if cursor.file().sst.meta.expiry.is_some() {
+            streak.at_time(self.clock.now());
+        }
         streak.until(self.covers.edge());
         streak.until(far);
         Some(streak)

@@ -108,7 +108,12 @@ impl<'l, S: PageLender + ?Sized> Look<'l, S> {
         }
         match file.sst.rest_of_page(self.source, near, direction, self.table.at) {
             RestOfPage::Unknown => return None,
-            RestOfPage::Rows(rows) => self.rows.add(rows),
+            RestOfPage::Rows(mut rows) => {
+                if file.sst.meta.expiry.is_some() {
+                    rows.at_time(self.table.view.clock.now());
+                }
+                self.rows.add(rows);
+            }
             // The bounds of a file may be wider than its keys.
             RestOfPage::Nothing => {
                 if let Some(file) = take_next(&mut left, direction) {

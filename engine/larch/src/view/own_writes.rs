@@ -217,7 +217,8 @@ impl OwnWrites {
             self.applied.fetch_add(1, os::sync::atomic::Ordering::Relaxed);
             let Some(memtable) = memtable(TableId(table)) else { continue };
             match op {
-                Op::Put { key, value } => memtable.batch().apply(key, version, RowKind::Put, value),
+                Op::Put { key, value, until: None } => memtable.batch().apply(key, version, RowKind::Put, value),
+                Op::Put { key, value, until: Some(until) } => memtable.batch().apply_until(key, version, until, value),
                 // A function is called when the value is read.
                 Op::Merge { key, operand } => {
                     memtable.batch().merge(key, version, operand, &MergeFunctions::default());

@@ -16,7 +16,7 @@ use std::ops::Bound;
 pub enum Answer<'v, P = PageRef> {
     /// The source has no visible version of the key. An older source may have one.
     Silent,
-    /// The key was erased.
+    /// The key was erased, or its row has expired. No older source is asked.
     Gone,
     /// The key has this row.
     Row(FoundRow<&'v DbFile, P>),
@@ -49,6 +49,11 @@ impl<'v, 'k> PointRead<'v, 'k> {
     #[inline]
     pub fn after(self, silent: usize) -> Self {
         Self { silent, ..self }
+    }
+
+    /// Finds the row although it may have expired.
+    pub fn show_expired(&mut self) {
+        self.table.shows_expired = true;
     }
 
     /// The answer of the newest source that knows the key.
@@ -161,7 +166,7 @@ fn ask_own<'v, S: PageLender + ?Sized>(
     table: TableView<'v>,
     key: &SoughtKey<'_>,
 ) -> Result<Answer<'v, S::Page>, Stop> {
-    match ask_memtable(&own.memtable, own.at, key) {
+    match ask_memtable(table, &own.memtable, own.at, key) {
         Answer::Silent => {}
         decided => return Ok(decided),
     }
@@ -178,16 +183,25 @@ fn ask_own<'v, S: PageLender + ?Sized>(
 
 #[inline]
 fn ask_memtables<P>(table: TableView<'_>, key: &SoughtKey<'_>) -> Answer<'static, P> {
-    let mut answers = table.memtables().map(|memtable| ask_memtable(memtable, table.at, key));
+    let mut answers = table.memtables().map(|memtable| ask_memtable(table, memtable, table.at, key));
     answers.find(|answer| !matches!(answer, Answer::Silent)).unwrap_or(Answer::Silent)
 }
 
 /// What a memtable says about the key.
-pub fn ask_memtable<P>(memtable: &Memtable, at: Version, key: &SoughtKey<'_>) -> Answer<'static, P> {
+pub fn ask_memtable<P>(
+    table: TableView<'_>,
+    memtable: &Memtable,
+    at: Version,
+    key: &SoughtKey<'_>,
+) -> Answer<'static, P> {
     let cover = memtable.cover(key.bytes(), at);
     match memtable.look_up(key, at) {
-        Some(row) if row.kind() != RowKind::Erase && cover.is_none_or(|cover| cover <= row.version()) => {
-            if row.kind() == RowKind::Put { Answer::Row(FoundRow::Memory(row)) } else { Answer::Merge }
+        Some(row) if table.shows(row.kind(), || row.until()) && cover.is_none_or(|cover| cover <= row.version()) => {
+            if row.kind() == RowKind::Merge {
+                Answer::Merge
+            } else {
+                Answer::Row(FoundRow::Memory(row))
+            }
         }
         None if cover.is_none() => Answer::Silent,
         _ => Answer::Gone,
@@ -238,8 +252,8 @@ fn under_cover<'v, S: PageLender + ?Sized>(
     let cover = file.sst.cover(source, key.bytes(), table.at);
     let (row, cover) = (row?, cover?);
     Ok(match row {
-        Some(row) if row.kind != RowKind::Erase && cover.is_none_or(|cover| cover <= row.version) => {
-            if row.kind == RowKind::Put { Answer::Row(FoundRow::File(row, file)) } else { Answer::Merge }
+        Some(row) if table.shows(row.kind, || row.until()) && cover.is_none_or(|cover| cover <= row.version) => {
+            if row.kind == RowKind::Merge { Answer::Merge } else { Answer::Row(FoundRow::File(row, file)) }
         }
         None if cover.is_none() => Answer::Silent,
         _ => Answer::Gone,

@@ -288,7 +288,7 @@ impl CompactionWorker {
             }
             true
         };
-        let merged = merge_work(&core, &table, &work, &job.boundaries, &mut go_on)?;
+        let merged = merge_work(&core, &table, &work, &job.boundaries, 0, &mut go_on)?;
         let MergeResult { outputs, taken_over } = merged.ok_or(Error::Cancelled(WORK))?;
         let new = outputs.finish(job.to as u8, 0)?;
         done.output_files = new.files.len() as u64;

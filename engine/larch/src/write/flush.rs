@@ -116,7 +116,14 @@ pub fn flush(core: &Arc<Core>, sets: &[Arc<MemSet>]) -> Result<()> {
     let boundaries = core.views.boundaries_without(&logs);
     let info = &|table| core.views.table_info(table);
     let target = &Target::Database;
-    let extract = Extract { info, boundaries: &boundaries, up_to: Version::MAX, is_run: false, target };
+    let extract = Extract {
+        info,
+        boundaries: &boundaries,
+        up_to: Version::MAX,
+        is_run: false,
+        target,
+        now: core.env.row_clock.now(),
+    };
     let newest_first: Vec<&MemSet> = sets.iter().rev().map(|set| &**set).collect();
     let new = write_tables(core, &newest_first, &extract)?;
     let (files, bytes) = (new.files.len() as u64, new.bytes());
@@ -130,7 +137,8 @@ pub fn flush(core: &Arc<Core>, sets: &[Arc<MemSet>]) -> Result<()> {
     sets.iter().for_each(|set| core.writes.recent.note_flush(set, oldest));
     let state = [Edit::OldestLog(next_log), Edit::LastVersion(flushed), Edit::FlushedVersion(flushed)];
     let past = keep::edits_of_flush(core, flushed);
-    let edits = |added: Vec<Edit>| added.into_iter().chain(state).chain(past).collect();
+    let expired = core.expired_edit();
+    let edits = |added: Vec<Edit>| added.into_iter().chain(state).chain(past).chain(expired).collect();
     let change = |view: &mut View| view.memory.retain(|other| !logs.contains(&other.log));
     warm::install::install(core, new, Vec::new(), edits, change)?;
     keep::after_flush(core);
@@ -172,7 +180,14 @@ pub fn write_files_to(core: &Arc<Core>, memory: &MemSet, boundaries: &Boundaries
     write_tables(
         core,
         &[memory],
-        &Extract { info, boundaries, up_to: Version::MAX, is_run: false, target: &Target::Place(place.clone()) },
+        &Extract {
+            info,
+            boundaries,
+            up_to: Version::MAX,
+            is_run: false,
+            target: &Target::Place(place.clone()),
+            now: 0,
+        },
     )
 }
 
@@ -195,7 +210,14 @@ pub fn write_version_to(
     write_tables(
         core,
         &[memory],
-        &Extract { info, boundaries: &boundaries, up_to: at, is_run: false, target: &Target::Place(place.clone()) },
+        &Extract {
+            info,
+            boundaries: &boundaries,
+            up_to: at,
+            is_run: false,
+            target: &Target::Place(place.clone()),
+            now: 0,
+        },
     )
 }
 
@@ -206,7 +228,7 @@ pub fn write_version_to(
 /// The errors of [`write_files`].
 pub fn write_run(core: &Arc<Core>, memory: &MemSet, boundaries: &Boundaries, target: &Target) -> Result<NewFiles> {
     let info = &|table| core.views.table_info(table);
-    write_tables(core, &[memory], &Extract { info, boundaries, up_to: Version::MAX, is_run: true, target })
+    write_tables(core, &[memory], &Extract { info, boundaries, up_to: Version::MAX, is_run: true, target, now: 0 })
 }
 
 /// Which rows of the memtables are written, and where to.
@@ -220,6 +242,8 @@ struct Extract<'a> {
     /// Whether these are the rows of a transaction that has not committed.
     is_run: bool,
     target: &'a Target,
+    /// Rows that have expired at this time, in milliseconds since 1970, become erases. 0 if none does.
+    now: u64,
 }
 
 /// Writes the rows of `sets`, which are newest first, as if they were one set.
@@ -240,7 +264,7 @@ fn write_table(
     core: &Arc<Core>,
     table: &Arc<TableInfo>,
     memtables: &[Arc<Memtable>],
-    &Extract { boundaries, up_to, is_run, target, .. }: &Extract<'_>,
+    &Extract { boundaries, up_to, is_run, target, now, .. }: &Extract<'_>,
 ) -> Result<NewFiles> {
     let joined_erases = joined_erases(memtables);
     let mut erases = joined_erases.range_erases().map(|mut erase| {
@@ -265,10 +289,15 @@ fn write_table(
         if filter.keep(boundaries, row.version(), covers.of(row.key())) {
             let is_alone = || memtables.len() == 1 && memtable::is_whole(&row);
             if row.kind() == RowKind::Merge && !is_alone() {
-                let (kind, value) = merged(memtables, &row, &core.env.options.merge_functions);
-                outputs.add_joined(row.key(), row.version(), kind, &value)?;
-            } else {
-                outputs.add_joined(row.key(), row.version(), row.kind(), row.value())?;
+                let (kind, value) = merged(memtables, &row, &core.env.options.merge_functions, now);
+                outputs.add_joined(row.key(), row.version(), (kind, None), &value)?;
+                continue;
+            }
+            match row.until() {
+                Some(until) if until.millis() <= now => {
+                    outputs.add_joined(row.key(), row.version(), (RowKind::Erase, None), &[])?;
+                }
+                until => outputs.add_joined(row.key(), row.version(), (row.kind(), until), row.value())?,
             }
         }
     }
@@ -281,10 +310,10 @@ fn write_table(
 }
 
 /// What the memtables say of the key of `row`, a merge, as of its version.
-fn merged(memtables: &[Arc<Memtable>], row: &MemRow, functions: &MergeFunctions) -> (RowKind, Vec<u8>) {
+fn merged(memtables: &[Arc<Memtable>], row: &MemRow, functions: &MergeFunctions, now: u64) -> (RowKind, Vec<u8>) {
     let mut collected = Collected::default();
     memtable::collect(memtables.iter().map(|memtable| &**memtable), row.key(), row.version(), &mut collected);
-    match collected.finish(row.key(), functions) {
+    match collected.finish(row.key(), functions, now) {
         Merged::Value(value) => (RowKind::Put, value),
         Merged::Operand(operand) => (RowKind::Merge, operand),
     }

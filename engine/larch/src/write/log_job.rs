@@ -41,6 +41,8 @@ pub fn next_log(core: &Core, writer: &Writer) -> Result<NextLog> {
     match core.writes.ahead.take_next() {
         // The job was too late: a rotation has meanwhile begun a log with a greater number.
         Some(old) if old.number() <= writer.memory().log => remove(core, old.number()),
+        // Since the job has created it, a row with a time was written for the first time.
+        Some(old) if old.features() != core.env.log_features() => remove(core, old.number()),
         Some(next) => return Ok(next),
         None => {}
     }
@@ -63,7 +65,7 @@ pub(super) fn create(core: &Core, ahead_bytes: u64) -> Result<NextLog> {
 fn new_file(core: &Core, prepare: impl FnOnce(NextLog) -> Result<NextLog, LogError>) -> Result<NextLog> {
     let number = core.writes.new_number();
     let next =
-        NextLog::create(&core.env.log_machine, &core.env.directory, number, core.env.options.compat).and_then(prepare);
+        NextLog::create(&core.env.log_machine, &core.env.directory, number, core.env.log_features()).and_then(prepare);
     Ok(next.inspect_err(|_| remove(core, number))?)
 }
 

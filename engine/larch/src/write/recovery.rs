@@ -3,7 +3,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::ops::{BatchOps, Op};
-use crate::base::record::{KnownEnd, LogError, Previous, rewrite_tail};
+use crate::base::record::{Header, KnownEnd, LogError, Previous, rewrite_tail};
 use crate::base::table::TableId;
 use crate::core::Core;
 use crate::core::writer::{apply, log_path};
@@ -159,6 +159,10 @@ fn read_logs<R: Sink>(
         }
         let named_end = named_end(&chain[i..]);
         let mut reader = LogReader::open(disk, &path, named_end)?;
+        if reader.header().is_some_and(Header::has_times) {
+            check_release(core, &path)?;
+            core.env.row_clock.note_times();
+        }
         let before = recovered.commits;
         while let Some(commit) = reader.next_commit()? {
             let (version, ops) = (commit.version, commit.ops);
@@ -201,6 +205,19 @@ fn read_logs<R: Sink>(
     Ok(recovered)
 }
 
+/// Returns an error if the rows with times of the log at `path` would have to go to files that an older release cannot
+/// read.
+fn check_release(core: &Core, path: &Path) -> Result<()> {
+    let release = core.env.options.compat;
+    if release.reads_times() {
+        return Ok(());
+    }
+    let path = path.display();
+    Err(Error::BadOptions(format!(
+        "compat {release}: Larch {release} cannot read the rows that expire in {path}; open the database without compat"
+    )))
+}
+
 /// The log at `path` ends at `end`, although the log `next` names a later end for it. Returns an error if `next` is
 /// proven to have been synced, because that sync would have made the whole log at `path` durable first.
 fn check_never_synced(disk: &dyn Disk, path: &Path, end: u64, next: &Path) -> Result<()> {
@@ -219,7 +236,7 @@ fn known_tables(ops: &BatchOps, files: &FileSet) -> BatchOps {
     let mut kept = BatchOps::new();
     for (table, op) in ops.iter().filter(|(table, _)| known(*table)) {
         match op {
-            Op::Put { key, value } => kept.put(table, key, value),
+            Op::Put { key, value, until } => kept.put_until(table, key, value, until),
             Op::Merge { key, operand } => kept.merge(table, key, operand),
             Op::Erase { key } => kept.erase(table, key),
             Op::RangeErase { start, end } => kept.range_erase(table, start, end),

@@ -11,20 +11,20 @@
 //!     prefix    common to all keys of the page
 //!     records
 //!
-//! record:  tag u8 | key suffix bytes varint | version delta varint? | key tail | value
+//! record:  tag u8 | key suffix bytes varint | version delta varint? | key tail | until u64? | value
 //! tag:     bits 0-1 kind, 2 value lies outside, 3 older versions are in the history, 4 version is the base version
 //! ```
 //!
-//! The key suffix is what follows the prefix in the key. The head has the first four bytes of the key suffix, and
-//! the tail has the rest. The value ends where the next record begins. If the value lies outside the page, the
-//! record has a reference in its place; see [`OutsideValue`].
+//! The key suffix is what follows the prefix in the key. The head has the first four bytes of the key suffix, and the
+//! tail has the rest. Only a row of the kind "put until" has a time, see [`Until`]. The value ends where the next
+//! record begins. If the value lies outside the page, the record has a reference in its place; see [`OutsideValue`].
 
 use super::key::{self, Suffix};
 use super::little_endian::{u32_at, u64_at};
 use super::outside_value::OutsideValue;
 use super::page_rows::{PageRows, Seen};
 use super::varint;
-use crate::row::{MAX_KEY_BYTES, RowKind, Version};
+use crate::row::{MAX_KEY_BYTES, RowKind, Until, Version};
 use os::memory::prefetch;
 use pages::page::HEADER_BYTES;
 
@@ -57,6 +57,14 @@ pub struct RowRecord {
     pub value_at: usize,
     /// Its length in bytes.
     pub value_bytes: usize,
+}
+
+impl RowRecord {
+    /// The time until which the row of this record in `page` is there; `None` if it has no time.
+    #[inline]
+    pub fn until(&self, page: &[u8]) -> Option<Until> {
+        if self.kind == RowKind::PutUntil { Until::before(page, self.value_at) } else { None }
+    }
 }
 
 /// The offsets of the parts of a page, read from its head once per visit.
@@ -195,9 +203,11 @@ impl Layout {
         let head_bytes = suffix_bytes.min(key::HEAD_BYTES as u64) as u8;
         let (tail, value) = rest.split_at_checked(usize::try_from(suffix_bytes).ok()? - usize::from(head_bytes))?;
         let suffix = Suffix { head: u32_at(page, HEADS_AT + i * 4), head_bytes, tail };
+        let kind = RowKind::from_u8(tag & TAG_KIND)?;
+        let value = if kind == RowKind::PutUntil { after_until(value)? } else { value };
         let record = RowRecord {
             version: Version(self.base_version.wrapping_add(delta)),
-            kind: RowKind::from_u8(tag & TAG_KIND)?,
+            kind,
             outside: tag & TAG_OUTSIDE != 0,
             has_history: tag & TAG_HISTORY != 0,
             value_at: self.records_at + end - value.len(),
@@ -273,12 +283,14 @@ impl Layout {
         self.base_version
     }
 
-    /// How many of the rows are erases; `None` if some row has older versions in the history or a value outside the
-    /// page, or is a merge.
+    /// How many of the rows are erases; `None` if some row has older versions in the history, a value outside the
+    /// page, or a time until which it is there, or is a merge.
     pub fn erased_alone(&self, page: &[u8]) -> Option<u64> {
         let mut erased = 0;
         for i in 0..self.rows {
             let tag = page[self.records_at + self.offset(page, i)];
+            // The kinds of merges and of rows with times have this bit, and no other kind has.
+            const { assert!(RowKind::Merge as u8 == 2 && RowKind::PutUntil as u8 == 3 && RowKind::Erase as u8 == 1) };
             if tag & (TAG_HISTORY | TAG_OUTSIDE | RowKind::Merge as u8) != 0 {
                 return None;
             }
@@ -514,6 +526,14 @@ fn is_plain(record: &[u8], head: u32) -> bool {
         && head & beyond_key == 0
 }
 
+/// What comes after the time of a row; `None` if there is no time.
+#[cold]
+fn after_until(bytes: &[u8]) -> Option<&[u8]> {
+    let (until, value) = bytes.split_first_chunk()?;
+    Until::of_bytes(*until)?;
+    Some(value)
+}
+
 /// Collects the rows of one page.
 #[derive(Debug, Default)]
 pub struct DataPageBuilder {
@@ -584,16 +604,33 @@ impl DataPageBuilder {
     /// Adds a row. Its key must be greater than all keys before it.
     #[inline]
     pub fn add(&mut self, key: &[u8], version: Version, kind: RowKind, outside: bool, value: &[u8]) {
+        debug_assert!(kind != RowKind::PutUntil, "such a row has a time");
         let key_at = self.arena.len();
         self.arena.extend_from_slice(key);
         self.arena.extend_from_slice(value);
+        self.add_bytes(key_at, key, version, kind, outside);
+    }
+
+    /// Adds a put that is there until `until`. Its key must be greater than all keys before it. In the calculation of
+    /// lengths, the time counts as a part of the value.
+    pub fn add_until(&mut self, key: &[u8], version: Version, until: Until, outside: bool, value: &[u8]) {
+        let key_at = self.arena.len();
+        self.arena.extend_from_slice(key);
+        self.arena.extend_from_slice(&until.to_bytes());
+        self.arena.extend_from_slice(value);
+        self.add_bytes(key_at, key, version, RowKind::PutUntil, outside);
+    }
+
+    /// Adds the row whose bytes lie in the arena from `key_at` on.
+    #[inline(always)]
+    fn add_bytes(&mut self, key_at: usize, key: &[u8], version: Version, kind: RowKind, outside: bool) {
         let tag = kind as u8 | if outside { TAG_OUTSIDE } else { 0 };
         let (value_at, end) = (key_at + key.len(), self.arena.len());
         self.rows.push(PendingRow { key_at, value_at, end, version: version.0, tag });
         self.base_version = self.base_version.min(version.0);
         self.top_version = self.top_version.max(version.0);
         self.key_bytes += key.len();
-        self.value_bytes += value.len();
+        self.value_bytes += end - value_at;
         self.longest_key = self.longest_key.max(key.len());
         self.shortest_key = self.shortest_key.min(key.len());
     }

@@ -15,13 +15,14 @@
 //!
 //! Features say what a reader must know to read the file right; see [`super::features`].
 
+use super::expiry::Expiry;
 use super::features::{self, Unreadable};
 use super::filter::FilterForm;
 use super::node::Totals;
 use super::{field, varint};
 use crate::KeyRange;
 use crate::key_range::{next_string, successor};
-use crate::row::Version;
+use crate::row::{Until, Version};
 use os::BLOCK_BYTES;
 use pages::Address;
 
@@ -43,11 +44,13 @@ pub const BLOCK_FILTER: u32 = 1 << 19;
 pub const NODE_SAMPLES: u32 = 1 << 21;
 /// Some page is compressed by zstd.
 pub const ZSTD: u32 = 1 << 22;
+/// Some row has a time until which it is there.
+pub const UNTIL: u32 = 1 << 23;
 /// Some row is a merge.
 pub const MERGES: u32 = 1 << 24;
 /// Every feature bit of files that this code knows.
 pub const FEATURES: u32 =
-    FLAT_BESIDE | ORIGIN | GROUPS | FLAT_ALONE | FUSE_FILTER | BLOCK_FILTER | NODE_SAMPLES | ZSTD | MERGES;
+    FLAT_BESIDE | ORIGIN | GROUPS | FLAT_ALONE | FUSE_FILTER | BLOCK_FILTER | NODE_SAMPLES | ZSTD | UNTIL | MERGES;
 
 /// The most column groups beside the main one. For each group, the footer holds two trees of about 100 bytes.
 pub const MAX_GROUPS: usize = 15;
@@ -358,6 +361,8 @@ pub struct Meta {
     pub filter: Option<FilterTree>,
     /// The column groups beside the main one, from group 1 on.
     pub groups: Vec<GroupTrees>,
+    /// When rows expire; `None` if no row has a time.
+    pub expiry: Option<Box<Expiry>>,
     /// The bounds of rows and range erases.
     pub bounds: KeyBounds,
     /// Oldest version in the file.
@@ -399,12 +404,22 @@ impl Meta {
     pub fn heap_bytes(&self) -> usize {
         let groups = self.groups.capacity() * size_of::<GroupTrees>();
         let rare = self.history.heap_bytes() + self.range_erases.heap_bytes();
-        groups + rare + self.bounds.heap_bytes() + self.unknown.extension.capacity()
+        let expiry = self.expiry.as_ref().map_or(0, |expiry| size_of::<Expiry>() + expiry.heap_bytes());
+        groups + rare + expiry + self.bounds.heap_bytes() + self.unknown.extension.capacity()
     }
 
     /// The number of rows, without older versions.
     pub fn rows(&self) -> u64 {
         self.main.map_or(0, |tree| tree.totals.rows)
+    }
+
+    /// The time from which on no row of the file has a value: every put has a time, and this is the last of them.
+    /// `None` if some put has no time, or if the file has no put.
+    pub fn expired_from(&self) -> Option<Until> {
+        let expiry = self.expiry.as_ref()?;
+        let puts = |tree: &Tree| tree.totals.rows.saturating_sub(tree.totals.erased);
+        let all = self.main.as_ref().map_or(0, puts) + self.history.tree().map_or(0, puts);
+        (all == expiry.rows()).then(|| expiry.latest())
     }
 
     /// All trees with their names.
@@ -443,6 +458,7 @@ impl Meta {
             | bit(self.has_origin, ORIGIN)
             | bit(self.has_samples, NODE_SAMPLES)
             | bit(self.has_zstd, ZSTD)
+            | bit(self.expiry.is_some(), UNTIL)
             | bit(self.has_merges, MERGES)
             | self.filter.map_or(0, |filter| filter.form.feature())
             | bit(flat(true), FLAT_ALONE)
@@ -467,6 +483,7 @@ impl Meta {
     /// where there is a filter: rows of a partition | prefix bytes               varints
     /// column groups beside the main one u8; then for each:
     ///   trees u8: bit 0 newest, 1 older; then for each as above
+    /// where the features say that rows have times: when they expire, see `super::expiry`
     /// extension, length-prefixed: numbered fields that later releases may add, see `super::field`
     /// ```
     pub fn encode(&self, out: &mut Vec<u8>) {
@@ -488,6 +505,9 @@ impl Meta {
         out.push(self.groups.len() as u8);
         for trees in &self.groups {
             encode_trees(out, &[trees.newest, trees.older]);
+        }
+        if let Some(expiry) = &self.expiry {
+            expiry.encode(out);
         }
         varint::put_bytes(out, &self.unknown.extension);
     }
@@ -580,6 +600,7 @@ impl Meta {
             let [newest, older] = decode_trees(bytes)?;
             groups.push(GroupTrees { newest, older });
         }
+        let expiry = if features & UNTIL != 0 { Some(Box::new(Expiry::decode(bytes)?)) } else { None };
         let extension = varint::take_bytes(bytes)?.to_vec();
         Some(Self {
             file_id: 0,
@@ -589,6 +610,7 @@ impl Meta {
             range_erases: range_erases.into(),
             filter,
             groups,
+            expiry,
             bounds,
             oldest: Version(oldest),
             newest: Version(newest),
@@ -805,6 +827,7 @@ mod tests {
                 GroupTrees { newest: Some(Tree { totals, data_pages: 2, btree: None, flat: Some(list) }), older: None },
                 GroupTrees { newest: Some(Tree { totals, data_pages: 1, btree: Some(page), flat: None }), older: None },
             ],
+            expiry: None,
             bounds: KeyBounds::cut(b"a", &[0xff; 100]),
             oldest: Version(3),
             newest: Version(9),

@@ -1,8 +1,8 @@
 //! A version of a row in the form that a reader gets. This module does not know how the version was found.
 
 use super::stored_value::StoredValue;
-use crate::row::{RowKind, Version};
-use pages::PageRef;
+use crate::row::{RowKind, Until, Version};
+use pages::{Page, PageRef};
 
 /// Where a version of a row is in its file. The parts of this version in other column groups have the same row id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,4 +24,12 @@ pub struct Row<P = PageRef> {
     pub value: StoredValue<P>,
     /// Where the version is.
     pub place: RowPlace,
+}
+
+impl<P: Page> Row<P> {
+    /// The time until which the row is there; `None` if it has no time.
+    #[inline]
+    pub fn until(&self) -> Option<Until> {
+        if self.kind == RowKind::PutUntil { self.value.until() } else { None }
+    }
 }

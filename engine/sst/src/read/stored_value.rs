@@ -4,6 +4,7 @@
 use crate::format::OutsideValue;
 use crate::format::data_page::RowRecord;
 use crate::format::group_page::StoredPart;
+use crate::row::Until;
 use os::sync::Arc;
 use pages::{Error, HEADER_BYTES, Page, PageKind, PageLender, PageRef, PagedFile, Stop};
 use std::io;
@@ -47,6 +48,12 @@ impl<P: Page> StoredValue<P> {
     /// The bytes at `place` of a page that is in memory.
     pub(super) fn inside(page: P, place: Range<usize>) -> Self {
         Self { page, at: place.start as u32, bytes: place.len() as u32, outside: false }
+    }
+
+    /// The time that lies before the value in its page. The row must be of the kind
+    /// [`PutUntil`](crate::RowKind::PutUntil).
+    pub(super) fn until(&self) -> Option<Until> {
+        Until::before(&self.page, self.at as usize)
     }
 
     #[inline]

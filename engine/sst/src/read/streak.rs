@@ -33,6 +33,8 @@ pub struct Streak {
     at: Version,
     /// A range erase at this version hides all older rows.
     erased: Option<Version>,
+    /// Rows that expire at or before this time count as erased, see [`Streak::at_time`].
+    now: u64,
     version_offset: u64,
     /// The key that was read last. It begins with the prefix of the page.
     key: Vec<u8>,
@@ -195,7 +197,14 @@ impl Streak {
         let mut key = Vec::with_capacity(KEY_BYTES);
         key.extend_from_slice(layout.prefix(&page));
         let (layout, began_with, is_cut, erased, beside) = (*layout, rows.len(), false, None, None);
-        Streak { page, layout, rows, began_with, is_cut, direction, at, erased, version_offset, key, beside }
+        let now = 0;
+        Streak { page, layout, rows, began_with, is_cut, direction, at, erased, now, version_offset, key, beside }
+    }
+
+    /// Rows that expire at or before `now`, in milliseconds since 1970, count as erased from now on. Until this is
+    /// called, none does.
+    pub fn at_time(&mut self, now: u64) {
+        self.now = now;
     }
 
     /// The same rows with their parts in a column group. `page` is a page of that group. Rows whose parts lie in
@@ -381,13 +390,23 @@ impl Streak {
         if version > self.at {
             return if record.has_history { StreakRow::Elsewhere } else { StreakRow::Unseen };
         }
-        if record.kind == RowKind::Erase || self.erased.is_some_and(|erased| version < erased) {
+        if record.kind != RowKind::Put && self.is_gone(record) || self.erased.is_some_and(|erased| version < erased) {
             return StreakRow::Gone;
         }
-        if record.outside || record.kind != RowKind::Put {
+        if record.outside || record.kind == RowKind::Merge {
             return StreakRow::Elsewhere;
         }
         StreakRow::Shown(record.value_at as u32, (record.value_at + record.value_bytes) as u32)
+    }
+
+    /// Whether a row that is not a plain put has no value: it is an erase, or has expired.
+    #[cold]
+    fn is_gone(&self, record: &RowRecord) -> bool {
+        match record.kind {
+            RowKind::Put | RowKind::Merge => false,
+            RowKind::PutUntil => record.until(&self.page).is_none_or(|until| until.millis() <= self.now),
+            RowKind::Erase => true,
+        }
     }
 
     /// Gathers at most `most` rows that can be taken together, and goes to the last of them, which is then the

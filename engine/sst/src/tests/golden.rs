@@ -198,6 +198,72 @@ fn nodes_with_samples_are_written_byte_for_byte_and_read() {
     }
 }
 
+/// A file of rows that are there until a time: beside others, with and without older versions, in its page and outside.
+const UNTIL: &str = "golden-v1-until.sst";
+
+fn with_times(groups: usize) -> Content {
+    let mut content = content(groups);
+    let mut add = |key: &[u8], written: &[(u64, RowKind, &[u8])]| {
+        let written = written.iter().map(|(version, kind, value)| (*version, *kind, value.to_vec())).collect();
+        content.rows.insert(key.to_vec(), written);
+    };
+    add(b"date", &[(12, RowKind::PutUntil, b"fresh")]);
+    add(b"elder", &[(14, RowKind::PutUntil, b""), (13, RowKind::PutUntil, b"older")]);
+    add(b"fig", &[(15, RowKind::PutUntil, &[b'f'; 1000])]);
+    content
+}
+
+#[test]
+fn a_file_with_times_is_written_byte_for_byte_and_read() {
+    let built = || with_times(0).build(options(Compression::None)).bytes();
+    write_missing(UNTIL, built);
+    let golden = golden(UNTIL);
+    assert!(built() == golden, "{UNTIL} differs");
+    let disk = SimDisk::new(1);
+    let file = disk.open(Path::new(PATH), Access::Create).expect("the disk is empty");
+    file.append(&golden).expect("there is room");
+    let meta = crate::read_footer(&*file, Path::new(PATH)).expect("it has a footer");
+    let expiry = meta.expiry.clone().expect("some rows have times");
+    let times = [12, 13, 14, 15].map(crate::fixture::until);
+    assert_eq!(expiry.rows(), 4);
+    assert_eq!(Some(expiry.earliest()), times.into_iter().min());
+    assert_eq!(Some(expiry.latest()), times.into_iter().max());
+    assert_eq!(meta.expired_from(), None, "other rows have no time");
+    let paged = PagedFile::alone(PATH, meta.file_id, Arc::clone(&disk) as Arc<dyn Disk>);
+    let sst = Arc::new(Sst::new(paged, meta, 0, false));
+    let source = Resident::new(crate::validate);
+    crate::verify(&sst, &source, &*file, &mut |_| {}).expect("the file is whole");
+    let mut cursor = SstCursor::new(Arc::clone(&sst));
+    for (key, written) in &with_times(0).rows {
+        assert!(cursor.seek(&source, key, Seek::Exact).expect("nothing faults"), "{key:?}");
+        for (version, kind, value) in written {
+            let row = cursor.visible(&source, Version(*version)).expect("nothing faults").expect("it was written");
+            let loaded = retry(&source, || row.value.load(&source, &sst.file)).expect("the file is whole");
+            let until = (*kind == RowKind::PutUntil).then(|| crate::fixture::until(*version));
+            assert_eq!((row.kind, row.until(), loaded.as_bytes()), (*kind, until, value.as_slice()));
+        }
+    }
+}
+
+#[test]
+fn a_reader_that_does_not_know_times_refuses_the_file_by_the_feature() {
+    let meta = with_times(0).build(options(Compression::None)).meta;
+    let refused = crate::format::features::check(meta.features(), crate::FEATURES & !crate::UNTIL);
+    assert_eq!(refused, Err(Unreadable::Newer("feature 23".to_owned())));
+    assert_eq!(content(0).build(options(Compression::None)).meta.features() & crate::UNTIL, 0);
+}
+
+#[test]
+fn a_file_knows_from_when_on_none_of_its_rows_has_a_value() {
+    let mut content = Content::default();
+    content.rows.insert(b"a".to_vec(), vec![(3, RowKind::Erase, vec![]), (2, RowKind::PutUntil, b"v".to_vec())]);
+    content.rows.insert(b"b".to_vec(), vec![(4, RowKind::PutUntil, b"v".to_vec())]);
+    let last = [2, 4].map(crate::fixture::until).into_iter().max();
+    assert_eq!(content.build(options(Compression::None)).meta.expired_from(), last);
+    content.rows.insert(b"c".to_vec(), vec![(5, RowKind::PutUntil, vec![]), (1, RowKind::Put, vec![])]);
+    assert_eq!(content.build(options(Compression::None)).meta.expired_from(), None, "an older version has no time");
+}
+
 #[test]
 fn a_file_of_version_1_is_written_byte_for_byte() {
     for (name, groups) in PLAIN {
@@ -276,7 +342,7 @@ fn a_file_of_another_version_or_with_unknown_features_is_refused_by_name() {
     assert!(
         changed(&[(8, &2u32.to_le_bytes())]).is_err_and(|why| why == Unreadable::Newer("format version 2".to_owned()))
     );
-    assert!(with_features(0x80_0000).is_err_and(|why| why == Unreadable::Newer("feature 23".to_owned())));
+    assert!(with_features(0x100_0000).is_err_and(|why| why == Unreadable::Newer("feature 24".to_owned())));
     let known = with_features(1).expect("this is how it was written: a list beside each tree");
     let newer = with_features(1 | 1 << 7).expect("a low feature bit is a hint");
     assert_eq!((newer.file_id, newer.unknown.features, newer.features()), (ID, 1 << 7, 1 | 1 << 7));

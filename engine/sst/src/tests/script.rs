@@ -124,6 +124,7 @@ fn add(content: &mut Content, line: &str) {
     let (key, version) = row.rsplit_once('@').expect("a row has a version");
     let (kind, value) = match what.split_once(' ') {
         Some(("=", value)) => (RowKind::Put, value),
+        Some(("until", value)) => (RowKind::PutUntil, value),
         Some(("merge", value)) => (RowKind::Merge, value),
         None if what == "=" => (RowKind::Put, ""),
         None if what == "erase" => (RowKind::Erase, ""),
@@ -159,6 +160,7 @@ fn row_text(reader: &Reader<'_>, row: &Row) -> String {
         RowKind::Put => "=",
         RowKind::Erase => return format!("@{} erase", row.version.0),
         RowKind::Merge => "merge",
+        RowKind::PutUntil => "until",
     };
     let text = |stored: &StoredValue| {
         let value = step(reader, |source| stored.load(source, &reader.sst.file));

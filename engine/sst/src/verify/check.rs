@@ -2,6 +2,7 @@
 //! the parts of a file are checked.
 
 use super::report::FileReport;
+use crate::format::expiry::Expiry;
 use crate::read::{Sst, Whole};
 use crate::row::Version;
 use os::BLOCK_BYTES;
@@ -26,6 +27,8 @@ pub(super) struct RowFacts {
     pub user_bytes: u64,
     /// Whether some page is compressed by zstd.
     pub has_zstd: bool,
+    /// When rows expire, without their bytes.
+    pub expiry: Option<Box<Expiry>>,
 }
 
 impl<S: PageSource + ?Sized> Check<'_, S> {

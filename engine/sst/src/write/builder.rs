@@ -9,11 +9,12 @@ use super::rows::{KeyedRows, PartRows, StoredBytes};
 use super::tree::TreeBuilder;
 use crate::KeyRange;
 use crate::copied_page::CopiedPage;
+use crate::format::expiry::Expiry;
 use crate::format::meta::{
     GroupTrees, KeyBounds, MAX_GROUPS, MAX_ORIGIN_BYTES, MERGES, Meta, ORIGIN, TreeKind, Unknown,
 };
 use crate::format::{MAX_CHUNK_BYTES, MAX_NODE_BYTES, OutsideValue, history_key, varint};
-use crate::row::{MAX_KEY_BYTES, RowKind, Version};
+use crate::row::{MAX_KEY_BYTES, RowKind, Until, Version};
 use os::sync::Arc;
 use os::{BLOCK_BYTES, File, Threads};
 use pages::page::Packing;
@@ -51,6 +52,8 @@ pub struct SstBuilder {
     /// Two keys of a page that is being copied. They are fields only to reuse their memory.
     page_keys: (Vec<u8>, Vec<u8>),
     origin: Vec<u8>,
+    /// When rows expire, once a row with a time was added.
+    expiry: Option<Box<Expiry>>,
 }
 
 /// The parts of a column group.
@@ -92,6 +95,7 @@ impl SstBuilder {
             chunk: Vec::new(),
             page_keys: Default::default(),
             origin: Vec::new(),
+            expiry: None,
         }
     }
 
@@ -168,6 +172,29 @@ impl SstBuilder {
     ///
     /// [`Error::Io`](pages::Error::Io) if the file cannot be written; then the caller must remove it.
     pub fn add(&mut self, key: &[u8], version: Version, kind: RowKind, parts: &[&[u8]]) -> Result<()> {
+        debug_assert!(kind != RowKind::PutUntil, "such a row has a time");
+        self.add_row(key, version, (kind, None), parts)
+    }
+
+    /// Adds a put that is there until `until`, as [`SstBuilder::add`] does.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`](pages::Error::Io) if the file cannot be written; then the caller must remove it.
+    pub fn add_until(&mut self, key: &[u8], version: Version, until: Until, parts: &[&[u8]]) -> Result<()> {
+        let bytes = key.len() + parts.iter().map(|part| part.len()).sum::<usize>();
+        self.expiry.get_or_insert_default().add(until, bytes as u64);
+        self.add_row(key, version, (RowKind::PutUntil, Some(until)), parts)
+    }
+
+    #[inline]
+    fn add_row(
+        &mut self,
+        key: &[u8],
+        version: Version,
+        (kind, until): (RowKind, Option<Until>),
+        parts: &[&[u8]],
+    ) -> Result<()> {
         assert!(key.len() <= MAX_KEY_BYTES, "the caller checked the key's length");
         let is_whole = parts.len() == 1 + self.groups.len() || parts.is_empty() && kind == RowKind::Erase;
         assert!(is_whole, "a row has a part for each group");
@@ -192,6 +219,7 @@ impl SstBuilder {
         let main = parts.first().copied().unwrap_or_default();
         let reference = self.store(main)?;
         let stored = reference.as_deref().map_or(StoredBytes::inline(main), StoredBytes::reference);
+        let stored = StoredBytes { until, ..stored };
         if is_older {
             assert!(version < self.last_version, "versions of a key arrive newest first");
             self.main.mark_history();
@@ -402,6 +430,7 @@ impl SstBuilder {
             range_erases: range_erases.into(),
             filter,
             groups,
+            expiry: self.expiry,
             bounds,
             oldest: self.oldest,
             newest: self.newest,

@@ -10,7 +10,7 @@ use crate::format::data_page::DataPageBuilder;
 use crate::format::group_page::GroupPageBuilder;
 use crate::format::key;
 use crate::format::meta::{Tree, TreeKind};
-use crate::row::{RowKind, Version};
+use crate::row::{RowKind, Until, Version};
 use pages::Result;
 
 /// A value, or the reference to a value that lies outside its page.
@@ -20,17 +20,19 @@ pub struct StoredBytes<'v> {
     pub bytes: &'v [u8],
     /// Whether it is a reference.
     pub outside: bool,
+    /// The time until which its row is there, if the row has one.
+    pub until: Option<Until>,
 }
 
 impl<'v> StoredBytes<'v> {
     /// A value that lies in the page.
     pub fn inline(bytes: &'v [u8]) -> Self {
-        Self { bytes, outside: false }
+        Self { bytes, outside: false, until: None }
     }
 
     /// The reference to a value that lies outside its page.
     pub fn reference(bytes: &'v [u8]) -> Self {
-        Self { bytes, outside: true }
+        Self { bytes, outside: true, until: None }
     }
 }
 
@@ -104,17 +106,20 @@ impl KeyedRows {
         kind: RowKind,
         value: StoredBytes<'_>,
     ) -> Result<()> {
+        let value_bytes = value.bytes.len() + if value.until.is_some() { Until::BYTES } else { 0 };
         let most_bytes = self.open_bytes.unwrap_or(options.page_bytes as usize);
         let full = self.page.rows() > 0
-            && (!self.page.fits(key, version, value.bytes.len(), most_bytes)
-                || self.page.rows() >= options.max_page_rows);
+            && (!self.page.fits(key, version, value_bytes, most_bytes) || self.page.rows() >= options.max_page_rows);
         if full {
             self.close_page(writer, options)?;
         }
         if self.page.rows() == 0 {
             self.open_page(writer, options, key)?;
         }
-        self.page.add(key, version, kind, value.outside, value.bytes);
+        match value.until {
+            None => self.page.add(key, version, kind, value.outside, value.bytes),
+            Some(until) => self.page.add_until(key, version, until, value.outside, value.bytes),
+        }
         self.erased += u64::from(kind == RowKind::Erase);
         Ok(())
     }

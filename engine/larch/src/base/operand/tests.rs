@@ -10,10 +10,10 @@ fn value(before: Option<&[u8]>, ops: &[MergeOp<'_>]) -> std::result::Result<Vec<
         collected.add(&op.encode());
     }
     match before {
-        Some(value) => collected.end_with(value),
+        Some(value) => collected.end_with(value, None),
         None => collected.end(),
     }
-    collected.value(b"k", &functions())
+    collected.value(b"k", &functions(), 0)
 }
 
 fn functions() -> MergeFunctions {
@@ -56,13 +56,13 @@ fn a_value_that_cannot_be_computed_says_why() {
     // What was merged is still there, so that a program with the function can compute the value.
     let mut collected = Collected::default();
     collected.add(&MergeOp::Call { function: "twice", operand: b"y" }.encode());
-    collected.end_with(b"x");
-    let Merged::Operand(operand) = collected.finish(b"k", &MergeFunctions::default()) else {
+    collected.end_with(b"x", None);
+    let Merged::Operand(operand) = collected.finish(b"k", &MergeFunctions::default(), 0) else {
         panic!("it has no function")
     };
     assert!(is_complete(&operand));
     let mut value = None;
-    assert_eq!(apply(&operand, &mut value, b"k", &functions()), Ok(()));
+    assert_eq!(apply(&operand, &mut value, b"k", &functions(), 0), Ok(()));
     assert_eq!(value.as_deref(), Some(&b"xyy"[..]));
 }
 
@@ -137,4 +137,27 @@ fn joined_in_any_groups_they_give_the_same_value() {
             (a, b) => panic!("seed {seed}: {a:?} and {b:?} of {ops:?} on {before:?}"),
         }
     }
+}
+
+#[test]
+fn a_value_that_expires_goes_and_the_merges_stay() {
+    let collected = || {
+        let mut collected = Collected::default();
+        collected.add(&MergeOp::Append(b"+").encode());
+        collected.end_with(b"abc", Some(Until::from_millis(10)));
+        collected
+    };
+    let none = MergeFunctions::default();
+    assert_eq!(collected().value(b"k", &none, 9), Ok(b"abc+".to_vec()));
+    assert_eq!(collected().value(b"k", &none, 10), Ok(b"+".to_vec()));
+    assert_eq!(collected().finish(b"k", &none, 10), Merged::Value(b"+".to_vec()));
+    let Merged::Operand(operand) = collected().finish(b"k", &none, 9) else { panic!("it will expire") };
+    let mut again = Collected::default();
+    again.add(&MergeOp::Append(b"-").encode());
+    assert!(!again.add(&operand), "it is complete");
+    assert_eq!(again.value(b"k", &none, 9), Ok(b"abc+-".to_vec()));
+    let mut again = Collected::default();
+    again.add(&operand);
+    assert_eq!(again.finish(b"k", &none, 11), Merged::Value(b"+".to_vec()));
+    assert_eq!(describe(&operand, |_| ()), Some((Some(&b"abc"[..]), Some(Until::from_millis(10)))));
 }

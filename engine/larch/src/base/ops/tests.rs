@@ -33,10 +33,10 @@ fn ops_have_the_bytes_of_the_format_page() {
     assert_eq!(ops.bytes(), golden);
     assert_eq!(ops.count(), 4);
     let expected = [
-        (1, Op::Put { key: b"k", value: b"vw" }),
+        (1, Op::Put { key: b"k", value: b"vw", until: None }),
         (0x0203, Op::Erase { key: b"" }),
         (1, Op::RangeErase { start: b"a", end: b"" }),
-        (1, Op::Put { key: &long, value: b"" }),
+        (1, Op::Put { key: &long, value: b"", until: None }),
     ];
     assert_eq!(ops.iter().collect::<Vec<_>>(), expected);
     assert_eq!(ops.iter().len(), 4);
@@ -92,7 +92,10 @@ fn check_refused(kind: u8, rest: &[u8], why: &str) {
 fn bad_ops_are_refused_with_a_reason() {
     check_refused(2, b"\x01a\x02", "has an operand that ends after the batch");
     check_refused(2, b"\x01a\x01b", "has an operand that does not decode, or that only a newer release can read");
-    check_refused(4, b"\x01a", "has an unknown kind");
+    check_refused(5, b"\x01a", "has an unknown kind");
+    check_refused(4, b"\x01a\x01\x01\0\0\0\0\0\0\0", "has a value that ends after the batch");
+    check_refused(4, b"\x01a\0\x01\0\0\0\0\0\0", "has a value that ends after the batch");
+    check_refused(4, b"\x01a\0\0\0\0\0\0\0\0\0", "has a time of 0");
     check_refused(1, b"\x02a", "has a key that ends after the batch");
     check_refused(1, b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01a", "has a key that ends after the batch");
     check_refused(1, b"\x80\x80\x80\x80\x80\x00", "has a key that ends after the batch");
@@ -104,12 +107,31 @@ fn bad_ops_are_refused_with_a_reason() {
 }
 
 #[test]
+fn a_put_with_a_time_has_the_bytes_of_the_format_alone_and_in_a_batch() {
+    let until = Some(Until::from_millis(0x0102_0304));
+    let mut ops = BatchOps::new();
+    ops.put_until(7, b"k", b"vw", until);
+    ops.put_until(7, b"k", b"vw", None);
+    ops.put_parts_until(7, b"k", &[b"v", b"w"], until);
+    let with_time = b"\x04\x07\0\0\0\x01k\x02\x04\x03\x02\x01\0\0\0\0vw";
+    let in_parts = b"\x04\x07\0\0\0\x01k\x03\x04\x03\x02\x01\0\0\0\0\x01vw";
+    assert_eq!(ops.bytes(), [&with_time[..], b"\0\x07\0\0\0\x01k\x02vw", in_parts].concat());
+    let put = Op::Put { key: b"k", value: b"vw", until };
+    assert_eq!(EncodedOp::new(7, put).parts().concat(), with_time);
+    assert_eq!(CommitOps::One(7, put).encoded_bytes(), with_time.len());
+    let decoded = decode(ops.bytes(), 3).expect("it was encoded");
+    let expected = [(7, put), (7, Op::Put { key: b"k", value: b"vw", until: None })];
+    assert_eq!(decoded.iter().take(2).collect::<Vec<_>>(), expected);
+    assert!(matches!(decoded.iter().last(), Some((7, Op::Put { value: b"\x01vw", until: Some(_), .. }))));
+}
+
+#[test]
 fn random_bytes_never_panic() {
     for seed in seeds(2000) {
         let mut random = StdRng::seed_from_u64(seed);
         let length = random.random_range(0..40);
         let bytes: Vec<u8> =
-            (0..length).map(|_| if random.random() { random.random_range(0..5) } else { random.random() }).collect();
+            (0..length).map(|_| if random.random() { random.random_range(0..6) } else { random.random() }).collect();
         for count in 0..4 {
             if let Ok(ops) = decode(&bytes, count) {
                 assert_eq!(ops.iter().count(), count as usize, "seed {seed}");
@@ -123,7 +145,7 @@ fn in_order(ops: &BatchOps, before: &BTreeMap<(u32, Vec<u8>), Vec<u8>>) -> BTree
     let mut rows = before.clone();
     for (table, op) in ops {
         match op {
-            Op::Put { key, value } => {
+            Op::Put { key, value, .. } => {
                 rows.insert((table, key.to_vec()), value.to_vec());
             }
             Op::Merge { key, operand } => {
@@ -157,7 +179,7 @@ fn at_one_version(ops: &BatchOps, before: &BTreeMap<(u32, Vec<u8>), Vec<u8>>) ->
     }
     for (table, op) in ops {
         match op {
-            Op::Put { key, value } => ranges_first.put(table, key, value),
+            Op::Put { key, value, until } => ranges_first.put_until(table, key, value, until),
             Op::Merge { key, operand } => ranges_first.merge(table, key, operand),
             Op::Erase { key } => ranges_first.erase(table, key),
             Op::RangeErase { .. } => {}
@@ -216,7 +238,7 @@ fn only_a_range_erase_after_other_ops_needs_resolving() {
     let expected = [
         (1, Op::RangeErase { start: b"a", end: b"c" }),
         (1, Op::RangeErase { start: b"b", end: b"" }),
-        (1, Op::Put { key: b"c", value: b"newer" }),
+        (1, Op::Put { key: b"c", value: b"newer", until: None }),
     ];
     assert_eq!(ops.iter().collect::<Vec<_>>(), expected);
     ops.clear();
@@ -229,7 +251,7 @@ fn a_single_op_has_the_bytes_of_a_batch_of_one() {
         [0, 1, 127, 128, 300, 16_384].iter().flat_map(|&a| [0, 5, 128, 70_000].map(|b| (a, b)))
     {
         let (key, more) = (vec![b'k'; key_bytes], vec![b'v'; more_bytes]);
-        let put = Op::Put { key: &key, value: &more };
+        let put = Op::Put { key: &key, value: &more, until: None };
         for op in [put, Op::Erase { key: &key }, Op::RangeErase { start: &key, end: &more }] {
             let mut batch = BatchOps::new();
             batch.push(70_000, op);

@@ -35,6 +35,9 @@ pub const BEGIN_RECORD: u32 = 1 << 16;
 /// Feature bit of a write-ahead log whose records and commits are lean: their heads have numbers of variable length.
 pub const LEAN_RECORDS: u32 = 1 << 17;
 
+/// Feature bit of a write-ahead log whose commits may have rows with times until which they are there.
+pub const TIMES: u32 = 1 << 18;
+
 /// What the records of a log file are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
@@ -49,7 +52,7 @@ impl LogKind {
     /// The feature bits that this release knows in files of this kind.
     pub fn features(self) -> u32 {
         match self {
-            Self::WriteAhead => BEGIN_RECORD | LEAN_RECORDS,
+            Self::WriteAhead => BEGIN_RECORD | LEAN_RECORDS | TIMES,
             Self::Manifest => EDIT_FIELDS,
         }
     }
@@ -131,6 +134,11 @@ impl Header {
     /// Whether the records of the log, and the commits in them, are lean.
     pub fn has_lean_records(&self) -> bool {
         self.kind == LogKind::WriteAhead && self.features & LEAN_RECORDS != 0
+    }
+
+    /// Whether commits of the log may have rows with times.
+    pub fn has_times(&self) -> bool {
+        self.kind == LogKind::WriteAhead && self.features & TIMES != 0
     }
 
     pub(crate) fn encode(&self) -> [u8; HEADER_BYTES] {

@@ -561,16 +561,16 @@ fn what_must_be_understood_is_refused_by_name_and_the_rest_ignored() {
         assert_eq!(open_error(&begin_record.encode(), LogKind::WriteAhead), None);
         let error = open_error(&feature(16), LogKind::WriteAhead).expect("it is refused");
         assert!(error.contains("corrupt at offset 0: the header names a previous log, which"), "{error}");
-        for bit in 18..32 {
+        for bit in 19..32 {
             let error = open_error(&feature(bit), LogKind::WriteAhead).expect("it is refused");
             assert!(
                 error.contains(&format!("made by a newer Larch: feature {bit}; open it")) && error.contains(PATH),
                 "{error}"
             );
         }
-        let two = with_crc(Header { features: 0x8004_0001, ..header() }.encode());
+        let two = with_crc(Header { features: 0x8008_0001, ..header() }.encode());
         let error = open_error(&two, LogKind::WriteAhead).expect("it is refused");
-        assert!(error.contains("features 18, 31"), "{error}");
+        assert!(error.contains("features 19, 31"), "{error}");
 
         let mut newer = header().encode();
         newer[8] = 2;

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::base::ops::BatchOps;
+use crate::base::record::LEAN_RECORDS;
 use crate::conflicts::signature::Signature;
 use crate::log::LogReader;
 use os::sim::SimDisk;
@@ -12,7 +13,7 @@ const TABLE: TableId = TableId(1);
 fn writer(disk: &Arc<SimDisk>) -> Writer {
     let machine = Machine::simulated_on(disk.clone(), 1);
     let sync = Arc::new(SyncPoint::new(Version(4)));
-    let of = (&machine, Path::new(""), Release::NEWEST);
+    let of = (&machine, Path::new(""), LEAN_RECORDS);
     Writer::create(of, Arc::new(MemSet::new(7, Arc::default())), None, sync, Version(5)).expect("the disk works")
 }
 

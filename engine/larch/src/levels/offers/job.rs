@@ -142,12 +142,13 @@ impl OfferedJob {
 }
 
 /// The reasons, indexed by the numbers that encode them.
-const REASONS: [CompactionReason; 5] = [
+const REASONS: [CompactionReason; 6] = [
     CompactionReason::Level0,
     CompactionReason::LevelSize,
     CompactionReason::Sparse,
     CompactionReason::ErasedRows,
     CompactionReason::Asked,
+    CompactionReason::Expired,
 ];
 
 fn take_level(left: &mut &[u8]) -> Option<usize> {

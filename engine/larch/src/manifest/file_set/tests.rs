@@ -10,6 +10,7 @@ use sst::Meta;
 /// The meta of a file without rows.
 pub fn meta(newest: u64) -> Meta {
     Meta {
+        expiry: None,
         file_id: 9,
         file_bytes: 8192,
         main: None,

@@ -17,11 +17,11 @@ fn value(memtable: &Memtable, at: u64, before: Option<&[u8]>) -> Vec<u8> {
     let mut collected = Collected::default();
     if collect([memtable], b"k", Version(at), &mut collected) {
         match before {
-            Some(value) => collected.end_with(value),
+            Some(value) => collected.end_with(value, None),
             None => collected.end(),
         }
     }
-    collected.value(b"k", &none()).expect("it can be computed")
+    collected.value(b"k", &none(), 0).expect("it can be computed")
 }
 
 fn kind(memtable: &Memtable, at: u64) -> RowKind {
@@ -93,7 +93,7 @@ fn several_memtables_are_collected_down_to_the_first_that_decides() {
     let value = |at: u64| {
         let mut collected = Collected::default();
         let is_open = collect([&*new, &*old], b"k", Version(at), &mut collected);
-        (is_open, collected.value(b"k", &none()))
+        (is_open, collected.value(b"k", &none(), 0))
     };
     assert_eq!(value(9), (false, Ok(b"abc".to_vec())));
     assert_eq!(value(4), (false, Ok(b"ab".to_vec())));

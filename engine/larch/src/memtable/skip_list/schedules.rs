@@ -8,7 +8,7 @@ use os::sync::loom::thread;
 use os::sync::shuttle::{self, thread};
 
 fn insert(inserter: &mut Inserter<'_>, key: &[u8], version: u64) {
-    let content = Content { key, version: Version(version), kind: RowKind::Put, value: key };
+    let content = Content { key, version: Version(version), kind: RowKind::Put, value: key, until: None };
     inserter.insert(&content);
 }
 

@@ -57,7 +57,8 @@ fn rows_lie_as_in_a_sorted_map_however_they_are_inserted() {
             for key in keys {
                 let value = vec![random.random(); random.random_range(0..20)];
                 let (kind, version) = (RowKind::Put, Version(version));
-                let (bytes, is_new) = inserter.insert(&Content { key: &key, version, kind, value: &value });
+                let (bytes, is_new) =
+                    inserter.insert(&Content { key: &key, version, kind, value: &value, until: None });
                 assert!(bytes >= (24 + key.len() + value.len()) as u64);
                 let replaced = model.insert((key, Reverse(version.0)), value);
                 assert_eq!(is_new, replaced.is_none(), "seed {seed}");
@@ -94,7 +95,13 @@ fn a_quarter_of_the_nodes_of_a_level_is_in_the_next() {
         let list = list();
         for number in 0..ROWS as u64 {
             let (key, version) = (&number.to_be_bytes(), Version(1));
-            list.inserter().insert(&Content { key, version, kind: RowKind::Put, value: &vec![0; value_bytes] });
+            list.inserter().insert(&Content {
+                key,
+                version,
+                kind: RowKind::Put,
+                value: &vec![0; value_bytes],
+                until: None,
+            });
         }
         let mut heights = [0; MAX_HEIGHT + 1];
         let mut next = list.first();
@@ -126,7 +133,7 @@ fn rows_of_several_threads_are_all_there_and_in_order_at_any_time() {
                         // The others are anywhere.
                         let at = if random.random() { number } else { random.random_range(0..ROWS) };
                         let (key, version) = ((at * 3 + writer).to_be_bytes(), Version(number));
-                        let content = Content { key: &key, version, kind: RowKind::Put, value: &key };
+                        let content = Content { key: &key, version, kind: RowKind::Put, value: &key, until: None };
                         inserter.insert(&content);
                         let found = list.first_from(&Probe::new(&key, version)).expect("it was inserted");
                         assert!(found.key() == key && found.version() == version && found.value() == key);

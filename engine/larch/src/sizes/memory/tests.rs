@@ -7,6 +7,7 @@ use crate::base::table::{TableId, TableInfo};
 use crate::manifest::{FileSet, TableFiles};
 use crate::memtable::set::MemSet;
 use crate::view::View;
+use sst::RowKind;
 
 const TABLE: TableId = TableId(1);
 
@@ -37,12 +38,18 @@ fn view(memtables: &[&str]) -> View {
         index: None,
     });
     files.tables.insert(TableFiles::new(info));
-    View { generation: 0, memory: memory.collect(), files: Arc::new(files), functions: MergeFunctions::default() }
+    View {
+        generation: 0,
+        memory: memory.collect(),
+        files: Arc::new(files),
+        clock: RowClock::new(Arc::new(os::sim::SimClock::new())),
+        functions: MergeFunctions::default(),
+    }
 }
 
 /// The table of `view`, for a reader at version `at`.
 fn table(view: &View, at: u64) -> TableView<'_> {
-    TableView { view, files: &view.files.tables[&TABLE], at: Version(at), own: None }
+    TableView { view, files: &view.files.tables[&TABLE], at: Version(at), own: None, shows_expired: false }
 }
 
 fn all() -> KeyRange {

@@ -308,7 +308,7 @@ fn follow(model: &Model) {
         let Some(version) = commit.last().map(|change| change.version()) else { break };
         for change in &commit {
             match change.kind() {
-                ChangeKind::Put { key, value } => drop(rows.insert(key.to_vec(), value.whole().to_vec())),
+                ChangeKind::Put { key, value, .. } => drop(rows.insert(key.to_vec(), value.whole().to_vec())),
                 ChangeKind::Merge { key, op } => {
                     let value = apply(rows.get(key), &op);
                     rows.insert(key.to_vec(), value);

@@ -15,6 +15,8 @@ struct Walk<'a> {
     at: Version,
     /// A range erase over all keys.
     erased: Option<Version>,
+    /// Rows that expire at or before this time are gone.
+    now: u64,
     far: Bound<&'a [u8]>,
 }
 
@@ -50,7 +52,8 @@ impl Walk<'_> {
         let row = retry(self.source, || cursor.visible(self.source, self.at)).expect("the disk works")?;
         let value = retry(self.source, || row.value.load(self.source, &self.sst.file)).expect("the disk works");
         let is_erased = self.erased.is_some_and(|erased| row.version < erased);
-        (row.kind == RowKind::Put && !is_erased).then(|| (cursor.key().to_vec(), value.as_bytes().to_vec()))
+        let is_put = row.kind == RowKind::Put || row.until().is_some_and(|until| until.millis() > self.now);
+        (is_put && !is_erased).then(|| (cursor.key().to_vec(), value.as_bytes().to_vec()))
     }
 
     fn by_rows(&self) -> Given {
@@ -80,6 +83,7 @@ impl Walk<'_> {
                 continue;
             };
             streak.until(self.far);
+            streak.at_time(self.now);
             let most = [0, 1, 3, usize::MAX][rng.random_range(0..4)];
             for _ in 0..most {
                 let Some(row) = streak.read() else { break };
@@ -140,7 +144,8 @@ fn rows_taken_from_their_page_are_those_that_are_asked_for_one_by_one() {
                     let far = [Bound::Unbounded, Bound::Included(end), Bound::Excluded(end)][rng.random_range(0..3)];
                     let erased = Version(built.version_offset + rng.random_range(0..100));
                     let erased = Some(erased).filter(|&erased| rng.random() && erased <= at);
-                    let walk = Walk { sst: &sst, source: &source, direction, at, erased, far };
+                    let now = rng.random_range(0..=crate::fixture::LAST_UNTIL + 1);
+                    let walk = Walk { sst: &sst, source: &source, direction, at, erased, now, far };
                     let (given, by_streaks) = walk.by_streaks(&mut rng);
                     assert_eq!(given, walk.by_rows(), "{direction:?} at {at:?} to {far:?}");
                     followed += by_streaks;

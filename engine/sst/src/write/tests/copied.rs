@@ -59,7 +59,11 @@ fn rewritten(from: &Built, options: BuildOptions, copies: bool) -> (Built, usize
                 let value = retry(&source, || version.value.load(&source, &cursor.sst().file)).expect("it is whole");
                 let parts = [value.as_bytes()];
                 let parts = if version.kind == RowKind::Erase { &[][..] } else { &parts[..] };
-                builder.add(cursor.key(), version.version, version.kind, parts).expect("there is room");
+                match version.until() {
+                    Some(until) => builder.add_until(cursor.key(), version.version, until, parts),
+                    None => builder.add(cursor.key(), version.version, version.kind, parts),
+                }
+                .expect("there is room");
                 let next = |cursor: &mut SstCursor| match is_first {
                     true => cursor.first_older(&source),
                     false => cursor.next_older(&source),

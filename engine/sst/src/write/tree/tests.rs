@@ -13,7 +13,7 @@ fn grow(keys: impl Iterator<Item = Vec<u8>>, options: &BuildOptions) -> (usize, 
     let mut rows = KeyedRows::new(TreeKind::Main, options);
     let (mut closed, mut waiting) = (0, 0);
     for key in keys {
-        let value = StoredBytes { bytes: b"", outside: false };
+        let value = StoredBytes::inline(b"");
         rows.add(&mut writer, options, &key, Version(1), RowKind::Put, value).expect("nothing is written");
         let tree = rows.tree();
         let sum = tree.closed.iter().map(|node| node.page.len() + node.separator.len()).sum::<usize>();

@@ -9,6 +9,7 @@ fn file(number: u64, low: &[u8], high: &[u8]) -> BuiltFile {
     let address = pages::Address { offset: 0, bytes: 4096, crc: 0xddcc_bbaa };
     let root = sst::Root { address, height: 0, index_bytes: 0 };
     let meta = Meta {
+        expiry: None,
         file_id: 0x0807_0605_0403_0201,
         file_bytes: 8192,
         main: Some(Tree { totals, data_pages: 1, btree: Some(root), flat: None }),

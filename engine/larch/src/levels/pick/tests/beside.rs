@@ -88,6 +88,7 @@ impl Beside {
             Pick::Move { from, to, number, .. } => {
                 self.apply(&Edit::MoveFile { table: TableId(1), level: from as u8, number, to: to as u8 });
             }
+            Pick::Drop { .. } => unreachable!("no row has a time"),
             Pick::Merge { inputs, to, .. } => {
                 let mut merged = vec![0; CELLS];
                 for (level, number) in inputs {

@@ -84,6 +84,7 @@ impl Model {
                     self.apply(&Edit::MoveFile { table: TableId(1), level: from as u8, number, to: to as u8 });
                 }
                 Pick::Merge { inputs, to, .. } => self.merge(&inputs, to),
+                Pick::Drop { .. } => unreachable!("no row has a time"),
             }
         }
     }
