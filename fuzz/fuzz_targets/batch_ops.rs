@@ -4,6 +4,7 @@
 use larch::fuzz::{BatchOps, Op};
 use larch_fuzz::Input;
 use libfuzzer_sys::fuzz_target;
+use sst::Until;
 use std::collections::BTreeMap;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -25,8 +26,12 @@ fuzz_target!(|bytes: &[u8]| {
         let mut ops = BatchOps::new();
         while !input.is_empty() {
             let (kind, table) = (input.byte(), u32::from(input.byte() % 2));
-            match kind % 3 {
+            match kind % 4 {
                 0 => ops.put(table, &input.key(), input.bytes(8)),
+                3 => {
+                    let until = Some(Until::from_millis(input.number()));
+                    ops.put_until(table, &input.key(), input.bytes(8), until);
+                }
                 1 => ops.erase(table, &input.key()),
                 _ => ops.range_erase(table, &input.key(), &input.key()),
             }

@@ -286,11 +286,12 @@ fn write_table(
             }
         }
         if filter.keep(boundaries, row.version(), covers.of(row.key())) {
-            match row.until() {
-                Some(until) if until.millis() <= now => {
-                    outputs.add_joined(row.key(), row.version(), (RowKind::Erase, None), &[])?;
-                }
-                until => outputs.add_joined(row.key(), row.version(), (row.kind(), until), row.value())?,
+            let kind = row.kind();
+            let until = if kind == RowKind::PutUntil { row.until() } else { None };
+            if until.is_some_and(|until| until.millis() <= now) {
+                outputs.add_joined(row.key(), row.version(), (RowKind::Erase, None), &[])?;
+            } else {
+                outputs.add_joined(row.key(), row.version(), (kind, until), row.value())?;
             }
         }
     }
