@@ -5,6 +5,7 @@ use larch::MergeOp;
 use larch::fuzz::{BatchOps, Op, encoded};
 use larch_fuzz::Input;
 use libfuzzer_sys::fuzz_target;
+use sst::Until;
 use std::collections::BTreeMap;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -26,9 +27,13 @@ fuzz_target!(|bytes: &[u8]| {
         let mut ops = BatchOps::new();
         while !input.is_empty() {
             let (kind, table) = (input.byte(), u32::from(input.byte() % 2));
-            match kind % 4 {
+            match kind % 5 {
                 0 => ops.put(table, &input.key(), input.bytes(8)),
-                3 => ops.merge(table, &input.key(), &encoded(&MergeOp::Append(input.bytes(8)))),
+                3 => {
+                    let until = Some(Until::from_millis(input.number()));
+                    ops.put_until(table, &input.key(), input.bytes(8), until);
+                }
+                4 => ops.merge(table, &input.key(), &encoded(&MergeOp::Append(input.bytes(8)))),
                 1 => ops.erase(table, &input.key()),
                 _ => ops.range_erase(table, &input.key(), &input.key()),
             }

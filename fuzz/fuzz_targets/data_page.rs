@@ -7,7 +7,7 @@ use libfuzzer_sys::fuzz_target;
 use sst::format::data_page::{DataPageBuilder, Layout, validate};
 use sst::format::group_page::{self, GroupLayout, GroupPageBuilder};
 use sst::format::{OutsideValue, PageRows};
-use sst::{RowKind, Version};
+use sst::{RowKind, Until, Version};
 use std::collections::BTreeMap;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -66,6 +66,11 @@ fn reference(number: u64) -> Vec<u8> {
     reference
 }
 
+/// The time of a row with this version.
+fn until(version: u64) -> Until {
+    Until::from_millis(version ^ 0x55)
+}
+
 fn built(input: &mut Input<'_>) -> Vec<u8> {
     let mut rows = BTreeMap::new();
     for _ in 0..1 + input.below(24) {
@@ -74,10 +79,14 @@ fn built(input: &mut Input<'_>) -> Vec<u8> {
     }
     let mut builder = DataPageBuilder::new(input.number() >> 1);
     for (key, (version, flags, value)) in &rows {
-        let kind = RowKind::from_u8(flags % 3).expect("there are three");
+        let kind = RowKind::from_u8(flags % 4).expect("there are four");
         let reference = reference(*version);
         let outside = flags & 4 != 0;
-        builder.add(key, Version(*version), kind, outside, if outside { &reference } else { value });
+        let stored = if outside { &reference } else { value };
+        match kind {
+            RowKind::PutUntil => builder.add_until(key, Version(*version), until(*version), outside, stored),
+            kind => builder.add(key, Version(*version), kind, outside, stored),
+        }
         if flags & 8 != 0 {
             builder.mark_history();
         }
@@ -88,7 +97,8 @@ fn built(input: &mut Input<'_>) -> Vec<u8> {
     for (i, (key, (version, flags, value))) in rows.iter().enumerate() {
         let mut found = Vec::new();
         let record = layout.read_row(&page, i, &mut found);
-        assert_eq!((&found, record.version.0, record.kind as u8), (key, *version, flags % 3));
+        assert_eq!((&found, record.version.0, record.kind as u8), (key, *version, flags % 4));
+        assert_eq!(record.until(&page), (flags % 4 == 3).then(|| until(*version)));
         assert!(record.outside || page[record.value_at..][..record.value_bytes] == **value);
     }
     page

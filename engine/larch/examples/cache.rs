@@ -52,8 +52,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{} hits, {} misses", cache.hits, cache.misses);
 
     // The clock of the database says when an answer goes.
-    while let Some(until) = cache.answers.until("who")?.filter(|until| *until > db.clock()) {
-        println!("gone in less than {} ms", (until - db.clock()).as_millis() + 1);
+    for question in ["who", "what"] {
+        let Some(until) = cache.answers.until(question)? else { continue };
+        println!("{question} is gone in {} ms at most", until.saturating_sub(db.clock()).as_millis());
         while db.clock() < until {
             std::hint::spin_loop();
         }
@@ -64,6 +65,6 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     // A compaction gives the space back at once. In the background, the database does so by itself.
     db.compact()?;
-    println!("{} answers are kept", cache.answers.len()?);
+    println!("answers that are kept: {}", cache.answers.len()?);
     Ok(())
 }

@@ -8,6 +8,7 @@ use larch::{Batch, Result, Table};
 use rand::RngExt;
 use rand::seq::IndexedRandom;
 use std::ops::Bound;
+use std::time::Duration;
 
 /// The parts of `value` in a table of `groups` column groups. Concatenated, they give the value. A hash of the value
 /// decides where it is cut.
@@ -28,19 +29,61 @@ fn groups(table: &Table) -> Option<usize> {
     Some(table.options().groups.len()).filter(|&groups| groups > 0)
 }
 
+/// The table in which some rows have times until which they are there. In other tables, none has.
+const TIMED: &str = "cherries";
+
+/// A time that no history reaches, for some of the rows with values that a history has drawn.
+fn until(table: &Table, value: &[u8]) -> Option<Duration> {
+    let is_drawn = table.name() == TIMED && value.contains(&b':');
+    let is_timed = is_drawn && value.iter().fold(0_u8, |sum, byte| sum.wrapping_add(*byte)) % 3 > 0;
+    is_timed.then(|| Duration::from_secs(1 << 36))
+}
+
 /// Writes a row, in parts if the table has column groups.
 pub fn insert(table: &Table, key: &[u8], value: &[u8]) -> Result<()> {
+    match (groups(table), until(table, value)) {
+        (Some(groups), None) => table.insert_parts(key, &parts(value, groups)),
+        (Some(groups), Some(until)) => table.insert_parts_until(key, &parts(value, groups), until),
+        (None, None) => table.insert(key, value),
+        (None, Some(until)) => table.insert_until(key, value, until),
+    }
+}
+
+/// Whether `key` is erased by a row that has expired when it is written.
+fn is_erased_by_expiry(table: &Table, key: &[u8]) -> bool {
+    table.name() == TIMED && key.len() % 2 == 1
+}
+
+/// What a row says whose time was over when it was written.
+const EXPIRED: (&[u8], Duration) = (b"expired", Duration::from_secs(1));
+
+/// Erases a key. In some tables, for some keys, this is a write of a row that has expired.
+pub fn erase(table: &Table, key: &[u8]) -> Result<()> {
+    let (value, until) = EXPIRED;
     match groups(table) {
-        Some(groups) => table.insert_parts(key, &parts(value, groups)),
-        None => table.insert(key, value),
+        _ if !is_erased_by_expiry(table, key) => table.remove(key),
+        Some(groups) => table.insert_parts_until(key, &parts(value, groups), until),
+        None => table.insert_until(key, value, until),
+    }
+}
+
+/// Like [`erase`], but adds the erase to a batch.
+pub fn batch_erase(batch: &mut Batch, table: &Table, key: &[u8]) {
+    let (value, until) = EXPIRED;
+    match groups(table) {
+        _ if !is_erased_by_expiry(table, key) => batch.remove(table, key),
+        Some(groups) => batch.insert_parts_until(table, key, &parts(value, groups), until),
+        None => batch.insert_until(table, key, value, until),
     }
 }
 
 /// Like [`insert`], but adds the row to a batch.
 pub fn batch_insert(batch: &mut Batch, table: &Table, key: &[u8], value: &[u8]) {
-    match groups(table) {
-        Some(groups) => batch.insert_parts(table, key, &parts(value, groups)),
-        None => batch.insert(table, key, value),
+    match (groups(table), until(table, value)) {
+        (Some(groups), None) => batch.insert_parts(table, key, &parts(value, groups)),
+        (Some(groups), Some(until)) => batch.insert_parts_until(table, key, &parts(value, groups), until),
+        (None, None) => batch.insert(table, key, value),
+        (None, Some(until)) => batch.insert_until(table, key, value, until),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::moves::{Move, Moved};
 use super::reader::{Reader, Wanted};
-use super::rows::{batch_insert, build_add, import_add, insert, parts};
+use super::rows::{batch_erase, batch_insert, build_add, erase, import_add, insert, parts};
 use super::{History, Open, OpenCursor, OpenRange, OwnedRow, expect_row, expect_row_of, expect_rows, shown};
 use crate::model::{Op, is_empty_range};
 use larch::bulk::IngestOptions;
@@ -104,7 +104,7 @@ impl History {
         match &op {
             Op::Put { table, key, value } => insert(&tables[table], key, value)?,
             Op::Append { table, key, value } => tables[table].merge(key, MergeOp::Append(value))?,
-            Op::Erase { table, key } => tables[table].remove(key)?,
+            Op::Erase { table, key } => erase(&tables[table], key)?,
             Op::RangeErase { table, range } => tables[table].remove_range(range.clone())?,
         }
         assert_eq!(db.version(), self.model.newest(), "version after {op:?}");
@@ -142,7 +142,7 @@ impl History {
             match op {
                 Op::Put { table, key, value } => batch_insert(&mut batch, &tables[table], key, value),
                 Op::Append { table, key, value } => batch.merge(&tables[table], key, MergeOp::Append(value)),
-                Op::Erase { table, key } => batch.remove(&tables[table], key),
+                Op::Erase { table, key } => batch_erase(&mut batch, &tables[table], key),
                 Op::RangeErase { table, range } => batch.remove_range(&tables[table], range.clone()),
             }
         }

@@ -25,6 +25,7 @@
 //! [`BatchOps::resolve`] removes the puts that a later range erase hides.
 
 use super::{operand, parts};
+use sst::format::varint;
 use sst::{MAX_KEY_BYTES, Until};
 use std::collections::BTreeMap;
 use std::ops::{Bound, Range};
@@ -128,7 +129,7 @@ impl<'a> Op<'a> {
 
     /// The number of bytes that the op has in the log.
     fn encoded_bytes(self) -> usize {
-        let of = |bytes: &[u8]| encoded_length(bytes.len()).1 + bytes.len();
+        let of = |bytes: &[u8]| encoded_length::<MAX_LENGTH_BYTES>(bytes.len()).1 + bytes.len();
         let fields = match self {
             Self::Put { key, value, until } => of(key) + of(value) + if until.is_some() { Until::BYTES } else { 0 },
             Self::Merge { key, operand } => of(key) + of(operand),
@@ -242,12 +243,10 @@ impl<'a> EncodedOp<'a> {
             Op::Erase { key } => (ERASE, key, &[][..]),
             Op::RangeErase { start, end } => (RANGE_ERASE, start, end),
         };
-        let mut length = ([0; MAX_LENGTH_BYTES + Until::BYTES], 0);
-        if kind != ERASE {
-            let (bytes, count) = encoded_length(rest.len());
-            length.0[..MAX_LENGTH_BYTES].copy_from_slice(&bytes);
-            length.1 = count;
-        }
+        let mut length = match kind {
+            ERASE => ([0; _], 0),
+            _ => encoded_length(rest.len()),
+        };
         if let Op::Put { until: Some(until), .. } = op {
             length.0[length.1..][..Until::BYTES].copy_from_slice(&until.to_bytes());
             length.1 += Until::BYTES;
@@ -274,16 +273,17 @@ fn encoded_head(kind: u8, table: u32, key_bytes: usize) -> ([u8; MAX_HEAD_BYTES]
     let mut head = [0; MAX_HEAD_BYTES];
     head[0] = kind;
     head[1..5].copy_from_slice(&table.to_le_bytes());
-    let (length, length_bytes) = encoded_length(key_bytes);
+    let (length, length_bytes) = encoded_length::<MAX_LENGTH_BYTES>(key_bytes);
     head[5..].copy_from_slice(&length);
     (head, 5 + length_bytes)
 }
 
 /// Encodes the length of a key, a value or a range end. Returns the bytes and how many they are.
 #[inline]
-fn encoded_length(length: usize) -> ([u8; MAX_LENGTH_BYTES], usize) {
+fn encoded_length<const N: usize>(length: usize) -> ([u8; N], usize) {
+    const { assert!(N >= MAX_LENGTH_BYTES, "every length has room") }
     let mut left = u32::try_from(length).expect("the caller bounds keys and values well below 4 GiB");
-    let (mut bytes, mut count) = ([0; MAX_LENGTH_BYTES], 1);
+    let (mut bytes, mut count) = ([0; N], 1);
     while left >= 0x80 {
         bytes[count - 1] = left as u8 | 0x80;
         left >>= 7;
@@ -402,7 +402,7 @@ impl BatchOps {
     }
 
     fn push_length(&mut self, length: usize) {
-        let (bytes, count) = encoded_length(length);
+        let (bytes, count) = encoded_length::<MAX_LENGTH_BYTES>(length);
         self.bytes.extend_from_slice(&bytes[..count]);
     }
 
@@ -630,8 +630,9 @@ fn split_op<'a>(rest: &mut &'a [u8]) -> Result<(u32, Op<'a>), &'static str> {
     let table = u32::from_le_bytes([a, b, c, d]);
     let key = split_bytes(rest).ok_or("has a key that ends after the batch")?;
     let op = match kind {
-        PUT | MERGE | ERASE | PUT_UNTIL if key.len() > MAX_KEY_BYTES => return Err("has a key that is too long"),
+        PUT | MERGE | ERASE if key.len() > MAX_KEY_BYTES => return Err("has a key that is too long"),
         PUT => Op::Put { key, value: split_bytes(rest).ok_or("has a value that ends after the batch")?, until: None },
+        PUT_UNTIL if key.len() > MAX_KEY_BYTES => return Err("has a key that is too long"),
         PUT_UNTIL => {
             let (value, until) = split_until(rest)?;
             Op::Put { key, value, until: Some(until) }
@@ -654,37 +655,30 @@ fn split_op<'a>(rest: &mut &'a [u8]) -> Result<(u32, Op<'a>), &'static str> {
 
 /// Takes a length-prefixed string of bytes off `rest`. Returns `None` if it does not decode.
 fn split_bytes<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
-    let length = split_length(rest)?;
-    let (bytes, after) = rest.split_at_checked(length)?;
-    *rest = after;
-    Some(bytes)
-}
-
-/// Takes a value with a time off `rest`: its length, the time, and its bytes.
-#[cold]
-fn split_until<'a>(rest: &mut &'a [u8]) -> Result<(&'a [u8], Until), &'static str> {
-    let too_short = "has a value that ends after the batch";
-    let length = split_length(rest).ok_or(too_short)?;
-    let (time, after) = rest.split_first_chunk().ok_or(too_short)?;
-    let until = Until::of_bytes(*time).ok_or("has a time of 0")?;
-    let (value, after) = after.split_at_checked(length).ok_or(too_short)?;
-    *rest = after;
-    Ok((value, until))
-}
-
-/// Takes a length off `rest`. Returns `None` if it does not decode.
-#[inline]
-fn split_length(rest: &mut &[u8]) -> Option<usize> {
     let mut length = 0u64;
     for shift in [0, 7, 14, 21, 28] {
         let (&byte, after) = rest.split_first()?;
         *rest = after;
         length |= u64::from(byte & 0x7f) << shift;
         if byte & 0x80 == 0 {
-            return usize::try_from(length).ok();
+            let (bytes, after) = rest.split_at_checked(usize::try_from(length).ok()?)?;
+            *rest = after;
+            return Some(bytes);
         }
     }
     None
+}
+
+/// Takes a value with a time off `rest`: its length, the time, and its bytes.
+#[cold]
+fn split_until<'a>(rest: &mut &'a [u8]) -> Result<(&'a [u8], Until), &'static str> {
+    let too_short = "has a value that ends after the batch";
+    let length = varint::take(rest).filter(|length| *length <= u32::MAX.into()).ok_or(too_short)?;
+    let (time, after) = rest.split_first_chunk().ok_or(too_short)?;
+    let until = Until::of_bytes(*time).ok_or("has a time of 0")?;
+    let (value, after) = after.split_at_checked(length as usize).ok_or(too_short)?;
+    *rest = after;
+    Ok((value, until))
 }
 
 #[cfg(test)]

@@ -116,7 +116,8 @@ pub fn check(table: &TableHandle, index: &LiveIndex, watch: &Watch<'_>) -> Resul
     let parts = index.parts(&table.identity);
     let rows: Reader<'_, Parts> = Reader::new(table, Some(&pin), parts);
     let entries: Reader<'_> = Reader::new(&entries, Some(&pin), PartList::whole());
-    let has_times = table.core().env.row_clock.has_times();
+    let env = &table.core().env;
+    let has_times = env.row_clock.has_times() || env.options.read_only;
     let mut found = IndexCheck::default();
     let keys_of =
         |key: &[u8], row: &Parts, found: &mut IndexCheck| match index

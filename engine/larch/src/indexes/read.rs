@@ -211,13 +211,13 @@ impl<V: Content> Rounds<V> {
     /// Takes the rows that a round of `asked` entries from the end `from` has fetched.
     fn fetched(&mut self, from: Direction, asked: usize, rows: Vec<Option<V>>) {
         self.note_round(asked, rows.len());
-        let has_times = self.rows.has_times();
+        let may_expire = self.rows.may_expire();
         let end = self.end(from);
         match end.rows.is_empty() {
             true => end.rows = rows.into(),
             false => end.rows.extend(rows),
         }
-        if has_times {
+        if may_expire {
             end.leave_out_missing();
         }
         end.count_gathered();
@@ -468,7 +468,7 @@ impl RangeBy {
                 }
                 let Some(value) = row else {
                     // A row may expire after its entry was read.
-                    if self.rounds.rows.has_times() {
+                    if self.rounds.rows.may_expire() {
                         continue;
                     }
                     return Err(self.rounds.no_row(&IndexEntry::new(index_key, row_key)));

@@ -83,7 +83,8 @@ impl<'a> Node<'a> {
         let key_height_kind =
             key.len() as u32 | (height as u32) << KEY_BITS | u32::from(kind as u8) << (KEY_BITS + HEIGHT_BITS);
         let header = Header { version: version.0, value_bytes, key_height_kind };
-        let piece = arena.allocate(node_bytes(height, key.len(), value.len() + until_bytes(kind)));
+        let piece =
+            arena.allocate(node_bytes(height, key.len(), value.len() + if until.is_some() { Until::BYTES } else { 0 }));
         // SAFETY: the piece is aligned for links and headers, only this function uses it, and it has room for
         // `height` links, the header, the key, the value and the time, one after the other.
         unsafe {
@@ -184,10 +185,15 @@ impl<'a> Node<'a> {
         unsafe { slice::from_raw_parts(self.bytes().add(key_room(self.key_bytes())), value_bytes) }
     }
 
+    #[inline]
+    fn has_until(self) -> bool {
+        self.header().key_height_kind >> (KEY_BITS + HEIGHT_BITS) == RowKind::PutUntil as u32
+    }
+
     /// The time until which the row is there, if it has one.
     #[inline]
     pub(super) fn until(self) -> Option<Until> {
-        if self.kind() != RowKind::PutUntil {
+        if !self.has_until() {
             return None;
         }
         let value = self.value();
@@ -216,8 +222,8 @@ impl<'a> Node<'a> {
 
     /// The bytes that the node takes in the arena.
     pub(super) fn memory_bytes(self) -> u64 {
-        let value_bytes = self.header().value_bytes as usize + until_bytes(self.kind());
-        node_bytes(self.height(), self.key_bytes(), value_bytes) as u64
+        let until_bytes = if self.has_until() { Until::BYTES } else { 0 };
+        node_bytes(self.height(), self.key_bytes(), self.header().value_bytes as usize + until_bytes) as u64
     }
 
     /// Asks the processor to load the node into its cache. This is only a hint.
@@ -230,12 +236,6 @@ impl<'a> Node<'a> {
             std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(self.0.as_ptr().cast());
         }
     }
-}
-
-/// The bytes that the time of a row of this kind takes.
-#[inline]
-fn until_bytes(kind: RowKind) -> usize {
-    if kind == RowKind::PutUntil { Until::BYTES } else { 0 }
 }
 
 fn node_bytes(height: usize, key_bytes: usize, value_bytes: usize) -> usize {

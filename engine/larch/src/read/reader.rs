@@ -114,9 +114,11 @@ impl LaterReader {
         self.reader().multi_get_under_async(keys, AnswerBytes::ROUND, self.own.as_ref()).await
     }
 
-    /// Whether rows of the database may have times until which they are there.
-    pub fn has_times(&self) -> bool {
-        self.table.core().env.row_clock.has_times()
+    /// Whether a row may be gone although its entry was just read, because it has expired since. A read-only database
+    /// does not know whether rows have times.
+    pub fn may_expire(&self) -> bool {
+        let env = &self.table.core().env;
+        env.row_clock.has_times() || env.options.read_only
     }
 
     fn note<K: AsRef<[u8]>>(&self, keys: &[K]) {

@@ -287,17 +287,18 @@ fn write_table(
             }
         }
         if filter.keep(boundaries, row.version(), covers.of(row.key())) {
+            let kind = row.kind();
             let is_alone = || memtables.len() == 1 && memtable::is_whole(&row);
-            if row.kind() == RowKind::Merge && !is_alone() {
+            if kind == RowKind::Merge && !is_alone() {
                 let (kind, value) = merged(memtables, &row, &core.env.options.merge_functions, now);
                 outputs.add_joined(row.key(), row.version(), (kind, None), &value)?;
                 continue;
             }
-            match row.until() {
-                Some(until) if until.millis() <= now => {
-                    outputs.add_joined(row.key(), row.version(), (RowKind::Erase, None), &[])?;
-                }
-                until => outputs.add_joined(row.key(), row.version(), (row.kind(), until), row.value())?,
+            let until = if kind == RowKind::PutUntil { row.until() } else { None };
+            if until.is_some_and(|until| until.millis() <= now) {
+                outputs.add_joined(row.key(), row.version(), (RowKind::Erase, None), &[])?;
+            } else {
+                outputs.add_joined(row.key(), row.version(), (kind, until), row.value())?;
             }
         }
     }
