@@ -44,22 +44,56 @@ pub(super) enum Second {
 /// begins, and for the next one if it ends there.
 const MOST_LOOKS: u8 = 2;
 
+/// After this many looks in a row that have found nothing, a cursor looks only at one in [`SKIPPED_SEEKS`] seeks:
+/// probably a merge has to look at the next one, too.
+const MOST_VAIN: u8 = 4;
+const SKIPPED_SEEKS: u8 = 8;
+
 /// How often a range may still look for rows under a guard.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Looks(u8);
+pub(super) struct Looks {
+    left: u8,
+    /// How many looks in a row have found nothing, and how many seeks made none since.
+    vain: u8,
+}
 
 impl Looks {
     /// For a range that has not begun.
-    pub const ALL: Self = Self(MOST_LOOKS);
-    /// For a range with a merge.
-    pub const NONE: Self = Self(0);
+    pub const ALL: Self = Self { left: MOST_LOOKS, vain: 0 };
 
     /// Counts one more look. Returns false if the range may not look any more.
     #[inline]
     pub fn take_one(&mut self) -> bool {
-        let may_look = self.0 > 0;
-        self.0 = self.0.saturating_sub(1);
+        let may_look = self.left > 0;
+        self.left = self.left.saturating_sub(1);
         may_look
+    }
+
+    /// Called when a look has found what it looked for.
+    #[inline]
+    pub fn found(&mut self) {
+        self.vain = 0;
+    }
+
+    /// Called when a look has found nothing.
+    #[inline]
+    pub fn missed(&mut self) {
+        self.vain = self.vain.min(MOST_VAIN - 1) + 1;
+        self.left = 0;
+    }
+
+    /// Called when a merge has taken over.
+    #[inline]
+    pub fn end(&mut self) {
+        self.left = 0;
+    }
+
+    /// Called when the range begins anew.
+    #[inline]
+    pub fn begin(&mut self) {
+        let is_skipped = self.vain >= MOST_VAIN && self.vain < MOST_VAIN + SKIPPED_SEEKS - 1;
+        self.vain += u8::from(is_skipped);
+        self.left = if is_skipped { 0 } else { MOST_LOOKS };
     }
 }
 
@@ -189,5 +223,25 @@ impl Followed {
         }
         let streak = self.reached().given_streak().expect("its rows were given");
         RowBatch::of_page(loader, streak, &self.values)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_whose_looks_find_nothing_looks_at_every_eighth_seek_until_one_finds_a_row() {
+        let (mut looks, mut looked) = (Looks::ALL, Vec::new());
+        for seek in 0..40 {
+            looks.begin();
+            if looks.take_one() {
+                looked.push(seek);
+                if seek < 27 { looks.missed() } else { looks.found() }
+            }
+        }
+        assert_eq!(looked[..7], [0, 1, 2, 3, 11, 19, 27]);
+        assert_eq!(looked[7..], (28..40).collect::<Vec<_>>());
+        assert!(looks.take_one() && !looks.take_one(), "a range looks at two pages");
     }
 }

@@ -3,7 +3,7 @@
 //! the rows are found, and the range follows them in their pages. Rows of a long range come from a merge, which reads
 //! ahead: a range uses the short way only for its first pages.
 
-use super::followed::{Followed, Looks, Second};
+use super::followed::{Followed, Second};
 use super::rest::Rest;
 use crate::read::row::RowLoader;
 use crate::view::ends::{PLACES_SHARE, is_crowded};
@@ -44,13 +44,17 @@ impl Followed {
         };
         match looked {
             Some(NextRows::Rows(rows)) => {
+                self.looks.found();
                 self.second = Second::Passed;
                 self.set(Some(rows));
                 Looked::Row
             }
-            Some(NextRows::Nothing) => Looked::Nothing,
+            Some(NextRows::Nothing) => {
+                self.looks.found();
+                Looked::Nothing
+            }
             Some(NextRows::Unknown) | None => {
-                self.looks = Looks::NONE;
+                self.looks.missed();
                 Looked::Unknown
             }
         }

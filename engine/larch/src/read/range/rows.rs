@@ -6,7 +6,7 @@
 //! returned to the caller. Only then does a bound move to it, so a try that would fault or a dropped future loses no
 //! row.
 
-use super::followed::{Followed, Looks, Second};
+use super::followed::{Followed, Second};
 use super::lent::Looked;
 use super::rest::Rest;
 use super::search::Merging;
@@ -145,7 +145,8 @@ impl RangeRows {
         } else {
             self.leave_places();
         }
-        (self.followed.second, self.followed.looks) = (Second::Unknown, Looks::ALL);
+        self.followed.second = Second::Unknown;
+        self.followed.looks.begin();
         self.beside_main.clear();
         self.rest.restart(low, high);
     }
@@ -506,7 +507,7 @@ impl RangeRows {
         take: impl FnMut(RowRef<'_>) -> Result<T, Stop>,
     ) -> Result<Tried<Option<T>>> {
         let Self { loader, rest, ends, followed, beside_main, .. } = self;
-        followed.looks = Looks::NONE;
+        followed.looks.end();
         let ends = ends.get_or_insert_with(|| loader.handle.core().views.ranges.enter());
         Merging { loader, rest, followed, beside_main }.find(ends, direction, how, take)
     }

@@ -189,3 +189,42 @@ fn a_file_from_outside_takes_its_place_in_the_order_of_commits() {
     let cover = |at: u64| sst.cover(&source, b"k", Version(at)).expect("nothing faults");
     assert_eq!([cover(104), cover(105)], [None, Some(Version(105))]);
 }
+
+#[test]
+fn the_rest_of_a_page_begins_at_the_next_row_and_has_the_rows_after_it_in_their_order() {
+    let mut rng = StdRng::seed_from_u64(47);
+    let mut contents = vec![Content::default(), huge_keys(9)];
+    contents.extend((0..3).map(|_| Content::random(&mut rng, 60)));
+    for content in &contents {
+        for options in shapes() {
+            let built = content.build(BuildOptions { groups: content.groups, ..options });
+            let (sst, source) = (built.sst(), pages::Resident::new(crate::format::validate));
+            let probes = super::probes(content);
+            let bounds = probes.iter().flat_map(|key| [Bound::Included(key), Bound::Excluded(key)]);
+            for start in bounds.chain([Bound::Unbounded]) {
+                for direction in [Direction::Forward, Direction::Backward] {
+                    let (low, high) = direction.near_far((start, Bound::Unbounded));
+                    let mut keys: Vec<&Vec<u8>> =
+                        content.rows.range::<Vec<u8>, _>((low, high)).map(|row| row.0).collect();
+                    if !direction.is_forward() {
+                        keys.reverse();
+                    }
+                    let start = start.map(Vec::as_slice);
+                    let mut given = 0;
+                    match sst.rest_of_page(&source, start, direction, Version::MAX) {
+                        RestOfPage::Nothing => {}
+                        RestOfPage::Rows(mut rows) => {
+                            while rows.read().is_some() {
+                                assert_eq!(Some(rows.key()), keys.get(given).map(|key| key.as_slice()));
+                                given += 1;
+                                rows.advance();
+                            }
+                        }
+                        RestOfPage::Unknown => unreachable!("all pages are in memory"),
+                    }
+                    assert_eq!(given > 0, !keys.is_empty(), "{start:?}, {direction:?}");
+                }
+            }
+        }
+    }
+}
