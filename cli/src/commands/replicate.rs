@@ -256,6 +256,8 @@ fn copy(
                     std::mem::replace(&mut expiring, to.batch()).commit()?;
                 }
             }
+            // It has expired since it was read.
+            None if may_expire && !source.at(snapshot)?.contains_key(key)? => {}
             None => import.add_parts(key, parts)?,
         }
         match interrupt.goes_on() {

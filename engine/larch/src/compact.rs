@@ -56,7 +56,9 @@ impl Job for CompactJob {
                 let view = core.views.newest();
                 let exists = |table| view.files.tables.contains_key(&table);
                 let next_expiry = core.writes.picks.next_expiry();
-                let until = |time: u64| Duration::from_millis(time.saturating_sub(core.env.row_clock.now()).max(1));
+                // The clock of rows stands still while that of the machine is behind it.
+                let wall = u64::try_from(core.env.machine.clock.wall().as_millis()).unwrap_or(u64::MAX);
+                let until = |time: u64| Duration::from_millis(time.saturating_sub(wall).max(1));
                 let next =
                     [troubles.next_compaction(exists, now), core.writes.picks.next_rest(now), next_expiry.map(until)];
                 if let Some(time) = next.into_iter().flatten().min() {

@@ -41,6 +41,8 @@ pub struct Content {
     pub groups: usize,
     /// Where the file says that it comes from. It is empty if the file says nothing.
     pub origin: Vec<u8>,
+    /// Whether the file says that it has merges.
+    pub notes_merges: bool,
 }
 
 /// The part that `written` has in column group `group`. It is made from the value of `written`; in group 0 it is
@@ -162,6 +164,9 @@ impl Content {
         let disk = SimDisk::new(1);
         let file = disk.open(Path::new(PATH), Access::Create).expect("the disk is empty");
         let mut builder = SstBuilder::new(file, PATH.into(), id, options).with_origin(self.origin.clone());
+        if self.notes_merges {
+            builder.note_merges();
+        }
         self.add_to(&mut builder);
         let meta = builder.finish().expect("there is room");
         Built { disk, meta, version_offset: 0 }

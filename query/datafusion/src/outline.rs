@@ -83,7 +83,8 @@ impl Outline {
             cut.push((KeyRange { low, high: range.high.clone() }, piece_bytes));
         }
         let mut statistics = Statistics::new_unknown(&source.schema);
-        statistics.num_rows = precision(rows);
+        // Rows may expire between the plan and its run.
+        statistics.num_rows = if source.table.may_expire() { precision(rows).to_inexact() } else { precision(rows) };
         statistics.total_byte_size = Precision::Inexact(usize::try_from(bytes).unwrap_or(usize::MAX));
         if rows.high > 0 {
             describe_key(source, ranges, pinned, projection, &mut statistics)?;
@@ -159,7 +160,8 @@ fn describe_key(
     for (field, number) in wanted {
         let Some([first, last]) = values(columns, number, [&first, &last]) else { continue };
         let (min, max) = if field.field_type.is_descending { (last, first) } else { (first, last) };
-        let known = |value: ScalarValue| if value.is_null() { Precision::Absent } else { Precision::Exact(value) };
+        let exact = |value| if source.table.may_expire() { Precision::Inexact(value) } else { Precision::Exact(value) };
+        let known = |value: ScalarValue| if value.is_null() { Precision::Absent } else { exact(value) };
         let (min, max) = (known(min), known(max));
         let ColumnStatistics { min_value, max_value, .. } = &mut statistics.column_statistics[number];
         (*min_value, *max_value) = (min, max);

@@ -348,25 +348,21 @@ impl Collected {
             self.oldest_first().for_each(|operand| joined.add(operand, key, functions));
             return Merged::Operand(joined.operand);
         }
-        if !self.will_expire(now)
+        if self.expires(now).is_none()
             && let Ok(value) = self.applied(key, functions, now)
         {
             return Merged::Value(value);
         }
-        let mut steps = Vec::new();
+        let (mut joined, mut first) = (Joined::default(), Vec::new());
         match &self.below {
             None => {}
-            Some(Below::Nothing) => steps.extend_from_slice(NO_VALUE),
-            Some(Below::Value(value)) => put_step(&mut steps, SET, &[value]),
-            Some(Below::Until(until, value)) => put_step(&mut steps, SET_UNTIL, &[&until.to_bytes(), value]),
+            Some(Below::Nothing) => first.extend_from_slice(NO_VALUE),
+            Some(Below::Value(value)) => put_step(&mut first, SET, &[value]),
+            Some(Below::Until(until, value)) => put_step(&mut first, SET_UNTIL, &[&until.to_bytes(), value]),
         }
-        for operand in self.oldest_first() {
-            if is_complete(operand) {
-                steps.clear();
-            }
-            steps.extend_from_slice(operand);
-        }
-        Merged::Operand(steps)
+        joined.add(&first, key, functions);
+        self.oldest_first().for_each(|operand| joined.add(operand, key, functions));
+        Merged::Operand(joined.operand)
     }
 
     fn oldest_first(&self) -> impl Iterator<Item = &[u8]> {
@@ -387,15 +383,15 @@ impl Collected {
         }
     }
 
-    /// Whether the value below all merges will expire after `now`.
-    fn will_expire(&self, now: u64) -> bool {
+    /// When the value below all merges will expire, if it does so after `now`.
+    pub fn expires(&self, now: u64) -> Option<Until> {
         let until = match (self.operands.last().and_then(|oldest| Steps(oldest).next().flatten()), &self.below) {
             (Some(Step::SetUntil(until, _)), _) => Some(until),
             (Some(Step::Nothing | Step::Set(_)), _) => None,
             (_, Some(Below::Until(until, _))) => Some(*until),
             _ => None,
         };
-        until.is_some_and(|until| until.millis() > now)
+        until.filter(|until| until.millis() > now)
     }
 
     /// Applies what was collected.

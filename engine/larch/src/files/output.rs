@@ -292,7 +292,12 @@ impl Outputs {
     ) -> Result<()> {
         let builder = self.builder_at(key)?;
         match until {
-            None => builder.add(key, version, kind, parts)?,
+            None => {
+                if kind == RowKind::Merge {
+                    builder.note_merges();
+                }
+                builder.add(key, version, kind, parts)?;
+            }
             Some(until) => builder.add_until(key, version, until, parts)?,
         }
         Ok(())

@@ -36,10 +36,19 @@ impl Database {
     /// # let fruit = db.table("fruit")?;
     /// use larch::past::{ChangeKind, Retention};
     ///
-    /// db.retain(Retention::Versions(1_000_000))?; let mut changes = db.changes(db.version())?; fruit.insert("apple",
-    /// "green")?; fruit.remove("apple")?; while let Some(change) = changes.next_change()? { match change.kind() {
-    /// ChangeKind::Put { key, value, .. } => println!("{} is {}", key.escape_ascii(), value.whole().escape_ascii()),
-    /// ChangeKind::Erase { key } => println!("{} is gone", key.escape_ascii()), other => println!("{other:?}"), } }
+    /// db.retain(Retention::Versions(1_000_000))?;
+    /// let mut changes = db.changes(db.version())?;
+    /// fruit.insert("apple", "green")?;
+    /// fruit.remove("apple")?;
+    /// while let Some(change) = changes.next_change()? {
+    ///     match change.kind() {
+    ///         ChangeKind::Put { key, value, .. } => {
+    ///             println!("{} is {}", key.escape_ascii(), value.whole().escape_ascii());
+    ///         }
+    ///         ChangeKind::Erase { key } => println!("{} is gone", key.escape_ascii()),
+    ///         other => println!("{other:?}"),
+    ///     }
+    /// }
     /// assert_eq!(changes.position(), db.version());
     /// # Ok(())
     /// # }

@@ -224,6 +224,8 @@ impl Table {
                 let Difference { key, after, .. } = difference?;
                 let until = if has_times { self.at(snapshot)?.until(&key)? } else { None };
                 match (after, until) {
+                    // It has expired since the difference was found.
+                    (Some(_), None) if has_times && !self.at(snapshot)?.contains_key(&key)? => tx.remove(self, &key)?,
                     (Some(parts), None) => tx.insert_parts(self, &key, &parts)?,
                     (Some(parts), Some(until)) => tx.insert_parts_until(self, &key, &parts, until)?,
                     (None, _) => tx.remove(self, &key)?,

@@ -192,7 +192,7 @@ impl Table {
     }
 
     /// Checks that the table can take this row, whose value consists of `parts`.
-    pub(super) fn check_parts(&self, key: &[u8], parts: &[impl AsRef<[u8]>]) -> Result<()> {
+    pub(crate) fn check_parts(&self, key: &[u8], parts: &[impl AsRef<[u8]>]) -> Result<()> {
         limits::check_parts(&self.core().env.options, self.identity(), key, parts)
     }
 

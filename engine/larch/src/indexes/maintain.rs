@@ -377,12 +377,6 @@ impl IndexedWrites<'_> {
         Ok(Error::Duplicate { table, index: index.name.as_str().into(), key, row })
     }
 
-    /// The time until which the row of `key` is there, as a build of an index reads it.
-    fn until_of(&self, handle: &TableHandle, key: &[u8]) -> Result<Option<Until>> {
-        let row = Reader::<Parts>::new(handle, Some(self.pin), PartList::nothing(1)).get_expired(key)?;
-        Ok(row.and_then(|(_, until)| until))
-    }
-
     fn is_gone(&self, table: &TableInfo, index: &LiveIndex) -> bool {
         self.handle.core().indexes.index(table.id, index.entries.id).is_none()
     }
@@ -413,7 +407,20 @@ impl IndexedWrites<'_> {
         for row in rows.limit(most_rows as u64) {
             let (key, row) = row?;
             self.work.depend_on(table.id, &key);
-            let until = if has_times { self.until_of(&handle, &key)? } else { None };
+            let mut until = None;
+            if has_times {
+                // Only values without column groups can be merged into.
+                let is_whole = table.options.groups.len() < 2;
+                let of_row = if is_whole { PartList::whole() } else { PartList::nothing(1) };
+                let whole = Reader::<Parts>::new(&handle, Some(self.pin), of_row);
+                // It may have expired since the range found it, and then a flush may have dropped it.
+                let Some((whole, time)) = whole.get_expired(&key)? else { continue };
+                until = time;
+                if let (Some(until), true) = (until, is_whole) {
+                    // If the value was merged into one with a time, it is written as a whole, so that both have one time.
+                    self.work.write_to(table).put_until(table.id.0, &key, &whole[0], Some(until));
+                }
+            }
             bytes += key.len() + row.iter().map(|part| part.len()).sum::<usize>();
             for index_key in index.keys_of(table, &key, &|group| part_of(&parts, &row, group))? {
                 if let Some((found, _)) = self.check_new(table, index, &index_key, &key)? {

@@ -477,6 +477,10 @@ impl RangeBy {
                 if let ControlFlow::Break(end) = each(IndexRow { index_key, row_key, value }) {
                     self.rounds.front.take_back(&list, i + 1);
                     self.rounds.front.rows.extend(rows.into_iter().skip(i + 1));
+                    if self.rounds.rows.may_expire() {
+                        self.rounds.front.leave_out_missing();
+                        self.rounds.front.count_gathered();
+                    }
                     return Ok(ControlFlow::Break(end));
                 }
             }

@@ -196,9 +196,9 @@ impl<'a> Node<'a> {
         if !self.has_until() {
             return None;
         }
-        let value = self.value();
+        let at = key_room(self.key_bytes()) + self.header().value_bytes as usize;
         // SAFETY: as in `key`. A row of this kind has a time, which comes after the value.
-        Until::of_bytes(unsafe { value.as_ptr().add(value.len()).cast::<[u8; Until::BYTES]>().read() })
+        Until::of_bytes(unsafe { self.bytes().add(at).cast::<[u8; Until::BYTES]>().read() })
     }
 
     /// The first byte after the header.

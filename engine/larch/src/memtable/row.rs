@@ -26,10 +26,11 @@ impl MemRow {
         Self { node: node.address(), arena: arena.clone() }
     }
 
-    /// A row that is in no memtable and puts `value`.
-    pub fn alone(key: &[u8], version: Version, value: &[u8]) -> Self {
+    /// A row that is in no memtable and puts `value`, until a time if one is given.
+    pub fn alone(key: &[u8], version: Version, value: &[u8], until: Option<Until>) -> Self {
         let arena = Arc::new(Arena::new(Arc::default()));
-        let node = Node::write(&arena, 1, &Content { key, version, kind: RowKind::Put, value, until: None }).address();
+        let kind = if until.is_some() { RowKind::PutUntil } else { RowKind::Put };
+        let node = Node::write(&arena, 1, &Content { key, version, kind, value, until }).address();
         Self { node, arena }
     }
 

@@ -248,6 +248,12 @@ impl<'r, V> Reader<'r, V> {
         self.at_version().wait(&self.of_key(key, |read, session| Ok(read.find(session)?.map(|row| row.version()))))
     }
 
+    /// Whether rows of the database may expire, see [`Database::may_expire`](crate::Database::may_expire).
+    pub fn may_expire(&self) -> bool {
+        let core = self.table.core();
+        core.env.row_clock.has_times() || core.views.newest().files.has_times()
+    }
+
     /// The time until which the row of `key` is there, as the time since the beginning of 1970. `None` if the key has
     /// no value, or one that does not expire.
     ///

@@ -105,7 +105,7 @@ impl Past<'_> {
         let row = retry(session, || fold(session, table, &SoughtKey::new(key)));
         session.release();
         match row {
-            Ok(row) => take.take(version, Op::Put { key, value: row.value(), until: None }),
+            Ok(row) => take.take(version, Op::Put { key, value: row.value(), until: row.until() }),
             Err(pages::Error::Content(why)) => take.take_failed(version, key, &why),
             Err(error) => Err(error.into()),
         }

@@ -106,6 +106,7 @@ pub fn save_table(
         let added = match until {
             None => add(&mut import, damaged, &key, &parts),
             // An import takes no rows with times. No row of the import has the same key.
+            Some(_) if let Err(error) = table.check_parts(&key, &parts) => Err(error),
             Some(until) => {
                 let until = row_clock::time_of(until);
                 timed_bytes += key.len() + parts.iter().map(Vec::len).sum::<usize>();

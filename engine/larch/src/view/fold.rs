@@ -143,7 +143,7 @@ impl Folding {
         memtable.collect(row, &mut self.collected)
     }
 
-    /// The row with the value.
+    /// The row with the value. If a part of it will expire, it has this time.
     ///
     /// # Errors
     ///
@@ -151,8 +151,10 @@ impl Folding {
     pub fn finish(mut self, (functions, clock): (&MergeFunctions, &RowClock), key: &[u8]) -> Result<MemRow, Stop> {
         let version = self.version.expect("the reader has seen a merge");
         self.collected.end();
-        let value = self.collected.value(key, functions, clock.now()).map_err(pages::Error::Content)?;
-        Ok(MemRow::alone(key, version, &value))
+        let now = clock.now();
+        let until = self.collected.expires(now);
+        let value = self.collected.value(key, functions, now).map_err(pages::Error::Content)?;
+        Ok(MemRow::alone(key, version, &value, until))
     }
 }
 

@@ -45,6 +45,8 @@ pub struct Following {
     /// Whether the last row that was passed left its key undecided, so that an older source may have a visible row
     /// with it.
     is_key_open: bool,
+    /// Memory for the keys of further sources.
+    keys: Vec<Vec<u8>>,
 }
 
 /// The state of the row that comes next.
@@ -86,10 +88,22 @@ impl Following {
     /// Follows no rows of the view with this `generation`, until streaks are [added](Self::add). It uses the memory of
     /// `spare`, whose rows are no longer followed.
     pub fn none(direction: Direction, generation: u64, spare: Option<Self>) -> Self {
-        let sources = spare.map_or_else(Vec::new, |spare| spare.sources);
+        let (sources, keys) = spare.map_or_else(Default::default, |spare| (spare.sources, spare.keys));
         let (now, runner_up, state, is_over, given, is_key_open) = (0, None, RowState::Read, false, None, false);
         let prefix_bytes = usize::MAX;
-        Self { sources, direction, generation, prefix_bytes, now, runner_up, state, is_over, given, is_key_open }
+        Self { sources, direction, generation, prefix_bytes, now, runner_up, state, is_over, given, is_key_open, keys }
+    }
+
+    /// Memory for the keys of a source, which may be empty.
+    pub fn take_memory(&mut self) -> Vec<u8> {
+        self.keys.pop().unwrap_or_default()
+    }
+
+    /// Takes back memory that was not used.
+    pub fn give_memory(&mut self, key: Vec<u8>) {
+        if key.capacity() > 0 {
+            self.keys.push(key);
+        }
     }
 
     /// Adds the rows of an older source, before the first row is followed.
@@ -102,9 +116,13 @@ impl Following {
     /// Goes to the first of the rows that were [added](Self::add) and come before `end`. Returns false if there is
     /// none.
     pub fn begin_before(&mut self, end: Bound<&[u8]>) -> bool {
-        self.sources.retain_mut(|Source { beside, .. }| match &mut beside.rows {
+        let Self { sources, keys, .. } = self;
+        sources.retain_mut(|Source { beside, .. }| match &mut beside.rows {
             StreakRows::Page(streak) => {
                 streak.until(end);
+                if streak.is_empty() {
+                    keys.push(streak.take_memory());
+                }
                 !streak.is_empty()
             }
             StreakRows::Copied(_) => unreachable!("only pages are added"),
@@ -131,7 +149,11 @@ impl Following {
 
     /// Stops following and drops the pages of the rows. What is left is memory for [`Following::none`].
     pub fn clear(mut self) -> Self {
-        self.sources.clear();
+        for Source { beside, .. } in self.sources.drain(..) {
+            if let StreakRows::Page(mut streak) = beside.rows {
+                self.keys.push(streak.take_memory());
+            }
+        }
         self
     }
 

@@ -27,10 +27,10 @@ use std::ops::Bound;
 pub enum NextRows {
     /// The next rows. Perhaps none of them is shown.
     Rows(Following),
-    /// There is no row before the far end.
-    Nothing,
-    /// Only a merge can find the next row.
-    Unknown,
+    /// There is no row before the far end. The value is memory for the next look.
+    Nothing(Following),
+    /// Only a merge can find the next row. The value is memory for the next look.
+    Unknown(Following),
 }
 
 /// Looks for the next rows of `table` from `near` to before `far`, without the own writes of a transaction. They are
@@ -45,14 +45,14 @@ pub fn next_rows<S: PageLender + ?Sized>(
     let rows = Following::none(direction, table.view.generation, spare);
     let mut look = Look { source, table, near, far, direction, rows, end: None };
     if look.run().is_none() {
-        return NextRows::Unknown;
+        return NextRows::Unknown(look.rows.clear());
     }
     let Look { mut rows, end, .. } = look;
     let has_rows = rows.begin_before(end.map_or(far, Bound::Excluded));
     match (has_rows, end) {
         (true, _) => NextRows::Rows(rows),
-        (false, None) => NextRows::Nothing,
-        (false, Some(_)) => NextRows::Unknown,
+        (false, None) => NextRows::Nothing(rows),
+        (false, Some(_)) => NextRows::Unknown(rows),
     }
 }
 
@@ -95,6 +95,9 @@ impl<'l, S: PageLender + ?Sized> Look<'l, S> {
             Direction::Backward => &files[..files.partition_point(|file| !begins_after(file, near))],
         };
         let Some(file) = take_next(&mut left, direction) else { return Some(()) };
+        if edge_of(file, direction).is_some_and(|key| !comes_before(key, &self.far, direction)) {
+            return Some(());
+        }
         if let Some(key) = edge_of(file, direction)
             && let Bound::Included(near) | Bound::Excluded(near) = near
             && comes_before(near, &Bound::Excluded(key), direction)
@@ -106,7 +109,10 @@ impl<'l, S: PageLender + ?Sized> Look<'l, S> {
         if file.sst.may_erase_between(low, high) || file.sst.filtered_prefix(low, high).is_some() {
             return None;
         }
-        match file.sst.rest_of_page(self.source, near, direction, self.table.at) {
+        let mut key = self.rows.take_memory();
+        let rest = file.sst.rest_of_page(self.source, near, direction, self.table.at, &mut key);
+        self.rows.give_memory(key);
+        match rest {
             RestOfPage::Unknown => return None,
             RestOfPage::Rows(mut rows) => {
                 if file.sst.meta.expiry.is_some() {

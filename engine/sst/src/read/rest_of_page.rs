@@ -27,13 +27,14 @@ pub enum RestOfPage {
 
 impl Sst {
     /// The rows that follow `start` in `direction`, as a read at version `at` sees them, up to the end of the page
-    /// in which the first of them lies.
+    /// in which the first of them lies. If there are rows, they take the memory of `key`.
     pub fn rest_of_page<S: PageLender + ?Sized>(
         &self,
         source: &S,
         start: Bound<&[u8]>,
         direction: Direction,
         at: Version,
+        key: &mut Vec<u8>,
     ) -> RestOfPage {
         if self.slice.is_some() {
             return RestOfPage::Unknown;
@@ -47,7 +48,8 @@ impl Sst {
             Ok(None) => RestOfPage::Nothing,
             Ok(Some((page, layout, i))) => {
                 let Some(page) = page.keep() else { return RestOfPage::Unknown };
-                RestOfPage::Rows(Streak::of_page(page, &layout, i, direction, (at, self.version_offset)))
+                let (seen, key) = ((at, self.version_offset), std::mem::take(key));
+                RestOfPage::Rows(Streak::of_page(page, &layout, i, direction, seen, key))
             }
             // A damaged page is reported by the cursor that needs it.
             Err(Stop::Fault | Stop::Failed(_)) => RestOfPage::Unknown,

@@ -165,11 +165,11 @@ impl Streak {
         if rows.is_empty() {
             return None;
         }
-        let streak = Streak::among(page.clone(), layout, rows, direction, (at, version_offset));
+        let streak = Streak::among(page.clone(), layout, rows, direction, (at, version_offset), Vec::new());
         Some(Streak { erased, ..streak })
     }
 
-    /// The rows of `page` from row `i` to the end of the page.
+    /// The rows of `page` from row `i` to the end of the page. Keys are read into the memory of `key`.
     #[inline]
     pub(super) fn of_page(
         page: PageRef,
@@ -177,12 +177,13 @@ impl Streak {
         i: usize,
         direction: Direction,
         seen: (Version, u64),
+        key: Vec<u8>,
     ) -> Streak {
         let rows = match direction {
             Direction::Forward => i..layout.rows(),
             Direction::Backward => 0..i + 1,
         };
-        Streak::among(page, layout, rows, direction, seen)
+        Streak::among(page, layout, rows, direction, seen, key)
     }
 
     /// The `rows` of `page`, of which there is at least one.
@@ -193,12 +194,19 @@ impl Streak {
         rows: Range<usize>,
         direction: Direction,
         (at, version_offset): (Version, u64),
+        mut key: Vec<u8>,
     ) -> Streak {
-        let mut key = Vec::with_capacity(KEY_BYTES);
+        key.clear();
+        key.reserve(KEY_BYTES);
         key.extend_from_slice(layout.prefix(&page));
         let (layout, began_with, is_cut, erased, beside) = (*layout, rows.len(), false, None, None);
         let now = 0;
         Streak { page, layout, rows, began_with, is_cut, direction, at, erased, now, version_offset, key, beside }
+    }
+
+    /// Takes the memory of the keys out of a streak that is read no more.
+    pub fn take_memory(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.key)
     }
 
     /// Rows that expire at or before `now`, in milliseconds since 1970, count as erased from now on. Until this is

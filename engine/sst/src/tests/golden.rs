@@ -253,6 +253,24 @@ fn a_reader_that_does_not_know_times_refuses_the_file_by_the_feature() {
     assert_eq!(content(0).build(options(Compression::None)).meta.features() & crate::UNTIL, 0);
 }
 
+/// A file that says that it has merges.
+const MERGES: &str = "golden-v1-merges.sst";
+
+#[test]
+fn a_file_with_merges_is_written_byte_for_byte_and_refused_by_the_feature() {
+    let built = || Content { notes_merges: true, ..content(0) }.build(options(Compression::None));
+    write_missing(MERGES, || built().bytes());
+    assert!(built().bytes() == golden(MERGES), "{MERGES} differs");
+    let disk = SimDisk::new(1);
+    let file = disk.open(Path::new(PATH), Access::Create).expect("the disk is empty");
+    file.append(&golden(MERGES)).expect("there is room");
+    let meta = crate::read_footer(&*file, Path::new(PATH)).expect("it has a footer");
+    assert!(meta.has_merges);
+    let refused = crate::format::features::check(meta.features(), crate::FEATURES & !crate::MERGES);
+    assert_eq!(refused, Err(Unreadable::Newer("feature 24".to_owned())));
+    check_content(&golden(MERGES));
+}
+
 #[test]
 fn a_file_knows_from_when_on_none_of_its_rows_has_a_value() {
     let mut content = Content::default();
@@ -342,7 +360,7 @@ fn a_file_of_another_version_or_with_unknown_features_is_refused_by_name() {
     assert!(
         changed(&[(8, &2u32.to_le_bytes())]).is_err_and(|why| why == Unreadable::Newer("format version 2".to_owned()))
     );
-    assert!(with_features(0x100_0000).is_err_and(|why| why == Unreadable::Newer("feature 24".to_owned())));
+    assert!(with_features(1 << 25).is_err_and(|why| why == Unreadable::Newer("feature 25".to_owned())));
     let known = with_features(1).expect("this is how it was written: a list beside each tree");
     let newer = with_features(1 | 1 << 7).expect("a low feature bit is a hint");
     assert_eq!((newer.file_id, newer.unknown.features, newer.features()), (ID, 1 << 7, 1 | 1 << 7));

@@ -123,6 +123,12 @@ impl SstBuilder {
         self
     }
 
+    /// Makes the footer say that the file has merges, so that a release which does not know them refuses it. If
+    /// [`BuildOptions::features`] do not allow this, the footer leaves it out.
+    pub fn note_merges(&mut self) {
+        self.has_merges = self.options.features & MERGES != 0;
+    }
+
     /// Main rows so far.
     pub fn rows(&self) -> u64 {
         self.main.rows()
@@ -206,7 +212,6 @@ impl SstBuilder {
         self.oldest = self.oldest.min(version);
         self.newest = self.newest.max(version);
         self.user_bytes += (key.len() + part_bytes) as u64;
-        self.has_merges |= kind == RowKind::Merge && self.options.features & MERGES != 0;
         let order = if self.main.rows() > 0 { self.last_key().cmp(key) } else { Ordering::Less };
         assert!(order != Ordering::Greater, "keys arrive in order");
         let is_older = order == Ordering::Equal;

@@ -49,11 +49,17 @@ impl Followed {
                 self.set(Some(rows));
                 Looked::Row
             }
-            Some(NextRows::Nothing) => {
+            Some(NextRows::Nothing(spare)) => {
+                self.spare = Some(spare);
                 self.looks.found();
                 Looked::Nothing
             }
-            Some(NextRows::Unknown) | None => {
+            Some(NextRows::Unknown(spare)) => {
+                self.spare = Some(spare);
+                self.looks.missed();
+                Looked::Unknown
+            }
+            None => {
                 self.looks.missed();
                 Looked::Unknown
             }
@@ -77,11 +83,12 @@ fn find(
     let mut found = next_rows(&guard, table, bounds, direction, spare);
     let is_known = match &mut found {
         NextRows::Rows(rows) => rows.next(),
-        NextRows::Nothing => true,
-        NextRows::Unknown => false,
+        NextRows::Nothing(_) => true,
+        NextRows::Unknown(_) => false,
     };
     if !is_known {
-        return None;
+        let (NextRows::Rows(rows) | NextRows::Nothing(rows) | NextRows::Unknown(rows)) = found;
+        return Some(NextRows::Unknown(rows.clear()));
     }
     let session = &loader.session;
     if session.notes().is_some() {

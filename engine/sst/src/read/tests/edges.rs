@@ -177,6 +177,7 @@ fn a_file_from_outside_takes_its_place_in_the_order_of_commits() {
         }],
         groups: 0,
         origin: Vec::new(),
+        ..Content::default()
     };
     let mut built = content.build(tiny());
     built.version_offset = 100;
@@ -211,7 +212,7 @@ fn the_rest_of_a_page_begins_at_the_next_row_and_has_the_rows_after_it_in_their_
                     }
                     let start = start.map(Vec::as_slice);
                     let mut given = 0;
-                    match sst.rest_of_page(&source, start, direction, Version::MAX) {
+                    match sst.rest_of_page(&source, start, direction, Version::MAX, &mut Vec::new()) {
                         RestOfPage::Nothing => {}
                         RestOfPage::Rows(mut rows) => {
                             while rows.read().is_some() {
