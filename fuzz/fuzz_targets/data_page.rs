@@ -82,7 +82,7 @@ fn built(input: &mut Input<'_>) -> Vec<u8> {
         let kind = RowKind::from_u8(flags % 4).expect("there are four");
         let reference = reference(*version);
         let outside = flags & 4 != 0;
-        let stored = if outside { &reference } else { value };
+        let stored: &[u8] = if outside { &reference } else { value };
         match kind {
             RowKind::PutUntil => builder.add_until(key, Version(*version), until(*version), outside, stored),
             kind => builder.add(key, Version(*version), kind, outside, stored),

@@ -161,6 +161,8 @@ fn meta(input: &mut Input<'_>) -> Meta {
         has_origin: false,
         has_samples: false,
         has_zstd: false,
+        has_merges: false,
+        expiry: None,
         unknown: Default::default(),
     }
 }

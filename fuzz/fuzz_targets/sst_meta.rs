@@ -114,6 +114,8 @@ fn built(input: &mut Input<'_>) -> Meta {
         has_origin: input.byte() % 2 == 0,
         has_samples: input.byte() % 2 == 0,
         has_zstd: input.byte() % 2 == 0,
+        has_merges: false,
+        expiry: None,
         unknown: Unknown { features: u32::from(input.byte()) << 8, extension: extension(input) },
     }
 }

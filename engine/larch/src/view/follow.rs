@@ -45,7 +45,8 @@ pub struct Following {
     /// Whether the last row that was passed left its key undecided, so that an older source may have a visible row
     /// with it.
     is_key_open: bool,
-    /// Memory for the keys of further sources.
+    /// Memory for the keys of the next source, and of further ones.
+    key: Vec<u8>,
     keys: Vec<Vec<u8>>,
 }
 
@@ -88,20 +89,35 @@ impl Following {
     /// Follows no rows of the view with this `generation`, until streaks are [added](Self::add). It uses the memory of
     /// `spare`, whose rows are no longer followed.
     pub fn none(direction: Direction, generation: u64, spare: Option<Self>) -> Self {
-        let (sources, keys) = spare.map_or_else(Default::default, |spare| (spare.sources, spare.keys));
+        let (sources, key, keys) = spare.map_or_else(Default::default, |spare| (spare.sources, spare.key, spare.keys));
         let (now, runner_up, state, is_over, given, is_key_open) = (0, None, RowState::Read, false, None, false);
         let prefix_bytes = usize::MAX;
-        Self { sources, direction, generation, prefix_bytes, now, runner_up, state, is_over, given, is_key_open, keys }
+        Self {
+            sources,
+            direction,
+            generation,
+            prefix_bytes,
+            now,
+            runner_up,
+            state,
+            is_over,
+            given,
+            is_key_open,
+            key,
+            keys,
+        }
     }
 
     /// Memory for the keys of a source, which may be empty.
     pub fn take_memory(&mut self) -> Vec<u8> {
-        self.keys.pop().unwrap_or_default()
+        if self.key.capacity() > 0 { std::mem::take(&mut self.key) } else { self.keys.pop().unwrap_or_default() }
     }
 
     /// Takes back memory that was not used.
     pub fn give_memory(&mut self, key: Vec<u8>) {
-        if key.capacity() > 0 {
+        if self.key.capacity() == 0 {
+            self.key = key;
+        } else if key.capacity() > 0 {
             self.keys.push(key);
         }
     }
@@ -151,7 +167,12 @@ impl Following {
     pub fn clear(mut self) -> Self {
         for Source { beside, .. } in self.sources.drain(..) {
             if let StreakRows::Page(mut streak) = beside.rows {
-                self.keys.push(streak.take_memory());
+                let key = streak.take_memory();
+                if self.key.capacity() == 0 {
+                    self.key = key;
+                } else {
+                    self.keys.push(key);
+                }
             }
         }
         self
