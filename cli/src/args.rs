@@ -102,7 +102,7 @@ const MERGE_EXAMPLES: &str = "\
 Examples:
   larch merge db visits /home --add 1
   larch merge db notes milk --append ', and butter'
-  larch merge db people ada --json-patch '{\"age\": 37, \"town\": null}'";
+  larch merge db profiles ada --json-patch '{\"age\": 37, \"town\": null}'";
 
 const LOAD_EXAMPLES: &str = "\
 Examples:
