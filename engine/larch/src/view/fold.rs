@@ -13,11 +13,15 @@ use sst::{Row, RowKind, SoughtKey, Until, Version};
 
 /// The value of `key`, of which a reader sees merges. A composite step: if it runs again after a fault, it asks all
 /// sources again.
+#[cold]
+#[inline(never)]
 pub fn fold<S: PageSource + ?Sized>(source: &S, table: TableView<'_>, key: &SoughtKey<'_>) -> Result<MemRow, Stop> {
     fold_with(source, table, key, |row, file| Ok(row.value.load(source, &file.sst.file)?.as_bytes().to_vec()))
 }
 
 /// As [`fold`], for a source that does not fetch. It faults if a part of the value lies outside the pages of its rows.
+#[cold]
+#[inline(never)]
 pub fn fold_lent<S: PageLender + ?Sized>(
     source: &S,
     table: TableView<'_>,
