@@ -418,7 +418,7 @@ impl Builder {
         self
     }
 
-    /// Registers a function that [merges](Table::merge) may call by its name, see [`MergeOp::Call`]. The database also
+    /// Registers a function that [merges](Table::merge) may call by its name, see [`MergeOp::Call`](crate::MergeOp::Call). The database also
     /// opens without the functions whose merges it has: then reads of the keys in question fail with [`Error::Merge`],
     /// and everything else works.
     ///
