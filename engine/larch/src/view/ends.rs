@@ -2,7 +2,7 @@
 //! a place from which it goes on when the next row is requested. This module has these places and the registry of all
 //! ranges with places. It knows nothing of rows.
 //!
-//! * A range enters the registry when its first row is requested, and leaves it when it ends or is dropped. So the
+//! * A range enters the registry when a merge looks for its next row, and leaves it when it ends or is dropped. So the
 //!   registry lists only open ranges.
 //! * A place keeps the view in which its merge reads. When a new view is made, places in older views are dropped,
 //!   except those of ranges that a thread is using at that moment. The range later makes its place again from the
@@ -223,7 +223,7 @@ impl Ranges {
         Registered { ends, number, ranges: Arc::clone(self) }
     }
 
-    /// The number of open ranges from which a row was requested.
+    /// The number of open ranges whose rows a merge has looked for.
     pub fn count(&self) -> usize {
         self.0.lock().open.len()
     }

@@ -50,7 +50,7 @@ pub struct Memory {
     pub import_bytes: u64,
     /// Descriptions of files and tables, and the buffers in which the manifest encodes records.
     pub manifest_bytes: u64,
-    /// An estimate of the memory of ranges that are being read, without their pages.
+    /// An estimate of the memory of ranges that are being read beyond their first pages, without their pages.
     pub session_bytes: u64,
     /// Pages in memory that are pinned. The sizes above include them, so this is not an owner.
     pub pinned_bytes: u64,
