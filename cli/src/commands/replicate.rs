@@ -232,7 +232,7 @@ fn number(text: &[u8]) -> Option<u64> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// So many rows that expire are committed together.
+/// A batch of rows that expire is committed when it has this many.
 const EXPIRING_ROWS: usize = 256;
 
 /// Copies the rows of a table, and returns their number.

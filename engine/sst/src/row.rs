@@ -25,8 +25,8 @@ pub enum RowKind {
     /// The value is an operand, which says how the value that older rows give the key is changed. Only the engine
     /// knows operands.
     Merge = 2,
-    /// The key has this value until a time, which is stored with the row, see [`Until`]. Whoever reads the row compares
-    /// the time with a clock.
+    /// The key has this value until a time ([`Until`]), which is stored with the row. The reader compares the time with a
+    /// clock.
     PutUntil = 3,
 }
 

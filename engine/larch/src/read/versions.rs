@@ -146,8 +146,8 @@ pub fn in_files(
     Ok(())
 }
 
-/// The files that may have wanted versions, as far as they say. The files of each item are in the order of their keys and do
-/// not overlap.
+/// The files that may have wanted versions, judged by their newest versions and their bounds. The files of each item are
+/// sorted by key and do not overlap.
 pub(super) fn sorted_files<'t>(table: &'t TableFiles, wanted: Wanted<'t>) -> impl Iterator<Item = Vec<Arc<DbFile>>> {
     let (newest, deeper) = table.levels.split_first().expect("a table has levels");
     let has_some = move |file: &&Arc<DbFile>| file.age() > wanted.after.0 && file.sst.bounds().meets(wanted.keys);

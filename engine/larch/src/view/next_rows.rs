@@ -6,7 +6,7 @@
 //!                 near                 end
 //!   memtable       |                    m        a key in memory ends the rows of all files
 //!   level 0        | a     d    e    g  | p  ]   the rest of the page in which its next row lies
-//!   level 1        |                    |    [   the walk comes to its next file later: that ends the rows, too
+//!   level 1        |                    |    [   the next file of this level begins here, which ends the rows, too
 //!   level 2        |    b  c    f       | n  ]
 //! ```
 //!
