@@ -8,6 +8,7 @@ pub mod conflict;
 pub mod error;
 pub mod event;
 pub mod extractors;
+pub mod filter;
 pub mod kept;
 pub mod key_head;
 pub mod operand;

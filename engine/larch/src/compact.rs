@@ -227,14 +227,17 @@ fn choose(core: &Arc<Core>, is_asked: bool, may: &impl Fn(TableId) -> bool) -> R
     }
     let is_expired = |pick: &Pick| matches!(pick, Pick::Merge { reason: CompactionReason::Expired, .. });
     let merger = if is_asked { Merger::Writer } else { offering::next_merger(core) };
-    // A worker drops no rows that have expired.
-    let is_later = |pick: &Pick| matches!((pick, &merger), (Pick::Merge { .. }, Merger::Later)) && !is_expired(pick);
-    let Some((table, pick)) = picks.best(&view.files, |table, pick| may(table) && !is_later(pick)) else {
+    // A worker drops no rows that have expired, and has no filter.
+    let is_own = |table: TableId, pick: &Pick| is_expired(pick) || core.filters.of(table).is_some();
+    let is_later = |table: TableId, pick: &Pick| {
+        matches!((pick, &merger), (Pick::Merge { .. }, Merger::Later)) && !is_own(table, pick)
+    };
+    let Some((table, pick)) = picks.best(&view.files, |table, pick| may(table) && !is_later(table, pick)) else {
         return Ok(Choice::Nothing);
     };
     let Some(claim) = pick.claim(table) else { return Ok(Choice::Nothing) };
     let place = match merger {
-        Merger::Worker(place) if matches!(pick, Pick::Merge { .. }) && !is_expired(&pick) => Some(place),
+        Merger::Worker(place) if matches!(pick, Pick::Merge { .. }) && !is_own(table.info.id, &pick) => Some(place),
         _ => None,
     };
     let table = table.info.id;
@@ -302,6 +305,6 @@ fn merge_all(core: &Arc<Core>, table: TableId, watch: &Watch<'_>) -> Result<bool
     let now = if row_clock.has_times() { row_clock.now() } else { 0 };
     let is_dropped = execute::execute(core, &before, &expiry::drop_files(&before, now, &[]), &mut |_, _| true)?;
     let Some(files) = files(&core.views.newest()) else { return Ok(is_dropped) };
-    let everything = pick::everything(&files, now);
+    let everything = pick::everything(&files, now, core.filters.of(table).is_some());
     Ok(execute::execute(core, &files, &everything, &mut |done, total| watch.tell(done, total))? || is_dropped)
 }

@@ -12,6 +12,7 @@ pub mod background;
 pub mod environment;
 pub mod files_only;
 pub mod fill;
+pub mod filters;
 pub mod followed_writer;
 pub mod handle;
 pub mod install;
@@ -38,6 +39,7 @@ use crate::levels::offers::exchange::Exchange;
 use crate::view::View;
 use background::{Background, BackgroundClose};
 use environment::Environment;
+use filters::Filters;
 use followed_writer::FollowedWriter;
 use os::sync::{Mutex, OnceLock};
 use os::{Clock, Lock};
@@ -62,6 +64,8 @@ pub struct Core {
     pub writes: Writes,
     /// The indexes that writes keep up to date.
     pub indexes: Registry,
+    /// The filters that compactions ask.
+    pub filters: Filters,
     /// The jobs of the database in the pool of threads. A read-only database has jobs only if it follows a writer in
     /// another process.
     pub background: Background,
@@ -121,6 +125,7 @@ impl Core {
         Self {
             writes: Writes::new(&view, visible, reserve, env.options.write_buffer_bytes),
             indexes: Registry::new(&view.files, &env.options.extractors),
+            filters: Filters::default(),
             views: Views::new(view, visible, shows(&env.options)),
             env,
             background: Background::default(),

@@ -15,6 +15,7 @@ pub mod diff;
 pub mod expected;
 pub mod expiry;
 pub mod explain;
+pub mod filtering;
 pub mod give_way;
 pub mod index;
 pub mod index_build;

@@ -148,7 +148,7 @@ mod workers;
 mod write;
 
 pub use public::{
-    backup, bulk, check, event, explain, index, machine, options, past, rows, stats, transaction, worker,
+    backup, bulk, check, event, explain, filter, index, machine, options, past, rows, stats, transaction, worker,
 };
 
 use pages::gauge;

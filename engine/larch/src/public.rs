@@ -6,6 +6,7 @@ pub mod bulk;
 pub mod check;
 pub mod event;
 pub mod explain;
+pub mod filter;
 pub mod index;
 pub mod machine;
 pub mod options;

@@ -141,6 +141,9 @@ pub enum Error {
     /// A table has this name already.
     #[error("there is a table {0:?} already; choose another name or drop it first")]
     TableExists(String),
+    /// A table has a [filter](crate::Table::filter) already.
+    #[error("table {0:?} has a filter already; drop its handle first")]
+    Filtered(String),
     /// A version cannot be kept under this name.
     #[error("a version cannot be kept as {0:?}; a name has 1 to 255 bytes and no control characters")]
     BadKeptName(String),
@@ -684,9 +687,11 @@ impl Error {
             | Self::NotKept { .. }
             | Self::ChangesGone { .. }
             | Self::NoTime { .. } => ErrorKind::NotFound,
-            Self::TableExists(_) | Self::IndexExists { .. } | Self::Duplicate { .. } | Self::KeptAlready { .. } => {
-                ErrorKind::AlreadyExists
-            }
+            Self::TableExists(_)
+            | Self::IndexExists { .. }
+            | Self::Duplicate { .. }
+            | Self::Filtered(_)
+            | Self::KeptAlready { .. } => ErrorKind::AlreadyExists,
             Self::Locked(_) | Self::BackupsLocked(_) => ErrorKind::ResourceBusy,
             Self::ReadOnly => ErrorKind::ReadOnlyFilesystem,
             Self::Cancelled(_) => ErrorKind::Interrupted,

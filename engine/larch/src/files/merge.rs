@@ -6,10 +6,13 @@ use super::keep::{self, KeyFilter};
 use super::kept_files::{KeptFiles, is_after};
 use crate::base::boundaries::Boundaries;
 use crate::base::error::Result;
+use crate::base::filter::JudgedRow;
 use crate::base::operand::{Collected, MergeFunctions, Merged};
 use crate::base::parts::MAX_GROUPS;
+use crate::base::row_clock;
 use crate::base::table::TableInfo;
 use crate::core::Core;
+use crate::core::filters::Judge;
 use crate::files::output::{Outputs, Target};
 use crate::manifest::{DbFile, Level};
 use crate::view::frontier::{Frontier, Sorted};
@@ -107,7 +110,11 @@ pub fn merge_files(
         .to(&plan.target);
     let (now, functions) = (plan.now, core.env.options.merge_functions.clone());
     let (others, parts) = (Vec::new(), Vec::new());
-    let mut copier = VersionCopier { session: &session, functions, outputs, groups, now, others, parts };
+    // Only rows that reads see are judged, as they are.
+    let is_judged = plan.rewrite.is_none() && !plan.is_run;
+    let may_wait = core.env.machine.threads.are_real();
+    let judge = core.filters.of(table.id).filter(|_| is_judged).map(|filter| Judge::new(filter, may_wait));
+    let mut copier = VersionCopier { session: &session, functions, outputs, groups, now, others, parts, judge };
     let mut progress = MergeProgress::new(core, &plan.sources, go_on);
     let memory = core.env.held.builders.holding();
     let mut erases = EraseMerge::new(&session, &plan.sources, boundaries, (readahead, progress.total_bytes), memory);
@@ -144,6 +151,7 @@ pub fn merge_files(
             return Ok(None);
         }
         if rewrite.is_none()
+            && copier.judge.is_none()
             && let Some(page) = merge.page_alone(newest, &mut last_key)
             && covers.is_clear_to(&last_key)
             && copier.outputs.add_page(&key, &last_key, &page)?
@@ -176,7 +184,8 @@ pub fn merge_files(
                     } else {
                         let (version, cursor) =
                             (Row { version: into, ..version }, &mut merge.inputs.cursor_mut(i).cursor);
-                        progress.unasked_bytes += copier.version(cursor.versions(), &key, &version)?;
+                        let is_newest = is_first && i == newest;
+                        progress.unasked_bytes += copier.version(cursor.versions(), &key, &version, is_newest)?;
                     }
                 }
                 let cursor = merge.inputs.cursor_mut(i).cursor.versions();
@@ -262,7 +271,7 @@ struct Seen<'m> {
     is_bottom: bool,
 }
 
-/// Copies versions without changing their values.
+/// Copies versions without changing their values, and asks the filter of the table about them.
 struct VersionCopier<'s> {
     session: &'s Session,
     /// The functions that merges may call.
@@ -276,6 +285,8 @@ struct VersionCopier<'s> {
     others: Vec<StoredValue>,
     /// All parts of the current row, loaded into memory.
     parts: Vec<LoadedValue>,
+    /// Asks the filter of the table, if it has one.
+    judge: Option<Judge>,
 }
 
 impl VersionCopier<'_> {
@@ -327,30 +338,35 @@ impl VersionCopier<'_> {
         Ok(bytes)
     }
 
-    /// Copies one version of the cursor's row, or an erase if the row has expired. Returns the length of its value, in
-    /// bytes.
-    fn version(&mut self, cursor: &mut SstCursor, key: &[u8], row: &Row) -> Result<u64> {
-        let Self { session, outputs, groups, now, .. } = self;
+    /// Copies one version of the cursor's row, or an erase if the row has expired. Asks the filter if the version
+    /// `is_newest` among the inputs. Returns the length of its value, in bytes.
+    fn version(&mut self, cursor: &mut SstCursor, key: &[u8], row: &Row, is_newest: bool) -> Result<u64> {
+        let Self { session, outputs, groups, now, judge, .. } = self;
         let until = row.until();
         if row.kind == RowKind::Erase || until.is_some_and(|until| until.millis() <= *now) {
             outputs.add(key, row.version, (RowKind::Erase, None), &[])?;
             return Ok(0);
         }
         if *groups > 1 {
-            return self.version_in_parts(cursor, key, row);
+            return self.version_in_parts(cursor, key, row, is_newest);
         }
-        match row.value.inline() {
-            Some(value) => outputs.add(key, row.version, (row.kind, until), &[value])?,
+        let loaded;
+        let value = match row.value.inline() {
+            Some(value) => value,
             None => {
                 cursor.load_ahead(*session, Groups::MAIN, row.place, None);
-                let value = retry(*session, || row.value.load(*session, &cursor.sst().file))?;
-                outputs.add(key, row.version, (row.kind, until), &[value.as_bytes()])?;
+                loaded = retry(*session, || row.value.load(*session, &cursor.sst().file))?;
+                loaded.as_bytes()
             }
+        };
+        if let Some(judge) = judge.as_mut().filter(|_| is_newest) {
+            judge.judge(&judged(key, row, &[value]));
         }
+        outputs.add(key, row.version, (row.kind, until), &[value])?;
         Ok(row.value.len())
     }
 
-    fn version_in_parts(&mut self, cursor: &mut SstCursor, key: &[u8], row: &Row) -> Result<u64> {
+    fn version_in_parts(&mut self, cursor: &mut SstCursor, key: &[u8], row: &Row, is_newest: bool) -> Result<u64> {
         let session = self.session;
         retry(session, || self.load(cursor, row))?;
         let mut parts = [&[][..]; MAX_GROUPS];
@@ -359,6 +375,9 @@ impl VersionCopier<'_> {
         }
         let parts = &parts[..self.groups];
         let bytes = parts.iter().map(|part| part.len() as u64).sum();
+        if let Some(judge) = self.judge.as_mut().filter(|_| is_newest) {
+            judge.judge(&judged(key, row, parts));
+        }
         let outcome = self.outputs.add(key, row.version, (row.kind, row.until()), parts);
         // Loaded parts pin their pages, so drop them before the next row.
         self.others.clear();
@@ -387,6 +406,11 @@ impl VersionCopier<'_> {
         }
         if is_missing { Err(Stop::Fault) } else { Ok(()) }
     }
+}
+
+/// `row` as a filter sees it.
+fn judged<'r>(key: &'r [u8], row: &Row, parts: &'r [&'r [u8]]) -> JudgedRow<'r> {
+    JudgedRow { key, parts, version: row.version, until: row.until().map(row_clock::time_of) }
 }
 
 /// Goes through the inputs side by side, key by key. The caller takes all versions of a key before it asks for the

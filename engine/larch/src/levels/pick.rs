@@ -484,8 +484,9 @@ fn from_level(table: &TableFiles, level: usize, to: usize, file: &Arc<DbFile>, s
 }
 
 /// Merges every file of the table into the deepest level. There is nothing to do if all files are there already,
-/// were written under the current options, and hold nothing that could be removed at `now`, in milliseconds since 1970.
-pub fn everything(table: &TableFiles, now: u64) -> Pick {
+/// were written under the current options, and hold nothing that could be removed at `now`, in milliseconds since 1970,
+/// unless the table `is_filtered`.
+pub fn everything(table: &TableFiles, now: u64, is_filtered: bool) -> Pick {
     let is_done = |(level, file): (usize, &Arc<DbFile>)| {
         let meta = &file.sst.meta;
         level == DEEPEST
@@ -496,7 +497,7 @@ pub fn everything(table: &TableFiles, now: u64) -> Pick {
             && meta.main.is_none_or(|main| main.totals.erased == 0)
             && !file.has_expired_by(now)
     };
-    if table.files().all(is_done) {
+    if table.files().next().is_none() || !is_filtered && table.files().all(is_done) {
         return Pick::Nothing;
     }
     let inputs = table.files().map(|(level, file)| (level, file.number)).collect();

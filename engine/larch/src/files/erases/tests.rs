@@ -19,7 +19,7 @@ fn merge_while(table: &Table, go_on: &mut dyn FnMut(u64, u64) -> bool) -> Result
     let core = table.core();
     let files = core.views.newest().files.tables[&table.id()].clone();
     let _levels = core.writes.levels.own();
-    execute::execute(core, &files, &pick::everything(&files, 0), go_on)
+    execute::execute(core, &files, &pick::everything(&files, 0, false), go_on)
 }
 
 #[test]
