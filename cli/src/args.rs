@@ -64,6 +64,7 @@ const RETAIN_EXAMPLES: &str = "\
 Examples:
   larch retain db --time 7d
   larch retain db
+  larch retain db --table prices --everything
   larch history db people 7";
 
 const CHANGES_EXAMPLES: &str = "\
@@ -1218,6 +1219,12 @@ pub struct Retain {
     /// Keep nothing but versions with names
     #[arg(long, group = "how_much")]
     pub nothing: bool,
+    /// Change or show what is kept of this table and its indexes, whatever is kept of the others
+    #[arg(long, value_name = "TABLE")]
+    pub table: Option<String>,
+    /// Keep as much of the table as of the others
+    #[arg(long, group = "how_much", requires = "table")]
+    pub as_others: bool,
     /// Print as JSON
     #[arg(long)]
     pub json: bool,

@@ -6,7 +6,7 @@ use crate::failure::Result;
 use crate::output::Output;
 use crate::size;
 use kit::time::Timestamp;
-use larch::Database;
+use larch::{Database, Table};
 use larch::past::Retention;
 use serde::Serialize;
 use std::time::Duration;
@@ -21,6 +21,8 @@ struct Retained {
     /// A time in UTC at which that version was the newest; `None` if no time was noted.
     since: Option<String>,
     newest: u64,
+    /// The tables that have a rule of their own, with the rule. Empty if one table was asked for.
+    tables: Vec<(String, String)>,
     /// The older versions of rows that lie in files, for versions with names, snapshots and what is retained.
     older_rows: u64,
     /// The bytes of the pages that have them.
@@ -37,15 +39,23 @@ pub fn run(common: &Common, args: &args::Retain) -> Result<()> {
         _ if args.nothing => Some(Retention::None),
         _ => None,
     };
-    let retained = match retention {
-        Some(retention) => {
-            let database = database::open_to_write(&args.dir, common)?;
-            database.retain(retention)?;
-            let retained = Retained::of(&database)?;
-            database.close()?;
-            retained
+    let retained = if retention.is_some() || args.as_others {
+        let database = database::open_to_write(&args.dir, common)?;
+        let table = args.table.as_ref().map(|name| database::table(&database, &args.dir, name)).transpose()?;
+        match (&table, retention) {
+            (None, Some(retention)) => database.retain(retention)?,
+            (Some(table), Some(retention)) => table.retain(retention)?,
+            (Some(table), None) => table.retain_as_database()?,
+            (None, None) => {}
         }
-        None => Retained::of(&database::open(&args.dir, common)?)?,
+        let retained = Retained::of(&database, table.as_ref())?;
+        drop(table);
+        database.close()?;
+        retained
+    } else {
+        let database = database::open(&args.dir, common)?;
+        let table = args.table.as_ref().map(|name| database::table(&database, &args.dir, name)).transpose()?;
+        Retained::of(&database, table.as_ref())?
     };
     if args.json {
         output.json(&retained)?
@@ -56,28 +66,29 @@ pub fn run(common: &Common, args: &args::Retain) -> Result<()> {
 }
 
 impl Retained {
-    fn of(database: &Database) -> Result<Self> {
-        let rule = match database.retention() {
-            Retention::None => "nothing".to_owned(),
-            Retention::Versions(versions) => format!("versions {versions}"),
-            Retention::Time(time) => format!("time {}", length(time)),
-            Retention::Everything => "everything".to_owned(),
-            other => format!("{other:?}"),
-        };
-        let from = database.retained_from();
+    /// What is kept of `table`, or of the database without one.
+    fn of(database: &Database, table: Option<&Table>) -> Result<Self> {
+        let of_database = database.retention();
+        let rule = rule(table.and_then(Table::retention).unwrap_or(of_database));
+        let from = table.map_or_else(|| database.retained_from(), Table::retained_from);
         let since = from.and_then(|from| database.time_of(from)).map(time);
-        let (mut older_rows, mut older_bytes) = (0, 0);
+        let (mut older_rows, mut older_bytes, mut tables) = (0, 0, Vec::new());
         for name in database.tables() {
-            let Some(table) = database.existing_table(&name)? else { continue };
-            let stats = table.stats()?;
+            if table.is_some_and(|table| table.name() != name) {
+                continue;
+            }
+            let Some(other) = database.existing_table(&name)? else { continue };
+            let stats = other.stats()?;
             older_rows += stats.history_rows;
             older_bytes += stats.history_bytes + stats.group_history_bytes;
+            tables.extend(other.retention().filter(|_| table.is_none()).map(|own| (name, self::rule(own))));
         }
-        Ok(Self { rule, from: from.map(|from| from.0), since, newest: database.version().0, older_rows, older_bytes })
+        let (from, newest) = (from.map(|from| from.0), database.version().0);
+        Ok(Self { rule, from, since, newest, tables, older_rows, older_bytes })
     }
 
     fn text(&self) -> String {
-        let Self { rule, from, since, newest, older_rows, older_bytes } = self;
+        let Self { rule, from, since, newest, tables, older_rows, older_bytes } = self;
         let newest = size::count(*newest);
         let what = match (from, since) {
             (None, _) => format!("{rule}: only version {newest} and versions with names can be read"),
@@ -86,7 +97,19 @@ impl Retained {
                 format!("{rule}: versions {} to {newest}, since {since} UTC", size::count(*from))
             }
         };
-        format!("{what}\n{} in {}", size::of(*older_rows, "older row"), size::bytes(*older_bytes))
+        let own: String = tables.iter().map(|(name, rule)| format!("\ntable {name}: {rule}")).collect();
+        format!("{what}{own}\n{} in {}", size::of(*older_rows, "older row"), size::bytes(*older_bytes))
+    }
+}
+
+/// A rule, as the option that asks for it.
+fn rule(retention: Retention) -> String {
+    match retention {
+        Retention::None => "nothing".to_owned(),
+        Retention::Versions(versions) => format!("versions {versions}"),
+        Retention::Time(time) => format!("time {}", length(time)),
+        Retention::Everything => "everything".to_owned(),
+        other => format!("{other:?}"),
     }
 }
 

@@ -382,6 +382,16 @@ const TRIED: &[(&str, &str, &str)] = &[
         "larch retain db --nothing | sed 's/since.*//'",
     ),
     ("retain --nothing", "larch retain db --nothing", ""),
+    (
+        "retain --table",
+        "larch retain db --table bare --everything | sed 's/since.*//'",
+        "larch retain db --everything | sed 's/since.*//'",
+    ),
+    (
+        "retain --as-others",
+        "larch retain db --table bare --as-others | sed 's/since.*//'",
+        "larch retain db --table bare --everything | sed 's/since.*//'",
+    ),
     ("retain --json", "larch retain db --json | sed 's/\"since.*//'", ""),
     (
         "history --key-types",

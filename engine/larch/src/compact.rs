@@ -163,15 +163,14 @@ enum Choice {
 fn choose(core: &Arc<Core>, is_asked: bool, may: &impl Fn(TableId) -> bool) -> Result<Choice, (Arc<TableInfo>, Error)> {
     let picks = &core.writes.picks;
     let Some(_choosing) = picks.try_choose() else { return Ok(Choice::Elsewhere) };
-    let boundaries = core.views.boundaries();
-    let oldest = boundaries.oldest();
+    let all_boundaries = core.views.boundaries();
     let looks = level0::looks(&core.env.cache.counters().snapshot());
     let now = Now { time: core.env.machine.clock.now(), is_asked, looks };
     let row_clock = &core.env.row_clock;
     // Without rows that expire, the clock is not asked.
     let millis = if row_clock.has_times() { row_clock.now() } else { 0 };
     picks.wake_expired(millis);
-    let mut tables = picks.take(oldest, now).into_iter();
+    let mut tables = picks.take(&all_boundaries, now).into_iter();
     // The order of these two calls matters. A compaction that ends between them is in `under_way`, and its new files
     // are in `view`. In the other order, it could be missing from both.
     let under_way = picks.under_way();
@@ -187,6 +186,8 @@ fn choose(core: &Arc<Core>, is_asked: bool, may: &impl Fn(TableId) -> bool) -> R
             continue;
         }
         let claims = under_way.get(&id).map_or(&[][..], Vec::as_slice);
+        let boundaries = all_boundaries.of(id);
+        let oldest = boundaries.oldest();
         if !claims.is_empty() && cut::is_due(table, &boundaries) {
             // Files can be cut only while no compaction of the table runs, so the table gets no new compaction until
             // then.
@@ -299,7 +300,7 @@ pub fn compact_table(core: &Arc<Core>, table: TableId, watch: &Watch<'_>) -> Res
 fn merge_all(core: &Arc<Core>, table: TableId, watch: &Watch<'_>) -> Result<bool> {
     let files = |view: &View| view.files.tables.get(&table).cloned();
     let Some(before) = files(&core.views.newest()) else { return Ok(false) };
-    cut::cut(core, &before, &core.views.boundaries())?;
+    cut::cut(core, &before, &core.views.boundaries().of(table))?;
     let Some(before) = files(&core.views.newest()) else { return Ok(false) };
     let row_clock = &core.env.row_clock;
     let now = if row_clock.has_times() { row_clock.now() } else { 0 };

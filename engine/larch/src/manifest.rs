@@ -11,6 +11,7 @@ pub mod log;
 pub mod new_files;
 pub mod origin;
 pub mod table_files;
+pub mod table_pasts;
 pub mod tables;
 pub mod tail;
 pub mod times;

@@ -126,6 +126,15 @@ pub trait Disk: Send + Sync + Debug {
     fn bill(&self) -> Option<Bill> {
         None
     }
+    /// How many more bytes the files of `directory` may take, as far as the disk can tell. Other programs, or a
+    /// reserve of the system, may leave less. `None` if the disk cannot tell.
+    ///
+    /// # Errors
+    ///
+    /// The system's error.
+    fn free_bytes(&self, _directory: &Path) -> io::Result<Option<u64>> {
+        Ok(None)
+    }
     /// Tells the disk who owns its files: `owner` is a number that no other owner has. The caller must call this
     /// before it first reads an immutable file. A disk that caches what it reads puts this number into its cache
     /// keys, because an earlier owner may have used the same file names.

@@ -1,5 +1,6 @@
 //! The versions at which readers read, and the intervals between them. This module knows no rows and no files.
 
+use super::table::TableId;
 use sst::Version;
 
 /// The versions at which readers may read: single ones, and perhaps all from some version on. The versions after one
@@ -11,6 +12,8 @@ pub struct Boundaries {
     versions: Vec<Version>,
     /// Readers may also read at this version and at each later one.
     all_from: Option<Version>,
+    /// The tables for which another version takes the place of `all_from`.
+    tables: Vec<(TableId, Option<Version>)>,
 }
 
 impl Boundaries {
@@ -18,12 +21,30 @@ impl Boundaries {
     pub fn new(mut versions: Vec<Version>, all_from: Option<Version>) -> Self {
         versions.sort_unstable();
         versions.dedup();
-        Self { versions, all_from }
+        Self { versions, all_from, tables: Vec::new() }
     }
 
     /// A single version.
     pub fn only(version: Version) -> Self {
         Self::new(vec![version], None)
+    }
+
+    /// Like this, but each of `tables` is read at all versions from another one on.
+    #[must_use]
+    pub fn with_tables(self, tables: Vec<(TableId, Option<Version>)>) -> Self {
+        Self { tables, ..self }
+    }
+
+    /// The boundaries for readers of `table`.
+    pub fn of(&self, table: TableId) -> Self {
+        let own = self.tables.iter().find(|(other, _)| *other == table);
+        let all_from = own.map_or(self.all_from, |(_, from)| *from);
+        Self { versions: self.versions.clone(), all_from, tables: Vec::new() }
+    }
+
+    /// The tables with a past of their own. They are part of what a change of the boundaries can mean.
+    pub fn tables(&self) -> &[(TableId, Option<Version>)] {
+        &self.tables
     }
 
     /// The single versions, in ascending order.
@@ -78,5 +99,10 @@ mod tests {
         assert_eq!(intervals(&[2, 6], Some(1)), [0, 1, 2, 3, 4, 5, 6, 7]);
         assert_eq!(Boundaries::new(vec![Version(4)], Some(Version(2))).oldest(), Version(2));
         assert_eq!(Boundaries::new(vec![Version(1)], Some(Version(2))).oldest(), Version(1));
+        let tables = vec![(TableId(1), None), (TableId(2), Some(Version(3)))];
+        let all = Boundaries::new(vec![Version(8)], Some(Version(5))).with_tables(tables);
+        let from = |table: u32| all.of(TableId(table)).all_from().map(|from| from.0);
+        assert_eq!([from(1), from(2), from(3)], [None, Some(3), Some(5)]);
+        assert_eq!([1, 2, 3].map(|table| all.of(TableId(table)).oldest().0), [8, 3, 5]);
     }
 }

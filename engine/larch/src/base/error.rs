@@ -144,6 +144,14 @@ pub enum Error {
     /// A table has a [filter](crate::Table::filter) already.
     #[error("table {0:?} has a filter already; drop its handle first")]
     Filtered(String),
+    /// A table has a [rule of its own](crate::Table::retain), by which it does not keep this version.
+    #[error("version {} is not kept of table {table:?}, which keeps its past by a rule of its own", .version.0)]
+    NotKeptOf {
+        /// The name of the table.
+        table: String,
+        /// The version.
+        version: Version,
+    },
     /// A version cannot be kept under this name.
     #[error("a version cannot be kept as {0:?}; a name has 1 to 255 bytes and no control characters")]
     BadKeptName(String),
@@ -685,6 +693,7 @@ impl Error {
             | Self::NoSuchBackup { .. }
             | Self::NoSuchKept { .. }
             | Self::NotKept { .. }
+            | Self::NotKeptOf { .. }
             | Self::ChangesGone { .. }
             | Self::NoTime { .. } => ErrorKind::NotFound,
             Self::TableExists(_)

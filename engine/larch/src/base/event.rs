@@ -96,6 +96,14 @@ pub enum Event {
         /// Their bytes.
         bytes: u64,
     },
+    /// Older rows, which are [retained](crate::Database::retain) or kept for names and snapshots, take more than the disk
+    /// has room left. Comes once until there is more room.
+    PastFillsDisk {
+        /// The bytes of older rows in files.
+        history_bytes: u64,
+        /// The bytes that the disk has left.
+        free_bytes: u64,
+    },
     /// Rows were imported.
     Imported {
         /// Name of the table.
@@ -207,6 +215,7 @@ impl Event {
             Self::WorkerFailed { .. } => "worker-failed",
             Self::FileMoved { .. } => "file-moved",
             Self::FilesExpired { .. } => "files-expired",
+            Self::PastFillsDisk { .. } => "past-fills-disk",
             Self::Imported { .. } => "imported",
             Self::FilesShown { .. } => "files-shown",
             Self::Stalled { .. } => "stalled",
@@ -221,7 +230,10 @@ impl Event {
     /// How much the event matters.
     pub fn level(&self) -> EventLevel {
         match self {
-            Self::Stalled { .. } | Self::Retrying { .. } | Self::WorkerFailed { .. } => EventLevel::Warn,
+            Self::Stalled { .. }
+            | Self::Retrying { .. }
+            | Self::WorkerFailed { .. }
+            | Self::PastFillsDisk { .. } => EventLevel::Warn,
             Self::Damaged { .. } | Self::GivenUp { .. } | Self::WritesStopped { .. } => EventLevel::Error,
             _ => EventLevel::Info,
         }
@@ -276,6 +288,12 @@ impl fmt::Display for Event {
             Self::FilesExpired { table, files, bytes } => {
                 write!(f, "all rows of {files} files of {table:?} have expired: {} removed", Bytes(*bytes))
             }
+            Self::PastFillsDisk { history_bytes, free_bytes } => write!(
+                f,
+                "older rows take {}, and the disk has {} left: keep less of the past, or add room",
+                Bytes(*history_bytes),
+                Bytes(*free_bytes)
+            ),
             Self::Imported { table, files, bytes } => {
                 write!(f, "imported to {table:?}: {files} files of {}", Bytes(*bytes))
             }

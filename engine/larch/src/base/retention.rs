@@ -1,5 +1,7 @@
-//! How much of its past a database keeps. This module knows no rows.
+//! How much of its past a database keeps, and a table of it that has a rule of its own. This module knows no rows.
 
+use super::table::TableId;
+use os::sync::Arc;
 use sst::Version;
 use std::time::Duration;
 
@@ -17,6 +19,51 @@ pub enum Retention {
     Time(Duration),
     /// Everything since this was asked for.
     Everything,
+}
+
+/// The rule by which a table keeps its past.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableRule {
+    /// That of the database.
+    OfDatabase,
+    /// A rule of its own, which may be [`Retention::None`].
+    Own(Retention),
+}
+
+/// What a table keeps of its past now, if that is not just what the database keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableRetained {
+    /// How much is to be kept.
+    pub rule: TableRule,
+    /// Compactions that begin now keep this version and each later one, if the rule keeps any. The past of the database
+    /// may begin later.
+    pub from: Version,
+    /// Whether reads can see all these versions. If not, a compaction that began before may drop some of them.
+    pub is_sure: bool,
+}
+
+/// Which tables show a version. Tables have rules of their own, so some may have dropped what others keep.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Showing {
+    /// All.
+    #[default]
+    All,
+    /// All but these.
+    AllBut(Arc<Vec<TableId>>),
+    /// These alone.
+    Only(Arc<Vec<TableId>>),
+}
+
+impl Showing {
+    /// Whether `table` shows the version.
+    #[inline]
+    pub fn shows(&self, table: TableId) -> bool {
+        match self {
+            Self::All => true,
+            Self::AllBut(hidden) => !hidden.contains(&table),
+            Self::Only(shown) => shown.contains(&table),
+        }
+    }
 }
 
 /// What a database keeps of its past now.

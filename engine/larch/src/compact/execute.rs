@@ -75,7 +75,7 @@ fn merge(
 ) -> Result<bool> {
     let begin = core.env.machine.clock.now();
     report_begin(core, &work);
-    let boundaries = core.views.boundaries();
+    let boundaries = core.views.boundaries().of(work.table.id);
     let Some(MergeResult { outputs, taken_over }) =
         merge_work(core, table, &work, &boundaries, core.env.row_clock.now(), go_on)?
     else {

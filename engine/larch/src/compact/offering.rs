@@ -151,7 +151,7 @@ fn job_of(core: &Core, work: &MergeWork) -> Option<OfferedJob> {
         reason: work.reason,
         bottom: work.bottom,
         file_bytes: work.file_bytes,
-        boundaries: core.views.boundaries(),
+        boundaries: core.views.boundaries().of(work.table.id),
         inputs: work.inputs.clone(),
         compat: core.env.options.compat.to_string(),
     })

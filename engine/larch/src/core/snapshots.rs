@@ -3,6 +3,8 @@
 //!
 //! This module is thread-safe.
 
+use crate::base::retention::Showing;
+use crate::base::table::TableId;
 use crate::view::View;
 use os::sync::{Arc, Mutex, OnceLock};
 use sst::Version;
@@ -25,6 +27,8 @@ struct PinCounts {
     last_count: usize,
     /// The pinned versions before `last`, each with the number of its readers.
     counts: BTreeMap<Version, usize>,
+    /// How many of these pins are of versions that only some tables show.
+    in_parts: BTreeMap<Version, usize>,
     /// A compaction waits until no reader at this or an older version is left.
     watched: Option<Version>,
 }
@@ -43,6 +47,8 @@ pub struct PinnedVersion {
     /// The view in which the version was seen, in a read-only database only: the writer does not know about this
     /// reader, so the reader must keep its files itself.
     view: Option<Arc<View>>,
+    /// Which tables show the version.
+    showing: Showing,
 }
 
 impl Snapshots {
@@ -57,22 +63,27 @@ impl Snapshots {
         self.pin_with(Some(view), || version)
     }
 
-    /// Pins `version` if it is pinned already, or if `is_there` returns true. The call holds the lock
-    /// while it calls `is_there`, so no other thread sees a pin on a version that nobody keeps.
-    pub fn pin_if(self: &Arc<Self>, version: Version, is_there: impl FnOnce() -> bool) -> Option<PinnedVersion> {
+    /// Pins `version` if it is pinned already, or if `showing` returns the tables that show it. The call holds the lock
+    /// while it calls `showing`, so no other thread sees a pin on a version that nobody keeps.
+    pub fn pin_if(
+        self: &Arc<Self>,
+        version: Version,
+        showing: impl FnOnce() -> Option<Showing>,
+    ) -> Option<PinnedVersion> {
         let mut pinned = self.pinned.lock();
-        if !pinned.is_pinned(version) && !is_there() {
-            return None;
-        }
+        let showing = if pinned.is_pinned_whole(version) { Showing::All } else { showing()? };
         pinned.add(version);
-        Some(PinnedVersion { version, snapshots: self.clone(), view: None })
+        if showing != Showing::All {
+            *pinned.in_parts.entry(version).or_insert(0) += 1;
+        }
+        Some(PinnedVersion { version, snapshots: self.clone(), view: None, showing })
     }
 
     fn pin_with(self: &Arc<Self>, view: Option<Arc<View>>, newest: impl FnOnce() -> Version) -> PinnedVersion {
         let mut pinned = self.pinned.lock();
         let version = newest();
         pinned.add(version);
-        PinnedVersion { version, snapshots: self.clone(), view }
+        PinnedVersion { version, snapshots: self.clone(), view, showing: Showing::All }
     }
 
     /// The pinned versions and the newest version, in ascending order. No reader reads at a version between two
@@ -140,8 +151,21 @@ impl PinCounts {
         }
     }
 
-    fn is_pinned(&self, version: Version) -> bool {
-        version == self.last && self.last_count > 0 || self.counts.contains_key(&version)
+    /// Whether `version` has a pin since all tables show it.
+    fn is_pinned_whole(&self, version: Version) -> bool {
+        let all = if version == self.last { self.last_count } else { self.counts.get(&version).copied().unwrap_or(0) };
+        all > self.in_parts.get(&version).copied().unwrap_or(0)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn remove_in_parts(&mut self, version: Version) {
+        if let Some(count) = self.in_parts.get_mut(&version) {
+            *count -= 1;
+            if *count == 0 {
+                self.in_parts.remove(&version);
+            }
+        }
     }
 
     /// The pinned versions, in ascending order.
@@ -156,6 +180,23 @@ impl PinnedVersion {
         self.version
     }
 
+    /// The same pin, of a version that these tables show. For read-only databases, whose pins nobody counts.
+    pub fn showing(mut self, showing: Showing) -> Self {
+        self.showing = showing;
+        self
+    }
+
+    /// Whether `table` shows the version.
+    #[inline]
+    pub fn shows(&self, table: TableId) -> bool {
+        self.showing.shows(table)
+    }
+
+    /// Whether all tables show the version.
+    pub fn is_whole(&self) -> bool {
+        self.showing == Showing::All
+    }
+
     /// The view that shows the version, or `None` if the database is open for writing.
     pub fn view(&self) -> Option<&Arc<View>> {
         self.view.as_ref()
@@ -166,6 +207,9 @@ impl Drop for PinnedVersion {
     fn drop(&mut self) {
         let mut pinned = self.snapshots.pinned.lock();
         pinned.remove(self.version);
+        if self.showing != Showing::All && self.view.is_none() {
+            pinned.remove_in_parts(self.version);
+        }
         let oldest = pinned.versions().next();
         let are_gone = pinned.watched.take_if(|watched| oldest.is_none_or(|oldest| oldest > *watched)).is_some();
         drop(pinned);

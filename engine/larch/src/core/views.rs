@@ -11,6 +11,7 @@
 use super::snapshots::{PinnedVersion, Snapshots};
 use super::visible::Visible;
 use crate::base::boundaries::Boundaries;
+use crate::base::retention::Showing;
 use crate::base::table::{TableId, TableInfo};
 use crate::view::View;
 use crate::view::ends::Ranges;
@@ -47,6 +48,11 @@ pub struct Behind {
     pub seen: Version,
     /// The refused view has every commit up to this version.
     pub filled: Version,
+}
+
+/// Which tables show `version` in `view`, in which `newest` is the newest version.
+fn showing(version: Version, newest: Version, view: &View) -> Option<Showing> {
+    if version == newest { Some(Showing::All) } else { view.files.showing(version).filter(|_| version < newest) }
 }
 
 /// The views of one open database.
@@ -144,7 +150,7 @@ impl Views {
         boundaries.extend(before_memory.chain([view.files.flushed_version]).filter(|&version| version < newest));
         // Until the logs are recovered, reads do not see all versions with names.
         boundaries.extend(view.files.all_kept().map(|kept| kept.version));
-        Boundaries::new(boundaries, view.files.retained_from())
+        Boundaries::new(boundaries, view.files.retained_from()).with_tables(view.files.own_pasts())
     }
 
     /// The oldest version at which a reader may read now or later.
@@ -204,13 +210,10 @@ impl Views {
     pub fn pin_at(&self, version: Version) -> Option<PinnedVersion> {
         if self.shows != Shows::Own {
             let (view, newest) = self.now();
-            let is_there = version == newest || version < newest && view.files.is_kept(version);
-            return is_there.then(|| self.snapshots.pin_in(view, version));
+            let showing = showing(version, newest, &view)?;
+            return Some(self.snapshots.pin_in(view, version).showing(showing));
         }
-        self.snapshots.pin_if(version, || {
-            let newest = self.visible();
-            version == newest || version < newest && self.newest().files.is_kept(version)
-        })
+        self.snapshots.pin_if(version, || showing(version, self.visible(), &self.newest()))
     }
 
     /// The newest view that still shows the version of `pin`.

@@ -20,7 +20,7 @@ use crate::log::SyncPoint;
 use crate::manifest::ManifestLog;
 use crate::manifest::times::Times;
 use crate::view::View;
-use os::sync::atomic::{AtomicU64, Ordering};
+use os::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use os::sync::{Arc, Mutex, OnceLock, RwLock};
 use sst::Version;
 use std::ops::Range;
@@ -64,6 +64,8 @@ pub struct Writes {
     pub reserved: Reserved,
     /// When versions were made that a flush has not noted in the manifest yet. Used only if the past is kept.
     pub times: Mutex<Times>,
+    /// Whether it was reported that older rows take more than the disk has left.
+    pub past_fills_disk: AtomicBool,
     /// Why writes are refused. Unset while writes are allowed.
     stopped: OnceLock<String>,
 }
@@ -95,6 +97,7 @@ impl Writes {
             recent: Arc::new(Recent::new((write_buffer_bytes / RECENT_SHARE).max(LEAST_RECENT_BYTES))),
             reserved: Reserved::default(),
             times: Mutex::default(),
+            past_fills_disk: AtomicBool::new(false),
             stopped: OnceLock::new(),
         }
     }

@@ -167,7 +167,10 @@ impl Table {
         versions::in_memory(core, &view, files, wanted, &mut found)?;
         versions::in_files(core, &view, files, (wanted, Admit::Keep), &mut found)?;
         let single = view.files.all_kept().map(|kept| kept.version).filter(|version| *version < newest);
-        let boundaries = Boundaries::new(single.chain([newest]).collect(), view.files.readable_from());
+        let boundaries = Boundaries::new(
+            single.chain([newest]).collect(),
+            view.files.past_of(self.id()).filter(|past| past.is_sure).map(|past| past.from),
+        );
         let (mut past, mut last) = (Vec::new(), None);
         for (version, value) in found.0.into_iter().rev() {
             let interval = boundaries.interval(version);

@@ -179,7 +179,7 @@ impl Table {
             // have left no trace, so all rows of the older version are looked at.
             let may_lack = !core.views.has_generations() && older.version() < newer.version();
             (keys, erased) =
-                (Some(changed), if may_lack && !kept.is_kept(older.version()) { vec![range] } else { ranges });
+                (Some(changed), if may_lack && !kept.showing(older.version()).is_some_and(|showing| showing.shows(self.id())) { vec![range] } else { ranges });
         }
         let erased = ErasedKeys { reader: at_older, ranges: erased.into_iter(), open: None };
         let (next, next_erased) = (None, None);

@@ -2,9 +2,10 @@
 
 use super::database::Database;
 use super::snapshot::Snapshot;
+use super::table::Table;
 use crate::base::error::{Error, Result};
 use crate::base::kept::{AsOf, Kept, micros};
-use crate::base::retention::Retention;
+use crate::base::retention::{Retention, TableRule};
 use crate::write::keep;
 use sst::Version;
 use std::time::Duration;
@@ -57,6 +58,9 @@ impl Database {
     /// As [`Database::keep`]; [`Error::OtherSnapshot`] if the snapshot is of another database.
     pub fn keep_at(&self, name: &str, snapshot: &Snapshot) -> Result<Kept> {
         let pin = snapshot.pin_in(self.handle()).ok_or(Error::OtherSnapshot)?;
+        if !pin.is_whole() {
+            return Err(Error::NotKept { version: pin.version(), newest: self.version() });
+        }
         keep::keep(self.core(), name, pin)
     }
 
@@ -150,25 +154,93 @@ impl Database {
         self.core().views.newest().files.readable_from()
     }
 
+    /// The oldest version that the rule of the database or of a [table](Table::retain) keeps.
+    fn oldest_past(&self) -> Option<Version> {
+        self.core().views.newest().files.oldest_past()
+    }
+
     /// The version that was the newest at a time since the beginning of 1970. While there are commits, times are noted about once a second, so it may
     /// be a version from up to a second before. After a crash, the times since the last flush are not known, and it may
     /// be the version of that flush. `None` if the time is before all that is known, or if the past is not kept.
     pub fn version_at(&self, time: Duration) -> Option<Version> {
-        self.retained_from()?;
+        self.oldest_past()?;
         keep::version_at(self.core(), micros(time))
     }
 
     /// A time since the beginning of 1970 at which a version had been made: up to a second after its commit, or later if there was a crash. `None`
     /// if it is newer than all that is known, or if the past is not kept.
     pub fn time_of(&self, version: Version) -> Option<Duration> {
-        self.retained_from()?;
+        self.oldest_past()?;
         keep::time_of(self.core(), version).map(Duration::from_micros)
     }
 
     fn no_time(&self, asked: Duration) -> Error {
         let core = self.core();
-        let oldest = self.retained_from().and_then(|from| keep::time_of(core, from));
+        let oldest = self.oldest_past().and_then(|from| keep::time_of(core, from));
         Error::NoTime { asked: micros(asked), oldest }
+    }
+}
+
+/// The past of a table with a rule of its own.
+impl Table {
+    /// Keeps so much of the past of this table, and of its indexes, from now on, whatever the
+    /// [database](Database::retain) keeps: more, less, or nothing. [`Database::at`] then shows versions that only some
+    /// tables keep, and reads of the other tables fail with [`Error::NotKeptOf`].
+    ///
+    /// The past of the table begins as that of a database does. What it keeps already stays, as far as the new rule
+    /// allows. A table that is renamed or cloned is a new one, which has the rule of the database. A
+    /// [feed of changes](Database::changes) is complete only as far as the database keeps its past.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let (prices, sessions) = (db.table("prices")?, db.table("sessions")?);
+    /// use larch::past::Retention;
+    /// use larch::Readable;
+    ///
+    /// prices.retain(Retention::Everything)?;
+    /// prices.insert("apple", "1.20")?;
+    /// let then = db.version();
+    /// prices.insert("apple", "1.30")?;
+    /// sessions.insert("token", "ada")?;
+    ///
+    /// let past = db.at(then)?;
+    /// assert_eq!(past.get(&prices, "apple")?.as_deref(), Some(&b"1.20"[..]));
+    /// assert!(past.get(&sessions, "token").is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Database::retain`], and [`Error::TableDropped`].
+    pub fn retain(&self, retention: Retention) -> Result<()> {
+        keep::retain_table(self.core(), self.identity(), TableRule::Own(retention))
+    }
+
+    /// Keeps as much of the past of this table as of the rest of the database from now on.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::retain`].
+    pub fn retain_as_database(&self) -> Result<()> {
+        keep::retain_table(self.core(), self.identity(), TableRule::OfDatabase)
+    }
+
+    /// The rule that [`Table::retain`] gave to the table; `None` if it has that of the database.
+    pub fn retention(&self) -> Option<Retention> {
+        match self.core().views.newest().files.table_pasts.get(self.id()).map(|retained| retained.rule) {
+            Some(TableRule::Own(retention)) => Some(retention),
+            Some(TableRule::OfDatabase) | None => None,
+        }
+    }
+
+    /// The oldest version of the past of the table that is kept, by its rule or by that of the database; `None` if none
+    /// is. Versions with names may be older.
+    pub fn retained_from(&self) -> Option<Version> {
+        let past = self.core().views.newest().files.past_of(self.id());
+        past.filter(|past| past.is_sure).map(|past| past.from)
     }
 }
 

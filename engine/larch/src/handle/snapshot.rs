@@ -1,6 +1,6 @@
 //! A snapshot of a database. Its reads are in `readable`.
 
-use crate::base::error::Result;
+use crate::base::error::{Error, Result};
 use crate::core::handle::DatabaseHandle;
 use crate::core::snapshots::PinnedVersion;
 use crate::read::Reader;
@@ -58,9 +58,14 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database.
+    /// [`Error::ForeignTable`] if the table belongs to another database; [`Error::NotKeptOf`] if it keeps less of its
+    /// past than the database.
     pub(crate) fn pin_of<V>(&self, rows: &Reader<'_, V>) -> Result<&Arc<PinnedVersion>> {
-        rows.handle().check_handle(&self.handle)?;
-        Ok(&self.pin)
+        let table = rows.handle();
+        table.check_handle(&self.handle)?;
+        if self.pin.shows(table.id()) {
+            return Ok(&self.pin);
+        }
+        Err(Error::NotKeptOf { table: table.identity.name.clone(), version: self.version() })
     }
 }

@@ -6,7 +6,7 @@ use crate::base::operand;
 use crate::base::ops::Op;
 use crate::base::options::TableOptions;
 use crate::base::record::{LogError, LogKind, RecordReader};
-use crate::base::retention::Retained;
+use crate::base::retention::{Retained, TableRetained, TableRule};
 use crate::base::table::IndexInfo;
 use crate::log::LogReader;
 use crate::manifest::db_file::sst_name;
@@ -220,6 +220,17 @@ fn print_edit(edit: &Edit, detail: DumpDetail, out: &mut dyn Write) -> Result<()
         }
         Edit::RetainFrom { retention, from } => {
             line(out, format_args!("  retain {retention:?}, now from version {}", from.0))
+        }
+        Edit::RetainTable { table, retained: TableRetained { rule, from, is_sure } } => {
+            let unsure = if *is_sure { "" } else { ", which reads do not rely on yet" };
+            let rule = match rule {
+                TableRule::OfDatabase => "what the database retains".to_owned(),
+                TableRule::Own(retention) => format!("{retention:?}"),
+            };
+            line(out, format_args!("  table {} retains {rule} from version {}{unsure}", table.0, from.0))
+        }
+        Edit::RetainTableFrom { table, retention, from } => {
+            line(out, format_args!("  table {} retains {retention:?}, now from version {}", table.0, from.0))
         }
         Edit::Time(VersionTime { version, micros }) => {
             line(out, format_args!("  time {micros} us version {}", version.0))

@@ -8,6 +8,7 @@
 use super::claim::Claim;
 use super::level0::{Level0Use, Now, Watch};
 use super::pick::Pick;
+use crate::base::boundaries::Boundaries;
 use crate::base::table::TableId;
 use crate::manifest::{Edit, FileSet, TableFiles};
 use os::sync::{Arc, Mutex, MutexGuard};
@@ -44,6 +45,8 @@ struct PickState {
     examined: u64,
     /// The oldest version that a reader could read at when the tables in `waiting` were last examined.
     oldest: Version,
+    /// What tables with a past of their own kept then.
+    pasts: Vec<(TableId, Option<Version>)>,
 }
 
 /// A compaction under way, from before it begins until it is installed or has failed.
@@ -115,14 +118,16 @@ impl Picks {
         }
     }
 
-    /// Takes the tables to examine `now`. `oldest` is the oldest version that a reader may read at. The caller
-    /// passes each table to [`Picks::examined`], [`Picks::put_off`] or [`Picks::forget`].
-    pub fn take(&self, oldest: Version, now: Now) -> Vec<TableId> {
+    /// Takes the tables to examine `now`. Readers read at `boundaries`. The caller passes each table to
+    /// [`Picks::examined`], [`Picks::put_off`] or [`Picks::forget`].
+    pub fn take(&self, boundaries: &Boundaries, now: Now) -> Vec<TableId> {
+        let oldest = boundaries.oldest();
         let mut state = self.state.lock();
         let mut tables = std::mem::take(&mut state.changed);
         tables.extend(state.level0.take_resting(now));
-        if state.oldest != oldest {
+        if state.oldest != oldest || state.pasts != boundaries.tables() {
             state.oldest = oldest;
+            state.pasts = boundaries.tables().to_vec();
             tables.extend(state.waiting.iter().copied());
         }
         tables.into_iter().collect()

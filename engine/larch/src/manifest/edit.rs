@@ -31,6 +31,8 @@
 //!  21 time         version | microseconds since 1970
 //!  22 retain from  from version | kind u8 | how many versions or microseconds
 //!  23 expired      milliseconds since 1970
+//!  27 retain table table | from version | kind u8, as in 20, or 4 that of the database | how many versions or microseconds
+//!  28 table from   table | from version | kind u8 | how many versions or microseconds
 //! 128 written for  release, the rest of the edit
 //! extension: fields that later releases may add, see sst::format::field
 //! ```
@@ -45,7 +47,7 @@
 use crate::base::kept::Kept;
 use crate::base::options::TableOptions;
 use crate::base::record::EDIT_FIELDS;
-use crate::base::retention::{Retained, Retention};
+use crate::base::retention::{Retained, Retention, TableRetained, TableRule};
 use crate::base::table::{IndexInfo, IndexState, TableId};
 use crate::manifest::times::VersionTime;
 use sst::format::features::Unreadable;
@@ -194,6 +196,22 @@ pub enum Edit {
         /// The version.
         from: Version,
     },
+    /// How much of its past a table keeps from now on, and from which version on it is there.
+    RetainTable {
+        /// The table.
+        table: TableId,
+        /// What it keeps.
+        retained: TableRetained,
+    },
+    /// The past of a table now begins with this version, if it is kept by this rule and begins earlier.
+    RetainTableFrom {
+        /// The table.
+        table: TableId,
+        /// The rule for which the version was computed.
+        retention: Retention,
+        /// The version.
+        from: Version,
+    },
     /// A version was the newest at this time.
     Time(VersionTime),
     /// Rows that had expired at this time, in milliseconds since 1970, may be gone from files. So reads must not use an
@@ -223,7 +241,9 @@ impl Edit {
             | Self::RemoveFile { table, .. }
             | Self::ShareFile { to: table, .. }
             | Self::SliceFile { table, .. }
-            | Self::MoveFile { table, .. } => Some(*table),
+            | Self::MoveFile { table, .. }
+            | Self::RetainTable { table, .. }
+            | Self::RetainTableFrom { table, .. } => Some(*table),
             _ => None,
         }
     }
@@ -344,6 +364,23 @@ impl Edit {
                 out.push(kind);
                 varint::put(out, amount);
                 22
+            }
+            Self::RetainTable { table, retained: TableRetained { rule, from, is_sure } } => {
+                let (kind, amount) = match rule {
+                    TableRule::OfDatabase => (OF_DATABASE, 0),
+                    TableRule::Own(retention) => retention_code(*retention),
+                };
+                put(27, &[u64::from(table.0), from.0]);
+                out.push(kind | if *is_sure { 0 } else { UNSURE });
+                varint::put(out, amount);
+                27
+            }
+            Self::RetainTableFrom { table, retention, from } => {
+                let (kind, amount) = retention_code(*retention);
+                put(28, &[u64::from(table.0), from.0]);
+                out.push(kind);
+                varint::put(out, amount);
+                28
             }
             Self::Expired(millis) => put(23, &[*millis]),
             Self::Time(VersionTime { version, micros }) => put(21, &[version.0, *micros]),
@@ -479,6 +516,23 @@ impl Edit {
                 *bytes = rest;
                 Self::RetainFrom { retention: retention_of(kind, varint::take(bytes)?, why)?, from }
             }
+            27 => {
+                let (table, from) = (TableId(u32::try_from(number()?).ok()?), Version(number()?));
+                let (&kind, rest) = bytes.split_first()?;
+                *bytes = rest;
+                let (is_sure, kind, amount) = (kind & UNSURE == 0, kind & !UNSURE, varint::take(bytes)?);
+                let rule = match kind {
+                    OF_DATABASE => TableRule::OfDatabase,
+                    _ => TableRule::Own(retention_of(kind, amount, why)?),
+                };
+                Self::RetainTable { table, retained: TableRetained { rule, from, is_sure } }
+            }
+            28 => {
+                let (table, from) = (TableId(u32::try_from(number()?).ok()?), Version(number()?));
+                let (&kind, rest) = bytes.split_first()?;
+                *bytes = rest;
+                Self::RetainTableFrom { table, retention: retention_of(kind, varint::take(bytes)?, why)?, from }
+            }
             21 => Self::Time(VersionTime { version: Version(number()?), micros: number()? }),
             23 => Self::Expired(number()?),
             128 => Self::WrittenFor(String::from_utf8(std::mem::take(bytes).to_vec()).ok()?),
@@ -498,6 +552,9 @@ const SINCE: u8 = 1;
 const UNSURE: u8 = 0x80;
 
 /// The number of a retention, and how many versions or microseconds it is about.
+/// Stands for the rule of the database in the edit that gives a table a rule.
+const OF_DATABASE: u8 = 4;
+
 fn retention_code(retention: Retention) -> (u8, u64) {
     match retention {
         Retention::None => (0, 0),
@@ -633,6 +690,10 @@ mod tests {
         }
     }
 
+    fn retain_table(rule: TableRule, is_sure: bool) -> Edit {
+        Edit::RetainTable { table: TableId(1), retained: TableRetained { rule, from: Version(300), is_sure } }
+    }
+
     fn retain(retention: Retention) -> Edit {
         Edit::Retain(Some(Retained { retention, from: Version(300), is_sure: true }))
     }
@@ -764,6 +825,9 @@ mod tests {
             (unsure, "14 04 ac02 83 00"),
             (Edit::RetainFrom { retention: Retention::Versions(5), from }, "16 04 ac02 01 05"),
             (Edit::Time(VersionTime { version: Version(300), micros: 5 }), "15 03 ac02 05"),
+            (retain_table(TableRule::Own(Retention::Versions(5)), true), "1b 05 01 ac02 01 05"),
+            (retain_table(TableRule::OfDatabase, false), "1b 05 01 ac02 84 00"),
+            (Edit::RetainTableFrom { table, retention: Retention::Versions(5), from }, "1c 05 01 ac02 01 05"),
         ] {
             let mut bytes = Vec::new();
             edit.encode(&mut bytes);
@@ -883,6 +947,9 @@ mod tests {
             retain(Retention::Everything),
             Edit::RetainFrom { retention: Retention::Everything, from: Version(1 << 40) },
             Edit::Time(VersionTime { version: Version(1 << 40), micros: 1 << 50 }),
+            retain_table(TableRule::Own(Retention::None), true),
+            retain_table(TableRule::OfDatabase, false),
+            Edit::RetainTableFrom { table, retention: Retention::Everything, from: Version(1 << 40) },
             Edit::WrittenFor("0.1".to_owned()),
             Edit::DropTable(table),
         ];

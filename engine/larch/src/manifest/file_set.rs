@@ -8,20 +8,21 @@
 use super::db_file::{DbFile, FileOpener, sst_name};
 use super::edit::{Edit, NewFile};
 use super::table_files::TableFiles;
+use super::table_pasts::{Past, TablePasts};
 use super::tables::Tables;
 use super::times::Times;
 use crate::base::error::{Error, Result};
 use crate::base::kept::{Kept, MAX_KEPT};
 use crate::base::options::TableOptions;
 use crate::base::release::{Format, Release};
-use crate::base::retention::Retained;
+use crate::base::retention::{Retained, Showing};
 use crate::base::table::{IndexInfo, IndexState, TableId, TableInfo};
 use os::sync::Arc;
 use pages::PagedFile;
 use rpds::RedBlackTreeMap;
 use sst::format::features;
 use sst::{Compression, KeyBounds, Slice, Version};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::collections::hash_map::Entry;
 use std::fmt::Display;
 use std::path::Path;
@@ -51,6 +52,8 @@ pub struct FileSet {
     kept: RedBlackTreeMap<String, Kept, archery::ArcK>,
     /// What is kept of the past; `None` if nothing is, beside versions with names.
     pub retained: Option<Retained>,
+    /// What tables keep of their past that have a rule of their own.
+    pub table_pasts: TablePasts,
     /// When versions were made that are kept.
     pub times: Times,
     /// See [`Edit::Expired`]; 0 if no row had a time.
@@ -109,6 +112,8 @@ impl FileSet {
                     return Err(format!("table {} is dropped, and it has an index", id.0).into());
                 }
                 let table = self.tables.remove(id).ok_or(EditRefusal::NoTable(*id))?;
+                self.table_pasts.remove(*id);
+                self.forget_times();
                 table.files().for_each(|(_, file)| self.hide(file, removed));
             }
             Edit::AddFile(new) => self.add_new_file(new, opener)?,
@@ -140,10 +145,7 @@ impl FileSet {
             Edit::Retain(retained) => {
                 retained.map_or(Ok(()), |retained| not_last(retained.from.0, u64::MAX, "version").map(drop))?;
                 self.retained = *retained;
-                match retained {
-                    Some(retained) => self.times.forget_before(retained.from),
-                    None => self.times = Times::default(),
-                }
+                self.forget_times();
             }
             Edit::RetainFrom { retention, from } => {
                 not_last(from.0, u64::MAX, "version")?;
@@ -151,8 +153,20 @@ impl FileSet {
                 let is_same = |retained: &&mut Retained| retained.is_sure && retained.retention == *retention;
                 if let Some(retained) = self.retained.as_mut().filter(is_same) {
                     retained.from = retained.from.max(*from);
-                    self.times.forget_before(retained.from);
+                    self.forget_times();
                 }
+            }
+            Edit::RetainTable { table, retained } => {
+                not_last(retained.from.0, u64::MAX, "version")?;
+                self.table(*table)?;
+                self.table_pasts.set(*table, *retained);
+                self.forget_times();
+            }
+            Edit::RetainTableFrom { table, retention, from } => {
+                not_last(from.0, u64::MAX, "version")?;
+                // The table may have been dropped since the version was computed.
+                self.table_pasts.begin(*table, *retention, *from);
+                self.forget_times();
             }
             Edit::Time(moment) => {
                 not_last(moment.version.0, u64::MAX, "version")?;
@@ -204,6 +218,65 @@ impl FileSet {
         self.expired > 0 || tables.any(|table| table.files().any(|(_, file)| file.sst.meta.expiry.is_some()))
     }
 
+    /// Forgets when versions were made that no table keeps, and tables that keep just what the database keeps.
+    fn forget_times(&mut self) {
+        self.table_pasts.forget_needless(self.retained);
+        match self.oldest_past() {
+            Some(oldest) => self.times.forget_before(oldest),
+            None => self.times = Times::default(),
+        }
+    }
+
+    /// The oldest version that the rule of the database or of a table keeps; `None` if no rule keeps any.
+    pub fn oldest_past(&self) -> Option<Version> {
+        let tables = self.table_pasts.iter().filter_map(|(table, _)| self.past_of(table));
+        tables.map(|past| past.from).chain(self.retained_from()).min()
+    }
+
+    /// The bytes of older rows in files.
+    pub fn history_bytes(&self) -> u64 {
+        let mut seen = HashSet::new();
+        let files = self.tables.values().flat_map(|table| table.files().map(|(_, file)| file));
+        let histories = files.filter(|file| seen.insert(file.number)).filter_map(|file| file.sst.meta.history.tree());
+        histories.map(|tree| tree.totals.bytes + tree.totals.group_bytes).sum()
+    }
+
+    /// What the table `id` keeps of its past, and an index with its table.
+    pub fn past_of(&self, id: TableId) -> Option<Past> {
+        if self.table_pasts.is_empty() {
+            return self.retained.map(Past::from);
+        }
+        let index = self.tables.get(&id).and_then(|table| table.info.index.as_ref());
+        self.table_pasts.past(index.map_or(id, |index| index.table), self.retained)
+    }
+
+    /// The tables that have a rule of their own, and their indexes, each with the version from which on it keeps every
+    /// version.
+    pub fn own_pasts(&self) -> Vec<(TableId, Option<Version>)> {
+        let with_indexes = |id: TableId| {
+            std::iter::once(id).chain(self.tables.indexes_of(id).map(|index| index.info.id)).collect::<Vec<_>>()
+        };
+        let all = self.table_pasts.iter().flat_map(|(id, _)| with_indexes(id));
+        all.map(|id| (id, self.past_of(id).map(|past| past.from))).collect()
+    }
+
+    /// Which tables show `version`; `None` if none does.
+    pub fn showing(&self, version: Version) -> Option<Showing> {
+        if self.table_pasts.is_empty() || self.kept.values().any(|kept| kept.version == version) {
+            return self.is_kept(version).then_some(Showing::All);
+        }
+        let own = |shows: bool| {
+            let all = self.own_pasts().into_iter().map(|(id, _)| id);
+            all.filter(|id| Past::shows(self.past_of(*id), version) == shows).collect::<Vec<_>>()
+        };
+        if self.is_kept(version) {
+            let hidden = own(false);
+            return Some(if hidden.is_empty() { Showing::All } else { Showing::AllBut(Arc::new(hidden)) });
+        }
+        let shown = own(true);
+        (!shown.is_empty()).then(|| Showing::Only(Arc::new(shown)))
+    }
+
     /// The version from which on every version is kept, if the database keeps its past.
     pub fn retained_from(&self) -> Option<Version> {
         self.retained.map(|retained| retained.from)
@@ -225,6 +298,7 @@ impl FileSet {
             let from = if retained.is_sure { retained.from.min(newest) } else { newest };
             (retained.from, retained.is_sure) = (from, true);
         }
+        self.table_pasts.keep_through(newest);
     }
 
     /// The version from which on reads can see every version, if the database keeps its past.
@@ -377,7 +451,7 @@ impl FileSet {
                 kept.version.0, kept.name
             )));
         }
-        if self.retained.is_some() && !release.reads_kept() {
+        if (self.retained.is_some() || !self.table_pasts.is_empty()) && !release.reads_kept() {
             return Err(Error::BadOptions(format!(
                 "compat {release}: the database keeps its past, and Larch {release} would drop it; have it keep nothing, or open \
                  the database without compat"
@@ -532,6 +606,8 @@ impl FileSet {
         let expired = (self.expired > 0).then_some(Edit::Expired(self.expired));
         let retained = self.retained.map(|retained| Edit::Retain(Some(retained)));
         // The edit before them would forget moments.
+        let own = |(table, retained)| Edit::RetainTable { table, retained };
+        let table_pasts: Vec<Edit> = self.table_pasts.iter().map(own).collect();
         let past = retained.into_iter().chain(self.times.iter().copied().map(Edit::Time)).chain(kept).chain(expired);
         // The table and level of the edit that adds each file. Other tables get the file by edits that share it.
         let mut named: HashMap<*const PagedFile, (TableId, u8)> = HashMap::new();
@@ -577,7 +653,7 @@ impl FileSet {
                 }
             }
         }
-        head.into_iter().chain(written_for).chain(past).chain(edits).chain(slices)
+        head.into_iter().chain(written_for).chain(past).chain(edits).chain(table_pasts).chain(slices)
     }
 }
 

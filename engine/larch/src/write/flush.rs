@@ -206,7 +206,7 @@ pub fn write_version_to(
 ) -> Result<NewFiles> {
     let info = &|table| files.tables.get(&table).map(|table| table.info.clone());
     let boundaries = files.all_kept().map(|kept| kept.version.min(at)).chain([at]).collect();
-    let boundaries = Boundaries::new(boundaries, files.retained_from());
+    let boundaries = Boundaries::new(boundaries, files.retained_from()).with_tables(files.own_pasts());
     write_tables(
         core,
         &[memory],
@@ -266,6 +266,7 @@ fn write_table(
     memtables: &[Arc<Memtable>],
     &Extract { boundaries, up_to, is_run, target, now, .. }: &Extract<'_>,
 ) -> Result<NewFiles> {
+    let boundaries = &boundaries.of(table.id);
     let joined_erases = joined_erases(memtables);
     let mut erases = joined_erases.range_erases().map(|mut erase| {
         erase.versions.retain(|&version| version <= up_to);

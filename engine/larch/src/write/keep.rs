@@ -3,13 +3,16 @@
 
 use super::define::is_new_name;
 use crate::base::error::{Error, Result};
+use crate::base::event::Event;
 use crate::base::kept::{Kept, MAX_KEPT};
-use crate::base::retention::{Retained, Retention};
+use crate::base::retention::{Retained, Retention, TableRetained, TableRule};
+use crate::base::table::TableInfo;
 use crate::core::Core;
 use crate::core::snapshots::PinnedVersion;
 use crate::manifest::directory::fresh::FreshFiles;
 use crate::manifest::times::{Times, VersionTime};
-use crate::manifest::{Edit, ManifestLog};
+use crate::manifest::{Edit, FileSet, ManifestLog};
+use os::sync::atomic::Ordering;
 use sst::Version;
 use std::time::Duration;
 
@@ -85,7 +88,9 @@ pub fn retain(core: &Core, retention: Retention) -> Result<()> {
     let _altering = core.writes.altering.lock();
     if retention == Retention::None {
         change_retained(core, |_| None)?;
-        *core.writes.times.lock() = Times::default();
+        if core.views.newest().files.oldest_past().is_none() {
+            *core.writes.times.lock() = Times::default();
+        }
         core.background.wake_compact();
         return Ok(());
     }
@@ -97,6 +102,40 @@ pub fn retain(core: &Core, retention: Retention) -> Result<()> {
             old.or(Some(Retained { retention, from: core.views.visible(), is_sure }))
         })?;
     }
+    note_time(core);
+    Ok(())
+}
+
+/// Keeps so much of the past of `table` from now on.
+///
+/// # Errors
+///
+/// As [`retain`], and [`Error::TableDropped`].
+pub fn retain_table(core: &Core, table: &TableInfo, rule: TableRule) -> Result<()> {
+    check_writer(core)?;
+    check_release(core)?;
+    let _altering = core.writes.altering.lock();
+    // As for a database: what a compaction under way may drop is not relied on.
+    for is_sure in [false, true] {
+        let mut manifest = core.writes.manifest.lock();
+        let files = core.views.newest().files_of(table).map(|_| core.views.newest().files.clone())?;
+        let past = files.past_of(table.id).filter(|past| past.is_sure);
+        let keeps_any = rule != TableRule::Own(Retention::None);
+        let (from, is_sure) = match past {
+            Some(past) => (past.from, true),
+            None => (core.views.visible(), is_sure || !keeps_any),
+        };
+        let retained = TableRetained { rule, from, is_sure };
+        if files.table_pasts.get(table.id) == Some(retained) {
+            break;
+        }
+        let edits = [Edit::RetainTable { table: table.id, retained }];
+        let outcome = core.install_in(&mut manifest, &edits, FreshFiles::new(&core.env.opener.leftovers), |_| {});
+        drop((manifest, files));
+        core.clean_up_after(&edits);
+        outcome?;
+    }
+    core.background.wake_compact();
     note_time(core);
     Ok(())
 }
@@ -120,7 +159,7 @@ fn change_retained(core: &Core, change: impl FnOnce(Option<Retained>) -> Option<
 /// Notes that the newest version is the newest now, if the past is kept.
 pub fn note_time(core: &Core) {
     let version = core.views.visible();
-    if core.views.newest().files.retained.is_some() {
+    if core.views.newest().files.oldest_past().is_some() {
         core.writes.times.lock().add(VersionTime { version, micros: micros_now(core) });
     }
 }
@@ -128,16 +167,30 @@ pub fn note_time(core: &Core) {
 /// The edits of a flush that are about the past: when the versions up to `flushed` were made, and the version with which
 /// the past now begins. The caller installs them.
 pub fn edits_of_flush(core: &Core, flushed: Version) -> Vec<Edit> {
-    let Some(Retained { retention, from, is_sure: true }) = core.views.newest().files.retained else {
+    let files = core.views.newest().files.clone();
+    if files.oldest_past().is_none() {
         return Vec::new();
-    };
+    }
     note_time(core);
-    let begin = begin_now(core, retention).filter(|begin| *begin > from);
-    let begin = begin.map(|from| Edit::RetainFrom { retention, from });
+    let begin = begins(core, &files, |begin| begin);
     // Versions that are not durable yet may be given to other commits after a crash. The list keeps the moments until
     // the flush has installed them.
     let times = core.writes.times.lock();
     times.through(flushed).iter().copied().map(Edit::Time).chain(begin).collect()
+}
+
+/// The edits by which the past of the database and of its tables begins later, if their rules say so. `bound` may lower
+/// the version with which it begins.
+fn begins(core: &Core, files: &FileSet, bound: impl Fn(Version) -> Version) -> Vec<Edit> {
+    let later = |retention, from| begin_now(core, retention).map(&bound).filter(|begin| *begin > from);
+    let database = files.retained.filter(|retained| retained.is_sure).and_then(|Retained { retention, from, .. }| {
+        later(retention, from).map(|from| Edit::RetainFrom { retention, from })
+    });
+    let tables = files.table_pasts.iter().filter_map(|(table, retained)| {
+        let TableRetained { rule: TableRule::Own(retention), from, is_sure: true } = retained else { return None };
+        later(retention, from).map(|from| Edit::RetainTableFrom { table, retention, from })
+    });
+    database.into_iter().chain(tables).collect()
 }
 
 /// The version with which the past begins now by the rule. `None` if the rule says nothing.
@@ -160,27 +213,56 @@ fn begin_now(core: &Core, retention: Retention) -> Option<Version> {
 ///
 /// The errors of [`Core::install`]. Nothing has changed then.
 pub fn move_on(core: &Core, manifest: &mut Option<ManifestLog>) -> Result<Option<Duration>> {
-    let Some(Retained { retention: retention @ Retention::Time(time), from, is_sure: true }) =
-        core.views.newest().files.retained
-    else {
+    if moving(&core.views.newest().files).next().is_none() {
         return Ok(None);
-    };
+    }
     let newest = core.views.visible();
     let durable = core.writes.sync.durable();
-    let begin = begin_now(core, retention).map(|begin| begin.min(durable));
-    if let Some(begin) = begin.filter(|begin| *begin > from) {
-        let edits = [Edit::RetainFrom { retention, from: begin }];
+    let edits = begins(core, &core.views.newest().files, |begin| begin.min(durable));
+    if !edits.is_empty() {
         core.install_in(manifest, &edits, FreshFiles::new(&core.env.opener.leftovers), |_| {})?;
         core.background.wake_compact();
     }
-    let is_over = begin.unwrap_or(from).max(from) >= newest;
-    Ok((!is_over).then(|| (time / STEPS).max(Duration::from_secs(1))))
+    let files = core.views.newest().files.clone();
+    let shortest = moving(&files).filter(|(_, from)| *from < newest).map(|(time, _)| time).min();
+    Ok(shortest.map(|time| (time / STEPS).max(Duration::from_secs(1))))
+}
+
+/// The times for which the database and its tables keep their past, each with the version with which it begins.
+fn moving(files: &FileSet) -> impl Iterator<Item = (Duration, Version)> {
+    let database = files.retained.filter(|retained| retained.is_sure).map(|retained| (retained.retention, retained.from));
+    let tables = files.table_pasts.iter().filter_map(|(_, retained)| match retained {
+        TableRetained { rule: TableRule::Own(retention), from, is_sure: true } => Some((retention, from)),
+        _ => None,
+    });
+    database.into_iter().chain(tables).filter_map(|(retention, from)| match retention {
+        Retention::Time(time) => Some((time, from)),
+        _ => None,
+    })
 }
 
 /// Drops the moments that the manifest has. Called after a flush.
 pub fn after_flush(core: &Core) {
-    if let Some(noted) = core.views.newest().files.times.iter().next_back() {
+    let files = core.views.newest().files.clone();
+    if let Some(noted) = files.times.iter().next_back() {
         core.writes.times.lock().forget_through(noted.version);
+    }
+    report_size(core, &files);
+}
+
+/// Reports older rows that take more than the disk has left. They grow with the commits, so the program learns of it when
+/// at most half of the room that there was for them is used up.
+fn report_size(core: &Core, files: &FileSet) {
+    let reported = &core.writes.past_fills_disk;
+    let history_bytes = files.history_bytes();
+    // Most databases have no older rows, and then the system is not asked.
+    let free_bytes = (history_bytes > 0).then(|| core.env.machine.disk.free_bytes(&core.env.directory).ok().flatten());
+    let Some(free_bytes) = free_bytes.flatten().filter(|free| *free < history_bytes) else {
+        reported.store(false, Ordering::Relaxed);
+        return;
+    };
+    if !reported.swap(true, Ordering::Relaxed) {
+        core.env.report(|| Event::PastFillsDisk { history_bytes, free_bytes });
     }
 }
 

@@ -60,6 +60,10 @@ impl Disk for RealDisk {
         Place::named(directory).sync_dir().map_err(|error| cannot("sync directory", directory, error))
     }
 
+    fn free_bytes(&self, directory: &Path) -> io::Result<Option<u64>> {
+        Place::named(directory).free_bytes().map(Some)
+    }
+
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
         Ok(Box::new(RealLock::take(&Place::named(path))?))
     }

@@ -206,6 +206,10 @@ impl Disk for HeldDirectory {
         made.map_err(|error| found.cause(error))
     }
 
+    fn free_bytes(&self, directory: &Path) -> io::Result<Option<u64>> {
+        self.find(directory).place.free_bytes().map(Some)
+    }
+
     fn remove_dir(&self, directory: &Path) -> io::Result<()> {
         let found = self.find(directory);
         let Some(held) = found.itself() else {

@@ -175,6 +175,12 @@ impl<'p> Place<'p> {
         }
     }
 
+    /// How many bytes users may still write to the file system of the directory.
+    pub(super) fn free_bytes(&self) -> io::Result<u64> {
+        let found = rustix::fs::fstatvfs(self.open(OFlags::RDONLY | OFlags::DIRECTORY)?)?;
+        Ok(found.f_bavail.saturating_mul(found.f_frsize))
+    }
+
     pub(super) fn sync_dir(&self) -> io::Result<()> {
         self.open(OFlags::RDONLY)?.sync_all()
     }

@@ -318,6 +318,12 @@ impl Disk for SimDisk {
         })
     }
 
+    fn free_bytes(&self, _: &Path) -> io::Result<Option<u64>> {
+        let state = self.state.lock();
+        let is_limited = state.capacity_bytes < u64::MAX;
+        Ok(is_limited.then(|| state.capacity_bytes.saturating_sub(state.used_bytes())))
+    }
+
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.on_disk("rename", from, |state| {
             let (old, new) = (self.find(state, from)?, self.find(state, to)?);

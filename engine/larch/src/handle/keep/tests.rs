@@ -6,10 +6,14 @@ use crate::manifest::directory::fresh::FreshFiles;
 use crate::open::idle::IdleJob;
 use crate::options::Release;
 use crate::past::Retention;
-use crate::{Builder, Follow, Readable, Table, Version};
+use crate::{Builder, Follow, Readable, Snapshot, Table, Version};
 use os::sim::SimDisk;
-use os::sync::Arc;
+use crate::event::Event;
+use os::sync::{Arc, Mutex};
 use os::{Disk, Job, Machine};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 fn value(rows: &impl Readable, table: &Table, key: &str) -> Option<String> {
@@ -404,4 +408,167 @@ fn times_outlive_a_flush_that_fails() {
     let (db, _) = open(&disk, 2);
     let noted = db.core().views.newest().files.times.version_at(time.as_micros() as u64);
     assert_eq!(noted, Some(version));
+}
+
+type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
+
+fn all(rows: &impl Readable, table: &Table) -> Result<Rows, Error> {
+    rows.reader(table)?.range(..).map(|row| row.map(|(key, value)| (key.to_vec(), value.to_vec()))).collect()
+}
+
+/// Compares tables that have rules of their own with a model that keeps everything, through flushes, compactions,
+/// changes of rules, indexes, crashes and reopens.
+#[test]
+fn each_table_keeps_its_past_by_its_own_rule() {
+    const NAMES: [&str; 3] = ["a", "b", "c"];
+    for seed in 0..60 {
+        println!("seed {seed}");
+        let rng = &mut StdRng::seed_from_u64(seed);
+        let (_, disk) = Machine::simulated(seed);
+        let mut db = on(&disk, seed).open().expect("the disk works");
+        let open_tables = |db: &Database| {
+            let tables = NAMES.map(|name| db.table(name).expect("the disk works"));
+            tables[0].index_by("whole", |_, value, emit| emit(value)).expect("the disk works");
+            tables
+        };
+        let mut tables = open_tables(&db);
+        let mut model: BTreeMap<Version, [Rows; 3]> = BTreeMap::from([(db.version(), Default::default())]);
+        let mut pinned: Vec<(Snapshot, usize)> = Vec::new();
+        for _ in 0..rng.random_range(20..120) {
+            let which = rng.random_range(0..3);
+            let rule = |rng: &mut StdRng| match rng.random_range(0..4) {
+                0 => Retention::None,
+                1 => Retention::Versions(rng.random_range(0..30)),
+                2 => Retention::Time(Duration::from_secs(rng.random_range(1..20))),
+                _ => Retention::Everything,
+            };
+            match rng.random_range(0..30) {
+                0..14 => {
+                    let (key, value) = (vec![rng.random_range(0..12)], vec![rng.random(), rng.random()]);
+                    tables[which].insert(&key, &value).expect("the disk works");
+                    let mut now = model.last_key_value().expect("it is not empty").1.clone();
+                    now[which].insert(key, value);
+                    model.insert(db.version(), now);
+                }
+                14 | 15 => {
+                    let key = vec![rng.random_range(0..12)];
+                    tables[which].remove_range(&key[..]..).expect("the disk works");
+                    let mut now = model.last_key_value().expect("it is not empty").1.clone();
+                    now[which].retain(|other, _| *other < key);
+                    model.insert(db.version(), now);
+                }
+                16 | 17 => db.flush().expect("the disk works"),
+                18 | 19 => tables[which].compact().expect("the disk works"),
+                20 => db.compact().expect("the disk works"),
+                21 => tables[which].retain_as_database().expect("the disk works"),
+                22 | 23 => {
+                    let rule = rule(rng);
+                    tables[which].retain(rule).expect("the disk works");
+                    assert_eq!(tables[which].retention(), Some(rule));
+                }
+                24 | 25 => db.retain(rule(rng)).expect("the disk works"),
+                26 => db.core().env.machine.clock.sleep(Duration::from_secs(rng.random_range(1..5))),
+                27 if !pinned.is_empty() => drop(pinned.swap_remove(0)),
+                28 => {
+                    pinned.clear();
+                    drop(tables);
+                    if rng.random() {
+                        disk.crash_keeping_everything();
+                    }
+                    drop(db);
+                    db = on(&disk, seed).open().expect("the disk works");
+                    tables = open_tables(&db);
+                    // An index that is closed by a closure begins anew with it.
+                    assert_eq!(all(&db.snapshot(), &tables[1]).ok().as_ref(), model.values().last().map(|now| &now[1]));
+                }
+                _ => {}
+            }
+            let newest = db.version();
+            let first = model.keys().next().copied().expect("it is not empty");
+            let at = Version(rng.random_range(first.0..=newest.0));
+            let (_, then) = model.range(..=at).next_back().expect("it has the first version");
+            let is_kept = |table: &Table| table.retained_from().is_some_and(|from| from <= at);
+            match db.at(at) {
+                Ok(past) => {
+                    for (table, expected) in tables.iter().zip(then) {
+                        match all(&past, table) {
+                            Ok(rows) => assert_eq!(rows, *expected, "{} at {at:?}", table.name()),
+                            Err(Error::NotKeptOf { .. }) => assert!(!is_kept(table), "{} at {at:?}", table.name()),
+                            Err(error) => panic!("{error}"),
+                        }
+                    }
+                    if pinned.len() < 3 && rng.random_range(0..8) == 0 {
+                        let shown = tables.iter().position(|table| past.reader(table).is_ok()).expect("some table shows it");
+                        pinned.push((past, shown));
+                    }
+                }
+                Err(Error::NotKept { .. }) => assert!(!tables.iter().any(is_kept), "{at:?}"),
+                Err(error) => panic!("{error}"),
+            }
+            for (past, shown) in &pinned {
+                let (_, then) = model.range(..=past.version()).next_back().expect("it has the first version");
+                assert_eq!(all(past, &tables[*shown]).expect("it is pinned"), then[*shown]);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_a_table_no_longer_keeps_gives_its_space_back_while_others_keep_theirs() {
+    let (_, db, table) = with_table();
+    let other = db.table("other").expect("the disk works");
+    db.retain(Retention::Everything).expect("the disk works");
+    other.retain(Retention::None).expect("the disk works");
+    let first = db.version();
+    for number in 0..50 {
+        table.insert("a", number.to_string()).expect("it is taken");
+        other.insert("a", number.to_string()).expect("it is taken");
+    }
+    let middle = db.version();
+    db.compact().expect("the disk works");
+    let history = |table: &Table| table.stats().expect("the disk works").history_rows;
+    assert_eq!((history(&table), history(&other)), (49, 0));
+    assert!(matches!(db.at(first).expect("it is kept").get(&other, "a"), Err(Error::NotKeptOf { .. })));
+    assert!(matches!(db.keep_at("parts", &db.at(first).expect("it is kept")), Err(Error::NotKept { .. })));
+    other.retain_as_database().expect("the disk works");
+    assert_eq!(other.retained_from(), Some(middle), "its past begins anew");
+    table.retain_as_database().expect("the disk works");
+    assert_eq!(table.retained_from(), Some(first));
+    other.insert("a", "50").expect("it is taken");
+    assert_eq!(value(&db.at(middle).expect("it is kept"), &other, "a").as_deref(), Some("49"));
+    db.drop_table("other").expect("the disk works");
+    assert!(db.core().views.newest().files.table_pasts.is_empty());
+}
+
+#[test]
+fn a_past_that_may_fill_the_disk_is_reported_long_before() {
+    let (_, disk) = Machine::simulated(1);
+    let reports = Arc::new(Mutex::new(Vec::new()));
+    let noted = reports.clone();
+    let note = move |event: &Event| {
+        if let Event::PastFillsDisk { history_bytes, free_bytes } = event {
+            noted.lock().push((*history_bytes, *free_bytes));
+        }
+    };
+    let db = on(&disk, 1).on_event(note).open().expect("the disk works");
+    let table = db.table("t").expect("the disk works");
+    db.retain(Retention::Everything).expect("the disk works");
+    disk.set_capacity(disk.used_bytes() + (4 << 20));
+    let step = |db: &Database| {
+        for number in 0..10 {
+            table.insert("a", vec![number; 10_000]).expect("it is taken");
+        }
+        db.flush().expect("the disk works");
+        reports.lock().len()
+    };
+    let steps = (1..100).find(|_| step(&db) > 0).expect("it is reported before the disk is full");
+    let (history_bytes, free_bytes) = reports.lock()[0];
+    assert!(free_bytes < history_bytes && free_bytes > 1 << 20, "{history_bytes} {free_bytes} after {steps} steps");
+    step(&db);
+    assert_eq!(reports.lock().len(), 1, "it is said once");
+    disk.set_capacity(u64::MAX);
+    step(&db);
+    disk.set_capacity(disk.used_bytes() + (1 << 20));
+    step(&db);
+    assert_eq!(reports.lock().len(), 2, "after there was room, it is said again");
 }
