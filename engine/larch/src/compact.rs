@@ -309,3 +309,6 @@ fn merge_all(core: &Arc<Core>, table: TableId, watch: &Watch<'_>) -> Result<bool
     let everything = pick::everything(&files, now, core.filters.of(table).is_some());
     Ok(execute::execute(core, &files, &everything, &mut |done, total| watch.tell(done, total))? || is_dropped)
 }
+
+#[cfg(test)]
+mod tests;

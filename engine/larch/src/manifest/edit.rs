@@ -415,7 +415,7 @@ impl Edit {
 
     /// Takes the fields off the front of `bytes`; `None` if the tag is not known.
     fn decode_body(tag: u8, bytes: &mut &[u8], framing: Framing) -> Result<Option<Self>, Unreadable> {
-        if !matches!(tag, 1..=15) && (!matches!(tag, 16..=23 | 128) || framing == Framing::Plain) {
+        if !matches!(tag, 1..=15) && (!matches!(tag, 16..=23 | 27..=28 | 128) || framing == Framing::Plain) {
             return Ok(None);
         }
         let mut why = malformed();
@@ -517,7 +517,7 @@ impl Edit {
                 Self::RetainFrom { retention: retention_of(kind, varint::take(bytes)?, why)?, from }
             }
             27 => {
-                let (table, from) = (TableId(u32::try_from(number()?).ok()?), Version(number()?));
+                let (table, from) = (id(number())?, Version(number()?));
                 let (&kind, rest) = bytes.split_first()?;
                 *bytes = rest;
                 let (is_sure, kind, amount) = (kind & UNSURE == 0, kind & !UNSURE, varint::take(bytes)?);
@@ -528,7 +528,7 @@ impl Edit {
                 Self::RetainTable { table, retained: TableRetained { rule, from, is_sure } }
             }
             28 => {
-                let (table, from) = (TableId(u32::try_from(number()?).ok()?), Version(number()?));
+                let (table, from) = (id(number())?, Version(number()?));
                 let (&kind, rest) = bytes.split_first()?;
                 *bytes = rest;
                 Self::RetainTableFrom { table, retention: retention_of(kind, varint::take(bytes)?, why)?, from }

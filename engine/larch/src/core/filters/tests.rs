@@ -26,7 +26,11 @@ fn decisions_come_in_order_and_in_batches() {
     let keys: Vec<u32> = batches.iter().flat_map(|batch| &batch.decisions).map(number).collect();
     assert!(keys.iter().copied().eq((0..2 * BATCH_ROWS as u32 + 20).filter(|i| i % 2 == 1)));
     assert_eq!(filter.counts(), FilterCounts { judged: 2 * BATCH_ROWS as u64 + 20, ..FilterCounts::default() });
-    assert_eq!((filter.state.lock().bytes, filter.state.lock().taken), (0, 2));
+    let (bytes, taken) = {
+        let state = filter.state.lock();
+        (state.bytes, state.taken)
+    };
+    assert_eq!((bytes, taken), (0, 2));
     drop(batches);
     filter.wait_until_idle();
 }
