@@ -35,7 +35,7 @@ fn roll(removal: Removal, order: impl Fn(u32) -> u32) {
         files.files().map(|(_, file)| file.bytes()).sum::<u64>()
     };
     let mut worst = 0.0_f64;
-    for window in 0..4 * WINDOWS {
+    for window in 0..3 * WINDOWS {
         let value = [window as u8; VALUE_BYTES];
         let until = db.clock() + window_time * WINDOWS;
         for row in 0..WINDOW_ROWS {
