@@ -10,6 +10,7 @@
 pub mod ahead;
 pub mod background;
 pub mod environment;
+pub mod expiring;
 pub mod files_only;
 pub mod fill;
 pub mod followed_writer;
@@ -38,6 +39,7 @@ use crate::levels::offers::exchange::Exchange;
 use crate::view::View;
 use background::{Background, BackgroundClose};
 use environment::Environment;
+use expiring::Expiring;
 use followed_writer::FollowedWriter;
 use os::sync::{Mutex, OnceLock};
 use os::{Clock, Lock};
@@ -62,6 +64,8 @@ pub struct Core {
     pub writes: Writes,
     /// The indexes that writes keep up to date.
     pub indexes: Registry,
+    /// The tables that give times to the rows that are written to them.
+    pub expiring: Expiring,
     /// The jobs of the database in the pool of threads. A read-only database has jobs only if it follows a writer in
     /// another process.
     pub background: Background,
@@ -121,6 +125,7 @@ impl Core {
         Self {
             writes: Writes::new(&view, visible, reserve, env.options.write_buffer_bytes),
             indexes: Registry::new(&view.files, &env.options.extractors),
+            expiring: Expiring::new(&view.files, &env.options.expiry_times),
             views: Views::new(view, visible, shows(&env.options)),
             env,
             background: Background::default(),

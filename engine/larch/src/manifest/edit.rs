@@ -561,12 +561,7 @@ fn encode_options(out: &mut Vec<u8>, options: &TableOptions) {
 fn take_options(bytes: &mut &[u8], framing: Framing) -> Result<TableOptions, Unreadable> {
     match framing {
         Framing::Plain => TableOptions::decode(bytes),
-        Framing::Fields => {
-            let mut options = varint::take_bytes(bytes).ok_or_else(malformed)?;
-            let decoded = TableOptions::decode(&mut options)?;
-            field::pass_over_all(options, "option")?;
-            Ok(decoded)
-        }
+        Framing::Fields => TableOptions::decode_whole(varint::take_bytes(bytes).ok_or_else(malformed)?),
     }
 }
 
