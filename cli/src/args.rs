@@ -1491,8 +1491,9 @@ pub struct TableArgs {
     /// Let each row expire at the time in this column; a row without it stays
     ///
     /// The column has texts like 2026-11-29 or 2026-11-29 08:30, in UTC if they name no other zone. COLUMN:seconds,
-    /// COLUMN:milliseconds and COLUMN:microseconds are numbers since 1970. In a raw table, a declaration says where the time
-    /// is, as 'value[0..8].le u64 seconds', see docs/format/extractor.md. It holds for rows that are written from then on.
+    /// COLUMN:milliseconds and COLUMN:microseconds are numbers since 1970. In a raw table, a declaration says where the
+    /// time is, as 'value[0..8].le u64 seconds', see docs/format/extractor.md. It holds for rows that are written from
+    /// then on.
     #[arg(long, value_name = "COLUMN[:UNIT]", conflicts_with = "expire_after")]
     pub expire_by: Option<ExpireBy>,
     /// The options of a new table that variables and a file give.

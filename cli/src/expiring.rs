@@ -1,4 +1,5 @@
-//! Until when the rows of a table are there, as the command line says it and as it is printed. This module reads no rows.
+//! Until when the rows of a table are there, as the command line says it and as it is printed. This module reads no
+//! rows.
 
 use crate::keys::Kind;
 use crate::layout::indexed;
@@ -62,8 +63,8 @@ impl ExpireBy {
         };
         let Some(schema) = Schema::from_metadata("with --expire-by", &options.metadata, &options.groups)? else {
             return Err(format!(
-                "rows of raw keys and values have no column {column}; say where the time is, as in 'value[0..8].le u64 seconds' \
-                 (docs/format/extractor.md)"
+                "rows of raw keys and values have no column {column}; say where the time is, as in \
+                 'value[0..8].le u64 seconds' (docs/format/extractor.md)"
             ));
         };
         let kind = if unit.is_some() { Kind::Int } else { Kind::Text };

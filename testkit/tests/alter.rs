@@ -173,7 +173,8 @@ fn a_dump_of_the_manifest_shows_groups_and_alters() {
     let text = String::from_utf8(text).expect("a dump is text");
     let made = "  table 0 \"t\" page 256 node 256 index Btree compression None filters 20,12 metadata 0 bytes groups hot cold\n";
     assert!(text.contains(made), "{text}");
-    let altered = "node 256 index Both compression None filters 20,12 with prefixes of 9 expiry after 90.5s metadata 0 bytes groups hot cold\n";
+    let altered = "node 256 index Both compression None filters 20,12 with prefixes of 9 \
+                   expiry after 90.5s metadata 0 bytes groups hot cold\n";
     let line = text.lines().find(|line| line.starts_with("  alter table 0 since file ")).expect("it was altered");
     assert!(format!("{line}\n").ends_with(altered), "{text}");
 }

@@ -4,15 +4,16 @@
 //! $ cargo run --release -p larch-bench-stores --features rocksdb --example expiry [ROWS] [SECONDS] [PATIENCE]
 //! ```
 //!
-//! Each row has a key of 16 bytes that looks random and a value of 100 bytes, and is there for SECONDS after its write, each write in
-//! a commit of its own that the operating system gets but the disk may not have yet. Larch has a table with this option.
-//! RocksDB has two ways: a filter of compactions, which finds the time before each value, and a database with a TTL, which
-//! puts the time behind each value itself. Both ways also ask RocksDB to compact files that are older than SECONDS. All
-//! have a write buffer of 64 MiB, a cache of 512 MiB and two threads for background work.
+//! Each row has a key of 16 bytes that looks random and a value of 100 bytes, and is there for SECONDS after its write,
+//! each write in a commit of its own that the operating system gets but the disk may not have yet. Larch has a table
+//! with this option. RocksDB has two ways: a filter of compactions, which finds the time before each value, and a
+//! database with a TTL, which puts the time behind each value itself. Both ways also ask RocksDB to compact files that
+//! are older than SECONDS. All have a write buffer of 64 MiB, a cache of 512 MiB and two threads for background work.
 //!
 //! The output gives, for each engine: rows written per second; how many rows a scan and gets still find right after the
-//! last row has expired; how many bytes the directory has after the load; and how long the idle engine then takes to give
-//! 95 % of them back. If it has not done so after PATIENCE seconds, a compaction of everything is asked for and timed.
+//! last row has expired; how many bytes the directory has after the load; and how long the idle engine then takes to
+//! give 95 % of them back. If it has not done so after PATIENCE seconds, a compaction of everything is asked for and
+//! timed.
 
 #![allow(
     clippy::disallowed_types,
@@ -228,8 +229,8 @@ fn measure(name: &str, engine: &dyn Engine, place: &Path, size: Size) -> Outcome
         hits += u64::from(engine.has(&key(number * size.rows / GETS))?);
     }
     println!(
-        "{name:16} once all have expired, a scan finds {found} of {} rows in {scanned:.1?}, {GETS} gets find {hits} in {:.1?}, \
-         with {:.1} MiB in files",
+        "{name:16} once all have expired, a scan finds {found} of {} rows in {scanned:.1?}, {GETS} gets find {hits} in \
+         {:.1?}, with {:.1} MiB in files",
         size.rows,
         begin.elapsed(),
         mib(before)
@@ -250,8 +251,8 @@ fn measure(name: &str, engine: &dyn Engine, place: &Path, size: Size) -> Outcome
     engine.compact()?;
     let compacted = begin.elapsed();
     println!(
-        "{name:16} after {waited:.1?} there are still {:.1} MiB; a compaction of everything takes {compacted:.1?} and leaves \
-         {:.1} MiB",
+        "{name:16} after {waited:.1?} there are still {:.1} MiB; a compaction of everything takes {compacted:.1?} \
+         and leaves {:.1} MiB",
         mib(left),
         mib(bytes(place)?)
     );

@@ -1,5 +1,6 @@
-//! Says where named columns are in rows: makes the extractor for an index on them, in the language of `docs/format/extractor.md`. The user gives
-//! only names; where a column is in a row depends on the format, the key and the groups. This module reads no rows.
+//! Says where named columns are in rows: makes the extractor for an index on them, in the language of
+//! `docs/format/extractor.md`. The user gives only names; where a column is in a row depends on the format, the key and
+//! the groups. This module reads no rows.
 
 use super::Layout;
 use crate::keys::Kind;
@@ -17,8 +18,8 @@ pub fn extractor(schema: &Schema, columns: &[IndexColumn]) -> Result<Extractor, 
     Ok(fields.join(", ").parse().expect("the fields are written in the language of extractors"))
 }
 
-/// Where a column is in a row, and its kind, in the language of extractors. If the column does not exist, the error names
-/// it.
+/// Where a column is in a row, and its kind, in the language of extractors. If the column does not exist, the error
+/// names it.
 pub fn field_of(schema: &Schema, column: &IndexColumn) -> Result<String, String> {
     field(schema, &Layout::new(Some(schema.clone())), column)
 }

@@ -50,15 +50,16 @@ impl Import {
         self.table.core()
     }
 
-    /// Adds a row. Rows can be added in any order, but ascending keys are fastest. If two rows have the same key,
-    /// the later row replaces the earlier one. If the table [gives times](crate::TableOptions::expiry) to its rows, the row
+    /// Adds a row. Rows can be added in any order, but ascending keys are fastest. If two rows have the same key, the
+    /// later row replaces the earlier one. If the table [gives times](crate::TableOptions::expiry) to its rows, the row
     /// gets one, which counts from this call.
     ///
     /// # Errors
     ///
     /// [`Error::Grouped`] if the table splits its values into column groups; [`Error::KeyTooLong`] or
-    /// [`Error::ValueTooLong`] if the key or the value is too long; [`Error::BadRow`] or [`Error::NoExpiryTime`] if the table
-    /// gives times and the row can have none; an error if a file cannot be written. After a disk error, drop the import.
+    /// [`Error::ValueTooLong`] if the key or the value is too long; [`Error::BadRow`] or [`Error::NoExpiryTime`] if the
+    /// table gives times and the row can have none; an error if a file cannot be written. After a disk error, drop the
+    /// import.
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.sorter.add(key, value)
     }

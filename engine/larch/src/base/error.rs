@@ -417,7 +417,7 @@ pub enum Error {
     #[error(
         "row {} of table {table} does not fit {}: {why}; write another row, or {}",
         shown(.key),
-        .index.as_deref().map_or("the declaration by which its rows expire".to_owned(), |index| format!("its index {index}")),
+        misfit(.index.as_deref()),
         if .index.is_some() { "drop the index" } else { "alter the option expiry of the table" }
     )]
     BadRow {
@@ -565,6 +565,11 @@ const SHOWN_KEY_BYTES: usize = 64;
 /// The beginning of a key, for a message.
 fn shown(key: &[u8]) -> impl std::fmt::Display {
     key[..key.len().min(SHOWN_KEY_BYTES)].escape_ascii()
+}
+
+/// What a row does not fit: an index, or how the rows of its table expire.
+fn misfit(index: Option<&str>) -> String {
+    index.map_or("the declaration by which its rows expire".to_owned(), |index| format!("its index {index}"))
 }
 
 fn no_such_group(table: &str, group: &str, groups: &[String]) -> String {

@@ -1,5 +1,5 @@
-//! How a table gives times to its rows: the option of a table, and the extractors that compute the time of a row from its
-//! key and its value. This module knows no types and no storage.
+//! How a table gives times to its rows: the option of a table, and the extractors that compute the time of a row from
+//! its key and its value. This module knows no types and no storage.
 
 use super::error::{Error, Result};
 use os::sync::Arc;
@@ -15,8 +15,8 @@ pub enum Expiry {
     /// For ever.
     #[default]
     Never,
-    /// For this long after the write, as if it was written by [`Table::insert_for`](crate::Table::insert_for). At least a
-    /// millisecond.
+    /// For this long after the write, as if it was written by [`Table::insert_for`](crate::Table::insert_for). At least
+    /// a millisecond.
     After(Duration),
     /// Until the time that an extractor computes from the row. The engine stores this declaration and passes it to the
     /// [function of the program](crate::Builder::expiry_times) that makes the extractor. It has at least one byte.
@@ -84,12 +84,12 @@ impl Expiry {
 /// Closures of the type `Fn(&[u8], &[u8]) -> Result<Option<Duration>, String>` are such extractors, for tables without
 /// [column groups](crate::TableOptions::groups). They get the key and the value.
 pub trait ExpiryTime: Send + Sync {
-    /// The time until which the row is there, since the beginning of 1970; `None` if it does not expire. `part` returns the
-    /// row's part in a [column group](crate::TableOptions::groups), counted from 0, or `None` if the table does not have
-    /// the group. In a table without column groups, 0 is the whole value.
+    /// The time until which the row is there, since the beginning of 1970; `None` if it does not expire. `part` returns
+    /// the row's part in a [column group](crate::TableOptions::groups), counted from 0, or `None` if the table does not
+    /// have the group. In a table without column groups, 0 is the whole value.
     ///
-    /// It is called when a row is written, and its answer is stored with the row. So a later release may compute another
-    /// one: rows that are there keep theirs.
+    /// It is called when a row is written, and its answer is stored with the row. So a later release may compute
+    /// another one: rows that are there keep theirs.
     ///
     /// # Errors
     ///

@@ -276,10 +276,10 @@ pub struct TableOptions {
     /// stay in memory while they fit in it. If a table does not fit, its index nodes and some of its rows are in
     /// memory. The default is false.
     pub in_memory: bool,
-    /// Until when a row is there if its write does not say it. The time is given to each row that is written from then on,
-    /// whether by an insert, an import or a merge, and stored with it, as by
-    /// [`Table::insert_until`](crate::Table::insert_until); rows that are there keep the times that they have. The default is
-    /// [`Expiry::Never`].
+    /// Until when a row is there if its write does not say it. The time is given to each row that is written from then
+    /// on, whether by an insert, an import or a merge, and stored with it, as by
+    /// [`Table::insert_until`](crate::Table::insert_until); rows that are there keep the times that they have. The
+    /// default is [`Expiry::Never`].
     pub expiry: Expiry,
 }
 
@@ -327,8 +327,8 @@ impl TableOptions {
         self.check_codec()?;
         if self.expiry != Expiry::Never && !release.reads_times() {
             return Err(Error::BadOptions(format!(
-                "compat {release}: Larch {release} does not know rows that expire; leave the option expiry out, or open the \
-                 database without compat"
+                "compat {release}: Larch {release} does not know rows that expire; leave the option expiry out, or open \
+                 the database without compat"
             )));
         }
         match self.compression {
@@ -448,8 +448,8 @@ impl TableOptions {
         Ok(options)
     }
 
-    /// Takes encoded options without numbered fields off the front of `bytes`, whose checksum the caller has verified. An
-    /// unknown value of an option therefore means that a newer release wrote them.
+    /// Takes encoded options without numbered fields off the front of `bytes`, whose checksum the caller has verified.
+    /// An unknown value of an option therefore means that a newer release wrote them.
     pub(crate) fn decode(bytes: &mut &[u8]) -> Result<Self, Unreadable> {
         let malformed = || Unreadable::from("the options do not decode");
         let numbers = take_numbers(bytes).ok_or_else(malformed)?;

@@ -3,8 +3,8 @@
 //! It mirrors the [option](crate::TableOptions::expiry) of the tables in the manifest: an install that makes, alters or
 //! drops a table also changes this.
 //!
-//! This module is thread-safe. A look-up costs one atomic load if no table gives times, of a bit mask with a bit for each
-//! table id modulo 64. Tables that share a bit may cause a futile look-up.
+//! This module is thread-safe. A look-up costs one atomic load if no table gives times, of a bit mask with a bit for
+//! each table id modulo 64. Tables that share a bit may cause a futile look-up.
 
 use crate::base::error::{Error, Result};
 use crate::base::expiry::{Expiry, ExpiryTime, ExpiryTimes};
@@ -103,8 +103,8 @@ impl RowTimes {
     ///
     /// # Errors
     ///
-    /// [`Error::NoExpiryTime`] if nothing computes the times of the table; [`Error::BadRow`] if the extractor refuses the
-    /// row.
+    /// [`Error::NoExpiryTime`] if nothing computes the times of the table; [`Error::BadRow`] if the extractor refuses
+    /// the row.
     pub fn of_row<'r>(
         &self,
         clock: &RowClock,

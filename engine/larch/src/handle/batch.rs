@@ -227,8 +227,9 @@ impl Batch {
         self
     }
 
-    /// From this call on, rows of the batch get only the times that the calls name, and not those that their
-    /// [tables](crate::TableOptions::expiry) give. This is for programs that copy rows as they are.
+    /// Rows of the batch get only the times that the calls name, and not those that their
+    /// [tables](crate::TableOptions::expiry) give. This is for programs that copy rows as they are. It has to be called
+    /// before the first write is added.
     pub fn own_times(mut self) -> Self {
         self.own_times = true;
         self
@@ -429,10 +430,11 @@ impl Batch {
     }
 
     /// Like [`Batch::submit`], but never waits. If the commit would have to wait, this returns the unchanged batch:
-    /// while commits are slowed down, while the write buffer or level 0 of a table is full, while another thread
-    /// uses the log, and while a transaction has reserved keys of the batch. It also returns a batch that takes
-    /// more than half of the write buffer, and one that writes to a table with indexes, or merges into a table that [gives
-    /// times](crate::TableOptions::expiry) to its rows, because that commit reads rows. In all these cases, [`Batch::submit`] and [`Batch::submit_async`] do the work.
+    /// while commits are slowed down, while the write buffer or level 0 of a table is full, while another thread uses
+    /// the log, and while a transaction has reserved keys of the batch. It also returns a batch that takes more than
+    /// half of the write buffer, and one that writes to a table with indexes, or merges into a table that [gives
+    /// times](crate::TableOptions::expiry) to its rows, because that commit reads rows. In all these cases,
+    /// [`Batch::submit`] and [`Batch::submit_async`] do the work.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -65,8 +65,9 @@ pub struct TransactionOptions {
     /// The most attempts that [`Database::transact_with`](crate::Database::transact_with) makes, at least one. The
     /// default is 100.
     pub attempts: u32,
-    /// Whether rows get only the times that the calls name, and not those that their [tables](crate::TableOptions::expiry)
-    /// give. This is for programs that copy rows as they are. The default is false.
+    /// Whether rows get only the times that the calls name, and not those that their
+    /// [tables](crate::TableOptions::expiry) give. This is for programs that copy rows as they are. The default is
+    /// false.
     pub own_times: bool,
 }
 
@@ -82,8 +83,8 @@ impl TransactionOptions {
         Self { durability, ..Self::default() }
     }
 
-    /// Whether rows have to be read to commit `ops` to `tables`, so that a transaction does it: a table has an index, or a
-    /// merge goes to a table that gives times to its rows.
+    /// Whether rows have to be read to commit `ops` to `tables`, so that a transaction does it: a table has an index,
+    /// or a merge goes to a table that gives times to its rows.
     pub(super) fn reads_rows(&self, core: &Core, ops: &BatchOps, tables: &[Arc<TableInfo>]) -> bool {
         let gives_times = !self.own_times && ops.has_merges();
         tables.iter().any(|table| core.indexes.has(table.id) || gives_times && core.expiring.has(table.id))
@@ -346,9 +347,9 @@ impl Transaction {
         Ok(())
     }
 
-    /// Changes the value of `key` in this transaction, see [`Table::merge`]. This reads nothing, so it conflicts with no
-    /// other commit, unless the table has indexes or gives times to its rows. Later reads of the transaction see the new
-    /// value.
+    /// Changes the value of `key` in this transaction, see [`Table::merge`]. This reads nothing, so it conflicts with
+    /// no other commit, unless the table has indexes or gives times to its rows. Later reads of the transaction see the
+    /// new value.
     ///
     /// # Errors
     ///
@@ -448,8 +449,8 @@ impl Transaction {
         if self.own_times { None } else { self.handle.core().expiring.of(table.id) }
     }
 
-    /// The value of `key` after the merge, and the time until which it is there. The transaction depends on the value before
-    /// it.
+    /// The value of `key` after the merge, and the time until which it is there. The transaction depends on the value
+    /// before it.
     fn merged(
         &mut self,
         table: &Arc<TableInfo>,

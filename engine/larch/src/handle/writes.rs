@@ -96,8 +96,8 @@ impl Table {
     ///   [`Error::NoClosure`](crate::Error::NoClosure) if the extractor or the closure of an index is not
     ///   registered; [`Error::TooManyConflicts`](crate::Error::TooManyConflicts) if the write conflicts with other
     ///   commits 100 times; and the errors of [`Table::get`](crate::Reader::get), because the old row is read.
-    /// * If the table [gives times](crate::TableOptions::expiry) to its rows: [`Error::BadRow`](crate::Error::BadRow) if the
-    ///   extractor refuses the row; [`Error::NoExpiryTime`](crate::Error::NoExpiryTime) if it is not registered.
+    /// * If the table [gives times](crate::TableOptions::expiry) to its rows: [`Error::BadRow`](crate::Error::BadRow)
+    ///   if the extractor refuses the row; [`Error::NoExpiryTime`](crate::Error::NoExpiryTime) if it is not registered.
     pub fn insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         let (key, value) = (key.as_ref(), value.as_ref());
         self.check_row(key, value)?;
@@ -156,9 +156,9 @@ impl Table {
     /// ```
     ///
     /// If the table has [indexes](Table::create_index), a transaction reads the value and inserts the new one, because
-    /// the index keys of both have to be known. It also does if the table [gives times](crate::TableOptions::expiry) to its
-    /// rows: a row that is there until a time keeps it, or gets the one that is computed from its new value; any other row
-    /// gets one.
+    /// the index keys of both have to be known. It also does if the table [gives times](crate::TableOptions::expiry) to
+    /// its rows: a row that is there until a time keeps it, or gets the one that is computed from its new value; any
+    /// other row gets one.
     ///
     /// # Errors
     ///

@@ -393,8 +393,8 @@ impl FileSet {
         let gives_times = |table: &&TableFiles| table.info.options.expiry != Expiry::Never;
         if let Some(table) = self.tables.values().find(gives_times).filter(|_| !release.reads_times()) {
             return Err(Error::BadOptions(format!(
-                "compat {release}: table {} gives times to its rows (expiry), and Larch {release} does not know such rows; open the \
-                 database without compat",
+                "compat {release}: table {} gives times to its rows (expiry), and Larch {release} does not know such \
+                 rows; open the database without compat",
                 table.info.name
             )));
         }

@@ -1,5 +1,5 @@
-//! Options that are seldom needed: levels, filters, the index of a file, when rows expire, and which releases can read the
-//! files.
+//! Options that are seldom needed: levels, filters, the index of a file, when rows expire, and which releases can read
+//! the files.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,5 +1,5 @@
-//! Gives times to the rows of tables whose option says so, and makes sure that the log can take rows with times, before the
-//! first of them is written. This module does not know how rows are committed.
+//! Gives times to the rows of tables whose option says so, and makes sure that the log can take rows with times, before
+//! the first of them is written. This module does not know how rows are committed.
 //!
 //! A log whose header does not announce such rows must not have any, because a release that does not know them would
 //! take the log for damaged. So the first row with a time ends the current log, and all later logs announce them.

@@ -65,14 +65,14 @@ const UNITS: [(&str, Unit, Duration); 3] = [
 ];
 
 impl RowTime {
-    /// The time until which the row is there, since the beginning of 1970; `None` if it does not expire, because it does not
-    /// have the field. `part` returns the part of the row's value in the column group with the given number, or `None` if
-    /// the table has no such group.
+    /// The time until which the row is there, since the beginning of 1970; `None` if it does not expire, because it
+    /// does not have the field. `part` returns the part of the row's value in the column group with the given number,
+    /// or `None` if the table has no such group.
     ///
     /// # Errors
     ///
-    /// Fails if the field is no time or has another type than declared, if a required field is missing, or if the field is in
-    /// a column group that the table does not have.
+    /// Fails if the field is no time or has another type than declared, if a required field is missing, or if the field
+    /// is in a column group that the table does not have.
     pub fn until<'r>(
         &self,
         key: &'r [u8],
@@ -154,8 +154,8 @@ fn parse(text: &str) -> Option<Duration> {
     if day.next().is_some() || !(1..=days_in_month).contains(&day_of_month) {
         return None;
     }
-    // Hinnant, "chrono-Compatible Low-Level Date Algorithms", `days_from_civil`: years begin in March, so that a leap day is
-    // the last day of its year.
+    // Hinnant, "chrono-Compatible Low-Level Date Algorithms", `days_from_civil`: years begin in March, so that a leap
+    // day is the last day of its year.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
     let day_of_year = (153 * month + 2) / 5 + day_of_month - 1;

@@ -84,7 +84,8 @@ fn rows_that_have_expired_are_in_no_answer() {
                 session.rows(&format!("SELECT city, count(*) FROM {people} WHERE k < 6 GROUP BY city ORDER BY city")),
                 session.rows(&format!("SELECT count(*) FROM {people} p JOIN visits v ON p.k = v.k WHERE v.k < 30")),
                 session.rows(&format!(
-                    "SELECT v.k FROM visits v LEFT JOIN {people} p ON p.k = v.k WHERE p.k IS NULL AND v.k < 10 ORDER BY 1"
+                    "SELECT v.k FROM visits v LEFT JOIN {people} p ON p.k = v.k \
+                     WHERE p.k IS NULL AND v.k < 10 ORDER BY 1"
                 )),
             ]
             .map(|rows| rows.join(" "))

@@ -54,8 +54,8 @@ impl FileBuilder {
         self.table.core()
     }
 
-    /// Adds a row. Rows can be added in any order, but ascending keys are fastest. If two rows have the same key,
-    /// the later row replaces the earlier one. If the options [give times](TableOptions::expiry) to rows, the row gets one,
+    /// Adds a row. Rows can be added in any order, but ascending keys are fastest. If two rows have the same key, the
+    /// later row replaces the earlier one. If the options [give times](TableOptions::expiry) to rows, the row gets one,
     /// which counts from this call.
     ///
     /// # Errors

@@ -149,7 +149,7 @@ fn check_fit(release: Release, table: &TableInfo, shard: &BuiltFiles) -> Result<
     if *ours != Expiry::Never && theirs != ours {
         return Err(Error::BadOptions(format!(
             "table {} gives times to its rows (expiry {ours:?}), and the files in {} were built without them (expiry \
-             {theirs:?}); build the files with the same option expiry, import the rows, or alter the option of the table",
+             {theirs:?}); build the files with the same option expiry, import the rows, or alter the table",
             table.name,
             shard.directory.display()
         )));

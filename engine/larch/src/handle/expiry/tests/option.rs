@@ -7,8 +7,8 @@ use crate::bulk::IngestOptions;
 use crate::options::{Expiry, ExpiryTime, Release};
 use crate::transaction::TransactionOptions;
 
-/// A declaration: a value begins with the milliseconds since 1970, then a colon. A value that begins with a colon has no
-/// time.
+/// A declaration: a value begins with the milliseconds since 1970, then a colon. A value that begins with a colon has
+/// no time.
 const HEAD: &[u8] = b"head";
 
 /// The time that [`HEAD`] says.
@@ -215,12 +215,12 @@ fn a_row_whose_time_cannot_be_computed_is_refused_by_every_way_of_writing() {
     }
     assert!(bad.is_empty().expect("the disk works") && unknown.is_empty().expect("the disk works"));
     let error = bad.insert("k", "soon").expect_err("it has no colon").to_string();
-    let expected = "row k of table bad does not fit the declaration by which its rows expire: it has no colon; write another \
-                    row, or alter the option expiry of the table";
+    let expected = "row k of table bad does not fit the declaration by which its rows expire: it has no colon; write \
+                    another row, or alter the option expiry of the table";
     assert_eq!(error, expected);
     let error = unknown.insert("k", "1:").expect_err("nothing computes it").to_string();
-    let expected = "the rows of table unknown expire by other, and nothing computes their times (other is unknown); open the \
-                    database with Builder::expiry_times, or alter the option expiry of the table";
+    let expected = "the rows of table unknown expire by other, and nothing computes their times (other is unknown); open \
+                    the database with Builder::expiry_times, or alter the option expiry of the table";
     assert_eq!(error, expected);
     unknown.insert_until("k", "1:", in_millis(&db, 9)).expect("it has a time of its own");
     unknown.remove("k").expect("it is taken");
