@@ -23,11 +23,11 @@
 
 use larch::options::Expiry;
 use larch::{Database, Durability, Table, TableOptions};
+use os::Machine;
 use rocksdb::compaction_filter::Decision;
 use rocksdb::{BlockBasedOptions, Cache, DB, IteratorMode, Options};
 use std::error::Error;
 use std::path::Path;
-use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 const WRITE_BUFFER: usize = 64 << 20;
@@ -204,7 +204,7 @@ struct Size {
 }
 
 fn measure(name: &str, engine: &dyn Engine, place: &Path, size: Size) -> Outcome<()> {
-    let value = [7; VALUE_BYTES];
+    let (clock, value) = (Machine::real().clock, [7; VALUE_BYTES]);
     let begin = Instant::now();
     for number in 0..size.rows {
         engine.put(&key(number), &value)?;
@@ -218,7 +218,7 @@ fn measure(name: &str, engine: &dyn Engine, place: &Path, size: Size) -> Outcome
     }
 
     // A second more, because a TTL counts whole seconds.
-    thread::sleep((size.lifetime + Duration::from_secs(1)).saturating_sub(written.elapsed()));
+    clock.sleep((size.lifetime + Duration::from_secs(1)).saturating_sub(written.elapsed()));
     let before = bytes(place)?;
     let begin = Instant::now();
     let found = engine.rows()?;
@@ -239,7 +239,7 @@ fn measure(name: &str, engine: &dyn Engine, place: &Path, size: Size) -> Outcome
     let (begin, goal) = (Instant::now(), full / 20);
     let mut left = bytes(place)?;
     while left > goal && begin.elapsed() < size.patience {
-        thread::sleep(Duration::from_millis(100));
+        clock.sleep(Duration::from_millis(100));
         left = bytes(place)?;
     }
     let waited = begin.elapsed();

@@ -25,8 +25,8 @@ fn a_column_is_found_in_rows_of_each_format() {
         let options = TableOptions { metadata: schema.to_metadata(), ..TableOptions::default() };
         written.parse::<ExpireBy>()?.expiry(&options).map(|expiry| text(&expiry))
     };
-    assert_eq!(shown(&csv, "until").as_deref(), Ok(r"by value.split('\t' escaped)[0] string"));
-    assert_eq!(shown(&csv, "2:seconds").as_deref(), Ok(r"by value.split('\t' escaped)[0] i64 seconds"));
+    assert_eq!(shown(&csv, "until").as_deref(), Ok(r"by value.split('\t' escaped marked)[0] string"));
+    assert_eq!(shown(&csv, "2:seconds").as_deref(), Ok(r"by value.split('\t' escaped marked)[0] i64 seconds"));
     assert_eq!(shown(&jsonl, "until:milliseconds").as_deref(), Ok(r#"by value.json("$.until") i64"#));
     assert_eq!(
         shown(&jsonl, "value.json(\"$.a.b\") u64 seconds").as_deref(),

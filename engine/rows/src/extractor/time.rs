@@ -291,6 +291,17 @@ mod tests {
     }
 
     #[test]
+    fn the_page_of_the_format_shows_declarations() {
+        let page = include_str!("../../../../docs/format/extractor.md");
+        let (_, after) = page.split_once("## Times of rows").expect("the page is about them");
+        let block = after.split("```").nth(3).expect("the second block has examples");
+        for line in block.lines().skip(1) {
+            let declared: RowTime = line.parse().unwrap_or_else(|bad| panic!("{line}: {bad}"));
+            assert_eq!(declared.to_string(), line);
+        }
+    }
+
+    #[test]
     fn texts_are_times_of_the_calendar() {
         #[track_caller]
         fn check(text: &str, expected: Option<(u64, u32)>) {

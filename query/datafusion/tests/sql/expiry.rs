@@ -5,10 +5,10 @@ use crate::session::Session;
 use kit::Scratch;
 use larch::{Database, Snapshot, Table};
 use larch_datafusion::LarchTable;
+use os::sync::atomic::{AtomicU64, Ordering};
 use os::{Clock, Machine};
 use rows::Tuple;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 const COLUMNS: &str = "key.tuple(k u32), value.tuple(city string, n u32)";
